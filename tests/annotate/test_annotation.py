@@ -19,13 +19,13 @@ from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.report.rules import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile import Chart, evaluate_charts, parse_section
 from ncu_roofline.formats.sectionfile.schema import RELEASES, FieldType, messages, schema
-from ncu_roofline.formats.sectionfile.section import ConstantValue
 from ncu_roofline.formats.wire import build_messages
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate.append import split, stripped
 from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
+from tests.sectionfile.reading import tables, text
 from tests.sectionfile.section_factory import section
 
 RULE = """
@@ -152,12 +152,12 @@ def test_texts_name_metrics_weights_and_origin(tmp_path: Path) -> None:
     assert "128 per SM and cycle (architecture)" in chart.roofs[1].label
     with read_report(target) as opened:
         sections, metrics = added(opened.kernels[0]).sections, dict(opened.kernels[0].metrics)
-    (table,) = sections[OVERVIEW].tables
-    shown = {one.base.label: metrics[one.base.name] for one in table.metrics}
+    (table,) = tables(sections[OVERVIEW])
+    shown = {one.Label.decode(): metrics[one.Name.decode()] for one in table.Metrics}
     assert shown["FP64 work"] == work
     assert shown["L2 traffic"] == "32 x lts__t_sectors_srcunit_tex.sum (binding)"
-    assert not [one.description for one in sections.values() if "__" in one.description], "a wall of metric names"
-    assert all(12 <= one.order < 20 for one in sections.values())
+    assert not [one for one in sections.values() if "__" in text(one, "Description")], "a wall of metric names"
+    assert all(12 <= one.message.Order < 20 for one in sections.values())
 
 
 def test_forms_of_counters_are_told(tmp_path: Path) -> None:
@@ -180,9 +180,9 @@ def test_measured_roofs_are_constants_beside_the_theoretical_ones(tmp_path: Path
     assert "ceilings.json, NVIDIA A100-SXM4-40GB" in measured[0].label
     with read_report(target) as opened:
         section = added(opened.kernels[0]).sections[identifier("fp64")]
-        roofs = section.charts[0].roofs
-        assert sum(isinstance(one.peak_traffic, ConstantValue) for one in roofs) == 3
-        assert "Lighter roofs are measured: ceilings.json, NVIDIA A100-SXM4-40GB." in section.description
+        roofs = section.charts[0].message.RooflineChart.Rooflines
+        assert sum(one.PeakTraffic.HasField("Constant") for one in roofs) == 3
+        assert "Lighter roofs are measured: ceilings.json, NVIDIA A100-SXM4-40GB." in text(section, "Description")
         share = opened.kernels[0].metrics["rl__attained_fp64.pct"]
     points = roofline(source, given).points
     assert share == pytest.approx(100 * points.binding_fraction[0])
@@ -268,7 +268,7 @@ def test_work_without_traffic_has_no_chart(tmp_path: Path) -> None:
     with read_report(target) as opened:
         section = added(opened.kernels[0]).sections[identifier("fp64")]
     assert not section.charts
-    assert "No counter of the report gives the traffic of L1/TEX, L2, DRAM." in section.description
+    assert "No counter of the report gives the traffic of L1/TEX, L2, DRAM." in text(section, "Description")
 
 
 @pytest.mark.sampled("nan", "-1.0")

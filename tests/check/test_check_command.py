@@ -11,9 +11,9 @@ import pytest
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import main
-from ncu_roofline.formats.sectionfile import Section, encode_section, parse_section
-from ncu_roofline.formats.sectionfile.message import MOST_BYTES
+from ncu_roofline.formats.sectionfile import parse_section
 from ncu_roofline.formats.sectionfile.schema import release_of
+from ncu_roofline.formats.sectionfile.section import MOST_BYTES, made
 from ncu_roofline.plugin.check import check_files, nvperf
 from ncu_roofline.plugin.check.content import ERROR
 
@@ -227,4 +227,4 @@ def test_a_section_file_beyond_any_size(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_an_embedded_section_beyond_any_size_is_as_a_damaged_one() -> None:
     with pytest.raises(ValueError, match="more than 2 MB"):
-        parse_section(encode_section(Section(identifier="x" * MOST_BYTES, display_name="x")))
+        parse_section(made("Section", Identifier="x" * MOST_BYTES, DisplayName="x").SerializeToString())

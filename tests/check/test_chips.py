@@ -11,7 +11,7 @@ from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check import chips, metrics_to_collect, nvperf, passes, section_passes, targets_of
 from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, Passes, chip
 from ncu_roofline.plugin.check.content import Content
-from ncu_roofline.plugin.check.section_rules import check_file
+from ncu_roofline.plugin.check.section_rules import check_files
 
 CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]
@@ -97,7 +97,7 @@ def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> N
 
 
 def _content(path: Path) -> Content:
-    content = check_file(path, (), None).content
+    content = check_files([path], (), None)[0].content
     assert content is not None
     return content
 

@@ -9,10 +9,11 @@ from functools import cache
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.sectionfile import Section, needed_metrics
-from ncu_roofline.formats.sectionfile.section import arch_number
+from ncu_roofline.formats.sectionfile.section import arch_number, name_on
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate import BASE, Dialect, dialect_of, render_sections
 from tests.factory import A100, Metrics
+from tests.sectionfile.reading import rows
 
 VERSIONS = ("base", "2020.3", "2021.3", "2022.3", "2023.1", "2024.1", "2024.2", "2025.1", "2025.3", "2025.4")
 CAPABILITIES = tuple(a.compute_capability for a in load_spec().architectures)
@@ -47,10 +48,8 @@ def profiled(version: str) -> tuple[tuple[int, int], ...]:
 def collected(made: Section, capability: tuple[int, int]) -> set[str]:
     """Every metric that a section makes ncu collect on a chip, derived ones included."""
     arch = arch_number(capability)
-    tables = (metric for table in made.tables for metric in table.metrics)
-    found = (one.resolve(arch) for one in (*made.header, *made.metrics, *tables))
-    charts = needed_metrics(made, capability)
-    return {one.name for one in found if one} | set(charts)
+    hidden = (name_on(metric, arch) for metric in made.message.Metrics.Metrics)
+    return {*filter(None, hidden), *(name for _, name in rows(made, arch)), *needed_metrics(made, capability)}
 
 
 def device(capability: tuple[int, int]) -> Metrics:

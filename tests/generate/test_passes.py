@@ -11,6 +11,7 @@ from ncu_roofline.plugin.check import Passes, Target, all_targets, check_files, 
 from ncu_roofline.plugin.generate.sections import LIGHT_SET, SET
 from tests.generate.made import dialect, section, texts
 from tests.generate.test_sections import CORE, IDENTIFIERS
+from tests.sectionfile import reading
 
 # Hardware passes of the stock section of tensor cores (of release 2025), with its filters applied.
 STOCK_TENSOR = {"GV100": 1, "TU102": 2, "TU116": 2, "GA100": 8, "GA102": 8, "GA10B": 8, "AD102": 9, "GH100": 7, "GB100": 7}
@@ -82,7 +83,9 @@ def test_light_sections(target: Target, version: str, tmp_path: Path) -> None:
 @pytest.mark.sampled("GA100", "GH100")
 @EACH_CHIP
 def test_sets(target: Target, tmp_path: Path) -> None:
-    members = {name: tuple(one for one in IDENTIFIERS if name in section("base", one).sets) for name in (SET, LIGHT_SET)}
+    members = {
+        name: tuple(one for one in IDENTIFIERS if name in reading.sets(section("base", one))) for name in (SET, LIGHT_SET)
+    }
     assert tuple(str(_passes(tmp_path, "base", chosen, target)) for chosen in members.values()) == SETS[target.chip]
 
 
@@ -98,7 +101,7 @@ def test_stock_sets_cost_what_they_cost(target: Target, ncu_releases: dict[str, 
 
     def cost(paths: list[Path]) -> Passes | None:
         contents = [one.content for one in check_files(paths, [target]) if one.content]
-        return section_passes((one for one in contents if "roofline" in one.section.sets), target)
+        return section_passes((one for one in contents if "roofline" in reading.sets(one.section)), target)
 
     alone = cost(stock)
     if alone is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,11 +13,12 @@ from ncu_roofline.chips.fields import LAST
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.formats.sectionfile import evaluate_charts
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
-from ncu_roofline.formats.sectionfile.section import Section
+from ncu_roofline.formats.sectionfile.section import filter_of
 from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.formats.sectionfile.write import section_text
 from ncu_roofline.plugin.generate import BASE, dialect_of, render_sections, sections
-from ncu_roofline.plugin.generate.files import render
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
+from tests.sectionfile import reading
 
 IDENTIFIERS = tuple(texts("base"))
 SECTIONS = [(version, identifier) for version in VERSIONS for identifier in IDENTIFIERS]
@@ -31,14 +33,14 @@ def test_identifiers_and_sets() -> None:
     for identifier in IDENTIFIERS:
         made = section("base", identifier)
         assert made.identifier == identifier
-        assert len(made.description) > 100
+        assert len(reading.text(made, "Description")) > 100
 
 
 def test_sets_are_our_own() -> None:
     """What stock sets cost is not ours to change; tensor cores are in one of ours with all types, in the other with one."""
     sets: dict[str, set[str]] = {}
     for identifier in IDENTIFIERS:
-        for name in section("base", identifier).sets:
+        for name in reading.sets(section("base", identifier)):
             sets.setdefault(name, set()).add(identifier)
     assert set(sets) == {"ncu_roofline", "ncu_roofline_light"}
     assert set(IDENTIFIERS) - sets["ncu_roofline"] == {"HierarchicalTensorLightRooflineChart"}
@@ -55,10 +57,10 @@ def test_committed_files_are_what_is_generated() -> None:
 @pytest.mark.sampled("base", "2025.4")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_text_says_what_was_made(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Section] = []
-    monkeypatch.setattr(sections, "render", lambda name, **context: made.append(context["section"]) or render(name, **context))
+    made: list[Any] = []
+    monkeypatch.setattr(sections, "section_text", lambda one, **more: made.append(one) or section_text(one, **more))
     for text, one in zip(render_sections(dialect(version)).values(), made, strict=True):
-        assert vars(parse_document(text).section) == vars(one)
+        assert parse_document(text).root.message == one
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -96,13 +98,13 @@ def test_later_fields_are_used() -> None:
 @EACH
 def test_derived_metrics(version: str, identifier: str) -> None:
     made = section(version, identifier)
-    defined = {one.name: parse_expression(one.expression) for one in made.definitions}
-    assert len(defined) == len(made.definitions)
-    for one in made.definitions:
-        assert one.name.startswith("derived__rl_")
-        assert not [name for name in defined[one.name].names if name in defined], "derived of derived"
+    defined = {name: parse_expression(expression) for name, expression in reading.definitions(made).items()}
+    assert len(defined) == len(made.message.MetricDefinitions.MetricDefinitions)
+    for derived, expression in reading.definitions(made).items():
+        assert derived.startswith("derived__rl_")
+        assert not [name for name in defined[derived].names if name in defined], "derived of derived"
         if not dialect(version).nested_expressions:
-            left, operator, right = one.expression.split(" ")
+            left, operator, right = expression.split(" ")
             assert operator in "+*/"
             assert left
             assert right
@@ -119,19 +121,18 @@ def test_a_name_has_one_meaning(version: str) -> None:
     """Names of derived metrics are global in a report, whichever of the sections are in it."""
     meanings: dict[str, set[str]] = {}
     for identifier in IDENTIFIERS:
-        for one in section(version, identifier).definitions:
-            meanings.setdefault(one.name, set()).add(one.expression)
+        for name, expression in reading.definitions(section(version, identifier)).items():
+            meanings.setdefault(name, set()).add(expression)
     assert {name: several for name, several in meanings.items() if len(several) > 1} == {}
 
 
 @SOME_VERSIONS
 @EACH
 def test_a_name_has_one_filter(version: str, identifier: str) -> None:
-    made = section(version, identifier)
-    forms: dict[str, set[str]] = {}
-    for metric in (*made.metrics, *made.shown()):
-        alternatives = tuple((one.name, one.filter) for one in (metric.base, *metric.options))
-        forms.setdefault(metric.base.name, set()).add(repr(alternatives))
+    forms: dict[bytes, set[str]] = {}
+    for metric in reading.metrics(section(version, identifier)):
+        alternatives = tuple((one.Name, filter_of(one)) for one in (metric, *metric.Options))
+        forms.setdefault(metric.Name, set()).add(repr(alternatives))
     assert {name: several for name, several in forms.items() if len(several) > 1} == {}
 
 
@@ -182,7 +183,7 @@ def test_light_type() -> None:
 
 def test_order_is_beside_the_stock_rooflines() -> None:
     """Those have 11 and 12 in every release; what comes next has 15 (PM sampling)."""
-    assert [section("base", identifier).order for identifier in IDENTIFIERS] == [11, *[12] * (len(IDENTIFIERS) - 1)]
+    assert [section("base", identifier).message.Order for identifier in IDENTIFIERS] == [11, *[12] * (len(IDENTIFIERS) - 1)]
 
 
 @pytest.mark.parametrize("version", ["base", "2025.4"])
@@ -216,10 +217,10 @@ def test_types_have_their_own_colour_in_the_tensor_chart() -> None:
 def test_what_the_committed_section_does_not_count_is_said() -> None:
     """Packed FP32 of 10.x: its counters are of chips that the base dialect can't name."""
     name = "HierarchicalSingleRooflineChart"
-    assert "On 10.0, 10.3, 10.7 packed instructions are not counted" in section("base", name).description
-    assert "not counted" not in section("2025.4", name).description
+    assert "On 10.0, 10.3, 10.7 packed instructions are not counted" in reading.text(section("base", name), "Description")
+    assert "not counted" not in reading.text(section("2025.4", name), "Description")
     assert "ffma2" in texts("2025.4")[name]
-    assert "not counted" not in section("base", "HierarchicalDoubleRooflineChart").description
+    assert "not counted" not in reading.text(section("base", "HierarchicalDoubleRooflineChart"), "Description")
 
 
 SPEC = load_spec()

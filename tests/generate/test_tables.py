@@ -15,6 +15,7 @@ from ncu_roofline.model import roofline
 from tests import factory
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section
 from tests.generate.test_sections import EACH, IDENTIFIERS, SOME_VERSIONS
+from tests.sectionfile import reading
 
 OVERVIEW = "RooflineOverview"
 TENSOR = ("HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart")
@@ -34,10 +35,7 @@ CASES = [
 
 def _rows(version: str, identifier: str, capability: tuple[int, int]) -> list[tuple[str, str]]:
     """(label, metric) of all rows of a section on a chip."""
-    made = section(version, identifier)
-    metrics = (*made.header, *(metric for table in made.tables for metric in table.metrics))
-    shown = (metric.resolve(arch_number(capability)) for metric in metrics)
-    return [(one.label, one.name) for one in shown if one]
+    return reading.rows(section(version, identifier), arch_number(capability))
 
 
 @SOME_VERSIONS
@@ -59,7 +57,7 @@ def test_performance_is_what_the_model_says(version: str, identifier: str, capab
     performance = {label_of[one.precision]: one.performance for one in frame.itertuples() if one.precision in label_of}
     intensity = {(label_of.get(one.precision), one.level): one.intensity for one in frame.itertuples()}
     levels = {level.label: level.id for level in load_spec().levels}
-    definitions = {one.name: parse_expression(one.expression) for one in made.definitions}
+    definitions = {name: parse_expression(one) for name, one in reading.definitions(made).items()}
     told = set()
     for label, name in _rows(version, identifier, capability):
         value = definitions[name].evaluate(metrics.get) if name in definitions else metrics.get(name)
@@ -78,9 +76,11 @@ def test_performance_is_what_the_model_says(version: str, identifier: str, capab
 @pytest.mark.parametrize("version", VERSIONS)
 def test_overview_says_what_its_dialect_can(version: str) -> None:
     made, nested = section(version, OVERVIEW), dialect(version).nested_expressions
-    labels = {metric.base.label for metric in made.header}
+    labels = {metric.Label.decode() for metric in made.message.Header.Metrics}
     giga = "G" if nested else ""
     assert {f"FP64 [{giga}FLOP/s]", f"FP32 [{giga}FLOP/s]", "L2 traffic", "DRAM traffic"} <= labels
     assert ("FP16 [GFLOP/s]" in labels) == nested  # an addition and a multiplication are more than one operator
-    assert ([table.label for table in made.tables] == ["FP64 intensity", "FP32 intensity", "FP16 intensity"]) == nested
-    assert nested or not made.tables
+    assert (
+        [table.Label for table in reading.tables(made)] == [b"FP64 intensity", b"FP32 intensity", b"FP16 intensity"]
+    ) == nested
+    assert nested or not reading.tables(made)

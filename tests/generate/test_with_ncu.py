@@ -18,6 +18,7 @@ from ncu_roofline.plugin.generate import dialect_of, render_sections
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts
 from tests.generate.test_sections import IDENTIFIERS
+from tests.sectionfile import reading
 from tests.sectionfile.ncu_details import PrintedLine, print_details, read_details
 
 pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2", "2024.2-committed")]
@@ -94,9 +95,9 @@ def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path
         made = section("base", identifier)
         metrics |= kernel_metrics(collected(made, capability), capability)
     for identifier in IDENTIFIERS:  # ncu computes derived metrics while it profiles
-        for one in section("base", identifier).definitions:
-            value = parse_expression(one.expression).evaluate(metrics.get)
-            metrics |= {one.name: value} if value is not None else {}
+        for name, expression in reading.definitions(section("base", identifier)).items():
+            value = parse_expression(expression).evaluate(metrics.get)
+            metrics |= {name: value} if value is not None else {}
     sections = [parse_document(text).data for text in texts("base").values()]
     report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
     (printed,) = read_details(print_details(ncu_releases[version], report, tmp_path))
@@ -116,17 +117,14 @@ def test_traffic_in_headers_is_in_bytes(release: str, ncu_releases: dict[str, Pa
     made = [section("base", identifier) for identifier in IDENTIFIERS]
     metrics = kernel_metrics({name for one in made for name in collected(one, capability)}, capability)
     metrics["device__attribute_architecture"] = 0x170  # without, ncu shows no units at all
-    for definition in (definition for one in made for definition in one.definitions):
-        value = parse_expression(definition.expression).evaluate(metrics.get)
-        metrics |= {definition.name: value} if value is not None else {}
+    for name, expression in (pair for one in made for pair in reading.definitions(one).items()):
+        value = parse_expression(expression).evaluate(metrics.get)
+        metrics |= {name: value} if value is not None else {}
     sections = [parse_document(text).data for text in texts("base").values()]
     report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
     page = ncu(ncu_releases[release], tmp_path, "--import", report, "--page", "details", "--print-units", "base")
     shown = {
-        one.base.label: name.name
-        for header in (one.header for one in made)
-        for one in header
-        if one.base.label.endswith(" traffic") and (name := one.resolve(arch_number(capability)))
+        label: name for one in made for label, name in reading.rows(one, arch_number(capability)) if label.endswith(" traffic")
     }
     assert len(shown) == 4
     for label, name in shown.items():

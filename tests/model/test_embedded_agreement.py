@@ -11,7 +11,7 @@ import pytest
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import read_ceilings
-from ncu_roofline.formats.sectionfile import Section, encode_section, needed_metrics
+from ncu_roofline.formats.sectionfile import Section, needed_metrics
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.model import roofline
 from tests.annotate.helpers import OWN, annotated
@@ -127,7 +127,7 @@ def counters(section: Section, capability: tuple[int, int]) -> Metrics:
 def test_charts_of_every_chip(tmp_path: Path, chip: tuple[int, int], name: str) -> None:
     """Work, traffic and the compute roof that a dot stands under; what binds is the lowest roof that is drawn."""
     section = committed(f"Hierarchical{name}RooflineChart")
-    launch = kernel(counters(section, chip), sections=(encode_section(section),))
+    launch = kernel(counters(section, chip), sections=(section.message.SerializeToString(),))
     path = report(tmp_path / "r.ncu-rep", launch, ncu_version="2025.3.1.0")
     drawn = roofline(path, source="embedded").points
     drawn = drawn[drawn.level != "system"]  # all of its counters have a number here, and each has a dot
@@ -147,7 +147,7 @@ def test_the_instruction_chart_is_no_flops(tmp_path: Path) -> None:
     double, instructions = committed("HierarchicalDoubleRooflineChart"), committed("InstructionRooflineChart")
     metrics = {**counters(double, (8, 0)), **counters(instructions, (8, 0))}
     for sections, dots in (((double, instructions), True), ((instructions,), False)):
-        launch = kernel(metrics, sections=tuple(map(encode_section, sections)))
+        launch = kernel(metrics, sections=tuple(one.message.SerializeToString() for one in sections))
         result = roofline(report(tmp_path / "r.ncu-rep", launch), source="embedded")
         frames = (result.points, result.roofs)
         assert not any(frame.notes.str.contains("InstructionRooflineChart").any() for frame in frames)
@@ -162,9 +162,10 @@ def test_half_precision_from_fma_alone(tmp_path: Path, lost: list[str]) -> None:
     """Drawn as the viewer does, and said to be too low; as a count of work it is not taken."""
     section = committed("HierarchicalHalfRooflineChart")
     metrics = counters(section, (8, 0))
-    whole = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics, sections=(encode_section(section),))), source="embedded")
+    data = (section.message.SerializeToString(),)
+    whole = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics, sections=data)), source="embedded")
     metrics = {name: value for name, value in metrics.items() if not any(f"_op_{one}_" in name for one in lost)}
-    path = report(tmp_path / "r.ncu-rep", kernel(metrics, sections=(encode_section(section),)))
+    path = report(tmp_path / "r.ncu-rep", kernel(metrics, sections=data))
     drawn = roofline(path, source="embedded").points
     assert drawn.level.tolist() == whole.points.level.tolist()
     assert (drawn.performance > 0).all()

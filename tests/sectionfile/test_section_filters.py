@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ncu_roofline.formats.sectionfile.section import EVERYWHERE, ArchFilter, ArchRange, MetricName, SectionMetric, arch_number
+from ncu_roofline.formats.sectionfile.section import EVERYWHERE, Filter, arch_number, made, name_on
 
 
 @pytest.mark.parametrize(
@@ -29,52 +31,44 @@ def test_arch_number(capability: tuple[int, int], number: int) -> None:
     ],
 )
 def test_range(low: int | None, high: int | None, inside: tuple[int, ...], outside: tuple[int, ...]) -> None:
-    one = ArchRange(low, high)
+    one = Filter(low, high)
     assert all(one.matches(arch) for arch in inside)
     assert not any(one.matches(arch) for arch in outside)
 
 
 def test_filter_is_any_of_its_ranges_and_everything_without_any() -> None:
-    two = ArchFilter(ArchRange(None, 50), (ArchRange(70, 75), ArchRange(89, None)))
+    two = Filter(None, 50, ((70, 75), (89, None)))
     assert [two.matches(arch) for arch in (70, 75, 80, 86, 89, 90)] == [True, True, False, False, True, True]
     assert EVERYWHERE.matches(10)
 
 
-def _only(low: int | None, high: int | None = None) -> ArchFilter:
-    return ArchFilter(ArchRange(low, high))
+def _metric(name: str, *options: Any, kind: str = "Metric", **bounds: int) -> Any:
+    more = {"Options": options} if options else {}
+    return made(kind, Name=name, Filter=made("Filter", **bounds) if bounds else None, **more)
 
 
 def test_first_matching_alternative_wins_over_the_base() -> None:
-    metric = SectionMetric(
-        MetricName("base", "Label", _only(80)),
-        (MetricName("old", "", _only(None, 72)), MetricName("new", "Own", _only(89)), MetricName("newer", "", _only(90))),
-    )
-    resolved = {arch: metric.resolve(arch) for arch in (70, 75, 80, 89, 90)}
-    assert {arch: one and one.name for arch, one in resolved.items()} == {70: "old", 75: None, 80: "base", 89: "new", 90: "new"}
-    assert resolved[70]
-    assert resolved[70].label == "Label"
-    assert resolved[89]
-    assert resolved[89].label == "Own"
+    options = (("old", {"MaxArch": 72}), ("new", {"MinArch": 89}), ("newer", {"MinArch": 90}))
+    metric = _metric("base", *(_metric(name, kind="Option", **bounds) for name, bounds in options), MinArch=80)
+    resolved = {arch: name_on(metric, arch) for arch in (70, 75, 80, 89, 90)}
+    assert resolved == {70: "old", 75: None, 80: "base", 89: "new", 90: "new"}
 
 
 def test_alternative_without_filter_always_matches() -> None:
-    found = SectionMetric(MetricName("base"), (MetricName("other"),)).resolve(80)
-    assert found
-    assert found.name == "other"
+    assert name_on(_metric("base", _metric("other", kind="Option")), 80) == "other"
 
 
 def test_filter_inside_another() -> None:
-    outer = ArchFilter(ArchRange(75, 86), (ArchRange(70, 70),))
+    outer = Filter(75, 86, ((70, 70),))
     assert EVERYWHERE.inside(outer) == outer
     assert outer.inside(EVERYWHERE) == outer
-    assert _only(80).inside(_only(75, 86)) == _only(80, 86)
-    assert _only(None, 90).inside(_only(75, 86)) == _only(75, 90)
-    items = ArchFilter(items=(ArchRange(89, None),))
-    assert items.inside(outer) == ArchFilter(ArchRange(75, 86), (ArchRange(89, None),))
+    assert Filter(80).inside(Filter(75, 86)) == Filter(80, 86)
+    assert Filter(None, 90).inside(Filter(75, 86)) == Filter(75, 90)
+    items = Filter(items=((89, None),))
+    assert items.inside(outer) == Filter(75, 86, ((89, None),))
 
 
 def test_metric_inherits_the_filter_around_it() -> None:
-    metric = SectionMetric(MetricName("base"), (MetricName("new", "", _only(89)),))
-    around = _only(80, 90)
-    found = {arch: metric.resolve(arch, around) for arch in (75, 80, 89, 100)}
-    assert {arch: one and one.name for arch, one in found.items()} == {75: None, 80: "base", 89: "new", 100: None}
+    metric = _metric("base", _metric("new", kind="Option", MinArch=89))
+    found = {arch: name_on(metric, arch, Filter(80, 90)) for arch in (75, 80, 89, 100)}
+    assert found == {75: None, 80: "base", 89: "new", 100: None}

@@ -7,7 +7,6 @@ import math
 import pytest
 
 from ncu_roofline.formats.sectionfile import Chart, Point, Roof, peaks_of, tensor_caveat
-from ncu_roofline.formats.sectionfile.section import Axis
 
 CLOCK = "sm__cycles_elapsed.avg.per_second"
 DRAM_PEAK = ("dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second")
@@ -37,7 +36,7 @@ def tensor_dot(*kinds: str, traffic: tuple[str, ...] = DRAM) -> Point:
 
 
 def chart(*roofs: Roof) -> Chart:
-    return Chart("Test", "", "", "", Axis(), Axis(), roofs, (), (), ())
+    return Chart("Test", "", "", "", roofs, (), (), ())
 
 
 BF16, FP16 = "src_bf16_dst_fp32", "src_fp16_dst_fp16"

@@ -7,19 +7,12 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.sectionfile import encode_section, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
 from ncu_roofline.formats.sectionfile.schema import messages
-from ncu_roofline.formats.sectionfile.section import (
-    ArchFilter,
-    ArchRange,
-    Axis,
-    ConstantValue,
-    MetricName,
-    MetricValue,
-    PerSecondValue,
-    SectionMetric,
-    Style,
-)
+from ncu_roofline.formats.sectionfile.section import Filter, filter_of, made
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.formats.sectionfile.write import section_text
+from tests.sectionfile import reading
 from tests.sectionfile.section_factory import chart, constant, metric, one, per_second, point, roof, section
 
 FULL = section(
@@ -42,40 +35,36 @@ FULL = section(
 )
 
 
-def test_every_field() -> None:
+def test_every_text() -> None:
     got = parse_section(FULL)
-    assert (got.identifier, got.display_name, got.order, got.extends) == ("Test", "Test section", 12, "SpeedOfLight")
-    assert got.sets == ("roofline", "full")
-    assert got.description == "caf\N{REPLACEMENT CHARACTER}"
-    assert got.header == (SectionMetric(MetricName("h", "Head")),)
-    low = MetricName("m", "", ArchFilter(ArchRange(80, None)))
-    assert got.metrics == (SectionMetric(low, (MetricName("o", "", ArchFilter(ArchRange(None, 72))),)),)
-    assert [(one.name, one.expression) for one in got.definitions] == [("d", "a * 2")]
-    assert [(one.label, one.body, one.metrics) for one in got.tables] == [("T", "Body", (SectionMetric(MetricName("m1")),))]
+    assert (got.identifier, reading.sets(got)) == ("Test", ("roofline", "full"))
+    assert reading.text(got, "Description") == "caf\N{REPLACEMENT CHARACTER}"
+    assert reading.definitions(got) == {"d": "a * 2"}
+    assert [reading.rows(got, arch) for arch in (70, 80)] == [[("Head", "h"), ("", "m1")]] * 2
 
 
-def test_chart_fields() -> None:
-    (got,) = parse_section(FULL).charts
-    assert (got.label, got.body) == ("Chart", "Body")
-    assert got.axis_intensity == Axis("AI", 2.0, 0.5, None)
-    assert got.axis_work == Axis("FLOP/s", None, None, 1e12)
-    assert got.roofs[0].style == Style("R", 0xFFFF0000)
-    assert got.roofs[0].peak_work == PerSecondValue(
-        (SectionMetric(MetricName("w1")), SectionMetric(MetricName("w2"))),
-        SectionMetric(MetricName("sm__cycles_elapsed.avg.per_second")),
-    )
-    assert got.roofs[0].peak_traffic == MetricValue(SectionMetric(MetricName("t")))
-    assert got.roofs[0].show_only_if_not_zero == MetricValue(SectionMetric(MetricName("gate")))
-    assert got.points[0].work == ConstantValue(3.0)
-    assert got.points[0].style == Style("P", None)
-    assert (got.walls[0].value, got.walls[0].style) == (ConstantValue(7.5), Style("W"))
+def test_charts() -> None:
+    (item,) = parse_section(FULL).charts
+    assert (item.body, item.filters) == ("Body", (Filter(),))
+    chart = item.message.RooflineChart
+    assert (chart.AxisIntensity.Label, chart.AxisIntensity.Min, chart.AxisWork.Max) == (b"AI", 0.5, 1e12)
+    assert chart.Walls[0].Value.Constant == 7.5
 
 
 def test_written_and_read() -> None:
     inner = {"HorizontalContainer": {"Items": [chart(Filter={"MinArch": 80}), chart()]}, "Filter": {"Items": [{"MaxArch": 90}]}}
-    for data in (FULL, section(), section(inner, chart()), section(Filter={"MinArch": 75}, Header={"Rows": 0})):
-        got = parse_section(data)
-        assert vars(parse_section(encode_section(got))) == vars(got)
+    for data in (FULL.replace(b"caf\xe9", b"cafe"), section(), section(inner, chart()), section(Header={"Rows": 0})):
+        message = parse_section(data).message
+        for item in message.Body[0].Items:
+            item.ClearField("Table")  # it lacks the columns that a text needs
+        for cc_names in (True, False):
+            assert parse_document(section_text(message, cc_names=cc_names)).root.message == message
+
+
+def test_what_a_name_of_others_holds_stays_text() -> None:
+    hostile = 'GPU" } \n } # \\ \u202e\0 é'
+    message = made("Section", Identifier="A", DisplayName=hostile)
+    assert parse_document(section_text(message, cc_names=True)).root.text("DisplayName") == 'GPU" }   } # \\    é'
 
 
 def test_same_bytes_same_object() -> None:
@@ -86,7 +75,7 @@ def test_same_bytes_same_object() -> None:
 def test_items_replace_the_bounds_of_a_filter() -> None:
     arch = {"MinArch": 50, "Items": [{"MinArch": 70, "MaxArch": 75}, {"MinArch": 89}]}
     got = parse_section(section(Metrics={"Metrics": [metric("m", arch=arch)]}))
-    assert got.metrics[0].base.filter == ArchFilter(ArchRange(50, None), (ArchRange(70, 75), ArchRange(89, None)))
+    assert filter_of(got.message.Metrics.Metrics[0]) == Filter(50, None, ((70, 75), (89, None)))
 
 
 def test_unknown_fields_and_enum_values_survive() -> None:
@@ -95,7 +84,7 @@ def test_unknown_fields_and_enum_values_survive() -> None:
     message.ParseFromString(FULL + extra)
     assert extra in message.SerializeToString()
     got = parse_section(section(Metrics={"Metrics": [metric("m", arch={"MinArch": 999})]}) + extra)
-    assert got.metrics[0].base.filter == ArchFilter(ArchRange(999, None))
+    assert filter_of(got.message.Metrics.Metrics[0]) == Filter(999)
 
 
 def test_containers_keep_order_and_filters() -> None:
@@ -104,7 +93,7 @@ def test_containers_keep_order_and_filters() -> None:
 
     inner = {"HorizontalContainer": {"Items": [named(b"2", Filter={"MinArch": 80}), named(b"3")]}, "Filter": {"MaxArch": 90}}
     got = parse_section(section(named(b"1"), inner, named(b"4")))
-    assert [one.label for one in got.charts] == ["1", "2", "3", "4"]
+    assert [item.message.RooflineChart.Label for item in got.charts] == [b"1", b"2", b"3", b"4"]
     shown = {arch: [one.label for one in evaluate_charts(got, {}, arch)] for arch in ((7, 5), (8, 0), (10, 0))}
     assert shown == {(7, 5): ["1", "3", "4"], (8, 0): ["1", "2", "3", "4"], (10, 0): ["1", "4"]}
 

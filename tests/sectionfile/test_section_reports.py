@@ -13,6 +13,7 @@ import pytest
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.formats.sectionfile import Section, classify, evaluate_charts, needed_metrics, parse_section
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from tests.sectionfile import reading
 
 pytestmark = pytest.mark.reports
 
@@ -28,9 +29,9 @@ def _sections(reports: dict[str, Path]) -> Iterator[tuple[Kernel, tuple[int, int
 def test_definitions_give_what_was_recorded(real_reports: dict[str, Path]) -> None:
     compared = 0
     for kernel, _, section in _sections(real_reports):
-        for one in section.definitions:
-            recorded = kernel.metrics.get(one.name)
-            expression = parse_expression(one.expression)
+        for name, one in reading.definitions(section).items():
+            recorded = kernel.metrics.get(name)
+            expression = parse_expression(one)
             # Values with instances are computed per instance and added up: the sum of truncated quotients is another number.
             if recorded is None or any(kernel.metrics.instances(name) for name in expression.names):
                 continue
@@ -46,7 +47,7 @@ def test_definitions_give_what_was_recorded(real_reports: dict[str, Path]) -> No
 def test_definitions_replace_recorded_values(real_reports: dict[str, Path]) -> None:
     compared = 0
     for kernel, capability, section in _sections(real_reports):
-        defined = {one.name for one in section.definitions}
+        defined = set(reading.definitions(section))
         inputs = {name: value for name, value in kernel.metrics.items() if name not in defined}
         for with_all, without in zip(
             evaluate_charts(section, kernel.metrics, capability), evaluate_charts(section, inputs, capability), strict=True

@@ -13,8 +13,7 @@ from ncu_roofline.formats.sectionfile.charts import (
     needed_metrics,
 )
 from ncu_roofline.formats.sectionfile.classify import classify, counts_instructions, is_unfused, levels_of, meaning, peaks_of
-from ncu_roofline.formats.sectionfile.message import encode_section, parse_section
-from ncu_roofline.formats.sectionfile.section import Section
+from ncu_roofline.formats.sectionfile.section import Section, parse_section
 from ncu_roofline.formats.sectionfile.stock_faults import HalfFactor, stock_half_factor, tensor_caveat
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "Wall",
     "classify",
     "counts_instructions",
-    "encode_section",
     "evaluate_charts",
     "is_unfused",
     "levels_of",

@@ -13,25 +13,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ncu_roofline.formats.sectionfile.definitions import Expression, Value, parse_expression
-from ncu_roofline.formats.sectionfile.section import (
-    ArchFilter,
-    Axis,
-    ChartValue,
-    ConstantValue,
-    MetricValue,
-    PerSecondValue,
-    Section,
-    SectionChart,
-    SectionMetric,
-    Style,
-    arch_number,
-)
+from ncu_roofline.formats.sectionfile.section import PER_SECOND, Filter, Section, arch_number, filter_of, name_on, text_of
 
 MISSING = "metric is not in the report"
 NOT_A_NUMBER = "metric has no number"
@@ -132,16 +121,13 @@ class Chart:
     title: str
     label: str
     body: str
-    axis_intensity: Axis
-    axis_work: Axis
     roofs: tuple[Roof, ...]
     points: tuple[Point, ...]
     walls: tuple[Wall, ...]
     dropped: tuple[Dropped, ...]
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """A value: `constant`, or the sum of `names` times `clock` if there is one; `problem` if it never has a value."""
 
     names: tuple[str, ...] = ()
@@ -155,71 +141,80 @@ class Term:
         return (*self.names, self.clock) if self.clock else self.names
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A roof, point or wall: its parts by name, and the value that hides it while zero."""
 
     kind: str
-    style: Style
+    label: str
+    color: int | None
     parts: tuple[tuple[str, Term], ...]
     condition: Term | None = None
 
 
-@dataclass(frozen=True)
-class Program:
-    """The charts shown on a chip, and its derived metrics."""
+class Program(NamedTuple):
+    """The charts shown on a chip, each with its place among those of the section, and its derived metrics."""
 
-    charts: tuple[tuple[SectionChart, tuple[Line, ...]], ...]
+    charts: tuple[tuple[int, tuple[Line, ...]], ...]
     definitions: Mapping[str, Expression]
 
 
 @lru_cache(maxsize=1024)
 def compile_section(section: Section, arch: int) -> Program:
     """The program of `section` for an architecture number (`section.arch_number`)."""
-    charts = []
-    for plan in section.charts:
-        around, shown = section.filter, True
-        for inner in plan.filters:
+    charts, of_section = [], filter_of(section.message)
+    for position, item in enumerate(section.charts):
+        around, shown = of_section, True
+        for inner in item.filters:
             around = inner.inside(around)
             shown = shown and around.matches(arch)
         if shown:
-            charts.append((plan, _lines(plan, arch, around)))
+            charts.append((position, _lines(item.message.RooflineChart, arch, around)))
     definitions: dict[str, Expression] = {}
-    for one in section.definitions:  # the first one of a name counts
-        if one.filter.inside(section.filter).matches(arch):
+    for one in section.message.MetricDefinitions.MetricDefinitions:  # the first one of a name counts
+        if filter_of(one).inside(of_section).matches(arch):
             with suppress(ValueError):  # charts that use what can't be read lack the metric, and say so
-                definitions.setdefault(one.name, parse_expression(one.expression))
+                definitions.setdefault(text_of(one.Name), parse_expression(text_of(one.Expression)))
     return Program(tuple(charts), definitions)
 
 
-def _lines(plan: SectionChart, arch: int, around: ArchFilter) -> tuple[Line, ...]:
-    def names_of(metrics: tuple[SectionMetric, ...]) -> tuple[str, ...]:
-        """Names that hold here; what has none is left out."""
-        found = (metric.resolve(arch, around) for metric in metrics)
-        return tuple(one.name for one in found if one is not None)
+_PARTS = {
+    "roof": ("Rooflines", (("work", "PeakWork"), ("traffic", "PeakTraffic"))),
+    "point": ("AchievedValues", (("work", "AchievedWork"), ("traffic", "AchievedTraffic"))),
+    "wall": ("Walls", (("value", "Value"),)),
+}
 
-    def term(value: ChartValue) -> Term:
-        if value is None or (isinstance(value, PerSecondValue) and value.clock and not value.per_cycle):
-            return Term(problem=NO_VALUE)
-        if isinstance(value, ConstantValue):
-            return Term(constant=value.constant, problem="" if math.isfinite(value.constant) else NOT_A_NUMBER)
-        if isinstance(value, MetricValue):
-            names = names_of((value.metric,))
+
+def _lines(chart: Any, arch: int, around: Filter) -> tuple[Line, ...]:
+    def names_of(metrics: Iterable[Any]) -> tuple[str, ...]:
+        """Names that hold here; what has none is left out."""
+        return tuple(name for metric in metrics if (name := name_on(metric, arch, around)) is not None)
+
+    def term(value: Any) -> Term:
+        if value.HasField(PER_SECOND):
+            # Summands that the section has not for this chip count as absent from the sum (packed FP32 only is on 10.0, 10.3).
+            product = value.ValueCyclesPerSecondExpression
+            names, clocked = names_of(product.ValuePerCycleMetrics), product.HasField("CyclesPerSecondMetric")
+            if clocked and not product.ValuePerCycleMetrics:
+                return Term(problem=NO_VALUE)
+            clock = names_of([product.CyclesPerSecondMetric]) if clocked else ()
+            if not names or not clock:
+                return Term(names, problem=NOT_FOR_THIS_CHIP if clocked else NO_CLOCK)
+            return Term(names, clock[0])
+        if value.HasField("Metric"):
+            names = names_of([value.Metric])
             return Term(names, problem="" if names else NOT_FOR_THIS_CHIP)
-        # Summands that the section has not for this chip count as absent from the sum (packed FP32 only exists on 10.0, 10.3).
-        names = names_of(value.per_cycle)
-        clock = names_of((value.clock,)) if value.clock else ()
-        if not names or not clock:
-            return Term(names, problem=NOT_FOR_THIS_CHIP if value.clock else NO_CLOCK)
-        return Term(names, clock[0])
+        if value.HasField("Constant"):
+            return Term(constant=value.Constant, problem="" if math.isfinite(value.Constant) else NOT_A_NUMBER)
+        return Term(problem=NO_VALUE)
 
     lines = []
-    for roof in plan.roofs:
-        parts = (("work", term(roof.peak_work)), ("traffic", term(roof.peak_traffic)))
-        condition = term(roof.show_only_if_not_zero) if roof.show_only_if_not_zero else None
-        lines.append(Line("roof", roof.style, parts, condition))
-    lines += [Line("point", one.style, (("work", term(one.work)), ("traffic", term(one.traffic)))) for one in plan.points]
-    lines += [Line("wall", wall.style, (("value", term(wall.value)),)) for wall in plan.walls]
+    for kind, (field, parts) in _PARTS.items():
+        for line in getattr(chart, field):
+            color = line.Options.Color.ColorValue if line.Options.Color.HasField("ColorValue") else None
+            terms = tuple((part, term(getattr(line, name))) for part, name in parts)
+            hiding = line.Options.ShowOnlyIfNotZero if kind == "roof" else None
+            condition = term(hiding) if hiding is not None and hiding.ListFields() else None
+            lines.append(Line(kind, text_of(line.Options.Label), color, terms, condition))
     return tuple(lines)
 
 
@@ -230,23 +225,15 @@ def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tupl
     """
     program = compile_section(section, arch_number(compute_capability))
     reader = _Reader(metrics, program.definitions)
-    charts = []
-    for plan, lines in program.charts:
-        done = [_drawn(line, reader) for line in lines]
-        charts.append(
-            Chart(
-                section=section.identifier,
-                title=section.display_name,
-                label=plan.label,
-                body=plan.body,
-                axis_intensity=plan.axis_intensity,
-                axis_work=plan.axis_work,
-                roofs=tuple(one for one in done if isinstance(one, Roof)),
-                points=tuple(one for one in done if isinstance(one, Point)),
-                walls=tuple(one for one in done if isinstance(one, Wall)),
-                dropped=tuple(one for one in done if isinstance(one, Dropped)),
-            )
-        )
+    title, charts = text_of(section.message.DisplayName), []
+    for position, lines in program.charts:
+        item = section.charts[position]
+        drawn: dict[type, list[Any]] = {kind: [] for kind in (Roof, Point, Wall, Dropped)}
+        for line in lines:
+            found = _drawn(line, reader)
+            drawn[type(found)].append(found)
+        label = text_of(item.message.RooflineChart.Label)
+        charts.append(Chart(section.identifier, title, label, item.body, *map(tuple, drawn.values())))
     return charts
 
 
@@ -319,7 +306,7 @@ def _number(value: Value) -> float:
 
 def _drawn(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
     """A line with numbers, or why it is not drawn."""
-    label, color = line.style.label, line.style.color
+    label, color = line.label, line.color
     if line.condition:
         value, reason, culprits = reader.term(line.condition)
         if reason or value == 0:

@@ -1,7 +1,8 @@
-"""A section: what is read from its text or from a report, generated, and written.
+"""A section is the protobuf message that reports embed; here is how it is read and made, and what its filters mean.
 
-Text is decoded, enums are numbers, absent text is "".  Filters say which metric, definition, chart or section is meant for
-which compute capability.  What they do, as seen in the output of ncu 2024.2 for reports with hand-made sections:
+Texts are bytes in the message (real reports hold some that are not UTF-8), enums are numbers.  Filters say which metric,
+definition, chart or section is meant for which compute capability.  What they do, as seen in the output of ncu 2024.2 for
+reports with hand-made sections:
 
 * a range is inclusive at both ends and open where a bound is absent;
 * `Items` replace the filter's own bounds: any matching item will do;
@@ -10,26 +11,24 @@ which compute capability.  What they do, as seen in the output of ncu 2024.2 for
   the first match wins, and an alternative without filter matches wherever its surroundings do.
 """
 
-# ruff: noqa: RUF009 - defaults are immutable, `_at` only adds the place to them
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-# Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
-_RENAMED = {101: 110}
+from ncu_roofline.formats.sectionfile.schema import ROOT, messages
+
+MOST_BYTES = 2_000_000
+"""Of a section, as text or message: the largest known, of Nsight Compute, has 0.6 MB."""
 PER_SECOND = "ValueCyclesPerSecondExpression"
 """The field of a value that is a sum per cycle times the cycles per second."""
+_MAX_NESTING = 20  # containers in containers; stock sections have one level
+# Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
+_RENAMED = {101: 110}
 
-
-def _at(path: str, kind: Any, default: Any = MISSING) -> Any:
-    """A field of the model with its path in the message ("" where its own fields stand in the same message) and its kind.
-
-    A list of a kind is a repeated field.  What is absent has the default.  Sets, and in which body item something stands, are
-    not told so.
-    """
-    return field(default=default, metadata={"path": path, "kind": kind})
+Range = tuple[int | None, int | None]
+"""Architecture numbers from the first to the last, both included; None is open."""
 
 
 def arch_number(compute_capability: tuple[int, int]) -> int:
@@ -39,247 +38,132 @@ def arch_number(compute_capability: tuple[int, int]) -> int:
     return _RENAMED.get(number, number)
 
 
-@dataclass(frozen=True)
-class ArchRange:
-    """Architecture numbers from `low` to `high`, both included; None is open."""
-
-    low: int | None = _at("MinArch", int, None)
-    high: int | None = _at("MaxArch", int, None)
-
-    def matches(self, arch: int) -> bool:
-        """Whether `arch` (as of `arch_number`) lies inside."""
-        low = None if self.low is None else _RENAMED.get(self.low, self.low)
-        high = None if self.high is None else _RENAMED.get(self.high, self.high)
-        return (low is None or low <= arch) and (high is None or arch <= high)
-
-
-@dataclass(frozen=True)
-class ArchFilter:
+class Filter(NamedTuple):
     """Bounds, or any of some ranges in their place.  Without either it matches everything."""
 
-    bounds: ArchRange = _at("", ArchRange, ArchRange())
-    items: tuple[ArchRange, ...] = _at("Items", [ArchRange], ())
+    low: int | None = None
+    high: int | None = None
+    items: tuple[Range, ...] = ()
 
     def matches(self, arch: int) -> bool:
         """Whether `arch` (as of `arch_number`) passes."""
-        return any(item.matches(arch) for item in self.items or (self.bounds,))
+        return any(
+            (low is None or _RENAMED.get(low, low) <= arch) and (high is None or arch <= _RENAMED.get(high, high))
+            for low, high in self.items or ((self.low, self.high),)
+        )
 
-    def inside(self, outer: ArchFilter) -> ArchFilter:
+    def inside(self, outer: Filter) -> Filter:
         """This filter where `outer` surrounds it."""
-        low = outer.bounds.low if self.bounds.low is None else self.bounds.low
-        high = outer.bounds.high if self.bounds.high is None else self.bounds.high
-        return ArchFilter(ArchRange(low, high), self.items or outer.items)
+        low = outer.low if self.low is None else self.low
+        high = outer.high if self.high is None else self.high
+        return Filter(low, high, self.items or outer.items)
 
 
-EVERYWHERE = ArchFilter()
+EVERYWHERE = Filter()
 
 
-@dataclass(frozen=True)
-class MetricName:
-    """A full ncu metric name with its label, for the architectures of a filter."""
-
-    name: str = _at("Name", str)
-    label: str = _at("Label", str, "")
-    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
+def filter_of(owner: Any) -> Filter:
+    """The filter of a section, body item, metric, alternative or definition."""
+    if not owner.HasField("Filter"):
+        return EVERYWHERE
+    return Filter(*_range(owner.Filter), tuple(map(_range, owner.Filter.Items)))
 
 
-@dataclass(frozen=True)
-class SectionMetric:
-    """A metric of a section: a base name and alternatives for other architectures."""
-
-    base: MetricName = _at("", MetricName)
-    options: tuple[MetricName, ...] = _at("Options", [MetricName], ())
-
-    def resolve(self, arch: int, around: ArchFilter = EVERYWHERE) -> MetricName | None:
-        """The name that holds on `arch` inside a filter, or None where the section has none for it."""
-        for option in self.options:
-            if option.filter.inside(around).matches(arch):
-                return MetricName(option.name, option.label or self.base.label, option.filter)
-        return self.base if self.base.filter.inside(around).matches(arch) else None
+def _range(bounds: Any) -> Range:
+    low = bounds.MinArch if bounds.HasField("MinArch") else None
+    return low, bounds.MaxArch if bounds.HasField("MaxArch") else None
 
 
-@dataclass(frozen=True)
-class ConstantValue:
-    """A number written in the section: FLOP/s, byte/s or FLOP/byte, depending on where it stands."""
-
-    constant: float = _at("Constant", float)
-
-    @property
-    def metrics(self) -> tuple[SectionMetric, ...]:
-        """No metric."""
-        return ()
+def name_on(metric: Any, arch: int, around: Filter = EVERYWHERE) -> str | None:
+    """The name of a metric that holds on `arch` inside a filter, or None where the section has none for it."""
+    named = next((one for one in (*metric.Options, metric) if filter_of(one).inside(around).matches(arch)), None)
+    return None if named is None else text_of(named.Name)
 
 
-@dataclass(frozen=True)
-class MetricValue:
-    """The value of one metric."""
-
-    metric: SectionMetric = _at("Metric", SectionMetric)
-
-    @property
-    def metrics(self) -> tuple[SectionMetric, ...]:
-        """The one metric."""
-        return (self.metric,)
+def text_of(data: bytes) -> str:
+    """A text of the message."""
+    return data.decode("utf-8", "replace")
 
 
-@dataclass(frozen=True)
-class PerSecondValue:
-    """The sum of metrics that count per cycle, times the cycles per second that `clock` gives (None: not stated)."""
+class Item(NamedTuple):
+    """An item of a section body, the name of the body, and the filters around it, the outermost first."""
 
-    per_cycle: tuple[SectionMetric, ...] = _at(f"{PER_SECOND}.ValuePerCycleMetrics", [SectionMetric])
-    clock: SectionMetric | None = _at(f"{PER_SECOND}.CyclesPerSecondMetric", SectionMetric, None)
-
-    @property
-    def metrics(self) -> tuple[SectionMetric, ...]:
-        """All metrics, the clock last."""
-        return (*self.per_cycle, self.clock) if self.clock else self.per_cycle
+    message: Any
+    body: str
+    filters: tuple[Filter, ...]
 
 
-ChartValue = ConstantValue | MetricValue | PerSecondValue | None
-_VALUE: Any = ChartValue
+def items_of(section: Any) -> Iterator[Item]:
+    """Body items in document order, those in containers included.  Raises ValueError for nesting beyond reason."""
+    for body in section.Body:
+        pending: list[tuple[Any, tuple[Filter, ...]]] = [(item, ()) for item in reversed(body.Items)]
+        while pending:
+            item, around = pending.pop()
+            if len(around) > _MAX_NESTING:
+                raise ValueError("section with containers nested beyond reason")
+            filters = (*around, filter_of(item))
+            yield Item(item, text_of(body.DisplayName), filters)
+            pending.extend((inner, filters) for inner in reversed(item.HorizontalContainer.Items))
 
 
-@dataclass(frozen=True)
-class Style:
-    """Label and colour (0xAARRGGBB, None if the section leaves it to the viewer) of a roof, point or wall."""
-
-    label: str = _at("Options.Label", str, "")
-    color: int | None = _at("Options.Color.ColorValue", int, None)
-
-
-@dataclass(frozen=True)
-class SectionRoof:
-    """A pair of a horizontal and a diagonal line."""
-
-    peak_work: ChartValue = _at("PeakWork", _VALUE, None)
-    peak_traffic: ChartValue = _at("PeakTraffic", _VALUE, None)
-    style: Style = _at("", Style, Style())
-    show_only_if_not_zero: ChartValue = _at("Options.ShowOnlyIfNotZero", _VALUE, None)
-
-
-@dataclass(frozen=True)
-class SectionPoint:
-    """An achieved value."""
-
-    work: ChartValue = _at("AchievedWork", _VALUE, None)
-    traffic: ChartValue = _at("AchievedTraffic", _VALUE, None)
-    style: Style = _at("", Style, Style())
-
-
-@dataclass(frozen=True)
-class SectionWall:
-    """A vertical line at an intensity."""
-
-    value: ChartValue = _at("Value", _VALUE, None)
-    style: Style = _at("", Style, Style())
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis: label with unit, base of the logarithm and range, None where the section leaves it to the viewer."""
-
-    label: str = _at("Label", str, "")
-    base: float | None = _at("Base", float, None)
-    minimum: float | None = _at("Min", float, None)
-    maximum: float | None = _at("Max", float, None)
-
-
-@dataclass(frozen=True)
-class SectionChart:
-    """A roofline chart of a section body; `filters` are those of its body items, the outermost first."""
-
-    label: str = _at("Label", str)
-    axis_intensity: Axis = _at("AxisIntensity", Axis, Axis())
-    axis_work: Axis = _at("AxisWork", Axis, Axis())
-    roofs: tuple[SectionRoof, ...] = _at("Rooflines", [SectionRoof], ())
-    points: tuple[SectionPoint, ...] = _at("AchievedValues", [SectionPoint], ())
-    walls: tuple[SectionWall, ...] = _at("Walls", [SectionWall], ())
-    body: str = ""
-    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
-
-    def metrics(self) -> Iterator[SectionMetric]:
-        """Every metric of its roofs, points and walls."""
-        values = [value for roof in self.roofs for value in (roof.peak_work, roof.peak_traffic, roof.show_only_if_not_zero)]
-        values += [value for point in self.points for value in (point.work, point.traffic)]
-        for value in (*values, *(wall.value for wall in self.walls)):
-            yield from value.metrics if value else ()
-
-
-@dataclass(frozen=True)
-class SectionTable:
-    """A table of a section body."""
-
-    label: str = _at("Label", str)
-    metrics: tuple[SectionMetric, ...] = _at("Metrics", [SectionMetric])
-    columns: int = _at("Columns", int, 2)
-    body: str = ""
-    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
-
-
-@dataclass(frozen=True)
-class TimelineRow:
-    """What is drawn over each other along the time."""
-
-    label: str = _at("Label", str)
-    metrics: tuple[SectionMetric, ...] = _at("Metrics", [SectionMetric])
-
-
-@dataclass(frozen=True)
-class TimelineGroup:
-    """Rows under one heading."""
-
-    label: str = _at("Label", str)
-    rows: tuple[TimelineRow, ...] = _at("MetricRows", [TimelineRow])
-
-
-@dataclass(frozen=True)
-class SectionTimeline:
-    """Metrics of a section body that are sampled over the time of a launch (2023.3 and later)."""
-
-    groups: tuple[TimelineGroup, ...] = _at("MetricGroups", [TimelineGroup])
-    body: str = ""
-    filters: tuple[ArchFilter, ...] = (EVERYWHERE,)
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A derived metric."""
-
-    name: str = _at("Name", str)
-    expression: str = _at("Expression", str)
-    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
-
-
-@dataclass(frozen=True, eq=False)  # compared and hashed by identity: sections are keys of caches, and large
 class Section:
-    """A ProfilerSection message, as far as rooflines need it; `metrics` are collected without being shown.
+    """A section message with its roofline charts.  Compared by identity: sections are keys of caches, and large.
 
-    Tables stand above the charts of their body, timelines below, and containers of body items are known by their filters only.
+    Raises ValueError for a message without identifier, or nested beyond reason.
     """
 
-    identifier: str = _at("Identifier", str)
-    display_name: str = _at("DisplayName", str)
-    order: int = _at("Order", int, 0)
-    description: str = _at("Description", str, "")
-    extends: str = _at("Extends", str, "")
-    sets: tuple[str, ...] = ()
-    filter: ArchFilter = _at("Filter", ArchFilter, EVERYWHERE)
-    header: tuple[SectionMetric, ...] = _at("Header.Metrics", [SectionMetric], ())
-    header_rows: int | None = _at("Header.Rows", int, None)
-    metrics: tuple[SectionMetric, ...] = _at("Metrics.Metrics", [SectionMetric], ())
-    definitions: tuple[Definition, ...] = _at("MetricDefinitions.MetricDefinitions", [Definition], ())
-    tables: tuple[SectionTable, ...] = ()
-    charts: tuple[SectionChart, ...] = ()
-    timelines: tuple[SectionTimeline, ...] = ()
+    def __init__(self, message: Any) -> None:
+        if not message.Identifier:
+            raise ValueError("section without identifier")
+        self.message = message
+        self.identifier = text_of(message.Identifier)
+        self.charts = tuple(item for item in items_of(message) if item.message.HasField("RooflineChart"))
 
-    def shown(self) -> Iterator[SectionMetric]:
-        """Every metric of header, tables, charts and timelines."""
-        yield from self.header
-        for table in self.tables:
-            yield from table.metrics
-        for chart in self.charts:
-            yield from chart.metrics()
-        for timeline in self.timelines:
-            for group in timeline.groups:
-                for row in group.rows:
-                    yield from row.metrics
+
+@lru_cache(maxsize=512)
+def parse_section(data: bytes) -> Section:
+    """Decode an embedded section.
+
+    Reports repeat the same section in every kernel, so results are cached by content and equal bytes give the same object.
+    Raises ValueError for bytes that are not a section (damaged, larger than `MOST_BYTES`, or nested beyond reason).
+    """
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"a section of more than {MOST_BYTES / 1e6:g} MB")
+    message = messages()[ROOT]()
+    try:
+        message.ParseFromString(data)
+    except Exception as error:  # the kind depends on protobuf's version and implementation
+        raise ValueError(f"not a section message: {error}") from error
+    return Section(message)
+
+
+def made(kind: str, **fields: Any) -> Any:
+    """A message of the schema with these fields; what is None or "" is left out."""
+    given = {name: value.encode() if isinstance(value, str) else value for name, value in fields.items()}
+    return messages()[kind](**{name: value for name, value in given.items() if value not in (None, b"")})
+
+
+def made_value(*metrics: Any, clock: Any = None, constant: float | None = None) -> Any:
+    """A value of a chart: a constant, one metric, or the sum of metrics per cycle times a clock."""
+    if constant is not None:
+        return made("Value", Constant=constant)
+    if clock is None:
+        return made("Value", Metric=metrics[0])
+    return made("Value", **{PER_SECOND: made("Product", ValuePerCycleMetrics=metrics, CyclesPerSecondMetric=clock)})
+
+
+def made_options(kind: str, label: str, color: str, **more: Any) -> Any:
+    """Options of a roof, point or wall: a label and an opaque colour (#RRGGBB)."""
+    argb = 0xFF000000 | int(color[1:], 16)
+    return made(kind, Label=label, Color=made("Color", ColorType=1, ColorValue=argb), **more)
+
+
+def made_roof(work: Any, traffic: Any, label: str, color: str, condition: Any = None) -> Any:
+    """A roof; with a ``condition`` it is hidden while that value is zero."""
+    options = made_options("RooflineOptions", label, color, ShowOnlyIfNotZero=condition)
+    return made("Roofline", PeakWork=work, PeakTraffic=traffic, Options=options)
+
+
+def made_point(work: Any, traffic: Any, label: str, color: str) -> Any:
+    """A dot."""
+    return made("Achieved", AchievedWork=work, AchievedTraffic=traffic, Options=made_options("PlainOptions", label, color))

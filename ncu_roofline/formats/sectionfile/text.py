@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.chips.fields import Release
-from ncu_roofline.formats.sectionfile.message import section_of
 from ncu_roofline.formats.sectionfile.schema import ALWAYS, NAMED_ONLY, ROOT, FieldType, History, messages, schema
-from ncu_roofline.formats.sectionfile.section import Section
+from ncu_roofline.formats.sectionfile.section import Section, text_of
 
 Scalar = str | float | int | bool
 
@@ -114,7 +113,7 @@ class Document:
     @cached_property
     def section(self) -> Section:
         """The section as charts are computed from it.  Raises ValueError for one without identifier."""
-        return section_of(self.root.message)
+        return Section(self.root.message)
 
     def unknown_to(self, release: Release) -> tuple[Use, ...]:
         """What a release would reject the file for."""
@@ -295,7 +294,7 @@ class _Parser:
             getattr(owner, name).append(value)
         else:
             setattr(owner, name, value)
-        return Field(name, *self.where(start), value.decode("utf-8", "replace") if isinstance(value, bytes) else value)
+        return Field(name, *self.where(start), text_of(value) if isinstance(value, bytes) else value)
 
     def require(self, kind: str, made: Field, start: int, where: str) -> None:
         """Refuses the lack of required fields."""

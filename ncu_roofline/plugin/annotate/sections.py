@@ -7,27 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.palette import PLAIN, Color
 from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
-from ncu_roofline.formats.sectionfile import Section, encode_section
-from ncu_roofline.formats.sectionfile.section import (
-    Axis,
-    ChartValue,
-    ConstantValue,
-    MetricName,
-    MetricValue,
-    PerSecondValue,
-    SectionChart,
-    SectionMetric,
-    SectionPoint,
-    SectionRoof,
-    SectionTable,
-    Style,
-)
+from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
 from ncu_roofline.plugin.annotate import naming
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.plugin.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan
@@ -71,8 +58,8 @@ def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
     rows = [_metric(naming.name(naming.ORIGIN, work.id), f"{work.label} work") for work in works]
     rows += [_metric(naming.name(naming.ORIGIN, level.id), f"{level.label} traffic") for level in levels if level.derivation]
     title = "Roofline overview (ncu-roofline, added later)"
-    table = SectionTable("What was counted", tuple(rows), columns=1, body=title)
-    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, tables=(table,))
+    table = made("BodyItem", Table=made("Table", Label="What was counted", Columns=1, Metrics=rows))
+    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, title, table)
 
 
 @lru_cache(maxsize=1024)
@@ -88,23 +75,22 @@ def _chart_section(chart: ChartPlan, order: int) -> bytes:
         if level.moved
     ]
     title = f"{chart.label} roofline (ncu-roofline, added later)"
-    return _encoded(identifier(chart.id), title, order, _description(chart), header, (_chart(chart),) if chart.drawn else ())
+    items = [made("BodyItem", RooflineChart=_chart(chart))] if chart.drawn else []
+    return _encoded(identifier(chart.id), title, order, _description(chart), header, f"{chart.label} roofline", *items)
 
 
-def _encoded(
-    name: str,
-    title: str,
-    order: int,
-    description: str,
-    header: Sequence[SectionMetric],
-    charts: tuple[SectionChart, ...] = (),
-    tables: tuple[SectionTable, ...] = (),
-) -> bytes:
-    rows = (len(header) + 1) // 2
-    place = _FIRST_ORDER + order
-    return encode_section(
-        Section(name, title, place, description, header=tuple(header), header_rows=rows, tables=tables, charts=charts)
+def _encoded(name: str, title: str, order: int, description: str, header: Sequence[Any], body: str, *items: Any) -> bytes:
+    section = made(
+        "Section",
+        Identifier=name,
+        DisplayName=title,
+        Order=_FIRST_ORDER + order,
+        Description=description,
+        Header=made("Header", Rows=(len(header) + 1) // 2, Metrics=header),
+        Body=[made("Body", DisplayName=body, Items=items)] if items else [],
     )
+    data: bytes = section.SerializeToString()
+    return data
 
 
 def _description(chart: ChartPlan) -> str:
@@ -123,24 +109,27 @@ def _description(chart: ChartPlan) -> str:
     return " ".join(parts)
 
 
-def _chart(chart: ChartPlan) -> SectionChart:
+def _chart(chart: ChartPlan) -> Any:
     unit = _UNITS[chart.unit]
-    work = MetricValue(_metric(naming.name(WORK_RATE, chart.id)))
-    return SectionChart(
-        f"{chart.label} roofline, derived from the report",
-        Axis(f"Intensity [{unit}/byte]", 10.0),
-        Axis(f"Performance [{unit}/s]", 10.0),
-        roofs=(*_theoretical(chart), *_measured_roofs(chart)),
-        points=tuple(
-            SectionPoint(
-                work,
-                MetricValue(_metric(naming.name(TRAFFIC_RATE, level.id))),
-                Style(f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}", _argb(_color(level).light)),
-            )
-            for level in chart.levels
-            if level.moved
-        ),
-        body=f"{chart.label} roofline",
+    intensity, performance = f"Intensity [{unit}/byte]", f"Performance [{unit}/s]"
+    work = made_value(_metric(naming.name(WORK_RATE, chart.id)))
+    points = [
+        made_point(
+            work,
+            made_value(_metric(naming.name(TRAFFIC_RATE, level.id))),
+            f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}",
+            _color(level).light,
+        )
+        for level in chart.levels
+        if level.moved
+    ]
+    return made(
+        "RooflineChart",
+        Label=f"{chart.label} roofline, derived from the report",
+        AxisIntensity=made("RooflineAxis", Label=intensity, Base=10.0),
+        AxisWork=made("RooflineAxis", Label=performance, Base=10.0),
+        Rooflines=[*_theoretical(chart), *_measured_roofs(chart)],
+        AchievedValues=points,
     )
 
 
@@ -154,14 +143,14 @@ def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple
     return others + [(roofs[0], level, _color(level)) for level in in_order]
 
 
-def _theoretical(chart: ChartPlan) -> Iterator[SectionRoof]:
+def _theoretical(chart: ChartPlan) -> Iterator[Any]:
     levels = [one for one in chart.levels if one.roof.theory]
     for roof, level, color in _pairs([one for one in chart.roofs if one.theory], levels):
         label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}"
-        yield SectionRoof(_per_second(roof), _per_second(level.roof), Style(label, _argb(color.light)))
+        yield made_roof(_per_second(roof), _per_second(level.roof), label, color.light)
 
 
-def _measured_roofs(chart: ChartPlan) -> Iterator[SectionRoof]:
+def _measured_roofs(chart: ChartPlan) -> Iterator[Any]:
     """The same with measured roofs as constants, lighter; where one of the two lines was not measured, the theoretical one."""
     levels = [one for one in chart.levels if one.roof.measured or one.roof.theory]
     for roof, level, color in _pairs(chart.roofs, levels):
@@ -171,29 +160,25 @@ def _measured_roofs(chart: ChartPlan) -> Iterator[SectionRoof]:
             continue  # the compute roof is there with a level that was measured
         traffic, traffic_text = _line(level.roof, "byte/s")
         work, work_text = _line(roof, f"{chart.unit}/s")
-        yield SectionRoof(work, traffic, Style(f"measured: {traffic_text}; {work_text}", _argb(color.dark)))
+        yield made_roof(work, traffic, f"measured: {traffic_text}; {work_text}", color.dark)
 
 
-def _line(roof: RoofPlan, unit: str) -> tuple[ChartValue, str]:
+def _line(roof: RoofPlan, unit: str) -> tuple[Any, str]:
     """The measured form of a roof, else the theoretical one, and which it is."""
     if roof.measured is None:
         return _per_second(roof), f"{roof.label} theoretical"
     text = f"{roof.label} {format_value(roof.measured.value, unit)}, {roof.measured.provenance}"
-    return ConstantValue(roof.measured.value), text
+    return made_value(constant=roof.measured.value), text
 
 
-def _per_second(roof: RoofPlan) -> PerSecondValue:
+def _per_second(roof: RoofPlan) -> Any:
     """A peak per cycle times the clock: the form that viewers want at least one roof in."""
-    return PerSecondValue((_metric(naming.name(PEAK, roof.id)),), _metric(naming.CLOCK))
-
-
-def _argb(color: str) -> int:
-    return 0xFF000000 | int(color[1:], 16)
+    return made_value(_metric(naming.name(PEAK, roof.id)), clock=_metric(naming.CLOCK))
 
 
 def _color(level: LevelPlan) -> Color:
     return load_spec().level(level.id).color
 
 
-def _metric(name: str, label: str = "") -> SectionMetric:
-    return SectionMetric(MetricName(name, label))
+def _metric(name: str, label: str = "") -> Any:
+    return made("Metric", Name=name, Label=label)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from ncu_roofline.formats.sectionfile.charts import Line, Program, compile_section
-from ncu_roofline.formats.sectionfile.message import read
-from ncu_roofline.formats.sectionfile.section import EVERYWHERE, ArchFilter, Definition, Section, SectionMetric
+from ncu_roofline.formats.sectionfile.section import EVERYWHERE, Filter, Section, filter_of, name_on
 from ncu_roofline.formats.sectionfile.text import Document, Field
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -39,38 +39,39 @@ class Finding:
         return f"{self.path or 'section'}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A metric and the filters around it, the outermost first, each as it acts."""
+class Placed(NamedTuple):
+    """A metric's message, its place, the filters around it, the outermost first, each as it acts, and what its names end in."""
 
-    metric: SectionMetric
+    metric: Any
     field: Field
-    filters: tuple[ArchFilter, ...]
+    filters: tuple[Filter, ...]
     role: str
+    suffix: str = ""
 
     def on(self, arch: int) -> str:
         """The name that is collected on an architecture, "" for none."""
         if not all(one.matches(arch) for one in self.filters):
             return ""
-        found = self.metric.resolve(arch, self.filters[-1] if self.filters else EVERYWHERE)
-        return found.name if found else ""
+        name = name_on(self.metric, arch, self.filters[-1] if self.filters else EVERYWHERE)
+        return f"{name}{self.suffix}" if name else ""
 
     def place(self, name: str) -> Field:
         """The field that gives a name: the metric's own or that of an alternative."""
-        alternatives = (one for one in self.field.all("Options") if one.text("Name") == name)
-        own = self.metric.base.name == name
+        alternatives = (one for one in self.field.all("Options") if one.text("Name") + self.suffix == name)
+        own = self.field.text("Name") + self.suffix == name
         return self.field if own else next(alternatives, self.field)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlacedDefinition(Definition):
+class PlacedDefinition(NamedTuple):
     """A derived metric with its filter as it acts, and its place."""
 
+    name: str
+    expression: str
+    filter: Filter
     field: Field
 
 
-@dataclass(frozen=True)
-class ShownChart:
+class ShownChart(NamedTuple):
     """A roofline chart on one chip: its lines, each with its place."""
 
     field: Field
@@ -99,15 +100,17 @@ class Content:
     @cached_property
     def metrics(self) -> tuple[Placed, ...]:
         """Every metric with a name, in order."""
-        return tuple(one for one in _placed(self.root, (), OTHER) if one.metric.base.name)
+        return tuple(_placed(self.root, (), OTHER))
 
     @cached_property
     def definitions(self) -> tuple[PlacedDefinition, ...]:
         """Every derived metric, in order."""
-        around = read(ArchFilter, self.root.message.Filter)
+        around = filter_of(self.root.message)
         fields = (field for owner in self.root.all("MetricDefinitions") for field in owner.children)
-        found = ((read(Definition, field.message), field) for field in fields)
-        return tuple(PlacedDefinition(one.name, one.expression, one.filter.inside(around), field=field) for one, field in found)
+        return tuple(
+            PlacedDefinition(one.text("Name"), one.text("Expression"), filter_of(one.message).inside(around), one)
+            for one in fields
+        )
 
     def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
         """Derived metrics of an architecture; the first of a name counts."""
@@ -128,32 +131,27 @@ class Content:
         """Roofline charts in the order of `section.charts`."""
         return tuple(chart for body in self.root.all("Body") for item in body.all("Items") for chart in _charts(item))
 
-    def charts_on(self, arch: int) -> tuple[ShownChart, ...]:
+    def charts_on(self, arch: int) -> Iterator[ShownChart]:
         """The charts shown on an architecture."""
         program = compile_section(self.section, arch)
-        fields = {id(plan): field for plan, field in zip(self.section.charts, self.chart_fields, strict=True)}
-        shown = []
-        for plan, lines in program.charts:
-            chart = fields[id(plan)]
+        for position, lines in program.charts:
+            chart = self.chart_fields[position]
             places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
-            shown.append(ShownChart(chart, tuple(zip(lines, places, strict=True)), program))
-        return tuple(shown)
+            yield ShownChart(chart, tuple(zip(lines, places, strict=True)), program)
 
 
-def _placed(field: Field, filters: tuple[ArchFilter, ...], role: str) -> Iterator[Placed]:
+def _placed(field: Field, filters: tuple[Filter, ...], role: str) -> Iterator[Placed]:
     if field.name == "SuffixTable":  # base names times suffixes
         suffixes = [one.text("Name") for owner in field.all("Suffixes") for one in owner.all("Suffix")]
-        for place in (place for owner in field.all("BaseNames") for place in owner.all("BaseName")):
-            metric = read(SectionMetric, place.message)
-            for suffix in suffixes:
-                base, *options = (replace(one, name=one.name + suffix) for one in (metric.base, *metric.options))
-                yield Placed(SectionMetric(base, tuple(options)), place, filters, OTHER)
+        places = (place for owner in field.all("BaseNames") for place in owner.all("BaseName"))
+        yield from (Placed(place.message, place, filters, OTHER, suffix) for place in places for suffix in suffixes)
         return
     if field.name in _METRICS and field.first("Name"):
-        yield Placed(read(SectionMetric, field.message), field, filters, role)
+        if field.text("Name"):
+            yield Placed(field.message, field, filters, role)
         return
     if field.name in _OWN_FILTER and field.first("Filter"):
-        filters = (*filters, read(ArchFilter, field.message.Filter).inside(filters[-1] if filters else EVERYWHERE))
+        filters = (*filters, filter_of(field.message).inside(filters[-1] if filters else EVERYWHERE))
     for child in field.children:
         if child.name != "MetricDefinitions":
             yield from _placed(child, filters, {"RooflineChart": ROOFLINE, "SourceMetrics": SOURCE}.get(child.name, role))

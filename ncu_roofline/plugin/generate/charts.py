@@ -6,24 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, load_instructions
 from ncu_roofline.chips.palette import PLAIN, TENSOR, WALL
 from ncu_roofline.formats.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
-from ncu_roofline.formats.sectionfile.section import (
-    Axis,
-    ChartValue,
-    ConstantValue,
-    MetricValue,
-    PerSecondValue,
-    SectionChart,
-    SectionPoint,
-    SectionRoof,
-    SectionWall,
-    Style,
-)
+from ncu_roofline.formats.sectionfile.section import made, made_options, made_point, made_roof, made_value
 from ncu_roofline.plugin.generate.dialects import Chips
 from ncu_roofline.plugin.generate.lower import Lowering, Reading
 
@@ -59,7 +49,7 @@ class Measured:
             return []
         share = self._share(found)
         if share is None:
-            return [Reading(ConstantValue(float(f"{found.value:.7g}")), frozenset([chip]))]
+            return [Reading(made_value(constant=float(f"{found.value:.7g}")), frozenset([chip]))]
         return theory(share, frozenset([chip]))
 
     def _share(self, ceiling: Ceiling) -> float | None:
@@ -105,7 +95,7 @@ class ChartMaker:
         # A dot of a level that hardly matters stands far out, and stretches the axis for all others.
         self.levels = tuple(level for level in lowering.spec.levels if not level.on_request or level.id in aside)
 
-    def core(self, precision: Precision, tensor: Precision | None) -> SectionChart:
+    def core(self, precision: Precision, tensor: Precision | None) -> Any:
         """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
         label = precision.label
         # What comes later is drawn over what came before, and each level's line has to show its colour.
@@ -116,9 +106,9 @@ class ChartMaker:
             points += self._points(tensor, self.levels, TENSOR.light)
         patched = [level for level in self.levels if self.lowering.patched(level)]
         roofs += self._level_roofs(precision, [*patched, *_without_patching(self.lowering, self.levels)], f"{label} FMA")
-        return _chart(label, "FLOP", roofs, points)
+        return _chart(f"{label} roofline", _axes("FLOP"), roofs, points)
 
-    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> SectionChart:
+    def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Any:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
 
         With several types, dots have the colour of theirs: which level they are of is told by their order, outwards from L1.
@@ -126,8 +116,8 @@ class ChartMaker:
         several = len([one for one in precisions if not one.part_of]) > 1
         color = {one.id: one.color for one in precisions}
         levels = _without_patching(self.lowering, self.levels)
-        roofs: tuple[SectionRoof, ...] = ()
-        points: tuple[SectionPoint, ...] = ()
+        roofs: list[Any] = []
+        points: list[Any] = []
         for precision in sorted(precisions, key=lambda one: not one.part_of):
             if precision.part_of:
                 shown = color.get(precision.part_of, precision.color).dark
@@ -138,9 +128,9 @@ class ChartMaker:
             if not precision.part_of or told_apart or self.lowering.choice.stands_in(precision):
                 own = color.get(precision.part_of, precision.color).light
                 points += self._points(precision, levels, own if several else "")
-        return _chart(label, "OP", roofs, points)
+        return _chart(f"{label} roofline", _axes("OP"), roofs, points)
 
-    def instructions(self) -> SectionChart:
+    def instructions(self) -> Any:
         """Warp instructions against memory transactions of 32 bytes, and walls for patterns of global loads."""
         counted = load_instructions()
         everything, global_loads = counted.kind("inst"), counted.kind("inst.global_ld")
@@ -152,38 +142,32 @@ class ChartMaker:
         for level in _without_patching(self.lowering, self.levels):
             color = level.color.light
             label = f"{level.label} transactions, instruction issue"
-            roofs += [
-                SectionRoof(peak, one.value, _style(label, color))
-                for one in self.lowering.bandwidth(level, 1 / counted.transaction)
-            ]
+            bandwidth = self.lowering.bandwidth(level, 1 / counted.transaction)
+            roofs += [made_roof(peak, one.value, label, color) for one in bandwidth]
             traffic = self.lowering.traffic(level, 1 / counted.transaction)
             points += self._cross(work, traffic, f"All instructions at {level.label}", color)
         loads, sectors = (
             self._value(f"{ways[0].counters.counters()[0]}.sum.per_second")
             for ways in (global_loads.instructions, global_loads.transactions)
         )
-        points.append(SectionPoint(loads, sectors, _style("Global loads alone, at the sectors they ask for", TENSOR.light)))
-        walls = tuple(
-            SectionWall(ConstantValue(wall.intensity), _style(wall.label, WALL.light))
+        points.append(made_point(loads, sectors, "Global loads alone, at the sectors they ask for", TENSOR.light))
+        walls = [
+            made(
+                "Wall", Value=made_value(constant=wall.intensity), Options=made_options("PlainOptions", wall.label, WALL.light)
+            )
             for wall in counted.walls_of(global_loads.id)
-        )
-        return SectionChart(
-            "Instruction roofline",
-            Axis("Warp instructions per memory transaction of 32 bytes"),
-            Axis("Warp instructions per second"),
-            tuple(roofs),
-            tuple(points),
-            walls,
-        )
+        ]
+        axes = ("Warp instructions per memory transaction of 32 bytes", "Warp instructions per second")
+        return _chart("Instruction roofline", axes, roofs, points, walls)
 
-    def _value(self, name: str, clock: str = "") -> ChartValue:
+    def _value(self, name: str, clock: str = "") -> Any:
         metric = self.lowering.metric({name: self.lowering.chips})
-        return PerSecondValue((metric,), self.lowering.metric({clock: self.lowering.chips})) if clock else MetricValue(metric)
+        return made_value(metric, clock=self.lowering.metric({clock: self.lowering.chips}) if clock else None)
 
-    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> tuple[SectionRoof, ...]:
+    def _level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> list[Any]:
         """The precision's highest roof with each level's bandwidth, theoretical and measured."""
         roof_id = precision.roof_ids()[0]
-        roofs = []
+        roofs: list[Any] = []
         for level in levels:
             color, lighter = level.color  # what is measured: a lighter tone
             peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
@@ -194,9 +178,9 @@ class ChartMaker:
             if works and not traffics and level is self.levels[0]:
                 traffics, label = bandwidths, f"{what} peak, {self.measured.label('', roof_id)}"
             roofs += self._pairs(works or peaks, traffics, label, lighter, precision)
-        return tuple(roofs)
+        return roofs
 
-    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> tuple[SectionRoof, ...]:
+    def _flat_roofs(self, precision: Precision, roof_id: str, what: str, color: str) -> list[Any]:
         """A compute roof with the innermost level's bandwidth, theoretical and measured."""
         level = self.levels[0]
         peaks, bandwidths = self.lowering.peak(precision, roof_id), self.lowering.bandwidth(level)
@@ -204,46 +188,49 @@ class ChartMaker:
         works = self.measured.compute(self.lowering, precision, roof_id)
         traffics = self.measured.bandwidth(self.lowering, level) or bandwidths
         roofs += self._pairs(works, traffics, f"{what} peak, {self.measured.label('', roof_id)}", color, precision)
-        return tuple(roofs)
+        return roofs
 
-    def _pairs(
-        self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision
-    ) -> list[SectionRoof]:
-        conditions: list[tuple[ChartValue, Chips]] = [(None, self.lowering.chips)]
+    def _pairs(self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision) -> list[Any]:
+        conditions: list[tuple[Any, Chips]] = [(None, self.lowering.chips)]
         if self.lowering.dialect.show_only_if_not_zero and precision.kind == "tensor" and not precision.standard:
             conditions = [(one.value, one.chips) for one in self.lowering.work(precision)]
         return [
-            SectionRoof(work.value, traffic.value, _style(f"{label}{traffic.note}", color), condition)
+            made_roof(work.value, traffic.value, f"{label}{traffic.note}", color, condition)
             for work in works
             for traffic in traffics
             for condition, chips in conditions
             if work.chips & traffic.chips & chips
         ]
 
-    def _points(self, precision: Precision, levels: Iterable[Level], color: str = "") -> tuple[SectionPoint, ...]:
+    def _points(self, precision: Precision, levels: Iterable[Level], color: str = "") -> list[Any]:
         """Dots of a precision in one colour, or each in its level's."""
-        points: list[SectionPoint] = []
+        points: list[Any] = []
         for level in levels:
             for work in self.lowering.work(precision):
                 label = f"{precision.label} at {level.label}"
                 points += self._cross(work, self.lowering.traffic(level), label, color or level.color.light)
-        return tuple(points)
+        return points
 
     @staticmethod
-    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[SectionPoint]:
-        return [
-            SectionPoint(work.value, traffic.value, _style(label, color)) for traffic in traffics if work.chips & traffic.chips
-        ]
+    def _cross(work: Reading, traffics: list[Reading], label: str, color: str) -> list[Any]:
+        return [made_point(work.value, traffic.value, label, color) for traffic in traffics if work.chips & traffic.chips]
 
 
-def _chart(label: str, unit: str, roofs: tuple[SectionRoof, ...], points: tuple[SectionPoint, ...]) -> SectionChart:
-    axes = Axis(f"Arithmetic intensity [{unit}/byte]"), Axis(f"Performance [{unit}/s]")
-    return SectionChart(f"{label} roofline", *axes, roofs, points)
+def _axes(unit: str) -> tuple[str, str]:
+    return f"Arithmetic intensity [{unit}/byte]", f"Performance [{unit}/s]"
 
 
-def _style(label: str, color: str) -> Style:
-    """An opaque colour of #RRGGBB."""
-    return Style(label, 0xFF000000 | int(color[1:], 16))
+def _chart(label: str, axes: tuple[str, str], roofs: list[Any], points: list[Any], walls: Sequence[Any] = ()) -> Any:
+    intensity, work = (made("RooflineAxis", Label=axis) for axis in axes)
+    return made(
+        "RooflineChart",
+        Label=label,
+        AxisIntensity=intensity,
+        AxisWork=work,
+        Rooflines=roofs,
+        AchievedValues=points,
+        Walls=walls,
+    )
 
 
 def _without_patching(lowering: Lowering, levels: Iterable[Level]) -> list[Level]:

@@ -16,7 +16,7 @@ from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.metric_names import DRAM_OP_SINCE, OPS_PATH_SINCE
 from ncu_roofline.formats.sectionfile.definitions import CHAINS_PROVEN
 from ncu_roofline.formats.sectionfile.schema import release_of, schema
-from ncu_roofline.formats.sectionfile.section import ArchRange
+from ncu_roofline.formats.sectionfile.section import Range
 
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
@@ -25,7 +25,7 @@ SAMPLED_SINCE: Release = (2024, 1)
 """The first release whose sampled metrics are known here (``--query-metrics-collection pmsampling``)."""
 
 Chips = frozenset[Capability]
-EVERYWHERE: tuple[ArchRange, ...] = (ArchRange(),)
+EVERYWHERE: tuple[Range, ...] = ((None, None),)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Dialect:
         """How a compute capability is written; None if it can't be."""
         return _numbers(self.release).get(capability)
 
-    def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[ArchRange, ...]:
+    def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
         """The shortest ranges that hold on the ``wanted`` compute capabilities ``among`` all that there are.
 
         `BASE` reaches chips that it can't name by an open end only, which then holds on all of them and, if need be, on the
@@ -105,34 +105,34 @@ class Dialect:
         """
         return _ranges(self, frozenset(wanted), frozenset(among))
 
-    def meet(self, one: Iterable[ArchRange], other: Iterable[ArchRange]) -> bool:
+    def meet(self, one: Iterable[Range], other: Iterable[Range]) -> bool:
         """Whether two lists of ranges share an architecture."""
 
-        def holds(ranges: Iterable[ArchRange], number: int) -> bool:
-            return any((r.low is None or r.low <= number) and (r.high is None or number <= r.high) for r in ranges)
+        def holds(ranges: Iterable[Range], number: int) -> bool:
+            return any((low is None or low <= number) and (high is None or number <= high) for low, high in ranges)
 
         return any(holds(one, number) and holds(other, number) for number in (*self.architectures, 999))
 
 
 @lru_cache(maxsize=4096)  # generating asks for the same few some ten thousand times
-def _ranges(dialect: Dialect, wanted: frozenset[Capability], among: frozenset[Capability]) -> tuple[ArchRange, ...]:
+def _ranges(dialect: Dialect, wanted: frozenset[Capability], among: frozenset[Capability]) -> tuple[Range, ...]:
     chips = sorted((number, chip in wanted) for chip in among if (number := dialect.number(chip)) is not None)
     beyond = any(dialect.number(chip) is None for chip in wanted)
     if all(inside for _, inside in chips) and (dialect.exact or beyond):
         return EVERYWHERE
     top, top_inside = chips[-1]
-    found: list[ArchRange] = []
+    found: list[Range] = []
     start = 0
     for (number, inside), (_, next_inside) in zip(chips, [*chips[1:], (0, False)], strict=True):
         start = start or number
         if not inside:
             start = 0
         elif not next_inside:
-            found.append(ArchRange(None if start == chips[0][0] else start, number))
+            found.append((None if start == chips[0][0] else start, number))
     if beyond and top_inside:
-        found[-1] = ArchRange(found[-1].low, None)
+        found[-1] = (found[-1][0], None)
     elif beyond and not dialect.exact:
-        found.append(ArchRange(top, None))
+        found.append((top, None))
     return tuple(found)
 
 

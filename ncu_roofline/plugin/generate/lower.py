@@ -7,24 +7,14 @@ what a chart value does.  So nothing here is derived from something derived.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ncu_roofline.chips import Binding, Level, Precision, Spec
 from ncu_roofline.chips.fields import Capability
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.precisions import ROOF_FACTORS
-from ncu_roofline.formats.sectionfile.section import (
-    ArchFilter,
-    ArchRange,
-    ChartValue,
-    Definition,
-    MetricName,
-    MetricValue,
-    PerSecondValue,
-    SectionMetric,
-)
+from ncu_roofline.formats.sectionfile.section import Range, made, made_value, text_of
 from ncu_roofline.plugin.generate.dialects import Chips, Choice, Dialect
 
 DERIVED = "derived__rl_"
@@ -46,13 +36,25 @@ def number(value: float) -> str:
     return str(int(value)) if value.is_integer() else f"{float(f'{value:.7g}'):.12f}".rstrip("0")
 
 
-def _filter(ranges: tuple[ArchRange, ...]) -> ArchFilter:
-    return ArchFilter(items=ranges) if len(ranges) > 1 else ArchFilter(ranges[0])
+def _filter(ranges: Sequence[Range]) -> Any:
+    """The message of a filter; None for one that lets everything through."""
+    bounds = [made("FilterItem", MinArch=low, MaxArch=high) for low, high in ranges]
+    if len(bounds) > 1:
+        return made("Filter", Items=bounds)
+    return made("Filter", MinArch=ranges[0][0], MaxArch=ranges[0][1]) if ranges[0] != (None, None) else None
 
 
-def _metric(names: Iterable[MetricName], label: str = "") -> SectionMetric:
-    base, *options = names
-    return SectionMetric(replace(base, label=label), tuple(options))
+def _named(names: Sequence[tuple[str, Any]], label: str = "") -> Any:
+    """A metric by its names and filters, the base first."""
+    (base, where), *others = names
+    options = [made("Option", Name=name, Filter=there) for name, there in others]
+    return made("Metric", Name=base, Label=label, Filter=where, Options=options)
+
+
+def _form(metric: Any) -> tuple[bytes, ...]:
+    """Names and filters of a metric, one behind the other."""
+    named = (metric, *metric.Options)
+    return tuple(part for one in named for part in (one.Name, one.Filter.SerializeToString(deterministic=True)))
 
 
 class Part(NamedTuple):
@@ -66,7 +68,7 @@ class Part(NamedTuple):
 class Reading(NamedTuple):
     """A value of a chart and the chips that have it; ``note`` goes behind the label of a roof that it makes."""
 
-    value: ChartValue
+    value: Any
     chips: Chips
     note: str = ""
 
@@ -88,33 +90,32 @@ class Lowering:
 
     # What the section ends up with
 
-    def definitions(self, shown: Iterable[SectionMetric]) -> tuple[Definition, ...]:
+    def definitions(self, shown: Iterable[Any]) -> list[Any]:
         """Derived metrics that are ``shown``, restricted to the chips that have their inputs where the dialect can."""
         filtered = self.dialect.definition_filter
-        used = {one.name for metric in shown for one in (metric.base, *metric.options)}
-        return tuple(
-            Definition(name, expression, _filter(self.ranges(chips if filtered else self.chips)))
+        used = {text_of(named.Name) for metric in shown for named in (metric, *metric.Options)}
+        return [
+            made("Definition", Name=name, Expression=expression, Filter=_filter(self.ranges(chips if filtered else self.chips)))
             for name, (expression, chips) in self._definitions.items()
             if name in used
-        )
+        ]
 
-    def collected(self, shown: Iterable[SectionMetric]) -> tuple[SectionMetric, ...]:
+    def collected(self, shown: Iterable[Any]) -> list[Any]:
         """Metrics to collect that are not ``shown`` anyway, sorted by name."""
-        bases = {metric.base.name for metric in shown}
+        bases = {text_of(metric.Name) for metric in shown}
         found = sorted(self._collected.items())
-        return tuple(_metric(self._names(name, chips)) for name, chips in found if name not in bases)
+        return [_named(self._names(name, chips)) for name, chips in found if name not in bases]
 
-    def conflicts(self, shown: Iterable[SectionMetric]) -> frozenset[str]:
+    def conflicts(self, shown: Iterable[Any]) -> frozenset[str]:
         """Names that are asked for with several filters, or on fewer chips than they are collected on."""
-        forms: dict[str, set[SectionMetric]] = {}
+        forms: defaultdict[str, set[tuple[bytes, ...]]] = defaultdict(set)
         for metric in shown:
-            forms.setdefault(metric.base.name, set()).add(_metric((metric.base, *metric.options)))
+            forms[text_of(metric.Name)].add(_form(metric))
         found = {name for name, several in forms.items() if len(several) > 1}
         for name, chips in self._collected.items():
-            needed = self._names(name, chips)
+            needed = _form(_named(self._names(name, chips)))
             for form in forms.get(name, ()):
-                names = (form.base, *form.options)
-                if names != (MetricName(form.base.name),) and names[: len(needed)] != needed:
+                if form != (name.encode(), b"") and form[: len(needed)] != needed:
                     found.add(name)
         return frozenset(found)
 
@@ -122,21 +123,21 @@ class Lowering:
         """Have a metric collected."""
         self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
 
-    def ranges(self, chips: Iterable[Capability]) -> tuple[ArchRange, ...]:
+    def ranges(self, chips: Iterable[Capability]) -> tuple[Range, ...]:
         """The dialect's ranges for some chips; empty if its release profiles none of them."""
         return self.dialect.ranges(frozenset(chips), self.chips)
 
-    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> SectionMetric:
+    def metric(self, chips_of: Mapping[str, Chips], label: str = "") -> Any:
         """A metric that is called differently on different chips."""
         form = tuple(chips_of.items())
         names = ((self._alias(name, form) if name in self._ambiguous else name, chips) for name, chips in form)
-        return _metric((one for name, chips in names for one in self._names(name, chips)), label)
+        return _named([pair for name, chips in names for pair in self._names(name, chips)], label)
 
-    def _names(self, name: str, chips: Iterable[Capability]) -> tuple[MetricName, ...]:
-        """A name on some chips; where a filter holds one range only, each range has it on its own."""
+    def _names(self, name: str, chips: Iterable[Capability]) -> list[tuple[str, Any]]:
+        """A name with filters on some chips; where a filter holds one range only, each range has it on its own."""
         ranges = self.ranges(chips)
         parts = [ranges] if self.dialect.filter_items else [(one,) for one in ranges]
-        return tuple(MetricName(name, filter=_filter(part)) for part in parts)
+        return [(name, _filter(part)) for part in parts]
 
     def _alias(self, name: str, form: tuple[tuple[str, Chips], ...]) -> str:
         """A name that is used in one form only, for the same value."""
@@ -267,10 +268,10 @@ class Lowering:
 
     # Values
 
-    def apart(self, chips_of: Mapping[str, Chips]) -> list[tuple[SectionMetric, Chips]]:
+    def apart(self, chips_of: Mapping[str, Chips]) -> list[tuple[Any, Chips]]:
         """Metrics of one quantity, in few metrics with alternatives: those that may hold on the same chip stay apart."""
         found = self._readings(Part(chips, (name,)) for name, chips in chips_of.items())
-        return [(one.value.metric, one.chips) for one in found if isinstance(one.value, MetricValue)]
+        return [(one.value.Metric, one.chips) for one in found if one.value.HasField("Metric")]
 
     def _readings(self, parts: Iterable[Part]) -> list[Reading]:
         """Parts of one form on different chips become one value; what may hold on the same chip stays apart."""
@@ -287,13 +288,13 @@ class Lowering:
         for group in groups:
             terms = tuple(self._choices((part.terms[i], part.chips) for part in group) for i in range(len(group[0].terms)))
             clocks = {part.clock for part in group}
-            value: ChartValue
+            value: Any
             if clocks == {""}:
-                value = MetricValue(*terms)
+                value = made_value(*terms)
             elif len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
-                value = PerSecondValue(terms, self.metric(dict.fromkeys(clocks, self.chips)))
+                value = made_value(*terms, clock=self.metric(dict.fromkeys(clocks, self.chips)))
             else:
-                value = PerSecondValue(terms, self._choices((part.clock, part.chips) for part in group))
+                value = made_value(*terms, clock=self._choices((part.clock, part.chips) for part in group))
             highest = {clock for clock, _ in _NOMINAL_CLOCK.values()}
             nominal = sorted(chip for part in group for chip in part.chips if part.clock in highest)
             which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
@@ -301,7 +302,7 @@ class Lowering:
             readings.append(Reading(value, frozenset().union(*(part.chips for part in group)), note))
         return readings
 
-    def _choices(self, names: Iterable[tuple[str, Chips]]) -> SectionMetric:
+    def _choices(self, names: Iterable[tuple[str, Chips]]) -> Any:
         chips_of: defaultdict[str, Chips] = defaultdict(frozenset)
         for name, chips in names:
             chips_of[name] |= chips

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ncu_roofline.chips import Precision, load_units
 from ncu_roofline.chips.fields import LAST, capability_text
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.phases import counter_of, load_phases
-from ncu_roofline.formats.sectionfile.section import (
-    MetricValue,
-    SectionMetric,
-    SectionTable,
-    SectionTimeline,
-    TimelineGroup,
-    TimelineRow,
-)
+from ncu_roofline.chips.precisions import PHASES_SECTION
+from ncu_roofline.formats.sectionfile.section import PER_SECOND, made, text_of
 from ncu_roofline.plugin.generate.dialects import Chips
 from ncu_roofline.plugin.generate.lower import Lowering, number
 
 _CLOCK = "sm__cycles_elapsed.avg.per_second"
 GIGA = 10**9
 _MAX_KILOHERTZ = "device__attribute_max_gpu_frequency_khz"
+_COLUMN_MAJOR = 1  # order of a table
 _SAMPLER_SINCE = (7, 5)  # what the PM sampler runs on
 
 
-def pipe_table(lowering: Lowering) -> SectionTable:
+def pipe_table(lowering: Lowering) -> Any:
     """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
     units = load_units()
     pipe, tensor = next(unit for unit in units.units if unit.id == "tensor"), units.tensor
@@ -37,7 +32,7 @@ def pipe_table(lowering: Lowering) -> SectionTable:
         since, until = kind.releases
         if lowering.ranges(chips) and since <= lowering.dialect.metrics <= until:
             rows.append(lowering.metric({kind.metric: chips}, kind.label))
-    return SectionTable("Tensor instructions", tuple(rows))
+    return _table("Tensor instructions", rows)
 
 
 def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
@@ -45,13 +40,13 @@ def core_precisions(lowering: Lowering) -> tuple[Precision, ...]:
     return tuple(precision for precision in lowering.spec.precisions if precision.together)
 
 
-def time_and_clock(lowering: Lowering) -> tuple[SectionMetric, ...]:
+def time_and_clock(lowering: Lowering) -> tuple[Any, ...]:
     """Duration and SM clock."""
     rows = (("Duration", "gpu__time_duration.sum"), ("SM Frequency", _CLOCK))
     return tuple(lowering.metric({name: lowering.chips}, label) for label, name in rows)
 
 
-def clock_share(lowering: Lowering) -> SectionMetric:
+def clock_share(lowering: Lowering) -> Any:
     """The profiled SM clock as a share of the maximum; one operator can't do that (Hz over kHz), so the maximum itself."""
     if not lowering.dialect.nested_expressions:
         return lowering.metric({_MAX_KILOHERTZ: lowering.chips}, "Maximum SM Frequency [kHz]")
@@ -59,18 +54,18 @@ def clock_share(lowering: Lowering) -> SectionMetric:
     return lowering.metric({name: lowering.chips}, "SM clock / maximum clock [%]")
 
 
-def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[SectionMetric, ...]:
+def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[Any, ...]:
     """Bytes per second of each level; without ``patched`` only what hardware counts.  ncu shows their unit by itself.
 
     A level that chips count differently which the dialect can't tell apart has no row: one of two would be empty on each chip.
     """
     levels = [level for level in lowering.spec.levels if patched or not lowering.patched(level)]
     values = [(level, [reading.value for reading in lowering.traffic(level)]) for level in levels]
-    metrics = [(level, [one.metric for one in found if isinstance(one, MetricValue)]) for level, found in values]
+    metrics = [(level, [one.Metric for one in found if one.HasField("Metric")]) for level, found in values]
     return tuple(_labelled(found[0], f"{level.label} traffic") for level, found in metrics if len(found) == 1)
 
 
-def performance(lowering: Lowering, precision: Precision) -> tuple[SectionMetric, ...]:
+def performance(lowering: Lowering, precision: Precision) -> tuple[Any, ...]:
     """Operations per second, thousand millions of them where the dialect's expressions can divide, too.
 
     Where one operator can't give the sum those of the instruction families that it is of, where they can't either none.  Rows
@@ -104,8 +99,18 @@ def _standard(lowering: Lowering, precision: Precision) -> bool:
     return precision.standard or (bool(precision.part_of) and _standard(lowering, lowering.spec.precision(precision.part_of)))
 
 
-def _labelled(metric: SectionMetric, label: str) -> SectionMetric:
-    return SectionMetric(replace(metric.base, label=label), metric.options)
+def _labelled(metric: Any, label: str) -> Any:
+    return made(
+        "Metric",
+        Name=text_of(metric.Name),
+        Label=label,
+        Filter=metric.Filter if metric.HasField("Filter") else None,
+        Options=list(metric.Options),
+    )
+
+
+def _table(label: str, rows: Sequence[Any]) -> Any:
+    return made("Table", Label=label, Columns=2, Order=_COLUMN_MAJOR, Metrics=rows)
 
 
 def _rate(lowering: Lowering, precision: Precision, work: WeightedSum, chips: Chips, variant: int, giga: bool) -> str:
@@ -126,14 +131,14 @@ def _rate(lowering: Lowering, precision: Precision, work: WeightedSum, chips: Ch
     return lowering.define(name, " + ".join(names) if len(names) > 1 else f"{names[0]} * 1", names, chips)
 
 
-def fused_share(lowering: Lowering, precision: Precision) -> SectionMetric:
+def fused_share(lowering: Lowering, precision: Precision) -> Any:
     """Fused multiply-adds as a share of add, multiply and fused instructions."""
     together, fused = _inputs(_together(precision))
     name = lowering.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
     return lowering.metric({name: lowering.chips}, f"{precision.label} fused share of add, multiply and FMA instructions")
 
 
-def intensities(lowering: Lowering, precision: Precision) -> tuple[SectionTable, ...]:
+def intensities(lowering: Lowering, precision: Precision) -> tuple[Any, ...]:
     """Operations per byte at each level with a roof; no table where expressions have one operator, which can't say it."""
     if not lowering.dialect.nested_expressions:
         return ()
@@ -148,7 +153,7 @@ def intensities(lowering: Lowering, precision: Precision) -> tuple[SectionTable,
                     found[lowering.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
         if found:
             rows.append(lowering.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
-    return (SectionTable(f"{precision.label} intensity", tuple(rows)),)
+    return (_table(f"{precision.label} intensity", rows),)
 
 
 def _together(precision: Precision) -> WeightedSum:
@@ -164,7 +169,7 @@ def _expression(sums: WeightedSum) -> str:
     return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums.terms)
 
 
-def timeline(lowering: Lowering) -> SectionTimeline:
+def timeline(lowering: Lowering) -> Any:
     """All bands that are sampled, those of one pass together, and the starts of blocks with the first of them."""
     spec = load_phases()
     chips = frozenset(chip for chip in lowering.chips if chip >= _SAMPLER_SINCE)
@@ -173,20 +178,29 @@ def timeline(lowering: Lowering) -> SectionTimeline:
         """As the sampler knows it: without it the profiler would be meant, but where a group of counters is named."""
         return metric if counter_of(metric) != metric else f"pmsampling:{metric}"
 
-    groups: list[TimelineGroup] = []
+    groups: list[Any] = []
     for group in dict.fromkeys(one.group for band in spec.bands for one in band.collect):
-        rows = []
+        metrics = []
         for band in spec.bands:
             collected = [one for one in band.collect if one.group == group]
             chips_of = {sampled(one.metric): frozenset(filter(one.applies, chips)) for one in collected}
             known = {name: where for name, where in chips_of.items() if lowering.ranges(where)}
             if known:
-                rows.append(TimelineRow(band.label, (lowering.metric(known, band.label),)))
+                metrics.append((band.label, known))
         if not groups:
-            blocks = lowering.metric({sampled(spec.collected_blocks): chips}, "Blocks started")
-            rows.append(TimelineRow(blocks.base.label, (blocks,)))
-        groups.append(TimelineGroup(group, tuple(rows)))
-    return SectionTimeline(tuple(groups))
+            metrics.append(("Blocks started", {sampled(spec.collected_blocks): chips}))
+        rows = []
+        for label, names in metrics:
+            metric = lowering.metric(names, label)
+            metric.Groups.append(pass_group(len(groups)).encode())
+            rows.append(made("TimelineRow", Label=label, Metrics=[metric]))
+        groups.append(made("TimelineGroup", Label=group, Expanded=True, MetricRows=rows))
+    return made("Timeline", MetricGroups=groups)
+
+
+def pass_group(position: int) -> str:
+    """What the metrics that are sampled in one pass are marked with."""
+    return f"{PHASES_SECTION}_{position}"
 
 
 def collect_roofs(lowering: Lowering, precisions: Iterable[Precision]) -> None:
@@ -194,5 +208,6 @@ def collect_roofs(lowering: Lowering, precisions: Iterable[Precision]) -> None:
     for precision in precisions:
         lowering.peak(precision, precision.roof_ids()[0])
     for reading in lowering.bandwidth(lowering.spec.level(lowering.spec.memory)):
-        for metric in reading.value.metrics[-1:] if reading.value else ():  # the clock; the peaks are collected by now
-            lowering.collect(metric.base.name, reading.chips)
+        value = reading.value  # the peaks are collected by now
+        clock = value.ValueCyclesPerSecondExpression.CyclesPerSecondMetric if value.HasField(PER_SECOND) else value.Metric
+        lowering.collect(text_of(clock.Name), reading.chips)

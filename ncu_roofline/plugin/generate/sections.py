@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
@@ -18,10 +17,11 @@ from ncu_roofline.chips.precisions import (
     TENSOR_SECTION,
 )
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.sectionfile.section import Section, SectionMetric
+from ncu_roofline.formats.sectionfile.section import made
+from ncu_roofline.formats.sectionfile.write import section_text
 from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured
 from ncu_roofline.plugin.generate.dialects import BASE, Dialect
-from ncu_roofline.plugin.generate.files import GENERATED, render
+from ncu_roofline.plugin.generate.files import GENERATED
 from ncu_roofline.plugin.generate.lower import Lowering
 from ncu_roofline.plugin.generate.overview import (
     clock_share,
@@ -29,6 +29,7 @@ from ncu_roofline.plugin.generate.overview import (
     core_precisions,
     fused_share,
     intensities,
+    pass_group,
     performance,
     pipe_table,
     time_and_clock,
@@ -58,7 +59,7 @@ _CLOCKS = f"Roofs are at the clocks of the profiled run: {BY_RELEASE}."
 class Recipe(NamedTuple):
     """How a section is made: its names, its maker, the precision that the maker needs to know, and the sets it is in.
 
-    A maker returns the fields of a section: description, header, and what the body shows.
+    A maker returns the description, the metrics of the header, and by field of a body item what the body shows.
     """
 
     identifier: str
@@ -99,24 +100,51 @@ def render_sections(
     texts = {}
     for position, recipe in enumerate(recipes(spec, dialect, light_type)):
         section = _section(recipe, _ORDER[position > 0], spec, dialect, drawn, aside)
-        texts[f"{section.identifier}.section"] = render("sections/section.j2", section=section, dialect=dialect, header=header)
+        head = "".join(f"# {line}\n" for line in header)
+        texts[f"{recipe.identifier}.section"] = head + section_text(section, cc_names=dialect.has_cc_names)
     return texts
 
 
-def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawn: Measured, aside: tuple[str, ...]) -> Section:
+def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawn: Measured, aside: tuple[str, ...]) -> Any:
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
         lowering = Lowering(spec, dialect, ambiguous, dense=SET not in recipe.sets)
-        made = recipe.make(ChartMaker(lowering, drawn, aside), recipe.precision)
-        for what in ("tables", "charts", "timelines"):
-            made[what] = tuple(replace(one, body=recipe.title) for one in made.get(what, ()))
-        section = Section(recipe.identifier, recipe.title, order, sets=recipe.sets, **made)
-        shown = list(section.shown())
+        parts = recipe.make(ChartMaker(lowering, drawn, aside), recipe.precision)
+        items = [made("BodyItem", **{kind: one}) for kind in _BODY for one in parts.get(kind, ())]
+        shown = [*parts["header"], *(metric for item in items for metric in _metrics_of(item))]
         found = lowering.conflicts(shown) - ambiguous
         if not found:
-            return replace(section, metrics=lowering.collected(shown), definitions=lowering.definitions(shown))
+            break
         ambiguous |= found
+    definitions = lowering.definitions(shown)
+    passes = len(items[0].Timeline.MetricGroups) if items else 0
+    return made(
+        "Section",
+        Identifier=recipe.identifier,
+        DisplayName=recipe.title,
+        Description=parts["description"],
+        Order=order,
+        Sets=[made("Set", Identifier=name) for name in recipe.sets],
+        Header=made("Header", Metrics=parts["header"]),
+        Metrics=made("Metrics", Metrics=lowering.collected(shown)),
+        MetricDefinitions=made("Definitions", MetricDefinitions=definitions) if definitions else None,
+        Group=[made("Group", Name=pass_group(position)) for position in range(passes)],
+        Body=[made("Body", DisplayName=recipe.title, Items=items)] if items else [],
+    )
+
+
+_BODY = ("Table", "RooflineChart", "Timeline")
+
+
+def _metrics_of(message: Any) -> Iterator[Any]:
+    """All metrics inside a message, in order."""
+    for field, value in message.ListFields():
+        for one in value if field.message_type and not hasattr(value, "ListFields") else [value] if field.message_type else ():
+            if one.DESCRIPTOR.name == "Metric":
+                yield one
+            else:
+                yield from _metrics_of(one)
 
 
 def _core(maker: ChartMaker, of: str) -> dict[str, Any]:
@@ -132,7 +160,7 @@ def _core(maker: ChartMaker, of: str) -> dict[str, Any]:
     )
     matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
     return {
-        "charts": (maker.core(precision, tensor),),
+        "RooflineChart": (maker.core(precision, tensor),),
         "description": f"{work}{packed}{matrix}.{left} {_TRAFFIC} {_DOTS} {_CLOCKS}",
         "header": (*time_and_clock(lowering), *performance(lowering, precision), *traffic(lowering)),
     }
@@ -146,13 +174,13 @@ def _tensor(maker: ChartMaker, _: str) -> dict[str, Any]:
         f"Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types).{sparse}"
     )
     return {
-        "charts": (maker.tensor(precisions),),
+        "RooflineChart": (maker.tensor(precisions),),
         "description": f"{work} {_TRAFFIC} {_TYPES} {_CLOCKS}",
         "header": _tensor_header(lowering, [p for p in precisions if not p.part_of or (p.disjoint and lowering.dialect.exact)]),
     }
 
 
-def _tensor_header(lowering: Lowering, precisions: Iterable[Precision]) -> tuple[SectionMetric, ...]:
+def _tensor_header(lowering: Lowering, precisions: Iterable[Precision]) -> tuple[Any, ...]:
     rows = (row for precision in precisions for row in performance(lowering, precision))
     return (*time_and_clock(lowering), *rows, *traffic(lowering, patched=False))
 
@@ -164,10 +192,10 @@ def _light(maker: ChartMaker, of: str) -> dict[str, Any]:
     shown = [p for p in lowering.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
     work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
     return {
-        "charts": (maker.tensor(shown, wanted.label),),
+        "RooflineChart": (maker.tensor(shown, wanted.label),),
         "description": f"{work} Sparse products are not counted. {_TRAFFIC} {_CLOCKS}",
         "header": _tensor_header(lowering, [wanted]),
-        "tables": (pipe_table(lowering),),
+        "Table": (pipe_table(lowering),),
     }
 
 
@@ -177,7 +205,7 @@ def _instructions(maker: ChartMaker, _: str) -> dict[str, Any]:
         "dot of the global loads stands at the wall of theirs; the farther left, the more transactions one instruction needs."
     )
     return {
-        "charts": (maker.instructions(),),
+        "RooflineChart": (maker.instructions(),),
         "description": f"{work} {_TRAFFIC} {_CLOCKS}",
         "header": time_and_clock(maker.lowering),
     }
@@ -191,7 +219,7 @@ def _overview(maker: ChartMaker, _: str) -> dict[str, Any]:
     for precision in precisions:
         header += [*performance(lowering, precision), fused_share(lowering, precision)]
     tables = tuple(table for precision in precisions for table in intensities(lowering, precision))
-    return {"description": f"{text} {_TRAFFIC}", "header": (*header, *traffic(lowering)), "tables": tables}
+    return {"description": f"{text} {_TRAFFIC}", "header": (*header, *traffic(lowering)), "Table": tables}
 
 
 def _phases(maker: ChartMaker, _: str) -> dict[str, Any]:
@@ -203,7 +231,7 @@ def _phases(maker: ChartMaker, _: str) -> dict[str, Any]:
     )
     header = [*time_and_clock(lowering), *(row for one in core_precisions(lowering) for row in performance(lowering, one))]
     collect_roofs(lowering, core_precisions(lowering))
-    return {"description": text, "header": (*header, *traffic(lowering)), "timelines": (timeline(lowering),)}
+    return {"description": text, "header": (*header, *traffic(lowering)), "Timeline": (timeline(lowering),)}
 
 
 def recipes(spec: Spec, dialect: Dialect, light_type: str) -> tuple[Recipe, ...]:

@@ -1,0 +1,51 @@
+"""What tests ask of a section: its metrics, rows, derived metrics and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ncu_roofline.formats.sectionfile import Section
+from ncu_roofline.formats.sectionfile.section import items_of, name_on, text_of
+
+
+def text(section: Section, field: str) -> str:
+    """A text field, such as Description."""
+    return text_of(getattr(section.message, field))
+
+
+def sets(section: Section) -> tuple[str, ...]:
+    """The sets that it is in."""
+    return tuple(text_of(one.Identifier) for one in section.message.Sets)
+
+
+def tables(section: Section) -> list[Any]:
+    """Its tables."""
+    return [item.message.Table for item in items_of(section.message) if item.message.HasField("Table")]
+
+
+def definitions(section: Section) -> dict[str, str]:
+    """Derived metrics: name -> expression, the first of a name."""
+    found = section.message.MetricDefinitions.MetricDefinitions
+    return {text_of(one.Name): text_of(one.Expression) for one in reversed(found)}
+
+
+def metrics(section: Section) -> Iterator[Any]:
+    """Every metric of it."""
+    yield from _metrics(section.message)
+
+
+def rows(section: Section, arch: int) -> list[tuple[str, str]]:
+    """(label, metric) of all rows of header and tables on an architecture."""
+    shown = (*section.message.Header.Metrics, *(metric for table in tables(section) for metric in table.Metrics))
+    return [(text_of(metric.Label), name) for metric in shown if (name := name_on(metric, arch)) is not None]
+
+
+def _metrics(message: Any) -> Iterator[Any]:
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for one in [value] if hasattr(value, "ListFields") else value:
+                if field.message_type.name == "Metric":
+                    yield one
+                else:
+                    yield from _metrics(one)
