@@ -77,8 +77,13 @@ class Analysis:
         )
 
     def maker(self, format: str) -> Callable[..., bytes]:  # noqa: A002
-        """The function that makes a format."""
-        made: Callable[..., bytes] = getattr(self.module(format), f"render_{format}")
+        """The function that makes a format: ``render_FORMAT`` of its module, else what renders its ``document``."""
+        module = self.module(format)
+        made: Callable[..., bytes] | None = getattr(module, f"render_{format}", None)
+        if made is None:
+            from ncu_roofline.rendering.document import renderer
+
+            made = renderer(module.document, format)
         return made
 
     def takes(self, format: str, option: str) -> bool:  # noqa: A002
@@ -205,6 +210,9 @@ def render(
 
 
 def text_table(roofline: Frames, **options: Any) -> str:
-    """What `ncu-roofline show` prints; options are those of the view's text_table: width, color, ascii_only, top, notes."""
-    text: str = analysis_of(roofline).module("text").text_table(roofline, **options)
-    return text
+    """What `ncu-roofline show` prints: options are those of the view's document and of a terminal (width, color, top ...)."""
+    from ncu_roofline.rendering.document import terminal
+
+    make = analysis_of(roofline).module("text").document
+    own = {name: options.pop(name) for name in inspect.signature(make).parameters if name in options}
+    return terminal(make(roofline, **own), **options)

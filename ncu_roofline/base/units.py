@@ -61,6 +61,18 @@ def format_value(value: float, unit: str, digits: int = 4) -> str:
     return f"{value / 10.0**exponent:.{digits}g} {_PREFIXES[exponent]}{entry.symbol}".rstrip()
 
 
+def time_text(seconds: float) -> str:
+    """A run time with its unit."""
+    return format_value(seconds, "second", 3)
+
+
+def intensity_text(value: float) -> str:
+    """An intensity in three digits, "" for a missing level: 2.58, 0.0913, 3.1e-05."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
+
+
 def percent(share: float) -> str:
     """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
     if not math.isfinite(share):

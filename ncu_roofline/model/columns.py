@@ -10,21 +10,23 @@ WHERE = (
     Column("kernel", "str", "", "short readable name, unique among different kernels of a Roofline"),
     Column("device", "str", "", "name of the GPU"),
     Column("compute_capability", "str", "", "compute capability, as 9.0"),
-    Column("label", "str", "", "what the step of a sweep is called; '' without --trajectory or --label"),
+    Column("label", "str", "", "what the step of a sweep is called; '' without --trajectory or --label", "step", most=(20, 20)),
     Column("step", "int", "", "position in a sweep, from 0: rows of one kernel with steps are joined; -1 outside of sweeps"),
 )
 
 POINTS = (
     *WHERE,
-    Column("precision", "str", "", "precision id: fp64, fp32, fp16, tensor.fp16.wgmma, ..., or mixed (sum over pipes)"),
+    Column(
+        "precision", "str", "", "precision id: fp64, fp32, fp16, tensor.fp16.wgmma, ..., or mixed (sum over pipes)", "{kind}"
+    ),
     Column("level", "str", "", "memory level id: l1, shared, l2, dram, system"),
     Column("launches", "int", "", "launches in this row: 1, or the number aggregated"),
     Column("work", "float", "flop", "operations executed (OP for integer types, see unit)"),
     Column("unit", "str", "", "flop or op (inst: warp instructions): what work counts"),
     Column("traffic", "float", "byte", "bytes moved at this level"),
     Column("seconds", "float", "second", "run time"),
-    Column("intensity", "float", "flop/byte", "work / traffic"),
-    Column("performance", "float", "flop/s", "work / seconds"),
+    Column("intensity", "float", "flop/byte", "work / traffic", missing="", group=("intensity [{unit}]", "{unit}")),
+    Column("performance", "float", "flop/s", "work / seconds", priority=2),
     Column("bandwidth", "float", "byte/s", "traffic / seconds"),
     Column(
         "attainable",
@@ -35,18 +37,28 @@ POINTS = (
     Column("fraction", "float", "ratio", "performance / attainable"),
     Column("compute_roof", "float", "flop/s", "compute roof of this precision, measured where given"),
     Column("bandwidth_roof", "float", "byte/s", "bandwidth roof of this level, measured where given"),
-    Column("fma_share", "float", "ratio", "alpha: fused multiply-adds among add, multiply and fused instructions"),
+    Column(
+        *("fma_share", "float", "ratio", "alpha: fused multiply-adds among add, multiply and fused instructions"),
+        *("FMA", 12),
+        missing="",
+    ),
     Column("mix_roof", "float", "flop/s", "compute roof that this mix can reach: (1 + alpha) / 2 of compute_roof"),
     Column(
         "lanes",
         "float",
         "ratio",
         "threads with a true predicate / (32 x warp instructions), where the row counts all warp instructions",
+        priority=10,
+        missing="",
     ),
     Column("attainable_theoretical", "float", "flop/s", "the same with theoretical roofs only"),
     Column("fraction_theoretical", "float", "ratio", "performance / attainable_theoretical"),
     Column("roof_origin", "str", "", "origin of the binding roof of this level: theoretical or measured"),
-    Column("binds", "str", "", "what binds this kernel and precision over all levels: a level id or a compute roof id"),
+    Column(
+        *("binds", "str", "", "what binds this kernel and precision over all levels: a level id or a compute roof id"),
+        label="bound by",
+        most=(20, 20),
+    ),
     Column("binding_fraction", "float", "ratio", "performance / lowest attainable over all levels"),
     Column("locality", "float", "ratio", "traffic here / traffic of the next level outwards: the reuse caught between the two"),
     Column("locality_to", "str", "", "that next level's id"),
@@ -97,19 +109,26 @@ ROOFS = (
 LEVELS_WITH_COLUMNS = ("l1", "shared", "l2", "dram", "system")
 """Levels whose bandwidth and share of the roof have columns of their own in the frame of kernels."""
 
+_PROFILED = ("profiled launches", "profiled")
 KERNELS = (
     *WHERE,
     Column("name", "str", "", "full demangled name"),
     Column("kind", "str", "", "kernel, range, graph or cmdlist"),
-    Column("launches", "int", "", "launches in this row"),
+    Column("launches", "int", "", "launches in this row", priority=3, omit=1, short="count"),
     Column("untimed", "int", "", "how many of these have no run time"),
     Column("grid", "str", "", "grid size, as 65535x1x1"),
     Column("block", "str", "", "block size, as 128x1x1"),
     Column("nvtx", "str", "", "innermost NVTX ranges around the launch, separated by '/'"),
     Column("ncu_version", "str", "", "Nsight Compute that made the report"),
-    Column("seconds", "float", "second", "run time"),
+    Column("seconds", "float", "second", "run time", "time", group=_PROFILED),
     Column(
-        "time_share", "float", "ratio", "share of the time of all profiled launches, those that a filter leaves out as well"
+        "time_share",
+        "float",
+        "ratio",
+        "share of the time of all profiled launches, those that a filter leaves out as well",
+        "share",
+        long="share of profiled launches",
+        group=_PROFILED,
     ),
     Column("work", "float", "flop", "floating-point operations over all precisions known; NaN where none is known"),
     Column(
@@ -128,8 +147,16 @@ KERNELS = (
         "",
         "memory: LEVEL, compute: ROOF (or hardware unit), latency, too short to judge, tensor work unknown or unknown; "
         "'' in other views",
+        most=(20, 28),  # the first is as long as "tensor work unknown"
     ),
-    Column("limit", "str", "", "id of the nearest known limit: a level, a compute roof or a hardware unit; '' if none"),
+    Column(
+        "limit",
+        "str",
+        "",
+        "id of the nearest known limit: a level, a compute roof or a hardware unit; '' if none",
+        "at its limit",
+        14,
+    ),
     Column("limit_fraction", "float", "ratio", "how full that limit is"),
     Column(
         "headroom",
@@ -149,21 +176,31 @@ KERNELS = (
         "float",
         "ratio",
         "by what it could be faster at the compute roofs of its work: seconds / (work / roof, of the busiest pipe)",
+        "to compute",
+        4,
     ),
     Column("waste", "str", "", "what of the fullest limit's use counts prove to be waste; '' if nothing"),
     Column("headroom_without_waste", "float", "ratio", "headroom without that, where it can be worked out"),
     Column("speedup", "float", "ratio", "old name of headroom"),
-    Column("recoverable", "float", "second", "judged_seconds * (1 - 1 / headroom); NaN where unknown"),
+    Column("recoverable", "float", "second", "judged_seconds * (1 - 1 / headroom); NaN where unknown", "could save", 15),
     Column("judged_seconds", "float", "second", "run time of the launches that headroom is of"),
     Column("short_seconds", "float", "second", "run time of the launches that are too short to be judged"),
     Column("reason", "str", "", "the verdict in a sentence"),
-    Column("busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected"),
+    Column(
+        "busiest_unit", "str", "", "hardware unit with the largest share of its peak; '' where none was collected", "busiest", 6
+    ),
     Column("busiest_fraction", "float", "ratio", "that share"),
     *(
         column
         for level in LEVELS_WITH_COLUMNS
         for column in (
-            Column(f"bandwidth_{level}", "float", "byte/s", f"bytes at level {level} / seconds, or percent of peak x peak"),
+            Column(
+                f"bandwidth_{level}",
+                "float",
+                "byte/s",
+                f"bytes at level {level} / seconds, or percent of peak x peak",
+                priority=7,
+            ),
             Column(
                 f"fraction_{level}",
                 "float",
@@ -178,11 +215,11 @@ KERNELS = (
     Column("ipc", "float", "", "warp instructions per cycle of an active SM"),
     Column("tensor_active", "float", "ratio", "elapsed cycles in which the tensor pipe was active"),
     Column("sm_active", "float", "ratio", "elapsed cycles in which SMs were active, the mean over them"),
-    Column("occupancy", "float", "ratio", "warps active, of those that an SM can hold"),
+    Column("occupancy", "float", "ratio", "warps active, of those that an SM can hold", priority=10),
     Column(
         "occupancy_theoretical", "float", "ratio", "warps that the launch configuration allows, of those that an SM can hold"
     ),
-    Column("waves", "float", "", "blocks of the grid / blocks that fit on the GPU at once"),
+    Column("waves", "float", "", "blocks of the grid / blocks that fit on the GPU at once", priority=11),
     Column("eligible_warps", "float", "", "warps ready to issue, per scheduler and cycle"),
     Column("missing", "str", "", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     Column("notes", "str", "", "warnings, sentences separated by '; '"),

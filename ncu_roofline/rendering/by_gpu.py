@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ncu_roofline.rendering.document import Document, Note
 from ncu_roofline.rendering.frames import Frames, rows, table
 
 F = TypeVar("F", bound=Frames)
@@ -33,6 +34,14 @@ def by_gpu(frames: F) -> dict[str, F]:
         device: _of_gpu(frames, device, whole[device], {name: found.get(device, _NONE) for name, found in places.items()})
         for device in sorted(time, key=lambda one: -time[one])
     }
+
+
+def each_gpu(frames: F, title: str, make: Callable[[F, str], Document], notes: Sequence[Note]) -> Document:
+    """What is made of some frames and a title: one document with ``notes``, with a part per GPU where there are several."""
+    parts = by_gpu(frames)
+    if len(parts) == 1:
+        return replace(make(frames, title), notes=notes)
+    return Document(title, blocks=[make(part, device) for device, part in parts.items()], notes=notes)
 
 
 def _places(value: Any) -> dict[str, IntArray]:

@@ -5,9 +5,11 @@ A terminal and Markdown are made here, csv, json and parquet of the same columns
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import Any
 
 from ncu_roofline.base.texts import clean
@@ -18,7 +20,12 @@ from ncu_roofline.rendering.table import TextColumn, wrapped
 
 NARROWEST = 60
 """Characters of a line that every terminal has."""
+_NARROW, _WIDE = 80, 100  # characters of a line: below, labels are short; from the second on, names of rows are worth more than
+_READABLE = ((24, 1),)  # a second line of numbers
+_LEAST = 14  # characters of a name beside details
 MISSING, ALIKE = "missing", "alike"
+_SLICES = 26  # marks of a sparkline on a narrow terminal
+Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -27,14 +34,18 @@ class Column:
 
     ``dtype``: str, int or float; "text" is what people see of numbers, which no file has: to the right as these.
     ``unit`` is a key of UNITS; "flop" stands for what the row's own ``unit`` says, where it has one.
-    ``label``: what stands above it, "" for its name.  Where it holds "{unit}" the units stand there and not in the cells; other
-    words in braces are those of the table.
+    ``label``: what stands above it, "" for its name; ``long`` in Markdown and ``short`` on a narrow terminal, if they differ.
+    Where it holds "{unit}" the units stand there and not in the cells; other words in braces are those of the table.
+    ``group``: what stands over it and its neighbours of the same group, from complete to terse, likewise.
     ``priority`` > 0 if it may go where a terminal is narrow, highest first.
-    ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart.
+    ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart,
+    "sparkline" of several ratios.
     ``words``: what people call a value.
     ``to``: the column that holds the other end, where a cell is from one value to another.
     ``missing``: what a missing value reads.  None is no missing value: it does not apply, and the cell is empty.
     ``omit``: left out where all rows have this value; MISSING: where all lack one; ALIKE: where all have the same.
+    ``most``: characters of a cell, on a narrow terminal and on others; 0 for all.
+    ``colour``: of a cell on a terminal, by its row.
     """
 
     name: str
@@ -49,6 +60,11 @@ class Column:
     words: Callable[[str], str] | None = None
     missing: str | None = None
     omit: object = None
+    long: str = ""
+    short: str = ""
+    group: tuple[str, ...] = ()
+    most: tuple[int, int] = (0, 0)
+    colour: Callable[[Mapping[str, Any]], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +72,13 @@ class Table:
     """Rows under columns, the first of which names them: SI values, in the order in which people read them.
 
     ``show``: names of the columns that people see, in this order; those that nothing is in are left out.
-    ``words``: for what is in braces in labels.  ``legend``: what stands below the table.
+    ``about``: what stands above it on a terminal, unless that is its title, and in Markdown below the title.
+    ``words``: for what is in braces in labels.  ``legend``: what stands below the table, a text or lines.
     ``tells``: whether it says there which columns had no room.
+    ``detail``: a table of the parts of rows, ``parts`` of each row in this order: side by side with it where there is room.
+    ``weight``: the column of the share of the time of a row, for what is said of rows that are left out.
+    ``first``: the columns that Markdown begins with, unless these are all texts.
+    ``steps``: as of `rendering.table.Table`.  ``ruled``: whether a line stands below its headers.
     """
 
     name: str
@@ -66,8 +87,15 @@ class Table:
     show: Sequence[str]
     title: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
-    legend: str = ""
+    legend: str | Lines = ""
     tells: bool = False
+    detail: Table | None = None
+    parts: Sequence[int] = ()
+    weight: str = ""
+    first: Sequence[str] = ()
+    steps: tuple[tuple[int, int], ...] = ((16, 1),)
+    about: str = ""
+    ruled: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,16 @@ class Note:
     subject: str = ""
 
 
-Lines = tuple[str, ...]
+@dataclass(frozen=True)
+class Section:
+    """Lines that Markdown has behind everything else, under a title that a terminal does not show; without one in place.
+
+    ``hanging``: whether what a terminal breaks goes on further to the right.
+    """
+
+    lines: Sequence[str]
+    title: str = ""
+    hanging: bool = True
 
 
 @dataclass(frozen=True)
@@ -91,7 +128,7 @@ class Document:
     title: str
     facts: str = ""
     sentences: Sequence[str] = ()
-    blocks: Sequence[Table | Lines | Document] = ()
+    blocks: Sequence[Table | Lines | Section | Document] = ()
     notes: Sequence[Note] = ()
 
 
@@ -102,6 +139,15 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "plain": lambda value: f"{value:.2f}" if math.isfinite(value) else "n/a",
 }
 """How a ratio is written."""
+
+
+def sparkline(values: Sequence[float], room: int) -> str:
+    """A mark per value from 0 to 100 %, "?" where it is unknown; of more values than there is ``room`` the means of some."""
+    each, marks = math.ceil(len(values) / max(room, 1)), ""
+    for start in range(0, len(values), each):
+        known = [value for value in values[start : start + each] if math.isfinite(value)]
+        marks += layout.EIGHTHS[min(int(8 * sum(known) / len(known)), 7)] if known else "?"
+    return marks
 
 
 def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
@@ -139,25 +185,79 @@ def _omitted(column: Column, values: Sequence[Any]) -> bool:
     return len(set(values)) < 2 if column.omit == ALIKE else column.omit is not None and set(values) <= {column.omit}
 
 
-def text_columns(table: Table) -> list[TextColumn]:
-    """What people see of a table, as texts."""
-    declared, found = {column.name: column for column in table.columns}, []
+def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, compact: bool = False) -> dict[str, TextColumn]:
+    """What people see of a table, as texts by column: for a ``narrow`` terminal, or Markdown, which is ``wide``.
+
+    ``compact``: the units of rates stand above them, as far as they are the same.
+    """
+    declared, found = {column.name: column for column in table.columns}, {}
     for column in map(declared.__getitem__, table.show):
         values = [row[column.name] for row in table.rows]
         if _omitted(column, values):
             continue
         own = column.unit.startswith("flop")
         units = [f"{row['unit']}{column.unit[4:]}" if own and row.get("unit") else column.unit for row in table.rows]
-        label, bare = column.label or column.name, "{unit}" in column.label
-        symbols = " or ".join(dict.fromkeys(UNITS[unit].symbol for unit in units)) if bare else ""
+        label = (column.short if narrow else column.long if wide else "") or column.label or column.name
+        bare = "{unit}" in label or any("{unit}" in text for text in column.group)
+        symbols = list(dict.fromkeys(UNITS[unit].symbol for unit in units)) if bare or (compact and own) else []
+        if compact and own and not bare:
+            label, bare = symbols[0] if len(symbols) == 1 else "work/s", True
+        words = {**table.words, "unit": " or ".join(symbols)}
+        label, group = label.format(**words), tuple(text.format(**words) for text in column.group)
+        if wide and group and bare:
+            label = f"{layout.escape(label)} [{words['unit']}]"
+        if column.form == "sparkline":
+            values = [sparkline(value, _SLICES if narrow else len(value)) for value in values]
         texts = [text_of(column, value, unit, bare) for value, unit in zip(values, units, strict=True)]
-        label = label.format(**{**table.words, "unit": symbols})
         if column.to:
             ends = (text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True))
             texts = list(map(_span, texts, ends))
         if any(texts):
-            found.append(TextColumn(label, texts, left=column.dtype == "str", spare=column.priority))
+            group += ("work/B",) if bare and group and len(symbols) > 1 else ()
+            colours = [column.colour(row) for row in table.rows] if column.colour else ()
+            left, most = column.dtype == "str", column.most[not narrow]
+            found[column.name] = TextColumn(label, texts, left, column.priority, most, group, colours, own=not left)
     return found
+
+
+def _flat(
+    table: Table, about: Iterable[TextColumn], work: Iterable[TextColumn], *, again: bool = False
+) -> tuple[TextColumn, ...]:
+    """A line for each detail: what is said of a row stands on the first of its lines, or ``again`` on each."""
+    numbers = count()
+    lines = [
+        (place if again or not line else -1, next(numbers) if line < parts else -1)
+        for place, parts in enumerate(table.parts)
+        for line in range(max(parts, 1))
+    ]
+
+    def spread(column: TextColumn, places: Sequence[int]) -> TextColumn:
+        cells, colours = (
+            ["" if place < 0 else of[place] for place in places] if of else () for of in (column.cells, column.colours)
+        )
+        return replace(column, cells=cells, colours=colours)
+
+    rows, details = zip(*lines, strict=True)
+    return (*(spread(column, rows) for column in about), *(spread(column, details) for column in work))
+
+
+def _panes(table: Table, width: int) -> list[layout.Table]:
+    """A table with a line for each detail, where that has room for as much as one line for a row and one for each detail."""
+    narrow = width < _NARROW
+    about = tuple(text_columns(table, narrow=narrow).values())
+    if not table.detail or not table.detail.rows:
+        return [layout.Table(about, table.steps).fitted(width)]
+    work = tuple(text_columns(table.detail, narrow=narrow).values())
+    short = tuple(text_columns(table.detail, narrow=narrow, compact=True).values())
+    first = replace(work[0], header=f"  {work[0].header}", cells=[f"  {text}" for text in work[0].cells], spare=0)
+    apart = [layout.Table(columns, table.steps).fitted(width) for columns in (about, (first, *work[1:]))]
+    for columns in (short,) if narrow else (work, short):
+        steps = _READABLE if width >= _WIDE else table.steps
+        flat = layout.Table(_flat(table, about, columns), steps).fitted(width)
+        whole = flat.total <= width and flat.widths[0] >= min(_LEAST, about[0].wide)
+        if whole and len(flat.columns) >= sum(len(pane.columns) for pane in apart):
+            return [flat]
+    return apart
 
 
 def terminal(document: Document, *, width: int = 100, color: bool = False, ascii_only: bool = False, top: int = 0) -> str:
@@ -176,6 +276,8 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
             yield from _blocks(block, width, color, top, inside=True)
         elif isinstance(block, tuple):
             yield wrapped(block, width, "  ")
+        elif isinstance(block, Section):
+            yield wrapped(block.lines, width, "  " * block.hanging)
         elif block.rows:
             yield _table(block, width, color, top)
     yield wrapped([note.text for note in document.notes if not note.subject], width)
@@ -183,36 +285,92 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
 
 
 def _table(table: Table, width: int, color: bool, top: int) -> list[str]:
-    more = len(table.rows) - (top or len(table.rows))
-    columns = tuple(replace(column, cells=column.cells[: top or None]) for column in text_columns(table))
-    shown = told_apart(layout.Table(columns).fitted(width))
-    lines = layout.terminal(shown, width, color=color)
-    lines = [f"{table.title}:", *lines] if table.title else lines
-    lines += [f"and {more:,} more; --all shows them"] if more > 0 else []
-    absent = ", ".join(column.header for column in columns if column.header not in [one.header for one in shown.columns])
-    if absent and table.tells:
-        lines += wrapped(f"No room for {absent}: a wider terminal, csv and json have them.", width)
-    return lines + wrapped(table.legend, width)
+    shown, rest = table, table.rows[top or len(table.rows) :]
+    if rest:
+        parts = table.parts[:top]
+        detail = replace(table.detail, rows=table.detail.rows[: sum(parts)]) if table.detail else None
+        shown = replace(table, rows=table.rows[:top], parts=parts, detail=detail)
+    panes = _panes(shown, width)
+    panes[0], numbered = told_apart(panes[0])
+    lines = wrapped(table.about or (f"{table.title}:" if table.title else ""), width, "  ")
+    lines += [line for pane in panes for line in pane.head(color)]
+    lines += ["-" * min(max(pane.total for pane in panes), width)] if table.ruled else []
+    bodies = [iter(pane.body(color)) for pane in panes]
+    for below in shown.parts if len(panes) > 1 else [0] * len(panes[0].columns[0].cells):
+        lines += [next(bodies[0]), *islice(bodies[-1], below)]
+    lines = lines if color else [line[:width] for line in lines]
+    lines += wrapped(numbered, width, "  ")
+    if rest:
+        known = [row[table.weight] for row in rest if math.isfinite(row[table.weight])] if table.weight else []
+        share = f" ({percent(sum(known))} of the time)" if known else ""
+        lines += [f"and {len(rest):,} more{share}; --all shows them"]
+    there = {column.header for pane in panes for column in pane.columns}
+    absent = [column.header for column in text_columns(shown).values() if column.header not in there] if table.tells else []
+    if absent:
+        lines += wrapped(f"No room for {', '.join(absent)}: a wider terminal, csv and json have them.", width)
+    return lines + wrapped(table.legend, width, "" if isinstance(table.legend, str) else "  ")
 
 
 def markdown(document: Document) -> bytes:
     """A document as GitHub and GitLab know them; whatever comes from a report is escaped."""
-    return layout.markdown_document(_markdown(document, "#"))
+    later: dict[str, list[str]] = {}
+    blocks = list(_markdown(document, "#", later))
+    if document.notes:
+        later["Notes"] = [note.text for note in document.notes]
+    blocks += [block for title, lines in later.items() for block in (f"## {title}", layout.bullets(lines))]
+    return layout.markdown_document(blocks)
 
 
-def _markdown(document: Document, level: str) -> Iterator[str]:
+def _markdown(document: Document, level: str, later: dict[str, list[str]]) -> Iterator[str]:
+    """What sections with a title say goes into ``later``."""
     yield f"{level} {layout.escape(document.title)}"
     yield layout.bullets(document.sentences)
     yield layout.escape(document.facts)
-    for place, block in enumerate(document.blocks):
+    tables = 0
+    for block in document.blocks:
         if isinstance(block, Document):
-            yield from _markdown(block, f"{level}#")
+            yield from _markdown(block, f"{level}#", later)
         elif isinstance(block, tuple):
             yield layout.bullets(line.removeprefix("- ") for line in block)
-        elif block.rows:
-            yield f"{level}# {block.title or block.name.capitalize()}" if place else ""
-            yield layout.markdown(layout.Table(tuple(sorted(text_columns(block), key=lambda one: not one.left))))
-            yield layout.escape(block.legend)
-    if document.notes:
-        yield f"{level}# Notes"
-        yield layout.bullets(note.text for note in document.notes)
+        elif isinstance(block, Section) and block.title and block.lines:
+            later.setdefault(block.title, []).extend(block.lines)
+        elif isinstance(block, Section):
+            yield layout.bullets(block.lines)
+        elif isinstance(block, Table) and block.rows:
+            yield f"### {layout.escape(block.title or block.name.capitalize())}" if block.title or tables else ""
+            tables += 1
+            yield layout.escape(block.about) if block.about not in (block.title, f"{block.title}:") else ""
+            yield _markdown_table(block)
+            yield layout.escape(block.legend) if isinstance(block.legend, str) else layout.bullets(block.legend)
+
+
+def _markdown_table(table: Table) -> str:
+    """All of it; a row that has details on each of their lines."""
+    columns = text_columns(table, wide=True)
+    if table.detail and table.detail.rows:
+        work = text_columns(table.detail, wide=True)
+        flat = _flat(table, columns.values(), work.values(), again=True)
+        columns = dict(zip([*columns, *work], flat, strict=True))
+    first = table.first or [name for name, column in columns.items() if column.left]
+    ordered = sorted(columns, key=lambda name: first.index(name) if name in first else len(first))
+    return layout.markdown(layout.Table(tuple(columns[name] for name in ordered)))
+
+
+def text(document: Document, *, width: int = 120, ascii_only: bool = False) -> bytes:
+    """A document for ``width`` characters as UTF-8 without colours."""
+    return (terminal(document, width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
+
+
+def renderer(make: Callable[..., Document], form: str) -> Callable[..., bytes]:
+    """What gives a document that ``make`` makes of frames as "md" or as "text": its options are those of both."""
+    write = markdown if form == "md" else text
+    own, more = ({**inspect.signature(each).parameters} for each in (make, write))
+    own = {name: each for name, each in own.items() if name not in ("notes", "top")}
+    del more["document"]
+
+    def render(frames: Any, **options: Any) -> bytes:
+        document = make(frames, **{name: value for name, value in options.items() if name in own})
+        return write(document, **{name: value for name, value in options.items() if name in more})
+
+    render.__signature__ = inspect.Signature([*own.values(), *more.values()])  # type: ignore[attr-defined]
+    return render

@@ -46,11 +46,12 @@ def cut(name: str, most: int) -> str:
     return f"{function}{bracket}{parameters[:room].partition(_GAP)[0].rstrip(' ,')}{_PARAMETERS}"
 
 
-def told_apart(table: Table) -> Table:
-    """The table, whose first column has names of kernels, with these cut such that they differ."""
+def told_apart(table: Table) -> tuple[Table, list[str]]:
+    """The table, whose first column has names, with these cut such that they differ; and what the numbered ones are in full."""
     names, most = table.columns[0], table.widths[0]
     short = cut_apart(names.cells, most)
-    return replace(table, columns=(replace(names, cells=[short[name] for name in names.cells]), *table.columns[1:]))
+    cut_names = replace(names, cells=[short[name] for name in names.cells])
+    return replace(table, columns=(cut_names, *table.columns[1:])), numbered(short)
 
 
 def numbered(cuts: Mapping[str, str]) -> list[str]:

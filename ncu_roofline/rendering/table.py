@@ -19,7 +19,13 @@ _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")  # of a 
 _PLAIN_LIST = re.compile(r"[\w.,:]+")
 _LIST_ITEM = re.compile(r"[^,]+,?")
 _FIRST_LAST = 8  # characters that the first column keeps whatever the width
-_ASCII = str.maketrans({"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"})
+EIGHTHS = "\N{LOWER ONE EIGHTH BLOCK}\u2582\u2583\u2584\u2585\u2586\u2587\N{FULL BLOCK}"
+PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
+_ASCII = str.maketrans(
+    {"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"}
+    | dict.fromkeys(PARTS[1:], "#")
+    | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
+)
 _MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
 # Entities rather than backslashes where GitHub's own additions (links, emoji, formulas, cells) look before escapes.
 _ENTITIES = '<>&@$|`":.'

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.hierarchical.text import text_table
+from ncu_roofline.analyses import text_table
 from ncu_roofline.chips.verdict import ABOVE, BEYOND
 from ncu_roofline.model import Roofline
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic

@@ -12,7 +12,7 @@ import pytest
 
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
-from ncu_roofline.analyses.hierarchical.summary import summary
+from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.analyses.hierarchical.usage import usages
 from ncu_roofline.model import measurements_of, roofline
 from ncu_roofline.model.ranking import order
@@ -43,7 +43,7 @@ def test_tables_pages_and_advice_rank_alike(tmp_path: Path, names: tuple[str, ..
     expected = ["half", "long", "little", "less"]
     rows = roofline(path, by="kernel")
     assert [one.kernel for one in ranked(usages(rows).values())] == expected
-    assert list(dict.fromkeys(row.kernel for row in summary(rows).rows)) == expected
+    assert [row["kernel"] for row in kernels_table(rows).rows] == expected
     assert [one.name for one in findings((), measurements_of([path])).kernels] == expected
     page = render(rows, "html").decode()
     (text,) = re.findall('<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.model import columns
 
 NAN = float("nan")
@@ -392,3 +393,11 @@ def make_roofline(
     for row in kernels:
         row["time_share"] = row["seconds"] / total
     return FakeRoofline(_typed(points, columns.POINTS), roofs, _typed(kernels, columns.KERNELS))
+
+
+def shown_rows(frames: Any) -> list[dict[str, Any]]:
+    """What the table of kernels holds: a row per kernel and precision."""
+    table = kernels_table(frames)
+    works = iter(table.detail.rows if table.detail else ())
+    pairs = zip(table.rows, table.parts, strict=True)
+    return [{**row, **work} for row, parts in pairs for work in ([next(works) for _ in range(parts)] or [{"precision": ""}])]

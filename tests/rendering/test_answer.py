@@ -13,8 +13,7 @@ import pytest
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.captions import roof_note, subtitle
-from ncu_roofline.analyses.hierarchical.kernel_table import kernel_columns
-from ncu_roofline.analyses.hierarchical.summary import summary
+from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.analyses.hierarchical.usage import usages
 from ncu_roofline.chips.verdict import Limit
 from ncu_roofline.model import Selection, columns, roofline
@@ -182,9 +181,7 @@ def test_launches_without_a_run_time_are_counted_and_told(tmp_path: Path, by: st
     (answer,) = answers_of(rows)
     assert answer.sentences[0].startswith("2 kernels, 5 launches, 4 ms (1 launch without a run time): ")
     if by == "kernel":
-        head, *others = kernel_columns(summary(rows))
-        counts = next(one.cells for one in others if one.header == "launches")
-        assert dict(zip(head.cells, counts, strict=True)) == {"some": "4", "kernel": "1"}
+        assert {row["kernel"]: row["launches"] for row in kernels_table(rows).rows} == {"some": 4, "kernel": 1}
 
 
 def test_one_clock_is_told_or_what_it_is_of(tmp_path: Path) -> None:

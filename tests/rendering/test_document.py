@@ -57,10 +57,12 @@ def test_rows_and_columns_without_room() -> None:
     table = many.blocks[0]
     assert isinstance(table, Table)
     wide = [{**row, "kernel": f"{row['kernel']}{'x' * 30}"} for row in table.rows]
-    lines = terminal(Document("", blocks=[Table(**{**vars(table), "rows": wide})]), width=60, top=1).splitlines()
+    lines = terminal(
+        Document("", blocks=[Table(**{**vars(table), "rows": wide, "words": {"level": "last-level cache"}})]), width=60, top=1
+    ).splitlines()
     assert max(map(len, lines)) <= 60
     assert "and 1 more; --all shows them" in lines
-    assert "No room for of L2 roof: a wider terminal, csv and json have them." in " ".join(lines)
+    assert "No room for of last-level cache roof: a wider terminal, csv and json have them." in " ".join(lines)
 
 
 def test_markdown() -> None:

@@ -16,8 +16,8 @@ from ncu_roofline.analyses.hierarchical.captions import sweep_note
 from ncu_roofline.analyses.hierarchical.chart import ChartRoof, Panel, Series, chart, kernel_labels
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.plan import PanelPlan
-from ncu_roofline.analyses.hierarchical.summary import summary
 from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, step_names, trajectories
+from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.layout import View, overlap
 from ncu_roofline.rendering.picture import settings
@@ -231,10 +231,9 @@ def test_no_marks_where_they_would_be_many() -> None:
 
 
 def test_rows_of_a_sweep_stay_together_in_order(gpp: Roofline) -> None:
-    rows = summary(gpp).rows
-    assert [row.step_label for row in rows] == NW
+    assert [row["label"] for row in kernels_table(gpp).rows] == NW
     frames = sweep(2, 3)
-    names = [(row.kernel, row.step) for row in summary(frames).rows]
+    names = [(row["kernel"], row["step"]) for row in kernels_table(frames).rows]
     assert [step for _, step in names] == [0, 1, 2, 0, 1, 2]
     assert len({kernel for kernel, _ in names[:3]}) == 1
 

@@ -18,14 +18,15 @@ import pytest
 from ncu_roofline import analyses as package
 from ncu_roofline.analyses import ANALYSES, formats, render, text_table
 from ncu_roofline.analyses.formats import format_for
-from ncu_roofline.analyses.hierarchical.kernel_table import fitted
-from ncu_roofline.analyses.hierarchical.summary import intensity_text, summary
+from ncu_roofline.analyses.hierarchical.style import level_style
+from ncu_roofline.analyses.hierarchical.text import roofs_table, works_of
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.units import intensity_text
 from ncu_roofline.model import columns
 from ncu_roofline.model import roofline as roofline_of
 from ncu_roofline.rendering.table import columns_wide, escape
 from tests.factory import A100, NO_WORK, complete, flops, kernel, opcodes, report
-from tests.rendering.frames import FakeRoofline, make_roofline
+from tests.rendering.frames import FakeRoofline, make_roofline, shown_rows
 
 GOLDEN = Path(__file__).parent / "golden"
 SAMPLE: dict[str, Any] = {
@@ -199,28 +200,29 @@ def test_parquet_round_trip() -> None:
 
 
 def test_summary_has_one_row_per_kernel_and_precision() -> None:
-    data = summary(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
-    assert sorted({row.precision for row in data.rows}) == ["", "fp32", "mixed", "tensor.fp16"]
-    assert len(data.rows) == 3 + 2 * 2 + 1
-    assert data.levels == ("l1", "l2", "dram")
-    assert all(set(row.intensity) == (set(data.levels) if row.precision else set()) for row in data.rows)
-    saved = [row.usage.recoverable for row in data.rows if row.usage]
-    assert len(saved) == len(data.rows)
-    assert saved == sorted(saved, reverse=True)
-    both = [row.precision for row in data.rows if row.kernel == "gpp_kernel"]
-    assert both == ["mixed", "fp32", "tensor.fp16"]  # the sum over pipes is what the verdict is on
-    assert [one.status for one in data.absent] == ["zero-flop"]
+    frames = make_roofline(3, ("fp32", "tensor.fp16"), mixed=True)
+    rows = shown_rows(frames)
+    assert len(rows) == 3 + 2 * 2 + 1
+    levels = {f"intensity_{level}" for level in ("l1", "l2", "dram")}
+    assert all(bool(row["precision"]) == (levels <= row.keys()) for row in rows)
+    saved = dict(zip(frames.kernels.kernel, frames.kernels.recoverable, strict=True))
+    ranked = [saved[row["kernel"]] for row in rows]
+    assert ranked == sorted(ranked, reverse=True)
+    both = [row["precision"] for row in rows if row["kernel"] == "gpp_kernel"]
+    assert both == ["All pipes", "  FP32", "  Tensor FP16"]  # the sum over pipes is what the verdict is on
+    assert [row["status"] for row in rows if not row["precision"]] == ["zero-flop"]
 
 
 def test_precisions_known_of_some_launches_only_stay_below_their_sum() -> None:
     roofline = make_roofline(1, ("fp32", "tensor.fp16"), mixed=True, zero_flop=0)
     roofline.points.loc[roofline.points.precision == "fp32", "seconds"] *= 3
-    assert [row.precision for row in summary(roofline).rows] == ["mixed", "fp32", "tensor.fp16"]
+    assert [row["precision"].strip() for row in shown_rows(roofline)] == ["All pipes", "FP32", "Tensor FP16"]
 
 
 def test_roofs_of_both_origins() -> None:
-    data = summary(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
-    assert all(roof.text("measured") and roof.text("theoretical") for roof in data.roofs)
+    table = roofs_table(make_roofline(3, ("fp32", "tensor.fp16"), mixed=True))
+    assert table.rows
+    assert all(roof["measured"] and roof["theoretical"] for roof in table.rows)
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
@@ -383,7 +385,7 @@ def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> Non
     assert "performance" in headers or "FLOP/s" in headers
     table = lines[rule + 1 : lines.index("", rule)]
     rows = [line for line in table if re.search(r"(^|  )(FP64|FP32|Tensor FP16|All pipes)  ", line)]
-    assert len(rows) == len(summary(roofline).rows)
+    assert len(rows) == len(shown_rows(roofline))
     assert all(re.search(r"  [\d.e-]+ +[\d.]+ [kMGT](FLOP/s)?  .*(%|n/a)", line) for line in rows)
 
 
@@ -419,7 +421,9 @@ def test_intensities_and_share_of_the_roof_stay_at_any_width(width: int, verdict
 def test_wider_tables_show_more() -> None:
     roofline = make_roofline(6, ("fp32", "tensor.fp16"), mixed=True, levels=("l1", "l2", "dram"), aggregated=True)
     widths = (60, 80, 100, 140, 240)
-    shown = [{column.header for table in fitted(summary(roofline), width) for column in table.columns} for width in widths]
+    names = ("time", "share", "verdict", "headroom", "to compute", "could save", "at its limit", "FMA", "of mix", "of roof")
+    heads = [re.split("-{9,}", text_table(roofline, width=width))[0] for width in widths]
+    shown = [{name for name in names if name in head} for head in heads]
     assert [len(one) for one in shown] == sorted(len(one) for one in shown)
     assert "could save" not in shown[1]  # goes before the rest
     assert {"could save", "at its limit"} <= shown[-1]
@@ -429,14 +433,14 @@ def test_wider_tables_show_more() -> None:
 def test_intensities_of_real_reports_stay(real_reports: dict[str, Path]) -> None:
     drawn = 0
     for path in real_reports.values():
-        data = summary(roofline_of(path).by_kernel)
-        for width in (60, 80, 100, 120) if data.dots else ():
-            tables = fitted(data, width)
-            assert {*data.level_labels, "of roof"} <= {one.header for table in tables for one in table.columns}, (
-                path.name,
-                width,
-            )
-            assert max(table.total for table in tables) <= width
+        frames = roofline_of(path).by_kernel
+        levels = {level_style(level).label for level in frames.points["level"]}
+        for width in (60, 80, 100, 120) if levels else ():
+            lines = text_table(frames, width=width).splitlines()
+            rule = next(place for place, line in enumerate(lines) if re.fullmatch("-{9,}", line))
+            above = " ".join(lines[lines.index("", 0, rule) : rule]).split()
+            assert {*levels, "of", "roof"} <= set(above), (path.name, width)
+            assert max(map(len, lines)) <= width
             drawn += 1
     assert drawn > 40
 
@@ -448,9 +452,9 @@ def test_a_precision_and_the_part_that_is_all_of_it_are_one_row(tmp_path: Path) 
     one = kernel(metrics, instances=opcodes(HMMA_16816_F16=10**6))
     found = roofline_of(report(tmp_path / "r.ncu-rep", one))
     assert set(found.points["precision"]) == {"tensor.fp16", "tensor.fp16.acc16"}
-    assert [row.precision for row in summary(found).rows] == ["tensor.fp16.acc16"]
+    assert [[row["precision"] for row in works] for works in works_of(found).values()] == [["tensor.fp16.acc16"]]
     both = kernel(metrics, instances=opcodes(HMMA_16816_F32=10**6, HMMA_16816_F16=10**6))
-    assert len(summary(roofline_of(report(tmp_path / "s.ncu-rep", both))).rows) > 1
+    assert len(shown_rows(roofline_of(report(tmp_path / "s.ncu-rep", both)))) > 1
 
 
 def test_a_precision_beside_others_stands_under_its_own_roof(tmp_path: Path) -> None:
@@ -459,7 +463,8 @@ def test_a_precision_beside_others_stands_under_its_own_roof(tmp_path: Path) -> 
     found = roofline_of(
         report(tmp_path / "r.ncu-rep", kernel({**complete(), **work, "dram__bytes.sum": round(0.22 * 1555.2e6)}))
     )
-    shares = {row.precision: row.fraction for row in summary(found).rows}
+    (works,) = works_of(found).values()
+    shares = {row["precision"]: row["fraction"] for row in works}
     assert shares["fp32"] == pytest.approx(0.017, rel=1e-3)
     assert shares["fp64"] == pytest.approx(2e12 / 9.74592e12)
     assert shares["mixed"] == pytest.approx(0.22)

@@ -31,9 +31,9 @@ from ncu_roofline.analyses.compare.text import (
     ratio_text,
 )
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import time_text
 
 ARROW = " \N{RIGHTWARDS ARROW} "
 MOST = 10

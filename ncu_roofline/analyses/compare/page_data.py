@@ -12,8 +12,8 @@ from ncu_roofline.analyses.compare.changes import Numbered
 from ncu_roofline.analyses.compare.kernels import NOT_JUDGED, SAME
 from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, change, level_of, pairs, ratio_text, rows_of
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import time_text
 from ncu_roofline.rendering.page import number
 
 _Key = tuple[str, str, str, str, int]  # a kernel of the baseline: name, grid, block, GPU, place in order

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ncu_roofline.analyses.compare.kernels import SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import level_order
-from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.units import time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.document import Column, Document, Note, Table, terminal
 from ncu_roofline.rendering.frames import records, table

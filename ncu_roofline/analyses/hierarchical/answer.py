@@ -122,7 +122,7 @@ def _headroom(rows: Sequence[Usage]) -> str:
     if not known:
         return TOO_SHORT if all(one.verdict == TOO_SHORT for one in timed) else "its headroom is not known"
     total, whole, saved = _seconds(timed), sum(one.judged_seconds for one in known), sum(one.recoverable for one in known)
-    or_less = " or less" if any(one.or_less for one in known) else ""
+    or_less = " or less" if any(one.headroom_or_less == 1 for one in known) else ""
     said = f"headroom {_times(whole / (whole - saved), len(known) > 1)}{or_less} at present traffic and instructions"
     computing = [one for one in known if math.isfinite(one.headroom_compute)]
     counted = sum(one.judged_seconds for one in computing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
@@ -25,36 +25,22 @@ _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an u
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 NAMED = 5
 """Kernels that a sentence names."""
-
-_TEXTS = ("verdict", "reason", "busiest_unit", "limit", "kind")
-_NUMBERS = (
-    "headroom",
-    "headroom_compute",
-    "recoverable",
-    "judged_seconds",
-    "short_seconds",
-    "headroom_or_less",
-    "busiest_fraction",
-    "fraction_sm",
-    "occupancy",
-    "occupancy_theoretical",
-    "waves",
-    "limit_fraction",
-)
 KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[str, int, str, int, str]
-_ROW = ("label", "launches", "seconds", "time_share", "missing", "notes")
 BESIDE = 8  # kernels in the bars below a chart that has dots
 _VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
+_SUMMED = ("launches", "untimed", "seconds", "share", "recoverable", "judged_seconds", "short_seconds")
 TIME = "time"  # in the place of a unit where nothing but times is known
+_COLUMNS = {"share": "time_share", "step_label": "label"}  # where a field is not called as its column
+_TEXTS = ("step_label", "missing", "device", "kind", "verdict", "reason", "limit", "busiest_unit")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """One row of the kernels: byte/s by level id, shares as ratios; NaN where unknown, "" where nobody says.
+    """One row of the kernels, by the names of its columns; ``kernel`` as `kernel_labels` has it, ``status`` as `statuses`.
 
-    ``untimed``: how many of the ``launches`` have no run time.
-    ``longest``: only ``launches``, ``seconds`` and ``share`` are of several launches, the rest is of the longest of them.
+    ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs.
+    ``longest``: launches, times and share are of several launches, the rest is of the longest of them.
     """
 
     report: str
@@ -68,27 +54,27 @@ class Usage:
     status: str
     missing: str
     notes: str
+    device: str = ""
+    kind: str = ""
+    untimed: int = 0
     verdict: str = ""
     reason: str = ""
+    limit: str = ""
+    limit_fraction: float = math.nan
     headroom: float = math.nan
+    headroom_or_less: int = 0
     headroom_compute: float = math.nan
+    recoverable: float = math.nan
+    judged_seconds: float = math.nan
+    short_seconds: float = math.nan
     busiest_unit: str = ""
     busiest_fraction: float = math.nan
-    bandwidths: dict[str, float] = field(default_factory=dict)
-    fractions: dict[str, float] = field(default_factory=dict)
     occupancy: float = math.nan
     occupancy_theoretical: float = math.nan
     waves: float = math.nan
+    bandwidths: dict[str, float] = field(default_factory=dict)
+    fractions: dict[str, float] = field(default_factory=dict)
     longest: bool = False
-    device: str = ""
-    kind: str = ""
-    limit: str = ""
-    limit_fraction: float = math.nan
-    recoverable: float = math.nan
-    judged_seconds: float = 0.0
-    short_seconds: float = 0.0
-    or_less: bool = False
-    untimed: int = 0
 
     @property
     def tensor_unknown(self) -> bool:
@@ -113,7 +99,7 @@ class Usage:
     @property
     def headroom_text(self) -> str:
         """The headroom: 1.9x, ≤1.9x where something may be fuller than what was looked at; "" where unknown."""
-        return f"{LESS if self.or_less else ''}{times_text(self.headroom)}"
+        return f"{LESS if self.headroom_or_less == 1 else ''}{times_text(self.headroom)}"
 
     @property
     def marked(self) -> str:
@@ -123,36 +109,26 @@ class Usage:
 
 def usages(frames: Frames) -> dict[Key, Usage]:
     """(report, launch, kernel id, step, device) -> its row, in the order of the frame."""
-    labels = kernel_labels(frames)
-    texts = [optional(frames, "kernels", name, "") for name in _TEXTS]
-    numbers = [optional(frames, "kernels", name, math.nan) for name in _NUMBERS]
-    untimed = optional(frames, "kernels", "untimed", 0)
+    labels, lacking = kernel_labels(frames), {"str": "", "int": 0, "float": math.nan}
+    columns = {
+        each.name: optional(frames, "kernels", _COLUMNS.get(each.name, each.name), lacking[str(each.type)])
+        for each in fields(Usage)
+        if each.type in lacking
+    } | {"status": statuses(frames)}
     bandwidths = {level: optional(frames, "kernels", f"bandwidth_{level}", math.nan) for level in LEVELS}
-    fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in LEVELS}
+    fractions = {level: optional(frames, "kernels", f"fraction_{level}", math.nan) for level in (SM, *LEVELS)}
     found = {}
-    status_of = statuses(frames)
-    for index, (report, launch, kernel, step, device, *rest) in enumerate(rows(frames, "kernels", *KEY, *_ROW)):
-        label, launches, seconds, share, missing, notes = rest
-        verdict, reason, unit, limit, kind = (clean(column[index]) for column in texts)
-        headroom, compute, recoverable, judged, short, or_less, busiest, sm, occupancy, theoretical, waves, fraction = (
-            column[index] for column in numbers
-        )
-        if math.isnan(judged):  # frames made by hand need not say it
-            judged, short = (seconds if told else 0.0 for told in (math.isfinite(recoverable), verdict == TOO_SHORT))
-        known = {SM: sm, **{level: column[index] for level, column in fractions.items()}}
-        found[report, launch, kernel, step, device] = Usage(
-            report, launch, step, labels[report, kernel], clean(label), launches, seconds, share, status_of[index],
-            clean(missing), notes, verdict, reason, headroom, compute, unit, busiest,
-            _finite({level: column[index] for level, column in bandwidths.items()}), _finite(known),
-            occupancy, theoretical, waves,
-            device=clean(device), kind=kind, limit=limit, limit_fraction=fraction, recoverable=recoverable,
-            judged_seconds=judged, short_seconds=short, or_less=or_less == 1, untimed=untimed[index],
-        )  # fmt: skip
+    for index, key in enumerate(rows(frames, "kernels", *KEY)):
+        row = {name: column[index] for name, column in columns.items()}
+        row |= {name: clean(row[name]) for name in _TEXTS} | {"kernel": labels[row["report"], row["kernel"]]}
+        if math.isnan(row["judged_seconds"]):  # frames made by hand need not say it
+            judged = {"judged_seconds": math.isfinite(row["recoverable"]), "short_seconds": row["verdict"] == TOO_SHORT}
+            row |= {name: row["seconds"] if known else 0.0 for name, known in judged.items()}
+        known = [
+            {name: of[index] for name, of in all_of.items() if math.isfinite(of[index])} for all_of in (bandwidths, fractions)
+        ]
+        found[key] = Usage(**row, bandwidths=known[0], fractions=known[1])
     return found
-
-
-def _finite(values: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def by_time(found: Iterable[Usage]) -> list[Usage]:
@@ -178,29 +154,15 @@ def per_kernel(found: Iterable[Usage]) -> list[Usage]:
     groups: dict[tuple[str, str, int], list[Usage]] = {}
     for one in found:
         groups.setdefault((one.device, one.kernel, one.step), []).append(one)
-    return by_time(_together(members) for members in groups.values())
+    return by_time(_together(members) if len(members) > 1 else members[0] for members in groups.values())
 
 
 def _together(members: Sequence[Usage]) -> Usage:
-    """One row for some launches of a kernel."""
-    if len(members) == 1:
-        return members[0]
-    return replace(
-        by_time(members)[0],
-        launches=sum(member.launches for member in members),
-        untimed=sum(member.untimed for member in members),
-        seconds=_sum(member.seconds for member in members),
-        share=_sum(member.share for member in members),
-        recoverable=_sum(member.recoverable for member in members),
-        judged_seconds=sum(member.judged_seconds for member in members),
-        short_seconds=sum(member.short_seconds for member in members),
-        longest=True,
-    )
-
-
-def _sum(values: Iterable[float]) -> float:
-    known = [value for value in values if math.isfinite(value)]
-    return sum(known) if known else math.nan
+    sums = {}
+    for name in _SUMMED:
+        known = [value for member in members if math.isfinite(value := getattr(member, name))]
+        sums[name] = sum(known) if known else math.nan
+    return replace(by_time(members)[0], **sums, longest=True)  # type: ignore[arg-type]
 
 
 def unit_label(unit: str) -> str:
@@ -230,16 +192,13 @@ def reasons(found: Iterable[Usage]) -> list[tuple[str, str]]:
     groups: dict[tuple[str, str], list[Usage]] = {}
     for one in by_time(one for one in found if one.reason):
         groups.setdefault((one.name, one.verdict), []).append(one)
-    several = Counter(name for name, _ in groups)
-    return [(_spoken_for(members, several[name] > 1), members[0].reason) for (name, _), members in groups.items()]
-
-
-def _spoken_for(members: Sequence[Usage], others: bool) -> str:
-    """The kernel, with the launch that speaks for ``members`` where they, or ``others`` of the kernel, say something else."""
-    first = members[0]
-    if first.launch < 0 or not (others or len({member.reason for member in members}) > 1):
-        return first.name
-    return f"{first.name} (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
+    several, told = Counter(name for name, _ in groups), []
+    for (name, _), members in groups.items():
+        first, alike = members[0], len({member.reason for member in members}) == 1
+        if first.launch >= 0 and (several[name] > 1 or not alike):
+            name += f" (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
+        told.append((name, first.reason))
+    return told
 
 
 def times_text(headroom: float) -> str:
@@ -295,6 +254,13 @@ def occupancy_text(one: Usage) -> str:
 def waves_text(one: Usage) -> str:
     """Waves of blocks in three digits."""
     return "" if not math.isfinite(one.waves) else f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
+
+
+def level_cell(one: Usage, level: str) -> str:
+    """GB/s and percent of the peak, as far as known: ``512 43.1 %``."""
+    rate, share = one.bandwidths.get(level, math.nan) / 1e9, one.fractions.get(level, math.nan)
+    parts = [f"{rate:.0f}" if rate >= 1000 else f"{rate:.3g}"] if math.isfinite(rate) else []
+    return " ".join([*parts, percent(share)] if math.isfinite(share) else parts)
 
 
 def level_text(one: Usage, level: str) -> str:

@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.summary import time_text
 from ncu_roofline.analyses.ranks.columns import RANK_KERNELS, RANK_POINTS, SHOWN
 from ncu_roofline.analyses.ranks.frames import MINIMUM_RANKS
 from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import time_text
 from ncu_roofline.rendering.document import Document, Table, terminal
 from ncu_roofline.rendering.frames import records
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, count
 
-from ncu_roofline.analyses.hierarchical.summary import intensity_text
 from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WITHIN
 from ncu_roofline.analyses.source.frames import inlined_at
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
 from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, ranked
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, intensity_text
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.table import RED, YELLOW, Table, TextColumn, columns_wide
 

@@ -109,7 +109,7 @@ def _table(table: Table) -> dict[str, Any] | None:
     """Headers and rows for the template, None for a table without rows."""
     if not table.rows:
         return None
-    columns = text_columns(table)
+    columns = text_columns(table).values()
     rows = zip(*(map(one_line, one.cells) for one in columns), strict=True)
     return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
 

@@ -13,8 +13,8 @@ from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.captions import TimeFrames, drawable, units
-from ncu_roofline.rendering.by_gpu import by_gpu
-from ncu_roofline.rendering.document import Document, Note, Table, markdown, terminal
+from ncu_roofline.rendering.by_gpu import each_gpu
+from ncu_roofline.rendering.document import Document, Note, Table
 from ncu_roofline.rendering.frames import records, table
 
 
@@ -61,11 +61,7 @@ def document(frames: TimeFrames, *, title: str = "", notes: bool = True) -> Docu
     about += [captions.source_note(frames)] if notes else []
     of_kernels = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.doubts_of(frames)
     told = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
-    title, parts = title or "Time-based roofline", by_gpu(frames)
-    if len(parts) > 1:
-        return Document(title, blocks=[_of_gpu(part, device) for device, part in parts.items()], notes=told)
-    whole = _of_gpu(frames, title)
-    return Document(title, whole.facts, whole.sentences, whole.blocks, told)
+    return each_gpu(frames, title or "Time-based roofline", _of_gpu, told)
 
 
 def _of_gpu(frames: TimeFrames, title: str) -> Document:
@@ -73,20 +69,3 @@ def _of_gpu(frames: TimeFrames, title: str) -> Document:
     first = symbols if symbols.rows else tuple(time_captions.explanation(frames).splitlines())
     sentences = [text for answer in answers_of(frames) for text in answer.sentences]
     return Document(title, captions.subtitle(frames), sentences, [first, machines_table(frames), absent_table(frames)])
-
-
-def render_md(frames: TimeFrames, *, title: str = "") -> bytes:
-    """The document as Markdown."""
-    return markdown(document(frames, title=title))
-
-
-def render_text(frames: TimeFrames, *, width: int = 120, ascii_only: bool = False) -> bytes:
-    """The document as UTF-8 text without colours."""
-    return (text_table(frames, width=width, ascii_only=ascii_only) + "\n").encode()
-
-
-def text_table(
-    frames: TimeFrames, *, width: int = 100, color: bool = False, ascii_only: bool = False, top: int = 0, notes: bool = True
-) -> str:
-    """The document for a terminal; ``top``: rows of each table, 0 for all."""
-    return terminal(document(frames, notes=notes), width=width, color=color, ascii_only=ascii_only, top=top)
