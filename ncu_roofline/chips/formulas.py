@@ -449,7 +449,7 @@ def whole_of(together: Any, whole: Any) -> Any:
     return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
 
 
-def tensor_unknown(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> Any:
+def uncounted(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> Any:
     """Whether the tensor pipe was active although nobody counted what it did.
 
     Counted is what has operations of some type, or none in all types that the chip has (``works``): GA100 and GH100 run a few

@@ -48,3 +48,20 @@ def by_writes(roofs: Any, writes: Any) -> Any:
         value = value + (bandwidth - reached) * (part * (part > 0) * (part < 1) + (part >= 1))
         last, reached = share, bandwidth
     return value
+
+
+def measured_roof(numbers: Any, ceiling: Any, by_share: Any, theory: Any, launch: Any) -> Any:
+    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.
+
+    ``launch``: their SM clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest,
+    and the share of the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock
+    clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds
+    reaches at a higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these.
+    """
+    clock, slower, at_maximum, writes = launch
+    other = by_writes(by_share, writes) if by_share else ceiling.per_cycle * clock
+    usable = numbers.known(writes) if by_share else numbers.known(other) & ceiling.follows_sm_clock
+    value = numbers.where(usable, other, ceiling.value)
+    share = numbers.divided(value, theory / slower)
+    share = numbers.where(share == share, share, ceiling.value / ceiling.theory)
+    return value, share, judges(share, ceiling.clock_known, at_maximum)

@@ -11,11 +11,12 @@ import numpy as np
 
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.chips.roofs import SAME_CLOCK, by_writes, judges, why_not
+from ncu_roofline.chips.roofs import SAME_CLOCK, measured_roof, why_not
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
+from ncu_roofline.model.numbers import Columns
 from ncu_roofline.model.utilisation import values_of
 
 CLOCKS = ("profiled", "max")
@@ -95,16 +96,15 @@ class Roofs:
         stated = quantity.measured() if quantity else missing
         theory = np.where(np.isnan(stated), quantity.values, np.nan) if quantity else missing
         level = next((one for one in load_spec().levels if kind == "bandwidth" and one.id == name), None)
-        comparable = theory / self._slower(level)
+        slower = self._slower(level)
         drawn, share, used = np.array(stated), np.array(missing), np.isfinite(stated)
         for number, file in enumerate(self._files):
             here, ceiling = np.flatnonzero(self._file == number), _ceiling_of(file, kind, name)
             if ceiling is None or not len(here):
                 continue
-            drawn[here] = self._measured(file, ceiling, name, here)
-            share[here] = drawn[here] / comparable[here]
-            share[here] = np.where(np.isnan(share[here]), ceiling.value / ceiling.theory, share[here])
-            used[here] = judges(share[here], ceiling.clock_known, self._at_maximum[here])
+            mixes = [(writes, one.value) for writes, one in file.by_writes(name)]
+            launches = [one[here] for one in (self._m.clock, slower, self._at_maximum, self._writes(name))]
+            drawn[here], share[here], used[here] = measured_roof(Columns, ceiling, mixes, theory[here], launches)
         theoretical = theory if level and level.has_own_clock else theory * self._factor
         roof = RoofValues(np.where(used, drawn, theoretical), theoretical, used, drawn, share)
         self._known[kind, name] = roof
@@ -116,15 +116,6 @@ class Roofs:
             return np.ones(len(self._m))
         share = self._m.memory_clock if level.has_own_clock else self._m.clock / self._m.clock_max
         return np.where(np.isfinite(share), share, 1.0)
-
-    def _measured(self, file: Ceilings, ceiling: Ceiling, name: str, index: Any) -> FloatArray:
-        """A measured roof for the launches of ``index``: at their clocks, and of memory for what they write."""
-        roofs = file.by_writes(name)
-        if not roofs:
-            return at_clock(ceiling, self._m.clock[index])
-        writes = self._writes(name)[index]
-        mixed = by_writes([(share, one.value) for share, one in roofs], writes)
-        return np.where(np.isnan(writes), ceiling.value, mixed)
 
     def between(self, file: Ceilings, best: Ceiling, level: str, index: Any) -> str:
         """Which ceilings the measured roof of memory is between in the launches of ``index``, "" where there is no choice."""
@@ -315,18 +306,6 @@ def _range(values: FloatArray) -> dict[str, float]:
 
 def _of_variant(ceiling: Ceiling) -> str:
     return f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''}"
-
-
-def at_clock(ceiling: Ceiling, clocks: FloatArray) -> FloatArray:
-    """A measured roof for launches at SM clocks (Hz): the same work per cycle; as measured where a clock is unknown.
-
-    Profilers lock clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few
-    milliseconds reaches at a higher clock.
-    """
-    if not ceiling.follows_sm_clock:
-        return np.full(len(clocks), ceiling.value)
-    scaled = ceiling.per_cycle * clocks
-    return np.where(np.isfinite(scaled), scaled, ceiling.value)
 
 
 def _median(values: FloatArray) -> float:

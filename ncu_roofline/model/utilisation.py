@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ncu_roofline.chips import Spec
-from ncu_roofline.chips.formulas import Counters, tensor_unknown
+from ncu_roofline.chips.formulas import Counters, uncounted
 from ncu_roofline.chips.units import ACTIVE
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Origin, Quantity
 from ncu_roofline.model.numbers import Columns
@@ -30,7 +30,7 @@ def uncounted_tensor(m: Measurements, spec: Spec) -> Mask:
                     lacking &= ~mine
             values = values_of(m.work, precision.id, len(m))
             works.append(np.where(lacking & np.isnan(values), 0.0, values))
-    found: Mask = tensor_unknown(Columns, activity, m.tensor_gaps, works)
+    found: Mask = uncounted(Columns, activity, m.tensor_gaps, works)
     return found
 
 

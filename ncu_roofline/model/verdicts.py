@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import Spec, load_units
-from ncu_roofline.chips.formulas import OF_ACTIVE
-from ncu_roofline.chips.thresholds import GROUP_LESS, ROOFLESS_SHARE, SHORT_LAUNCH
-from ncu_roofline.chips.verdict import (
-    ALL_IDLE,
-    NO_ARITHMETIC,
-    NO_ROOFS,
-    NO_TIME,
-    NOTHING_COLLECTED,
-    PEAK_OF_ACTIVE,
-    ROOF_OF,
-    TOO_SHORT,
-    UNKNOWN_CHIP,
-    Arithmetic,
-    Case,
-    Limit,
-    State,
-    Verdict,
-    judge,
-    of_mix,
-)
+from ncu_roofline.chips.formulas import OF_ACTIVE, Asked, Reached, Row, Share, arithmetic_of, case_of
+from ncu_roofline.chips.thresholds import GROUP_LESS, SHORT_LAUNCH
+from ncu_roofline.chips.verdict import NO_TIME, TOO_SHORT, Case, State, Verdict, judge
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray, levels_of
+from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray, levels_of
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Grouping
 from ncu_roofline.model.utilisation import uncounted_tensor, values_of
-from ncu_roofline.model.work import Demand, by_pipe, demands
+from ncu_roofline.model.work import demands
 
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
 _STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _ACTIVE = ("active_avg", "active_min", "active_max")
 _PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "requests", "lanes")
-# Units whose shares say how busy the inside of the SMs was, and all of the memory system.
-_GROUP_SM, _GROUP_MEMORY = "sm", "memory"
+_GROUP_SM = "sm"  # the unit whose share says how busy the inside of the SMs was
 
 Table = dict[str, Any]
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Verdicts:
@@ -74,8 +53,11 @@ class Verdicts:
         units = [unit.id for unit in self._units.units if unit.id in m.units]
         self._busy = {unit: self._mean(values_of(m.units, unit, len(m))) for unit in units}
         self._gauges = {name: self._mean(values_of(m.gauges, name, len(m))) for name in (*_GAUGES, *_ACTIVE)}
+        nothing = np.full(grouping.count, np.nan)
         self._rate = {level.id: self._bandwidth_of(level.id) for level in self._levels}
-        self._roof_share = {level.id: self._share_of_roof(level.id) for level in self._levels}
+        self._roof = {name: self._mean(roof.value) for name, roof in self._bandwidth.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._roof_share = {name: rate / self._roof.get(name, nothing) for name, rate in self._rate.items()}
         self.uncounted = grouping.total(self._uncounted) > 0
         self._tensor = self._mean(m.tensor_active)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -132,7 +114,7 @@ class Verdicts:
         if self._joined:
             speaking, known = self._spread
             said = self._of(self._only(speaking))._cases
-            needed = self._of(self._only(np.isfinite(known)))._arithmetic()
+            needed = [arithmetic_of(row) for row in self._of(self._only(np.isfinite(known)))._rows]
             parts = self._share_of_time(speaking)
             with np.errstate(divide="ignore", invalid="ignore"):
                 headroom = self._judged_seconds() / self._grouping.total(np.nan_to_num(self._m.seconds / known))
@@ -185,19 +167,87 @@ class Verdicts:
 
     @property
     def _cases(self) -> list[Case]:
-        rows = self._grouping.count
-        facts = (
-            self._limits(),
-            self._states(),
-            self._arithmetic(),
-            [partial(self._amounts, row) for row in range(rows)],
-            *self._looked_at(),
+        return [case_of(row, self._levels, self._units.units) for row in self._rows]
+
+    @property
+    def _rows(self) -> list[Row]:
+        m, total = self._m, self._grouping.total
+        counted = np.any([np.isfinite(one.values) for one in m.work.values()] or [np.zeros(len(m), dtype=bool)], axis=0)
+        foreign = disbelieved(m)[self._grouping.first]
+        known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
+        asked, seconds, lower = self._asked()
+        gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
+        states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
+        rows = zip(
+            self._reached(),
+            self._shares(),
+            asked,
+            seconds,
+            lower,
+            (total(counted * 1.0) > 0).tolist(),
+            (State(*state) for state in states),
+            (partial(self._amounts, row) for row in range(self._grouping.count)),
             self.uncounted.tolist(),
-            self._without_roof(),
-            self._missing(),
+            (known[m.capability[launch]] for launch in self._grouping.first),
+            np.where(self._seconds > 0, "", np.where(foreign != "", foreign, NO_TIME)).tolist(),
             self._too_short(),
+            strict=True,
         )
-        return [Case(*fact) for fact in zip(*facts, repeat(None, rows), repeat(1.0, rows), strict=True)]
+        return [Row(*row) for row in rows]
+
+    def _shares(self) -> list[dict[str, Share]]:
+        """How busy which unit was in each row."""
+        rows: list[dict[str, Share]] = [{} for _ in range(self._grouping.count)]
+        for unit, share in self._busy.items():
+            quantity = self._m.units[unit]
+            noted = np.array([origin.note == OF_ACTIVE for origin in quantity.origins] + [False])
+            # Of some launch it may be but a lower bound, or of active cycles.
+            facts = (share.tolist(), self._any(quantity.is_lower_bound()).tolist(), self._any(noted[quantity.choice]).tolist())
+            for row, fact in enumerate(zip(*facts, strict=True)):
+                if math.isfinite(fact[0]):
+                    rows[row][unit] = Share(*fact)
+        return rows
+
+    def _reached(self) -> list[tuple[Reached, ...]]:
+        """What each row reached at each level."""
+        m, total = self._m, self._grouping.total
+        nothing = np.full(self._grouping.count, np.nan)
+        mine = [demand for demand in self._demands if not demand.precision.on_request]
+        counted = np.any([np.isfinite(demand.work) for demand in mine] or [np.zeros(len(m), dtype=bool)], axis=0)
+        columns = []
+        for level in self._levels:
+            moved = m.traffic.get(level.id, Quantity.missing(len(m)))
+            lower = moved.is_lower_bound()
+            whole = np.where(counted & ~lower, moved.values, np.nan)
+            traffic = np.where(self._any(np.isnan(whole) & counted), np.nan, total(np.nan_to_num(whole)))
+            numbers = (self._rate[level.id], self._roof_share[level.id], self._any(lower), traffic)
+            facts = [one.tolist() for one in (*numbers, self._roof.get(level.id, nothing))]
+            columns.append([Reached(level, *fact) for fact in zip(*facts, strict=True)])
+        return list(zip(*columns, strict=True))
+
+    def _asked(self) -> tuple[list[list[Asked]], list[dict[str, float]], list[bool]]:
+        """What the work of each row asks of the pipes, seconds of launches whose work is known, and if it is a lower bound."""
+        m, total, first = self._m, self._grouping.total, self._grouping.first
+        rows: list[list[Asked]] = [[] for _ in first]
+        nothing = np.zeros(len(m), dtype=bool)
+        counted: dict[str, Any] = {"": nothing}
+        lower = nothing
+        for demand in self._demands:
+            precision, known = demand.precision, np.isfinite(demand.work)
+            for pipe in dict.fromkeys(demand.pipe):
+                counted[pipe] = counted.get(pipe, nothing) | (known & (demand.pipe == pipe))
+            if not precision.on_request:
+                counted[""] = counted[""] | known
+                lower = lower | (m.work[precision.id].is_lower_bound() if precision.id in m.work else nothing)
+            roofless = np.where(np.isnan(demand.seconds) & (demand.work > 0), demand.work, 0.0)
+            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)
+            facts = [total(np.nan_to_num(one)).tolist() for one in sums]
+            for row, fact in enumerate(zip(*facts, strict=True)):
+                if fact[0] > 0:
+                    rows[row].append(Asked(precision, demand.pipe[first[row]], *fact))
+        seconds = [total(np.where(here, np.nan_to_num(m.seconds), 0.0)).tolist() for here in counted.values()]
+        by_pipe = [dict(zip(counted, row, strict=True)) for row in zip(*seconds, strict=True)]
+        return rows, by_pipe, self._any(lower).tolist()
 
     def _mean(self, values: FloatArray) -> FloatArray:
         return self._grouping.mean(values, self._weights)
@@ -210,12 +260,6 @@ class Verdicts:
             counted = np.where(m.rates, values_of(m.traffic, level, count), values_of(m.traffic, level, count) / m.seconds)
             derived = values_of(m.shares, level, count) * values_of(m.bandwidth, level, count)
         return self._mean(np.where(np.isnan(counted), derived, counted))
-
-    def _share_of_roof(self, level: str) -> FloatArray:
-        if level not in self._bandwidth:
-            return np.full(self._grouping.count, np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._rate[level] / self._mean(self._bandwidth[level].value)
 
     def _level_share(self, level: str) -> FloatArray:
         """Of the roof; by hardware where bytes or roof are unknown."""
@@ -245,71 +289,8 @@ class Verdicts:
         names = [units[one].label for one in chosen]
         return [(name if share > 0 else "", share) for name, share in zip(names, shares, strict=True)]
 
-    def _limits(self) -> list[list[Limit]]:
-        """What could be full, row by row; a lower bound only where nothing better is known of the same."""
-        rows: list[list[Limit]] = [[] for _ in range(self._grouping.count)]
-        for level in self._levels:
-            limit = Limit("memory", level.id, level.label, 0.0, True, "", False)
-            self._add(rows, limit, self._roof_share[level.id], self._partial(self._m.traffic, level.id))
-        levels = {level.id: level.label for level in self._levels}
-        for unit in self._units.units:
-            if unit.id in self._busy:
-                identifier = unit.level if unit.level in levels else unit.id
-                limit = Limit(unit.kind, identifier, levels.get(unit.level, unit.label), 0.0, False, "", False)
-                share = self._busy[unit.id] - (GROUP_LESS if unit.group else 0.0)
-                lower, of_active = self._partial(self._m.units, unit.id), self._of_active(unit.id)
-                self._add(rows, limit, np.where(of_active, np.nan, share), lower)
-                self._add(rows, limit._replace(detail=PEAK_OF_ACTIVE), np.where(of_active, share, np.nan), lower)
-        for pipe in dict.fromkeys(pipe for demand in self._demands for pipe in demand.pipe):
-            self._add_pipe(rows, pipe)
-        for limits in rows:
-            whole = {limit.id for limit in limits if not limit.lower}
-            limits[:] = [limit for limit in limits if not (limit.lower and limit.id in whole)]
-        return rows
-
-    @staticmethod
-    def _add(rows: list[list[Limit]], limit: Limit, shares: FloatArray, lower: Mask) -> None:
-        for row in np.flatnonzero(shares > 0):
-            rows[row].append(limit._replace(fraction=float(shares[row]), lower=bool(lower[row])))
-
-    def _partial(self, quantities: Mapping[str, Quantity], name: str) -> Mask:
-        """Rows of which some launch has but a lower bound of it."""
-        quantity = quantities.get(name, Quantity.missing(len(self._m)))
-        return self._any(quantity.is_lower_bound())
-
-    def _of_active(self, unit: str) -> Mask:
-        """Rows of which some launch has the share of a unit in active cycles only."""
-        quantity = self._m.units[unit]
-        noted = np.array([origin.note == OF_ACTIVE for origin in quantity.origins] + [False])
-        return self._any(noted[quantity.choice])
-
     def _any(self, launches: Any) -> Mask:
         return self._grouping.total(launches.astype(np.float64)) > 0
-
-    def _looked_at(self) -> tuple[list[list[str]], list[list[str]]]:
-        """What of the way to memory, and of the SMs, nobody looked at in each row, and what was counted in part, by label."""
-        nothing = np.full(self._grouping.count, np.nan)
-        unseen, partly = ([list[str]() for _ in nothing] for _ in range(2))
-        memory = np.isfinite(self._busy.get(_GROUP_MEMORY, nothing))
-        for level in sorted((level for level in self._levels if level.chain), key=lambda level: -level.order):
-            units = [unit.id for unit in self._units.units if unit.level == level.id and unit.id in self._busy]
-            shares = [(self._roof_share[level.id], self._partial(self._m.traffic, level.id))]
-            shares += [(self._busy[unit], self._partial(self._m.units, unit)) for unit in units]
-            some = np.any([np.isfinite(share) for share, _ in shares], axis=0) | memory
-            whole = np.any([np.isfinite(share) & ~lower for share, lower in shares], axis=0) | memory
-            for row in np.flatnonzero(~whole):
-                roofless = ROOF_OF if np.isfinite(self._rate[level.id][row]) and not some[row] else ""
-                (partly if some[row] else unseen)[row].append(roofless + (level.short or level.label))
-        inside = [np.isfinite(share) for unit, share in self._busy.items() if unit in self._inside]
-        counted = [self._any(np.isfinite(quantity.values)) for quantity in self._m.work.values()]
-        for row in np.flatnonzero(~np.any([*inside, *counted, np.zeros(len(nothing), dtype=bool)], axis=0)):
-            unseen[row].append("compute units")
-        return unseen, partly
-
-    @cached_property
-    def _inside(self) -> frozenset[str]:
-        """Units that compute."""
-        return frozenset(unit.id for unit in self._units.units if unit.kind == "compute")
 
     def _too_short(self) -> list[float | None]:
         """Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None."""
@@ -339,105 +320,6 @@ class Verdicts:
     def _sum_known(self, quantity: Quantity) -> FloatArray:
         """Over the launches of each row, NaN where some lack it."""
         return np.where(self._any(~np.isfinite(quantity.values)), np.nan, self._grouping.total(np.nan_to_num(quantity.values)))
-
-    def _arithmetic(self) -> list[Arithmetic]:
-        """What the work of each row needs at its compute roofs, without what is drawn on request only, as indices are."""
-        m, total = self._m, self._grouping.total
-        mine = [demand for demand in self._demands if not demand.precision.on_request]
-        if not mine:
-            return [NO_ARITHMETIC] * self._grouping.count
-        counted = np.any([np.isfinite(demand.work) for demand in mine], axis=0)
-        lower = np.any([m.work[name].is_lower_bound() for d in mine if (name := d.precision.id) in m.work], axis=0)
-        needed = np.max([total(values) for values in by_pipe(mine, len(m)).values()], axis=0)  # NaN: some work has no roof
-        largest = np.argmax([total(np.nan_to_num(demand.seconds)) for demand in mine], axis=0)
-        works = np.array([total(np.nan_to_num(demand.work)) for demand in mine])
-        units = np.array([demand.precision.unit for demand in mine])
-        work = np.array([works[units == units[most], row].sum() for row, most in enumerate(largest)])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seconds = total(np.where(counted, np.nan_to_num(m.seconds), 0.0))
-            headroom = np.where((work > 0) & ~self._any(lower), seconds / needed, np.nan)
-            ridges = {level.id: self._ridge(level.id, counted, work, work / needed) for level in self._levels}
-        return [
-            Arithmetic(
-                float(headroom[row]),
-                mine[most].precision.roof_label(),
-                {
-                    level: (float(here[row]), float(ridge[row]), UNITS[f"{mine[most].precision.unit}/byte"].symbol)
-                    for level, (here, ridge) in ridges.items()
-                    if here[row] > 0 and ridge[row] > 0
-                },
-            )
-            for row, most in enumerate(largest.tolist())
-        ]
-
-    def _ridge(self, level: str, counted: Mask, work: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Intensity of each row at a level, and the ridge point there; NaN where unknown."""
-        nothing = np.full(self._grouping.count, np.nan)
-        if level not in self._m.traffic or level not in self._bandwidth:
-            return nothing, nothing
-        moved = self._m.traffic[level]
-        traffic = np.where(counted & ~moved.is_lower_bound(), moved.values, np.nan)
-        lacking = self._any(np.isnan(traffic) & counted)
-        intensity = np.where(lacking, np.nan, work / self._grouping.total(np.nan_to_num(traffic)))
-        return intensity, peak / self._mean(self._bandwidth[level].value)
-
-    def _add_pipe(self, rows: list[list[Limit]], pipe: str) -> None:
-        """One limit per row: all that one pipe was asked for, by the name of the precision that asked for most."""
-        mine = [demand for demand in self._demands if (demand.pipe == pipe).any()]
-        counted = np.any([np.isfinite(demand.work) & (demand.pipe == pipe) for demand in mine], axis=0)
-        counted_seconds = self._grouping.total(np.where(counted, np.nan_to_num(self._m.seconds), 0.0))
-        seconds = [self._total(demand, pipe, demand.seconds) for demand in mine]
-        mixes = [self._total(demand, pipe, demand.mix_seconds) for demand in mine]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.sum(mixes, axis=0) / counted_seconds
-            slower = np.sum(mixes, axis=0) / np.sum(seconds, axis=0)
-        largest = np.argmax(np.vstack(mixes), axis=0)
-        for row, share in enumerate(shares.tolist()):
-            if share > 0:
-                demand = mine[largest[row]]
-                detail = of_mix(float(slower[row]), demand.precision.counts_instructions)
-                limit = Limit("compute", demand.roof_id, demand.precision.roof_label(), share, True, detail, False)
-                rows[row].append(limit)
-
-    def _total(self, demand: Demand, pipe: str, seconds: FloatArray) -> FloatArray:
-        """Seconds of each row on this pipe, as far as there is a roof."""
-        return self._grouping.total(np.where(demand.pipe == pipe, np.nan_to_num(seconds), 0.0))
-
-    def _without_roof(self) -> list[str]:
-        """What counts of each row's work without a known roof, by label."""
-        total = np.zeros(self._grouping.count)
-        lacking: list[tuple[str, FloatArray]] = []
-        for demand in self._demands:
-            if demand.precision.on_request:
-                continue
-            total += self._grouping.total(np.nan_to_num(demand.work))
-            without = np.isnan(demand.seconds) & (demand.work > 0)
-            if without.any():
-                lacking.append((demand.precision.label, self._grouping.total(np.where(without, demand.work, 0.0))))
-        texts: list[list[str]] = [[] for _ in total]
-        for label, work in lacking:
-            for row in np.flatnonzero(work > ROOFLESS_SHARE * total):
-                texts[row].append(label)
-        return [" and ".join(labels) for labels in texts]
-
-    def _missing(self) -> list[str]:
-        """Why nothing may be known to limit a row."""
-        m, grouping = self._m, self._grouping
-        counted = [q.values for q in (*m.work.values(), *m.traffic.values())]
-        some = grouping.total(np.any([np.isfinite(one) for one in counted] or [np.zeros(len(m), dtype=bool)], axis=0) * 1.0) > 0
-        looked_at = np.any([np.isfinite(one) for one in self._busy.values()] or [np.zeros(grouping.count, dtype=bool)], axis=0)
-        known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
-        chips = np.array([known[m.capability[launch]] for launch in grouping.first], dtype=bool)
-        foreign = disbelieved(m)[grouping.first]
-        conditions = [~(self._seconds > 0), looked_at, ~chips, some]
-        texts: list[Any] = [np.where(foreign != "", foreign, NO_TIME), ALL_IDLE, UNKNOWN_CHIP, NO_ROOFS]
-        found: list[str] = np.select(conditions, texts, default=NOTHING_COLLECTED).tolist()
-        return found
-
-    def _states(self) -> list[State]:
-        gauges = [self._gauges[name] for name in _STATE]
-        known = (self._tensor, *gauges, self._launching, *(self._gauges[name] for name in _ACTIVE))
-        return [State(*row) for row in zip(*(values.tolist() for values in known), strict=True)]
 
 
 def bounds_of(verdicts: Iterable[tuple[str, str]]) -> list[str]:

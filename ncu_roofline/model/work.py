@@ -9,7 +9,7 @@ import numpy as np
 
 from ncu_roofline.chips import Binding, Precision, Spec, load_spec
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.formulas import Counters
+from ncu_roofline.chips.formulas import Counters, slots, whole_of
 from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.halves import BRAIN, HALF
 from ncu_roofline.model.measurements import (
@@ -22,6 +22,7 @@ from ncu_roofline.model.measurements import (
     objects,
     precisions_of,
 )
+from ncu_roofline.model.numbers import Columns
 from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
@@ -178,9 +179,7 @@ def _by_family(
     whole = quantity.values
     if not families:
         return [_demand(m, precision, whole, compute)]
-    together = sum((np.nan_to_num(m.work[p.id].values) for p in families), np.zeros(len(m)))
-    with np.errstate(invalid="ignore"):
-        complete = (whole > 0) & (np.abs(together - whole) <= COMPLETE * whole)
+    complete = whole_of(sum((np.nan_to_num(m.work[p.id].values) for p in families), np.zeros(len(m))), whole)
     none = 0.0 * whole  # unknown where that is
     split = [_demand(m, p, np.where(complete, m.work[p.id].values, none), compute) for p in families]
     return [_demand(m, precision, np.where(complete, 0.0, whole), compute), *split]
@@ -196,19 +195,17 @@ def _demand(m: Measurements, precision: Precision, work: FloatArray, compute: Ma
         roof_id=roof_id,
         work=work,
         seconds=_seconds(work, roof.value),
-        mix_seconds=_seconds(slots(m, precision, work), roof.value),
+        mix_seconds=_seconds(slots_of(m, precision, work), roof.value),
         theoretical=_seconds(work, roof.theoretical),
         measured=roof.measured,
     )
 
 
-def slots(m: Measurements, precision: Precision, work: FloatArray) -> FloatArray:
+def slots_of(m: Measurements, precision: Precision, work: FloatArray) -> FloatArray:
     """The operations that at the peak rate would take as long as the ``work`` of a precision takes its pipe, as it is mixed."""
     fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
-    if precision.counts_instructions:  # each of two pipes takes an instruction every other cycle
-        return np.where(_half_rates(m), np.fmax(work, 2 * np.fmax(fused, work - fused)), work)
-    # Of the operations some are fused; an instruction that is not fused takes as long as one that does two.
-    return np.where(np.isnan(fused), work, 2 * work - fused)
+    found: FloatArray = slots(Columns, work, fused, _half_rates(m), precision.counts_instructions)
+    return found
 
 
 def _half_rates(m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -76,7 +76,7 @@ def python(value: object, indent: int = 0, before: int = 24, width: float = WIDT
     """
     opening, closing, items = _items(value)
     if not opening:
-        return repr(value)
+        return repr(value) if value == value else 'float("nan")'
     flat = ", ".join(key + python(item, width=math.inf) for key, item in items)
     tail = "," if opening == "(" and len(items) == 1 else ""
     if 4 * indent + before + len(opening + flat + tail + closing) < width:

@@ -6,9 +6,8 @@ import ast
 import hashlib
 import inspect
 import re
-import textwrap
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,12 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ncu_roofline.base.files import HELPER
 from ncu_roofline.chips import (
     Architecture,
+    Binding,
+    BoardRule,
+    Gauge,
     Level,
     Precision,
+    Rate,
     Spec,
+    TensorActivity,
+    Unit,
+    Units,
     arithmetic,
     circumstances,
     clocks,
+    formulas,
     libraries,
     load_opcodes,
     load_spec,
@@ -33,15 +40,15 @@ from ncu_roofline.chips import (
     thresholds,
     verdict,
 )
-from ncu_roofline.chips import units as hardware
-from ncu_roofline.chips.formula import WeightedSum, twin
+from ncu_roofline.chips.architectures import Bandwidth, OperationRate
+from ncu_roofline.chips.formula import twin
 from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
-from ncu_roofline.chips.units import Gauge, Rate, Scale, Unit
+from ncu_roofline.chips.units import Scale, Slices
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.formats.sass import instructions
-from ncu_roofline.plugin.generate.files import GENERATED, WIDTH, defaults_of, fields_of, python, render
+from ncu_roofline.plugin.generate.files import GENERATED, defaults_of, fields_of, python, render
 from ncu_roofline.plugin.generate.sections import render_sections
 
 if TYPE_CHECKING:
@@ -61,13 +68,6 @@ _SENTENCES = (
     *("UNFUSED", "FP64_AMONG_FP32", "CONVERSIONS", "OF_DIVISIONS", "INDEXED"),
     *("UNFUSED_ADVICE", "FP64_ADVICE", "CONVERSION_ADVICE", "DIVISION_ADVICE", "INDEXING_ADVICE"),
 )
-_GAUGES = (
-    *("occupancy", "occupancy_theoretical", "eligible_warps", "waves", "data_pipe"),
-    *("writeback", "bank_reads", "bank_writes", "requests", "lanes"),
-)
-
-_Capability = tuple[int, int]
-_Terms = tuple[tuple[str, float], ...]
 
 
 class RuleTemplate(NamedTuple):
@@ -89,104 +89,51 @@ class RuleTemplate(NamedTuple):
         return [VERDICT] if self.section == _OVERVIEW and self.identifier != VERDICT else []
 
 
-# The records of the helper's tables, which are named tuples there as well.
-class _Way(NamedTuple):
-    """A way of counting: chips that it is for (first and last compute capability), counters with weights.
-
-    ``clock`` is the unit at whose clock ``peak`` is; ``fused`` what fused multiply-adds did, ``writes`` what was written;
-    ``includes`` are ids of precisions that are counted in as well; ``lower``: it counts a part only.
-    """
-
-    ranges: tuple[tuple[_Capability, _Capability], ...]
-    counters: _Terms
-    clock: str
-    peak: _Terms = ()
-    fused: _Terms = ()
-    note: str = ""
-    includes: tuple[str, ...] = ()
-    writes: _Terms = ()
-    lower: bool = False
-
-
-class _Precision(NamedTuple):
-    """A precision: ``roof`` is the id of its highest roof; ways of counting it are best first.
-
-    ``adds``: to the total; ``part_of`` which other it is; ``pipes`` that are not its own, by first and last compute capability;
-    ``on_request``: it is mostly indices.
-    """
-
-    id: str
-    label: str
-    roof: str
-    roof_label: str
-    kind: str
-    unit: str
-    ways: tuple[_Way, ...]
-    adds: bool
-    part_of: str = ""
-    pipes: tuple[tuple[_Capability, _Capability, str], ...] = ()
-    on_request: bool = False
+# What rules read of the facts of `chips`: the fields that every record has, and those that are left out where they are so.
+_WAY = {"peak": None, "clock": "sm", "source": "binding", "note": "", "includes": (), "lower_bound": False, "fused": None}
+_PRECISION = {"part_of": "", "pipes": {}, "on_request": False, "counts_instructions": False}
+_CHIP: dict[str, object] = {"peaks": {}, "bandwidth": {}, "boards": (), "slices": {}, "launching": {}, "lacks": (), "rates": {}}
+_FIELDS: dict[type, tuple[str, Mapping[str, object]]] = {
+    Binding: ("counters capabilities", {**_WAY, "writes": None}),
+    Precision: ("id label roof roof_name kind unit adds bindings", _PRECISION),
+    Level: ("id label short order chain domain bindings", {}),
+    BoardRule: ("names", {"peaks": {}, "absent": ()}),
+    Architecture: ("", _CHIP),
+    TensorActivity: ("whole parts", {}),
+}
+_RECORDS: dict[type, Any] = {
+    item: namedtuple(item.__name__, [*names.split(), *usual], defaults=usual.values())
+    for item, (names, usual) in _FIELDS.items()
+}
 
 
-class _Level(NamedTuple):
-    """A level of memory: whether it is one of the chain from the SMs to DRAM, ways of counting its bytes, best first, and the
-    clock that it follows."""
-
-    id: str
-    label: str
-    short: str
-    chain: bool
-    ways: tuple[_Way, ...]
-    domain: str
-
-
-class _Board(NamedTuple):
-    """Boards that differ from others of their chip, by parts of their names: other peaks, and what they lack."""
-
-    names: tuple[str, ...]
-    peaks: Mapping[str, float]
-    absent: tuple[str, ...]
-
-
-class _Chip(NamedTuple):
-    """A compute capability: peaks per SM and cycle by roof, bandwidths by level (bytes per cycle, per what).
-
-    ``slices`` of L2 are by name of the GPU, seconds of ``launching`` by part of it.  ``complete``: it has the counters of all
-    levels; only such a chip stands in for one that nobody knew yet.
-    """
-
-    peaks: Mapping[str, float] = {}
-    bandwidths: Mapping[str, tuple[float, str]] = {}
-    boards: tuple[_Board, ...] = ()
-    slices: Mapping[str, int] = {}
-    launching: tuple[tuple[str, float], ...] = ()
-    complete: bool = False
-
-
-class _Measured(NamedTuple):
-    """A measured roof per second, the SM clock that it was measured at in Hz, or 0, and whether its own clock is known.
-
-    ``per_cycle`` of the SM clock, or None where it doesn't follow that; ``share`` of theory by its own file, or None;
-    ``by_writes``: bytes per second by the share of them that is written.
-    """
-
-    value: float
-    clock: float
-    clock_known: bool
-    per_cycle: float | None
-    share: float | None
-    by_writes: tuple[tuple[float, float], ...] = ()
+_SAME = (Bandwidth, OperationRate, Unit, Rate, Gauge, Scale, Slices, Units)  # which they have as they are
 
 
 class _Ceilings(NamedTuple):
-    """Roofs by id and the seconds that a launch costs, as measured on one model of GPU; ``origin`` says by whom."""
+    """Roofs by id and the seconds that a launch costs, as measured on one model of GPU; ``origin`` says by whom.
 
-    chip: _Capability = (0, 0)
+    ``by_writes``: bytes per second by the share of them that is written, of roofs that were measured so.
+    """
+
+    chip: tuple[int, int] = (0, 0)
     model: str = ""
     provenance: str = ""
-    values: Mapping[str, _Measured] = {}
+    values: Mapping[str, _Ceiling] = {}
+    by_writes: Mapping[str, tuple[tuple[float, float], ...]] = {}
     launching: float | None = None
     origin: str = MEASURED
+
+
+class _Ceiling(NamedTuple):
+    """A measured roof per second, theory and the SM clock (Hz) by its file, and what it does in a cycle of that."""
+
+    value: float
+    theory: float
+    clock: float
+    clock_known: bool
+    follows_sm_clock: bool
+    per_cycle: float
 
 
 class _Stall(NamedTuple):
@@ -234,7 +181,7 @@ _GENERAL_RULES = (
 
 def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
     """All rules; those of the charts follow the spec."""
-    tensor = tuple(p.id for p in spec.precisions if _adds(p) and p.kind == "tensor" and not p.beside)
+    tensor = tuple(p.id for p in spec.precisions if p.adds and p.kind == "tensor" and not p.beside)
     own = ((p, (p.id, *(other.id for other in spec.precisions if other.beside == p.id))) for p in spec.precisions if p.section)
     bound = [
         RuleTemplate(
@@ -276,7 +223,6 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
 def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
     """What templates name: modules for their constants, and tables."""
     units, sections = load_units(), render_sections()
-    gauges = {gauge.id: gauge for gauge in units.gauges}
     labels = {unit.id: unit.label for unit in units.units}
     counted = {column: metrics for column, (metrics, _) in source_counters.COUNTED.items()}
     precisions = {p.id: p for p in spec.precisions}
@@ -285,36 +231,26 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "arithmetic": arithmetic,
         "clocks": clocks,
         "counters": source_counters,
-        "hardware": hardware,
         "sass": instructions,
         "stalls": stalls,
         "thresholds": thresholds,
-        "units": units,
-        "records": _definitions(_Way, _Precision, _Level, _Board, _Chip, _Measured, _Ceilings, Unit, Rate, Gauge, Scale),
+        "records": _definitions(
+            *_RECORDS.values(), _Ceilings, _Ceiling, Bandwidth, OperationRate, Unit, Rate, Gauge, Scale, Slices, Units
+        ),
         "stall_records": _definitions(_Stall),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name)),
+        "constants": _constants(formulas, "MIXED_SHARE"),
+        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name, formulas)),
         "circumstances": plain_source(circumstances),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
         "device_attributes": tuple(f"device__attribute_{name}" for name in _ATTRIBUTES),
-        "chips": {a.compute_capability: _chip(spec, a) for a in spec.architectures},
-        "no_chip": _Chip(),
-        "precisions": tuple(
-            _as(
-                _Precision,
-                p,
-                roof=p.roof_ids()[0],
-                roof_label=p.roof_label(),
-                ways=_ways(p),
-                adds=_adds(p),
-                pipes=tuple((*chips, name) for name, ranges in p.pipes.items() for chips in ranges),
-            )
-            for p in spec.precisions
-        ),
-        "levels": tuple(_as(_Level, level, ways=_ways(level)) for level in spec.levels),
+        "chips": {one.compute_capability: _carried(one) for one in spec.architectures},
+        "no_chip": _RECORDS[Architecture](),
+        "precisions": _carried(spec.precisions),
+        "levels": _carried(spec.levels),
+        "units": _carried(units),
         "ceilings": tuple(_measured(spec, ceiling) for ceiling in ceilings if ceiling.kind == GPU),
         "no_ceilings": _Ceilings(),
-        "gauges": {name: gauges[name] for name in _GAUGES},
-        "l1_bytes": tuple(_terms(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound),
+        "l1_bytes": tuple(_carried(one.counters) for one in spec.level(spec.chain[0]).bindings if not one.lower_bound),
         "replacements": {p.id: p.replacements for p in spec.precisions if p.replacements},
         # By type that has both instruction families: all of its work, the slow ones, the fast ones.
         "families": tuple(
@@ -396,69 +332,50 @@ def plain_source(item: ModuleType | Callable[..., object]) -> str:
     return "\n".join(lines[head[-1].end_lineno or 0 if head else 0 :]).strip()
 
 
-def _adds(precision: Precision) -> bool:
-    """Whether it may count towards the total."""
-    return not precision.part_of or precision.disjoint
-
-
 def _as(record: Any, item: object, **own: object) -> Any:
     """A record with the fields of an item, but for its own."""
     return record(**{name: own[name] if name in own else getattr(item, name) for name in record._fields})
 
 
-def _ways(item: Precision | Level) -> tuple[_Way, ...]:
-    """The bindings in order; neighbours that differ in their chips only become one."""
-    ways = []
-    for _, group in groupby(item.bindings, lambda binding: replace(binding, capabilities=(), lacking=False)):
-        one, *others = group
-        ranges = tuple(chips for binding in (one, *others) for chips in binding.capabilities)
-        terms = {name: _terms(getattr(one, name)) for name in ("counters", "peak", "fused", "writes")}
-        ways.append(_as(_Way, one, ranges=ranges, lower=one.lower_bound, **terms))
-    return tuple(ways)
+def _carried(value: Any) -> Any:
+    """A fact as the rules have it: records with the fields that they read, numbers as people write them."""
+    if type(value) in _RECORDS:
+        record = _RECORDS[type(value)]
+        return record(*(_carried(getattr(value, name)) for name in record._fields))
+    if isinstance(value, Mapping):
+        return {name: _carried(item) for name, item in value.items()}
+    if isinstance(value, tuple) and fields_of(value):
+        return type(value)(*map(_carried, value))
+    if isinstance(value, (tuple, list, frozenset)):
+        return tuple(map(_carried, sorted(value) if isinstance(value, frozenset) else value))
+    return int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
 
 
-def _terms(formula: WeightedSum | None) -> _Terms:
-    terms = formula.terms if formula else ()
-    return tuple((name, int(weight) if weight == int(weight) else weight) for name, weight in terms)
+def _measured(spec: Spec, one: Ceilings) -> Any:
+    found = {precision.roof: one.compute(precision.roof) for precision in spec.precisions}
+    found |= {level.id: one.bandwidth(level.id) for level in spec.levels}
 
+    def ceiling(item: Ceiling) -> Any:
+        return _Ceiling(*(getattr(item, name) for name in _Ceiling._fields))
 
-def _chip(spec: Spec, one: Architecture) -> _Chip:
-    roofs = {precision.roof_ids()[0] for precision in spec.precisions}
-    levels = {level.id for level in spec.levels}
-
-    def peaks(table: Mapping[str, float]) -> dict[str, float]:
-        return {name: value for name, value in table.items() if name in roofs}
-
-    return _Chip(
-        peaks(one.peaks),
-        {name: (value.bytes, value.per) for name, value in one.bandwidth.items() if name in levels},
-        tuple(_as(_Board, board, peaks=peaks(board.peaks)) for board in one.boards),
-        dict(one.slices),
-        tuple(one.launching.items()),
-        not one.lacks,
-    )
-
-
-def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
-    found = [(precision.roof_ids()[0], one.compute(precision.roof_ids()[0])) for precision in spec.precisions]
-    found += [(level.id, one.bandwidth(level.id)) for level in spec.levels]
-    values = {name: _roof(ceiling, one.by_writes(name)) for name, ceiling in found if ceiling is not None}
+    values = {name: ceiling(item) for name, item in found.items() if item is not None}
+    writes = {name: tuple((share, other.value) for share, other in one.by_writes(name)) for name in values}
     latency = one.launch_latency()
-    launching = latency.value if latency else None
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
-    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, values, launching, origin)
+    mixes = {name: roofs for name, roofs in writes.items() if roofs}
+    facts = (one.compute_capability, model_name(one.device), one.provenance, values, mixes)
+    return _Ceilings(*facts, latency.value if latency else None, origin)
 
 
-def _roof(one: Ceiling, by_writes: Sequence[tuple[float, Ceiling]]) -> _Measured:
-    share = one.value / one.theory
-    return _Measured(
-        one.value,
-        one.clock if one.clock > 0 else 0.0,
-        one.clock_known,
-        one.per_cycle if one.follows_sm_clock and one.per_cycle > 0 else None,
-        share if share > 0 else None,
-        tuple((writes, other.value) for writes, other in by_writes),
-    )
+def _constants(module: ModuleType, *more: str) -> str:
+    """Assignments of the constants that a module's text takes from files that rules don't carry, and of ``more`` thresholds."""
+    found = {name: getattr(thresholds, name) for name in more}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            value = getattr(module, alias.name, None)
+            if alias.name.isupper() and not hasattr(verdict, alias.name) and not hasattr(roofs, alias.name):
+                found[alias.name] = value
+    return "\n".join(f"{name} = {python(value)}" for name, value in sorted(found.items()))
 
 
 def _definitions(*records: type) -> str:
@@ -466,9 +383,9 @@ def _definitions(*records: type) -> str:
     made = []
     for record in records:
         name = record.__name__.lstrip("_")
-        words = (inspect.getdoc(record) or "").replace("``", "").split()
-        comment = textwrap.fill(" ".join(words), WIDTH, initial_indent="# ", subsequent_indent="# ")
-        made.append(f'{comment}\n{name} = namedtuple("{name}", "{" ".join(fields_of(record))}")')
+        about = next((item.__doc__ for item in _FIELDS if item.__name__ == name), inspect.getdoc(record)) or ""
+        comment = "# " + about.split("\n\n")[0].replace("``", "") + "\n" if name not in about else ""
+        made.append(f'{comment}{name} = namedtuple("{name}", "{" ".join(fields_of(record))}")')
         if defaults := tuple(defaults_of(record).values()):
             made.append(f"{name}.__new__.__defaults__ = {python(defaults)}")
     return "\n".join(made)

@@ -20,7 +20,7 @@ from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operati
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
-from ncu_roofline.model.work import slots
+from ncu_roofline.model.work import slots_of
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
@@ -105,15 +105,15 @@ class Lender:
         self._missing: list[None] = [None] * len(m)
         fused = {name: self._known(quantity) for name, quantity in m.fused.items()}
         summands = {name: self._known(quantity) for name, quantity in m.summands.items()}
-        flops = [p.id for p in spec.precisions if p.unit == "flop" and (not p.part_of or p.disjoint)]
+        flops = [p.id for p in spec.precisions if p.unit == "flop" and p.adds]
         adding = {name: summands.get(name, self._missing) for name in flops}
         self._lent: dict[tuple[str, str | None], Callable[[int], object]] = {}
         for p in spec.precisions:
             work, by_fused, needed = m.work.get(p.id), fused.get(p.id, self._missing), self._missing
             if p.counts_instructions and work is not None:
-                by_fused, needed = self._missing, slots(m, p, work.values).tolist()
+                by_fused, needed = self._missing, slots_of(m, p, work.values).tolist()
             self._lent["work", p.id] = self._counted(work, by_fused, needed, adding)
-            self._lent["compute_roof", p.id] = self._known(m.compute.get(p.roof_ids()[0])).__getitem__
+            self._lent["compute_roof", p.id] = self._known(m.compute.get(p.roof)).__getitem__
         for level in spec.levels:
             self._lent["traffic", level.id] = self._counted(m.traffic.get(level.id), self._missing, self._missing, {})
             self._lent["bandwidth_roof", level.id] = self._known(m.bandwidth.get(level.id)).__getitem__
