@@ -17,7 +17,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.compare.text import ComparisonFrames
+    from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.portability.frames import Portability
     from ncu_roofline.analyses.ranks.text import RankFrames
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.frames import Column, Frames
 
-    Result = Frames | RankFrames | ComparisonFrames | Portability | SourceRoofline
+    Result = Frames | RankFrames | Comparison | Portability | SourceRoofline
 
 __all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 
@@ -120,7 +120,7 @@ _ROWS = (
         instead=("bands", "sampled"),
     ),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
-    Analysis("comparison", "compare", "before and after", (*_TABLES, "html", "png", "svg", "pdf"), {"md": "markdown"}),
+    Analysis("comparison", "compare", "before and after", _CHART),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
     Analysis("portability", "portability", "one application on several platforms", ("csv", "text", "md"), {"json": "text"}),
 )

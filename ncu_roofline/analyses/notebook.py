@@ -8,8 +8,7 @@ from html import escape
 from typing import Any
 
 from ncu_roofline.analyses import analysis_of, render
-from ncu_roofline.analyses.compare.changes import about, headline
-from ncu_roofline.analyses.compare.text import names_of, pairs
+from ncu_roofline.analyses.compare.changes import about, headline, names_of, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.usage import per_kernel, times_text, usages
 from ncu_roofline.analyses.phases.chart import charts, notes_of

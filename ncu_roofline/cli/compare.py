@@ -239,7 +239,7 @@ def _disjoint(result: Comparison) -> bool:
 
 def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
     """Whether thresholds fail the command; what the output does not say in words is told here."""
-    from ncu_roofline.analyses.compare.text import threshold_lines
+    from ncu_roofline.analyses.compare.changes import threshold_lines
     from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, TRIPPED
 
     bad = {TRIPPED, NOT_EVALUATED} if strict else {TRIPPED}

@@ -20,8 +20,8 @@ from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.chart import MoveChart, move_chart
 from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.markdown import LONGEST, MARKER
 from ncu_roofline.analyses.compare.picture import figure
+from ncu_roofline.analyses.compare.text import LONGEST, MARKER
 from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.rendering.picture import settings
 from tests.analyses.comparison_made import MADE, compared, disjoint, many, ordinary, steps, two_gpus

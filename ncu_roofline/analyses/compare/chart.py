@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncu_roofline.analyses.compare import changes
-from ncu_roofline.analyses.compare.changes import Numbered
+from ncu_roofline.analyses.compare.changes import Numbered, Row, level_of, rows_of
+from ncu_roofline.analyses.compare.frames import Comparison as ComparisonFrames
 from ncu_roofline.analyses.compare.kernels import SMALL_SHARE
-from ncu_roofline.analyses.compare.text import ComparisonFrames, Row, level_of, rows_of
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
 from ncu_roofline.base.texts import clean
 from ncu_roofline.chips import load_spec

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.compare import changes
+from ncu_roofline.analyses.compare.changes import names_of, pairs
 from ncu_roofline.analyses.compare.chart import MoveChart, move_chart
 from ncu_roofline.analyses.compare.drawing import PANEL_FOOT, PANEL_HEAD, draw_list, draw_panel, list_height
-from ncu_roofline.analyses.compare.text import ComparisonFrames, names_of, pairs
+from ncu_roofline.analyses.compare.frames import Comparison as ComparisonFrames
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.layout import Measure
