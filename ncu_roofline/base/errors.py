@@ -7,6 +7,8 @@ with its code.  Anything else that escapes is a bug, and becomes an `UnexpectedE
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 
 from ncu_roofline.base.texts import printable
@@ -37,6 +39,15 @@ class RooflineError(Exception):
     def __reduce__(self) -> tuple[type, tuple[str, ...]]:
         # Errors travel between the processes that read several reports at once.
         return type(self), (self.what, self.path, self.reason, self.next_step)
+
+
+@contextmanager
+def explained(what: str, path: str | PathLike[str], next_step: str) -> Iterator[None]:
+    """Makes a RooflineError of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise RooflineError(what, path, error.strerror or str(error), next_step) from error
 
 
 class UsageError(RooflineError):

@@ -12,11 +12,10 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import HELPER, matching, read_file
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.plugin.machine.machine import Machine
@@ -27,13 +26,10 @@ MANIFEST = "ncu-roofline.manifest.json"
 SCHEMA = "ncu-roofline-install"
 _FOLDERS = "folders.json"
 _MOST_BYTES = 10_000_000  # more than any manifest has
-_PLAIN = re.compile(r"\w[\w.-]*", re.ASCII)  # of files in their folder; never a path or a device
-_HASH = re.compile("[0-9a-f]{64}")
 _NO_FILE = "no ordinary file"
 
 
-@dataclass(frozen=True)
-class Pack:
+class Pack(NamedTuple):
     """What to deploy: ``files`` by name; ``ncu`` is the release they are for, ``ceilings`` where measured roofs come from."""
 
     files: Mapping[str, bytes]
@@ -41,12 +37,9 @@ class Pack:
     ceilings: str = ""
 
 
-@dataclass(frozen=True)
-class Change:
-    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed.
-
-    ``needed`` are files of an earlier pack that stay for them: the helper that a changed rule imports.
-    """
+class Change(NamedTuple):
+    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed, ``needed`` those of an earlier
+    pack that stay for them: the helper that a changed rule imports."""
 
     folder: Path
     written: tuple[str, ...]
@@ -61,8 +54,7 @@ class Change:
         return bool(self.written or self.removed)
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(NamedTuple):
     """What an uninstallation removes from a folder; ``kept`` are files of ours that somebody changed."""
 
     folder: Path
@@ -71,8 +63,7 @@ class Removal:
     unfinished: bool = False
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     """One deployment: ``files`` maps names to SHA-256; ``created`` are folders that were not there before.
 
     ``ncu`` is the release the files were rendered for, "" for any; ``ceilings`` says which measured ceilings they hold, "" for
@@ -80,12 +71,12 @@ class Manifest:
     again changes nothing.
     """
 
-    version: str
-    ncu: str
-    ceilings: str
-    files: Mapping[str, str] = field(hash=False)
+    version: str = ""
+    ncu: str = ""
+    ceilings: str = ""
+    files: Mapping[str, str] = {}
     created: tuple[str, ...] = ()
-    writing: Mapping[str, str] = field(default_factory=dict, hash=False)
+    writing: Mapping[str, str] = {}
 
     @property
     def names(self) -> list[str]:
@@ -98,13 +89,8 @@ class Manifest:
 
     def data(self) -> bytes:
         """The file."""
-        document = {"schema": SCHEMA, "schema_version": 1, **asdict(self)}
-        if not self.writing:
-            del document["writing"]
-        return (json.dumps(document, indent=1) + "\n").encode()
-
-
-_NOTHING = Manifest("", "", "", {})
+        fields = {name: value for name, value in self._asdict().items() if name != "writing" or value}
+        return (json.dumps({"schema": SCHEMA, "schema_version": 1, **fields}, indent=1) + "\n").encode()
 
 
 def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
@@ -112,8 +98,7 @@ def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str =
 
     ``tensor`` is the type that the section of few passes counts ("": the one that stands for all).  Measured roofs scale with
     the clock of the profiled kernel where the file says what theory gives at the clock they were measured at, else they are
-    constants.
-    Raises RooflineError for a release without rooflines.
+    constants.  Raises RooflineError for a release without rooflines.
     """
     from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
     from ncu_roofline.plugin.generate.rules import render_rules
@@ -133,14 +118,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _digest_of(path: Path) -> str:
-    """The hash of a file, "" where there is none; what is no ordinary file is nobody's."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        return _NO_FILE
-    try:
-        return digest(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+def _present(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Those of some files that are there, with their hashes; what is no ordinary file is nobody's."""
+    found = {}
+    for name in dict.fromkeys(names):
+        path = folder / name
+        ordinary = not path.is_symlink() and (path.is_file() or not path.exists())
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found[name] = digest(path.read_bytes()) if ordinary else _NO_FILE
+    return found
 
 
 def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
@@ -148,53 +134,50 @@ def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
 
     Raises RooflineError where a file of the same name is not ours.
     """
-    manifest = read_manifest(folder) or _NOTHING
-    written, unchanged, kept = [], [], []
-    for name, data in pack.files.items():
-        there = _digest_of(folder / name)
-        if there == digest(data):
-            unchanged.append(name)
-        elif there and name not in manifest.names:
-            next_step = "Move that file away, or install elsewhere with --dest DIR."
-            raise RooflineError("Cannot install over", folder / name, "the file is not one that was installed", next_step)
-        elif there and not manifest.owns(name, there) and (not force or there == _NO_FILE):
-            kept.append(name)
-        else:
-            written.append(name)
-    gone = {name: there for name in manifest.names if name not in pack.files and (there := _digest_of(folder / name))}
-    kept += [name for name, there in gone.items() if not manifest.owns(name, there) and (not force or there == _NO_FILE)]
-    rules = [folder / name for name in kept if name.endswith(".py") and (folder / name).is_file()]
-    changed = [path.read_text(encoding="utf-8", errors="replace") for path in rules]
-    helpers = [name for name in gone if name.startswith(HELPER) and name not in kept]
-    needed = [name for name in helpers if any(Path(name).stem in text for text in changed)]
-    removed = [name for name in gone if name not in kept and name not in needed]
-    return Change(folder, tuple(written), tuple(unchanged), tuple(removed), tuple(kept), tuple(needed))
+    manifest = read_manifest(folder) or Manifest()
+    there = _present(folder, [*pack.files, *manifest.names])
+    unchanged = [name for name, data in pack.files.items() if there.get(name) == digest(data)]
+    others = [name for name in there if name not in unchanged]
+    foreign = next((name for name in others if name not in manifest.names), None)
+    if foreign:
+        next_step = "Move that file away, or install elsewhere with --dest DIR."
+        raise RooflineError("Cannot install over", folder / foreign, "the file is not one that was installed", next_step)
+    changed = [name for name in others if not manifest.owns(name, there[name])]
+    kept = [name for name in changed if not force or there[name] == _NO_FILE]
+    rules = [folder / name for name in kept if name.endswith(".py") and there[name] != _NO_FILE]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in rules]
+    gone = [name for name in others if name not in pack.files and name not in kept]
+    needed = [name for name in gone if name.startswith(HELPER) and any(Path(name).stem in text for text in texts)]
+    written = [name for name in pack.files if name not in unchanged and name not in kept]
+    removed = [name for name in gone if name not in needed]
+    return Change(folder, *map(tuple, (written, unchanged, removed, kept, needed)))
 
 
 def deploy(
     machine: Machine, folder: Path, pack: Pack, prove: Callable[[], None] = lambda: None, *, force: bool = False
 ) -> Change:
     """Put the pack into ``folder``; what ``prove`` raises undoes it.  Raises RooflineError, and then nothing has changed."""
-    try:
+    next_step = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
+    with explained("Cannot install into", folder, next_step):
         change = plan(folder, pack, force=force)
-        old = read_manifest(folder)
+        old, new_folders = read_manifest(folder), _missing_folders(folder)
+        ours = old or Manifest()
         # A file that was there before, byte for byte, without being ours stays somebody else's.
-        ours = old or _NOTHING
         files = {name: digest(data) for name, data in pack.files.items() if name in change.written or name in ours.names}
         files |= {name: ours.files.get(name, ours.writing.get(name, "")) for name in (*change.kept, *change.needed)}
-        created = old.created if old else tuple(map(os.fspath, _missing_folders(folder)))
+        created = old.created if old else tuple(map(os.fspath, new_folders))
         manifest = Manifest(__version__, pack.ncu, pack.ceilings, dict(sorted(files.items())), created)
         if not change.any and manifest == old:
             _remove_parts(folder, ours.names)
             prove()
             return change
-        new_folders = _missing_folders(folder)
-        known = record(machine, folder)
+        was_known = folder in recorded_folders(machine)
+        _record(machine, folder, known=True)
         before = {name: _content(folder / name) for name in (MANIFEST, *change.written, *change.removed)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             writing = {**ours.writing, **{name: files[name] for name in change.written}}
-            _put(folder / MANIFEST, replace(manifest, files=ours.files, writing=writing).data())
+            _put(folder / MANIFEST, manifest._replace(files=ours.files, writing=writing).data())
             for name in change.written:
                 _put(folder / name, pack.files[name])
             for name in change.removed:
@@ -203,36 +186,27 @@ def deploy(
             _put(folder / MANIFEST, manifest.data())
         except BaseException:
             _put_back(folder, before, new_folders)
-            if known:
-                forget(machine, folder)
+            _record(machine, folder, known=was_known)
             raise
         _remove_parts(folder, ours.names)
-    except OSError as error:
-        next_step = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
-        raise RooflineError("Cannot install into", folder, error.strerror or str(error), next_step) from error
     return change
 
 
 def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
     """Take away what was installed into ``folder``, and what a killed installation left.  Raises RooflineError."""
-    try:
-        manifest = read_manifest(folder) or _NOTHING
-        there = {name: found for name in manifest.names if (found := _digest_of(folder / name))}
-        removed = [name for name, found in there.items() if manifest.owns(name, found)]
-        kept = [name for name in there if name not in removed]
+    with explained("Cannot uninstall from", folder, "Make the folder writable, then uninstall again."):
+        manifest = read_manifest(folder) or Manifest()
+        there = _present(folder, manifest.names)
+        removed = tuple(name for name, found in there.items() if manifest.owns(name, found))
         if not dry_run:
             _remove_parts(folder, manifest.names)
             for name in removed:
                 (folder / name).unlink()
             (folder / MANIFEST).unlink(missing_ok=True)
-            with suppress(OSError):  # Python files leave compiled ones beside them where something other than ncu imports them
-                (folder / "__pycache__").rmdir()
-            _remove_empty(map(Path, manifest.created))
-            forget(machine, folder)
-    except OSError as error:
-        next_step = "Make the folder writable, then uninstall again."
-        raise RooflineError("Cannot uninstall from", folder, error.strerror or str(error), next_step) from error
-    return Removal(folder, tuple(removed), tuple(kept), bool(manifest.writing))
+            # Python files leave compiled ones beside them where something other than ncu imports them.
+            _remove_empty([folder / "__pycache__", *map(Path, manifest.created)])
+            _record(machine, folder, known=False)
+    return Removal(folder, removed, tuple(name for name in there if name not in removed), bool(manifest.writing))
 
 
 def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, searched: bool) -> None:
@@ -241,22 +215,21 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
     ``searched``: it finds the folder by itself; else it is told.
     """
     for what, suffix in (("sections", ".section"), ("rules", ".py")):
-        wanted = [name for name in names if name.endswith(suffix) and not name.startswith(HELPER)]
+        wanted = [folder / name for name in names if name.endswith(suffix) and not name.startswith(HELPER)]
         listing = list_files(machine, ncu, what, None if searched else folder)
         listed = {os.path.realpath(file) for _, file in listing.entries}
-        absent = [folder / name for name in wanted if os.path.realpath(folder / name) not in listed]
-        if not absent:
+        absent = next((path for path in wanted if os.path.realpath(path) not in listed), None)
+        if absent is None:
             continue
-        errors = {os.path.realpath(file): text for file, text in listing.errors.items()}
-        text = absent[0].read_text(encoding="utf-8", errors="replace")
-        reasons = [errors[os.path.realpath(absent[0])]] if os.path.realpath(absent[0]) in errors else []
+        text = absent.read_text(encoding="utf-8", errors="replace")
+        reasons = [error for file, error in listing.errors.items() if os.path.realpath(file) == os.path.realpath(absent)]
         reasons += [f"{file} has the same identifier, {name}" for name, file in listing.entries if f'"{name}"' in text]
         reasons += [*listing.messages.splitlines()[-1:], "it says no reason"]
         where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reasons[0]}"
         next_step = (
             "Nothing was changed; try another release with --ncu PATH, --dest DIR, or --force if an installed file was edited."
         )
-        raise RooflineError("Cannot install", absent[0], where, next_step)
+        raise RooflineError("Cannot install", absent, where, next_step)
 
 
 def _part(path: Path) -> Path:
@@ -317,15 +290,15 @@ def read_manifest(folder: Path) -> Manifest | None:
         if path.exists() and not path.is_file():
             raise ValueError("it is no ordinary file")
         document = json.loads(read_file(path, _MOST_BYTES))
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA or document.get("schema_version") != 1:
+        if not isinstance(document, dict) or (document.get("schema"), document.get("schema_version")) != (SCHEMA, 1):
             raise ValueError("it is no manifest of this program, or of a later version of it")
-        files = _hashes(document, "files")
-        writing = _hashes(document, "writing") if "writing" in document else {}
+        files, writing = _hashes(document, "files"), _hashes({"writing": {}, **document}, "writing")
         # Other folders than those around it are of one that was moved since, or a stranger's; they are nobody's to remove.
         real = Path(os.path.realpath(folder))
-        around = {real, *real.parents}
-        created = tuple(name for name in map(str, document.get("created", [])) if Path(os.path.realpath(name)) in around)
-        return Manifest(str(document["version"]), str(document["ncu"]), str(document["ceilings"]), files, created, writing)
+        created = [str(name) for name in document.get("created", [])]
+        around = tuple(name for name in created if Path(os.path.realpath(name)) in (real, *real.parents))
+        texts = (str(document[name]) for name in ("version", "ncu", "ceilings"))
+        return Manifest(*texts, files=files, created=around, writing=writing)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -336,19 +309,19 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def _hashes(document: dict[str, Any], key: str) -> dict[str, str]:
     files = document.get(key)
-    if not isinstance(files, dict) or not all(_HASH.fullmatch(str(value)) for value in files.values()):
+    if not isinstance(files, dict) or not all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in files.values()):
         raise ValueError(f'"{key}" must map names to hashes')
-    if not all(map(_PLAIN.fullmatch, files)):
+    if not all(re.fullmatch(r"\w[\w.-]*", name, re.ASCII) for name in files):  # of files in their folder; no path, no device
         raise ValueError(f'"{key}" names something that is no file inside its folder')
     return files
 
 
 def known_folders(machine: Machine) -> list[Path]:
     """Every folder that holds, or may hold, a deployment: those recorded and those found among the user's documents."""
-    found = dict.fromkeys(recorded_folders(machine))
+    found = recorded_folders(machine)
     if machine.documents:
-        found |= dict.fromkeys(matching(machine.documents / VENDOR_FOLDER, "*/Sections"))
-    return [folder for folder in found if any(map(os.path.exists, (folder / MANIFEST, _part(folder / MANIFEST))))]
+        found += matching(machine.documents / VENDOR_FOLDER, "*/Sections")
+    return [one for one in dict.fromkeys(found) if any(map(os.path.exists, (one / MANIFEST, _part(one / MANIFEST))))]
 
 
 def recorded_folders(machine: Machine) -> list[Path]:
@@ -360,41 +333,25 @@ def recorded_folders(machine: Machine) -> list[Path]:
     return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def record(machine: Machine, folder: Path) -> bool:
-    """Remember a folder before anything is put there; whether it was new.  Raises RooflineError."""
-    folders = recorded_folders(machine)
-    if folder in folders:
-        return False
-    _write_folders(machine, [*folders, folder])
-    return True
-
-
-def forget(machine: Machine, folder: Path) -> None:
-    """Forget a folder; the list and its place disappear with the last one.  Raises RooflineError."""
-    folders = [one for one in recorded_folders(machine) if one != folder]
-    if folders:
-        _write_folders(machine, folders)
-        return
-    for path in (machine.data / _FOLDERS, _part(machine.data / _FOLDERS)):
-        with suppress(OSError):
-            path.unlink()
-    tidy(machine)
-
-
-def _write_folders(machine: Machine, folders: Sequence[Path]) -> None:
-    text = json.dumps([os.fspath(folder) for folder in folders], indent=1)
-    put_data(machine.data / _FOLDERS, text.encode())
+def _record(machine: Machine, folder: Path, *, known: bool) -> None:
+    """Remember a folder, before anything is put there, or forget it; the list disappears with the last one."""
+    before = recorded_folders(machine)
+    folders = [one for one in before if one != folder or known] + ([folder] if known and folder not in before else [])
+    if folders and folders != before:
+        put_data(machine.data / _FOLDERS, json.dumps(list(map(os.fspath, folders)), indent=1).encode())
+    if not folders:
+        for path in (machine.data / _FOLDERS, _part(machine.data / _FOLDERS)):
+            with suppress(OSError):
+                path.unlink()
+        tidy(machine)
 
 
 def put_data(path: Path, data: bytes | None) -> None:
     """Write a file of the user's data, or without ``data`` make that folder.  Raises RooflineError."""
-    try:
+    with explained("Cannot write", path, "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."):
         (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
         if data is not None:
             _put(path, data)
-    except OSError as error:
-        next_step = "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."
-        raise RooflineError("Cannot write", path, error.strerror or str(error), next_step) from error
 
 
 def tidy(machine: Machine) -> None:

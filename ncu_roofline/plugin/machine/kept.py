@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import matching, read_file
 from ncu_roofline.formats.ceilings import MOST_BYTES, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine.gpus import Gpu
@@ -22,10 +22,8 @@ def keep(machine: Machine, path: str | Path) -> Ceilings:
     target = folder(machine) / _file_name(ceilings.device, ceilings.uuid)
     if Path(path).resolve() == target.resolve():
         return ceilings
-    try:
+    with explained("Cannot keep", path, "Give the name of an ordinary file."):  # a pipe gives everything once
         data = read_file(path, MOST_BYTES)
-    except OSError as error:  # a pipe gives everything once
-        raise RooflineError("Cannot keep", path, error.strerror or str(error), "Give the name of an ordinary file.") from error
     put_data(target, data)
     return read_ceilings(target)
 
@@ -56,13 +54,11 @@ def _readable(path: Path) -> Ceilings | None:
 def forget_ceilings(machine: Machine) -> list[Path]:
     """Remove all ceilings kept; returns their paths.  Raises RooflineError."""
     paths = sorted(folder(machine).glob("*.json"))
-    try:
+    with explained("Cannot remove", folder(machine), "Remove it by hand."):
         for path in paths:
             path.unlink()
         if paths:
             folder(machine).rmdir()
-    except OSError as error:
-        raise RooflineError("Cannot remove", folder(machine), error.strerror or str(error), "Remove it by hand.") from error
     tidy(machine)
     return paths
 
