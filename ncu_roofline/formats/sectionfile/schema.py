@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import Release
 
@@ -40,26 +39,22 @@ NAMED_ONLY: Mapping[tuple[str, str], Release] = {
 }
 """(message, field) -> first release, where neither number nor type is published."""
 
-_HISTORY = re.compile(r"\s@(\d{4}\.\d)?(?:-(\d{4}\.\d))?")
 
+class History(NamedTuple):
+    """The first and the last release that know a name."""
 
-@dataclass(frozen=True)
-class History:
-    """The first and the last release that know a name; None is open."""
-
-    since: Release | None = None
-    until: Release | None = None
+    since: Release = (0, 0)
+    until: Release = (9999, 9)
 
     def known_to(self, release: Release) -> bool:
         """Whether `release` knows it."""
-        return (self.since is None or self.since <= release) and (self.until is None or release <= self.until)
+        return self.since <= release <= self.until
 
 
 ALWAYS = History()
 
 
-@dataclass(frozen=True)
-class EnumValue:
+class EnumValue(NamedTuple):
     """A value of an enum."""
 
     name: str
@@ -67,8 +62,7 @@ class EnumValue:
     history: History
 
 
-@dataclass(frozen=True)
-class FieldType:
+class FieldType(NamedTuple):
     """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table."""
 
     name: str
@@ -80,8 +74,7 @@ class FieldType:
     history: History
 
 
-@dataclass(frozen=True)
-class Schema:
+class Schema(NamedTuple):
     """The table: fields of each message by name, values of each enum."""
 
     messages: Mapping[str, Mapping[str, FieldType]]
@@ -103,26 +96,25 @@ def schema() -> Schema:
     enums: dict[str, tuple[EnumValue, ...]] = {}
     for paragraph in _TABLE.read_text("utf-8").strip().split("\n\n")[1:]:
         owner, _, entries = paragraph.partition(":")
-        fields: dict[str, FieldType] = {}
-        values = []
-        for entry in entries.split(","):
-            match = _HISTORY.search(entry)
-            since, until = (release_of(group) if group else None for group in match.groups()) if match else (None, None)
-            history = History(since, until) if match else ALWAYS
-            words = _HISTORY.sub("", entry).split()
-            name, _, number = words[0].partition("=")
-            if owner.startswith("enum "):
-                values.append(EnumValue(name, int(number), history))
-            else:
-                kind, _, oneof = words[1].partition("|")
-                fields[name] = FieldType(
-                    name, int(number), kind.rstrip("*!"), kind.endswith("*"), kind.endswith("!"), oneof, history
-                )
-        if values:
-            enums[owner.removeprefix("enum ")] = tuple(values)
-        else:
-            messages[owner] = fields
+        rows = [_row(entry) for entry in entries.split(",")]
+        if owner.startswith("enum "):
+            enums[owner.removeprefix("enum ")] = tuple(EnumValue(name, number, history) for name, number, _, history in rows)
+            continue
+        messages[owner] = {
+            name: FieldType(name, number, kind.rstrip("*!"), "*" in kind, "!" in kind, oneof, history)
+            for name, number, (kind, _, oneof), history in rows
+        }
     return Schema(messages, enums)
+
+
+def _row(entry: str) -> tuple[str, int, tuple[str, str, str], History]:
+    """Name, number, type and history of `name=number type|choice @since-until`."""
+    text, _, span = entry.partition("@")
+    since, _, until = span.strip().partition("-")
+    history = History(release_of(since) if since else ALWAYS.since, release_of(until) if until else ALWAYS.until)
+    words = text.split()
+    name, _, number = words[0].partition("=")
+    return name, int(number), "".join(words[1:]).partition("|"), history
 
 
 @cache

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -60,20 +59,13 @@ class Field:
     children: tuple[Field, ...] = ()
     message: Any = None
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, tuple[Field, ...]]:
-        groups: dict[str, list[Field]] = defaultdict(list)
-        for child in self.children:
-            groups[child.name].append(child)
-        return {name: tuple(group) for name, group in groups.items()}
-
     def all(self, name: str) -> tuple[Field, ...]:
         """The fields of a name, in order."""
-        return self._by_name.get(name, ())
+        return tuple(child for child in self.children if child.name == name)
 
     def first(self, name: str) -> Field | None:
         """The field of a name, None if it is absent."""
-        return next(iter(self.all(name)), None)
+        return next((child for child in self.children if child.name == name), None)
 
     def text(self, name: str) -> str:
         """The text of a field, "" if it is absent."""
@@ -87,8 +79,7 @@ class Field:
             yield from child.walk()
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(NamedTuple):
     """A field or value that not every release knows: `name` as people write it, such as Metric.Groups or CC_90."""
 
     line: int
@@ -136,7 +127,7 @@ def parse_document(text: str) -> Document:
     message = messages()[ROOT]()
     children = parser.fields(ROOT, message, "", 0)
     if parser.token.kind != "end":
-        parser.fail(parser.token.start, f"a field name is expected, not {_shown(parser.token)}")
+        parser.fail(parser.token.start, f"a field name is expected, not {parser.token}")
     root = Field(ROOT, 1, 1, None, children, message)
     parser.require(ROOT, root, 0, "the section")
     return Document(root, tuple(parser.uses))
@@ -147,6 +138,9 @@ class _Token(NamedTuple):
     text: str
     start: int
     end: int
+
+    def __str__(self) -> str:
+        return repr(self.text) if self.text else "the end of the file"
 
 
 class _Parser:
@@ -225,7 +219,7 @@ class _Parser:
             members = 0
             while not (several and self.skip("]")) and not (members and not several):
                 if members and not self.skip(","):
-                    self.fail(self.token.start, f"',' or ']' is expected, not {_shown(self.token)}")
+                    self.fail(self.token.start, f"',' or ']' is expected, not {self.token}")
                 start = self.token.start if several else name.start
                 if field:
                     self.once(field, start, seen)
@@ -247,7 +241,7 @@ class _Parser:
             seen[field.oneof or field.name] = field.name, self.where(start)[0]
 
     def use(self, start: int, name: str, history: History) -> None:
-        if history is not ALWAYS:
+        if history != ALWAYS:
             self.uses.append(Use(*self.where(start), name, history))
 
     def value(self, field: FieldType | None, path: str, owner: Any, start: int, colon: bool, depth: int) -> Field | None:
@@ -270,12 +264,12 @@ class _Parser:
             if self.token.kind == "end":
                 self.fail(opening.start, f"{name} is opened here and never closed: {closing!r} is missing")
             if not self.skip(closing):
-                self.fail(self.token.start, f"a field name is expected, not {_shown(self.token)}")
+                self.fail(self.token.start, f"a field name is expected, not {self.token}")
             made = Field(name, *self.where(start), None, children, inner)
             self.require(kind, made, start, path)
             return made if field else None
         if not colon:
-            self.fail(self.token.start, f"':' or '{{' is expected after {name}, not {_shown(self.token)}")
+            self.fail(self.token.start, f"':' or '{{' is expected after {name}, not {self.token}")
         first = last = self.token
         if first.kind == "string":
             while self.token.kind == "string":  # adjacent strings are one
@@ -284,7 +278,7 @@ class _Parser:
             self.skip("-")
             last = self.take()
             if last.kind not in ("name", "number"):
-                self.fail(last.start, f"{name} needs a value, not {_shown(last)}")
+                self.fail(last.start, f"{name} needs a value, not {last}")
         if field is None:
             return None
         if kind:
@@ -306,90 +300,65 @@ class _Parser:
     def scalar(self, field: FieldType, start: int, raw: str) -> Scalar | bytes:
         values = schema().enums.get(field.kind)
         if values is None:
-            read, needed = _SCALARS[field.kind]
-            value = read(raw)
+            value = _read(field.kind, raw)
             if value is None:
-                self.fail(start, f"{field.name} needs {needed}, not {raw}", "bad-value")
+                self.fail(start, f"{field.name} needs {_NEEDED[field.kind]}, not {raw}", "bad-value")
             return value
         number = _integer(raw)
         known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
         if not known:
             similar = _similar(raw, [one.name for one in values])
             self.fail(start, f"no release knows a value {raw} of {field.name}{similar}", "unknown-value")
-        self.use(start, f"{field.name} {raw}", _either([one.history for one in known]))
+        self.use(
+            start,
+            f"{field.name} {raw}",
+            History(min(one.history.since for one in known), max(one.history.until for one in known)),
+        )
         return known[0].number
 
 
-def _shown(token: _Token) -> str:
-    return "the end of the file" if token.kind == "end" else repr(token.text)
-
-
-def _either(histories: Sequence[History]) -> History:
-    """Known where any of the alternatives is; an open end wins."""
-    if any(one is ALWAYS for one in histories):
-        return ALWAYS
-    since = None if any(one.since is None for one in histories) else min(one.since for one in histories if one.since)
-    until = None if any(one.until is None for one in histories) else max(one.until for one in histories if one.until)
-    return ALWAYS if since is None and until is None else History(since, until)
-
-
-def _number(raw: str) -> str:
-    """Without the space that may follow a minus."""
-    return f"-{raw[1:].split()[-1]}" if raw.startswith("-") else raw
+def _read(kind: str, raw: str) -> Scalar | bytes | None:
+    """A scalar of a kind, None for what is none: numbers as the C++ parser takes them, adjacent strings as one."""
+    if kind == "bytes" or raw[0] in "\"'":
+        return _bytes(raw) if kind == "bytes" and raw[0] in "\"'" else None
+    if kind == "double":  # decimal only
+        sign, digits = raw[0] == "-", raw.split()[-1].lstrip("-").lower()
+        if digits[0].isalpha():
+            value = float(digits) if digits in ("inf", "infinity", "nan") else None
+        else:
+            other_base = digits[0] == "0" and digits[1:2].isalnum() and digits[1] not in "ef"
+            value = None if other_base else float(digits.rstrip("f"))
+        return -value if value is not None and sign else value
+    if kind == "bool":
+        words = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
+        number = _integer(raw) if raw[0].isdigit() else None
+        return bool(number) if number in (0, 1) else words.get(raw)
+    low, high = _WHOLE[kind]
+    number = _integer(raw)
+    return number if number is not None and low <= number <= high and not (low == 0 and raw[0] == "-") else None
 
 
 def _integer(raw: str) -> int | None:
-    raw = _number(raw)
-    digits = raw.lstrip("-")
+    digits = raw.split()[-1].lstrip("-")  # space, and comments, may follow a minus
     try:
-        return int(raw, 8) if digits.startswith("0") and digits.isdecimal() else int(raw, 0)
+        number = int(digits, 8) if digits.startswith("0") and digits.isdecimal() else int(digits, 0)
     except ValueError:
         return None
+    return -number if raw[0] == "-" else number
 
 
-def _whole(low: int, high: int) -> Callable[[str], int | None]:
-    def read(raw: str) -> int | None:
-        value = _integer(raw)
-        signed = raw.startswith("-") and low == 0
-        return value if value is not None and low <= value <= high and not signed else None
-
-    return read
-
-
-def _double(raw: str) -> float | None:
-    """Decimal only, as the C++ parser refuses hexadecimal and octal integers here."""
-    if raw[0] in "\"'":
-        return None
-    digits = _number(raw).lstrip("-").lower()
-    if digits[0].isalpha():
-        return float(_number(raw)) if digits in ("inf", "infinity", "nan") else None
-    other_base = digits[0] == "0" and digits[1:2].isalnum() and digits[1] not in "ef"
-    return None if other_base else float(_number(raw).rstrip("fF"))
-
-
-def _bool(raw: str) -> bool | None:
-    number = _integer(raw) if raw[0].isdigit() else None
-    if raw in ("true", "True", "t") or number == 1:
-        return True
-    return False if raw in ("false", "False", "f") or number == 0 else None
-
-
-def _bytes(raw: str) -> bytes | None:
-    """Adjacent strings are one."""
-    if raw[0] not in "\"'":
-        return None
+def _bytes(raw: str) -> bytes:
     parts = []
     for string in _TOKEN.finditer(raw):
-        if string.lastgroup == "string":
-            literal, at = string[0][1:-1], 0
-            for escape in _ESCAPE.finditer(literal):
-                parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped_bytes(escape)]
-                at = escape.end()
-            parts.append(literal[at:].encode("utf-8", "surrogatepass"))
+        literal, at = string[0][1:-1] if string.lastgroup == "string" else "", 0
+        for escape in _ESCAPE.finditer(literal):
+            parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped(escape)]
+            at = escape.end()
+        parts.append(literal[at:].encode("utf-8", "surrogatepass"))
     return b"".join(parts)
 
 
-def _escaped_bytes(escape: re.Match[str]) -> bytes:
+def _escaped(escape: re.Match[str]) -> bytes:
     if escape["character"]:
         return bytes([_CHARACTERS[escape["character"]]])
     if escape["point"]:
@@ -398,14 +367,14 @@ def _escaped_bytes(escape: re.Match[str]) -> bytes:
     return bytes([(int(escape["byte"], 16) if escape["byte"] else int(escape["octal"], 8)) & 0xFF])
 
 
-_SCALARS: dict[str, tuple[Callable[[str], Scalar | bytes | None], str]] = {
-    "bytes": (_bytes, "a text in quotes"),
-    "bool": (_bool, "true or false"),
-    "uint32": (_whole(0, 2**32 - 1), "a whole number from 0 to 4294967295"),
-    "int64": (_whole(-(2**63), 2**63 - 1), "a whole number"),
-    "double": (_double, "a decimal number"),
+_WHOLE = {"uint32": (0, 2**32 - 1), "int64": (-(2**63), 2**63 - 1)}
+_NEEDED = {
+    "bytes": "a text in quotes",
+    "bool": "true or false",
+    "uint32": "a whole number from 0 to 4294967295",
+    "int64": "a whole number",
+    "double": "a decimal number",
 }
-"""How a scalar is read, None for what is none, and what it needs to be."""
 
 
 def _similar(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ncu_roofline.chips.metric_names import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.empty import is_empty
-from ncu_roofline.formats.report.framing import Block, RawFile, frame, scan
+from ncu_roofline.formats.report.framing import RawFile, frame, scan
 from ncu_roofline.formats.report.rules import encode_rule
 from ncu_roofline.formats.report.schema import KINDS, Kind, message
 
@@ -100,50 +100,74 @@ def bytes_field(number: int, content: bytes) -> bytes:
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
-def _strings_of(blocks: Iterable[Block]) -> list[bytes]:
-    """The table of names, which goes through all blocks."""
-    return [string for block in blocks for string in block.header.strings.strings]
+class _Layout:
+    """The blocks of a report, its names, and the last block that brings names: behind these, more get their numbers without
+    changing those of others."""
+
+    def __init__(self, raw: RawFile) -> None:
+        self.raw = raw
+        self.blocks = tuple(scan(raw))
+        self.names = [name for block in self.blocks for name in block.header.strings.strings]
+        self.place = next((block for block in reversed(self.blocks) if block.header.strings.strings), None)
+        self.own = {number: name for number, name in enumerate(self.names) if name.startswith(METRIC_PREFIX)}
+
+    def written(self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes]) -> Iterator[bytes]:
+        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names."""
+        if self.blocks:
+            yield self.raw.data[: self.blocks[0].start]
+        for block in self.blocks:
+            kinds = {offset: KINDS[kind] for kind, offset, _ in block.results()}
+            records = [(kinds.get(offset), offset, self.raw.data[offset : offset + length]) for offset, length in block.records]
+            payload = b"".join(frame(changed(kind, offset, data) if kind else data) for kind, offset, data in records)
+            header = self.raw.data[block.start + 4 : block.payload]
+            if len(payload) != block.header.payload_size:
+                start, _, end = _last(header, _PAYLOAD_SIZE)
+                header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
+            if block is self.place:
+                start, content, end = _last(header, _STRINGS)
+                header = header[:start] + bytes_field(_STRINGS, change_names(header[content:end])) + header[end:]
+            yield frame(header) + payload
 
 
-def _names_block(blocks: Sequence[Block]) -> Block | None:
-    """The last block that brings names: behind these, more get their numbers without changing those of others."""
-    return next((block for block in reversed(blocks) if block.header.strings.strings), None)
-
-
-def _records(raw: RawFile, block: Block) -> Iterator[tuple[Kind | None, int, bytes]]:
-    """(kind, None for anything but a result; offset; bytes) of each record."""
-    kinds = {offset: KINDS[kind] for kind, offset, _ in block.results()}
-    for offset, length in block.records:
-        yield kinds.get(offset), offset, raw.data[offset : offset + length]
-
-
-def _packed(raw: RawFile, block: Block, changed: Sequence[bytes], change_names: Callable[[bytes], bytes] | None) -> bytes:
-    """``block`` with these records; ``change_names`` turns the bytes of its table of names into others."""
-    payload = b"".join(map(frame, changed))
-    header = raw.data[block.start + 4 : block.payload]
-    if len(payload) != block.header.payload_size:
-        header = _replaced(header, _PAYLOAD_SIZE, lambda _: number_field(_PAYLOAD_SIZE, len(payload)))
-    if change_names is not None:
-        header = _replaced(header, _STRINGS, lambda table: bytes_field(_STRINGS, change_names(table)))
-    return frame(header) + payload
-
-
-def _replaced(data: bytes, number: int, make: Callable[[bytes], bytes]) -> bytes:
-    """``data`` with ``make(content)`` in place of its last field of this number; at the end if there is none."""
+def _last(data: bytes, number: int) -> tuple[int, int, int]:
+    """Where the last field of this number starts, its content starts, and it ends; the end of ``data`` if there is none."""
     found = [one for one in split(data) if one.number == number]
-    if not found:
-        return data + make(b"")
-    last = found[-1]
-    return data[: last.start] + make(data[last.content : last.end]) + data[last.end :]
+    return found[-1][2:] if found else (len(data), len(data), len(data))
+
+
+def _renumbered(raw: RawFile, offset: int, record: bytes, number_of: Callable[[Field, bytes], int | None]) -> bytes:
+    """A record with other numbers for its fields, without those that get None."""
+    kept = []
+    try:
+        for one in split(record):
+            number = number_of(one, record[one.content : one.end])
+            if number == one.number:
+                kept.append(record[one.start : one.end])
+            elif number is not None:
+                kept.append(varint(number << 3 | one.wire_type) + record[_varint(record, one.start)[1] : one.end])
+    except ValueError as error:
+        raise raw.damaged(offset, str(error)) from error
+    return b"".join(kept)
+
+
+def _numbers(kind: Kind) -> dict[str, int]:
+    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+
+
+def _identifier(data: bytes) -> bytes:
+    """The identifier of a section or a rule result."""
+    first = next((one for one in split(data) if one.number == _IDENTIFIER), None)
+    return b"" if first is None else data[first.content : first.end]
 
 
 def is_annotated(raw: RawFile) -> bool:
     """Whether an earlier run has annotated the report.  Raises RooflineError for damaged bytes."""
-    return any(name.startswith(METRIC_PREFIX) for name in _strings_of(scan(raw)))
+    return bool(_Layout(raw).own)
 
 
 def stripped(raw: RawFile) -> Iterator[bytes]:
     """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
+    layout = _Layout(raw)
 
     def without_own_names(table: bytes) -> bytes:
         """Those at the end only: others have numbers behind them."""
@@ -154,50 +178,21 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
             end = one.start
         return table[:end]
 
-    blocks = tuple(scan(raw))
-    place = _names_block(blocks)
-    own = {number for number, name in enumerate(_strings_of(blocks)) if name.startswith(METRIC_PREFIX)}
-    if blocks:
-        yield raw.data[: blocks[0].start]
-    for block in blocks:
-        kept = [_without_own(raw, kind, offset, data, own) if kind else data for kind, offset, data in _records(raw, block)]
-        yield _packed(raw, block, kept, without_own_names if block is place else None)
+    def without_own(kind: Kind, offset: int, record: bytes) -> bytes:
+        numbers = _numbers(kind)
+        named = {numbers[name] for name in ("sections", "rules") if name in numbers}
 
-
-def _without_own(raw: RawFile, kind: Kind, offset: int, record: bytes, own: set[int]) -> bytes:
-    numbers = _numbers(kind)
-    named = {numbers[name] for name in ("sections", "rules") if name in numbers}
-    kept = []
-    try:
-        for one in split(record):
-            content = record[one.content : one.end]
-            is_metric = one.number == numbers["metrics"] and one.wire_type == BYTES
-            if is_metric and raw.decode("MetricScalar", content, offset).name_id in own:
-                continue
-            if one.number in named and one.wire_type == BYTES and _identifier(content).startswith(OWN_IDENTIFIER):
-                continue
+        def number_of(one: Field, content: bytes) -> int | None:
+            if one.wire_type == BYTES and one.number == numbers["metrics"]:
+                own = raw.decode("MetricScalar", content, offset).name_id in layout.own
+            else:
+                own = one.wire_type == BYTES and one.number in named and _identifier(content).startswith(OWN_IDENTIFIER)
             former = one.number - _REPLACED
-            kept.append(_renumbered(record, one, former if former in named else one.number))
-    except ValueError as error:
-        raise raw.damaged(offset, str(error)) from error
-    return b"".join(kept)
+            return None if own else former if former in named else one.number
 
+        return _renumbered(raw, offset, record, number_of)
 
-def _numbers(kind: Kind) -> dict[str, int]:
-    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
-
-
-def _renumbered(record: bytes, one: Field, number: int) -> bytes:
-    """The bytes of a field under another number."""
-    if number == one.number:
-        return record[one.start : one.end]
-    return varint(number << 3 | one.wire_type) + record[_varint(record, one.start)[1] : one.end]
-
-
-def _identifier(data: bytes) -> bytes:
-    """The identifier of a section or a rule result."""
-    first = next((one for one in split(data) if one.number == _IDENTIFIER), None)
-    return b"" if first is None else data[first.content : first.end]
+    return layout.written(without_own, without_own_names)
 
 
 @dataclass(frozen=True)
@@ -219,49 +214,36 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
 
     ``names`` are those of all metrics that are added.  Raises RooflineError for damaged bytes, and for a report without names.
     """
-    blocks = tuple(scan(raw))
-    place = _names_block(blocks)
-    if place is None:
+    layout = _Layout(raw)
+    if layout.place is None:
         raise raw.damaged(0, "there is no table of metric names")
-    strings = _strings_of(blocks)
-    ids = {name.decode("utf-8", "replace"): i for i, name in enumerate(strings) if name.startswith(METRIC_PREFIX)}
+    ids = {name.decode("utf-8", "replace"): number for number, name in layout.own.items()}
     new = [name for name in dict.fromkeys(names) if name not in ids]
-    ids.update((name, len(strings) + i) for i, name in enumerate(new))
+    ids.update((name, len(layout.names) + i) for i, name in enumerate(new))
     more = b"".join(bytes_field(_STRING, name.encode()) for name in new)
     remaining = iter(additions)
-    yield raw.data[: blocks[0].start]
-    for block in blocks:
-        changed = [
-            _without_replaced(raw, kind, offset, data, addition := next(remaining)) + _encoded(kind, addition, ids)
-            if kind and not is_empty(raw, kind, offset, len(data))
-            else data
-            for kind, offset, data in _records(raw, block)
-        ]
-        yield _packed(raw, block, changed, (lambda table: table + more) if block is place and new else None)
 
+    def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
+        if is_empty(raw, kind, offset, len(record)):
+            return record
+        addition, numbers = next(remaining), _numbers(kind)
+        given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
+        replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
 
-def _without_replaced(raw: RawFile, kind: Kind, offset: int, record: bytes, addition: Addition) -> bytes:
-    numbers = _numbers(kind)
-    given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
-    replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
-    if not replaced:
-        return record  # its fields are many
-    changed = []
-    try:
-        for one in split(record):
-            wanted = replaced.get(one.number, ()) if one.wire_type == BYTES else ()
-            goes = wanted and _identifier(record[one.content : one.end]) in wanted
-            changed.append(_renumbered(record, one, one.number + _REPLACED if goes else one.number))
-    except ValueError as error:
-        raise raw.damaged(offset, str(error)) from error
-    return b"".join(changed)
+        def number_of(one: Field, content: bytes) -> int:
+            goes = one.wire_type == BYTES and one.number in replaced and _identifier(content) in replaced[one.number]
+            return one.number + _REPLACED if goes else one.number
+
+        # Where nothing is replaced, the fields are not looked at: they are many.
+        return (_renumbered(raw, offset, record, number_of) if replaced else record) + _encoded(kind, addition, ids)
+
+    return layout.written(with_addition, lambda table: table + more)
 
 
 def early_results(raw: RawFile) -> int:
     """Results in blocks before the names of added metrics: `ncu --import` looks these up, ncu-ui shows n/a."""
-    blocks = tuple(scan(raw))
-    place = _names_block(blocks)
-    return sum(sum(block.counts[2:]) for block in blocks if place and block.start < place.start)
+    layout = _Layout(raw)
+    return sum(sum(block.counts[2:]) for block in layout.blocks if layout.place and block.start < layout.place.start)
 
 
 def _encoded(kind: Kind, addition: Addition, ids: Mapping[str, int]) -> bytes:

@@ -26,7 +26,7 @@ from ncu_roofline.formats.sectionfile.definitions import (
     NAN_AS_ZERO_SINCE,
     parse_expression,
 )
-from ncu_roofline.formats.sectionfile.schema import RELEASES
+from ncu_roofline.formats.sectionfile.schema import ALWAYS, RELEASES
 from ncu_roofline.formats.sectionfile.section import MOST_BYTES, filter_of
 from ncu_roofline.formats.sectionfile.text import Document, Field, SectionSyntaxError, Use, parse_document, read_bytes
 from ncu_roofline.plugin.check.chips import (
@@ -100,8 +100,8 @@ def loading_releases(document: Document) -> tuple[Release, ...]:
 
 def _rejects(use: Use) -> str:
     since, until = use.history.since, use.history.until
-    span = [f"from {release_text(since)} on"] if since else []
-    span += [f"up to {release_text(until)}"] if until else []
+    span = [f"from {release_text(since)} on"] if since > ALWAYS.since else []
+    span += [f"up to {release_text(until)}"] if until < ALWAYS.until else []
     return f"drops the whole file because of {use.name}, which is known {' and '.join(span)}"
 
 

@@ -6,8 +6,8 @@ What differs between releases is in the schema of sections or the file of an arc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Binding, Level, Precision, Spec, load_spec
@@ -28,64 +28,29 @@ Chips = frozenset[Capability]
 EVERYWHERE: tuple[Range, ...] = ((None, None),)
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """What may be written for a release.
+class Dialect(NamedTuple):
+    """What may be written for a release; ``metrics`` is the release whose metric names are known.
 
-    ``metrics`` is the release whose metric names are known; it is later than ``release`` only for `BASE`, whose fields all
-    releases can read while newer ones collect more.
+    It is later than ``release`` only for `BASE`, whose fields all releases can read while newer ones collect more.
     """
 
     release: Release
     metrics: Release
-
-    def _has(self, message: str, field: str) -> bool:
-        return schema().messages[message][field].history.known_to(self.release)
-
-    @property
-    def has_cc_names(self) -> bool:
-        """Whether architectures are called CC_80, not GA100; numbers are accepted by all."""
-        return all(enum.history.known_to(self.release) for enum in schema().enums["GpuArch"] if enum.name == "CC_80")
-
-    @property
-    def filter_items(self) -> bool:
-        """Whether a filter may hold several ranges."""
-        return self._has("Filter", "Items")
-
-    @property
-    def definition_filter(self) -> bool:
-        """Whether a derived metric may be restricted to architectures."""
-        return self._has("Definition", "Filter")
-
-    @property
-    def show_only_if_not_zero(self) -> bool:
-        """Whether a roof may be hidden while a metric is zero."""
-        return self._has("RooflineOptions", "ShowOnlyIfNotZero")
-
-    @property
-    def nested_expressions(self) -> bool:
-        """Whether derived metrics may have several operators, and parentheses."""
-        return self.release >= CHAINS_PROVEN
-
-    @property
-    def samples(self) -> bool:
-        """Whether metrics can be sampled over the time of a launch, by names that the release knows."""
-        return self._has("BodyItem", "Timeline") and self.release >= SAMPLED_SINCE
-
-    @property
-    def ops_path(self) -> bool:
-        """Whether tensor operations are counted per type.  Older releases do not know the metrics' names."""
-        return self.metrics >= OPS_PATH_SINCE
-
-    @property
-    def dram_op(self) -> bool:
-        """Whether what DRAM read and what it wrote is counted on all chips that have names of their own for that."""
-        return self.metrics >= DRAM_OP_SINCE
-
-    @property
-    def exact(self) -> bool:
-        """Whether every chip that the release profiles can be named; False only for `BASE`, which newer releases read too."""
-        return self.release == self.metrics
+    # architectures are called CC_80, not GA100; numbers are accepted by all
+    has_cc_names: bool
+    # a filter may hold several ranges; a derived metric may be restricted to architectures; a roof hidden while a metric is 0
+    filter_items: bool
+    definition_filter: bool
+    show_only_if_not_zero: bool
+    # derived metrics may have several operators, and parentheses
+    nested_expressions: bool
+    # metrics can be sampled over the time of a launch, by names that the release knows
+    samples: bool
+    # tensor operations are counted per type; what DRAM read and wrote on all chips that have names of their own for it
+    ops_path: bool
+    dram_op: bool
+    # every chip that the release profiles can be named; False only for `BASE`, which newer releases read too
+    exact: bool
 
     @property
     def architectures(self) -> tuple[int, ...]:
@@ -142,7 +107,26 @@ def _numbers(release: Release) -> dict[Capability, int]:
     return {capability: number for capability, number in named if number is not None}
 
 
-BASE = Dialect(FIRST_RELEASE, (9999, 0))
+def _dialect(release: Release, metrics: Release) -> Dialect:
+    def has(message: str, field: str) -> bool:
+        return schema().messages[message][field].history.known_to(release)
+
+    return Dialect(
+        release,
+        metrics,
+        has_cc_names=all(one.history.known_to(release) for one in schema().enums["GpuArch"] if one.name == "CC_80"),
+        filter_items=has("Filter", "Items"),
+        definition_filter=has("Definition", "Filter"),
+        show_only_if_not_zero=has("RooflineOptions", "ShowOnlyIfNotZero"),
+        nested_expressions=release >= CHAINS_PROVEN,
+        samples=has("BodyItem", "Timeline") and release >= SAMPLED_SINCE,
+        ops_path=metrics >= OPS_PATH_SINCE,
+        dram_op=metrics >= DRAM_OP_SINCE,
+        exact=release == metrics,
+    )
+
+
+BASE = _dialect(FIRST_RELEASE, (9999, 0))
 """What every release from 2020.3 on loads: the dialect of the committed files."""
 
 
@@ -156,7 +140,7 @@ def dialect_of(version: str) -> Dialect:
     if release < FIRST_RELEASE:
         reason = "its sections have no derived metrics, which the roofs are made of"
         raise RooflineError("Cannot generate for Nsight Compute", version, reason, "Use release 2020.3 or later.")
-    return Dialect(release, release)
+    return _dialect(release, release)
 
 
 class Choice:

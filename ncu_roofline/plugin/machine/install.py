@@ -297,8 +297,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         real = Path(os.path.realpath(folder))
         created = [str(name) for name in document.get("created", [])]
         around = tuple(name for name in created if Path(os.path.realpath(name)) in (real, *real.parents))
-        texts = (str(document[name]) for name in ("version", "ncu", "ceilings"))
-        return Manifest(*texts, files=files, created=around, writing=writing)
+        version, ncu, ceilings = (str(document[name]) for name in ("version", "ncu", "ceilings"))
+        return Manifest(version, ncu, ceilings, files, around, writing)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
