@@ -17,7 +17,7 @@ _MADE = {
     "base/texts.py: text": (),  # a user's own
     'formats/inputs/ncu_cells.py: f"[\\\\s\'{grouping}]"': ("[\\s'.]",),
     "chips/plausible.py: '|'.join(map(translate, wildcards)) or '(?!)'": (),  # longer names than 300 letters are not looked at
-    "formats/inputs/ncu_cells.py: f'{mark}{first}{mark} *{re.escape(self.delimiter)}'": ('"ID" *,', "ID *;"),
+    "formats/inputs/ncu_csv.py: f'{mark}{first}{mark} *{re.escape(delimiter)}'": ('"ID" *,', "ID *;"),
     "formats/inputs/ncu_cells.py: f\"[+-]?(?:\\\\d{{1,3}}(?:[\\\\s'{group}]\\\\d{{2,3}})*[\\\\s'{group}]\\\\d{{3}}|\\\\d+)(?:{re.escape(mark)}\\\\d*)?(?:[eE][+-]?\\\\d+)?\"": (  # noqa: E501
         r"[+-]?(?:\d{1,3}(?:[\s',]\d{2,3})*[\s',]\d{3}|\d+)(?:\.\d*)?(?:[eE][+-]?\d+)?",
     ),

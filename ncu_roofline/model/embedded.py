@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from ncu_roofline.formats.sectionfile import (
     Chart,
     Point,
     Roof,
-    Wall,
     counts_instructions,
     evaluate_charts,
     is_unfused,
@@ -34,7 +33,7 @@ from ncu_roofline.formats.sectionfile import (
 )
 from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
+from ncu_roofline.model.measurements import Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import DrawnGate, PlausibleMetrics, has_lost
 from ncu_roofline.model.selection import Grouping, Selection
 
@@ -45,10 +44,10 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
     """Rows of the points frame, one per dot that the viewer draws in a chart of operations."""
     rows = []
     for launch, chart in _charts(m):
-        found = [_point_row(m, launch, chart, point) for point in chart.points]
+        drawn = [_point_row(m, launch, chart, point) for point in chart.points]
         if not has_lost(chart, "roof", "point"):
-            _add_binding(found)
-        for row in found:
+            _add_binding(drawn)
+        for row in drawn:
             row["notes"] = str(with_reasons({name: np.array([value], dtype=object) for name, value in row.items()})[0])
             row["kernel"] = grouping.label[launch]
             if select.wants(row["precision"], row["level"]):
@@ -88,14 +87,16 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
     precision, level = meaning(point.work_metrics)[0], meaning(point.traffic_metrics)[1]
-    seconds = m.seconds[launch]
+    seconds, clock, clock_max = m.seconds[launch], m.clock[launch], m.clock_max[launch]
     peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
-    half = stock_half_factor(chart, m.ncu_version[launch]).sentence
-    tensor = tensor_caveat(point.work_metrics, m.capability[launch])
-    computed = f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else ""
-    lacking = f"drawn too low, as the viewer does: the report lacks {', '.join(point.lacking)}" if point.lacking else ""
-    clock, clock_max = m.clock[launch], m.clock_max[launch]
+    notes = (
+        f"{chart.section}: {point.label}",
+        tensor_caveat(point.work_metrics, m.capability[launch]),
+        stock_half_factor(chart, m.ncu_version[launch]).sentence,
+        f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else "",
+        f"drawn too low, as the viewer does: the report lacks {', '.join(point.lacking)}" if point.lacking else "",
+    )
     return {
         **_where(m, launch),
         "launch": int(m.launch[launch]),
@@ -111,27 +112,20 @@ def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
         "intensity": point.intensity,
         "performance": point.work,
         "bandwidth": point.traffic,
-        "attainable": attainable,
-        "fraction": point.work / attainable,
+        **dict.fromkeys(("attainable", "attainable_theoretical"), attainable),
+        **dict.fromkeys(("fraction", "fraction_theoretical"), point.work / attainable),
         "compute_roof": peak,
         "bandwidth_roof": bandwidth,
-        "fma_share": np.nan,
-        "mix_roof": np.nan,
-        "lanes": np.nan,
-        "attainable_theoretical": attainable,
-        "fraction_theoretical": point.work / attainable,
+        **dict.fromkeys(("fma_share", "mix_roof", "lanes", "binding_fraction", "locality"), np.nan),
         "roof_origin": "theoretical",
-        "binds": "",
-        "binding_fraction": np.nan,
-        "locality": np.nan,
-        "locality_to": "",
+        **dict.fromkeys(("binds", "locality_to"), ""),
         "clock_profiled": clock,
         "clock_max": clock_max,
         "clock_ratio": clock / clock_max,
         "coverage": 1.0,
         "source": "embedded",
         "metrics": "; ".join(", ".join(names) for names in (point.work_metrics, point.traffic_metrics)),
-        "notes": "; ".join(text for text in (f"{chart.section}: {point.label}", tensor, half, computed, lacking) if text),
+        "notes": "; ".join(filter(None, notes)),
     }
 
 
@@ -176,59 +170,56 @@ def _lines(chart: Chart, capability: tuple[int, int]) -> list[Row]:
     for roof in chart.roofs:
         rows.append(_compute_line(chart, roof, capability))
         first, *others = levels_of(roof) or (_level_in(roof.label) if roof.is_measured else "",)
-        rows += [_bandwidth_line(chart, roof, level) for level in (first, *(one for one in others if one in dots))]
-    rows += [_wall(chart, wall) for wall in chart.walls]
+        for level in (first, *(one for one in others if one in dots)):
+            label = next((one.label for one in load_spec().levels if one.id == level), roof.label)
+            own = _line(chart, roof, "traffic_metrics")
+            name, value = level or roof.label, roof.peak_traffic
+            rows.append(dict(own, kind="bandwidth", roof=name, level=level, label=label, value=value, unit="byte/s"))
+    for wall in chart.walls:
+        own = _texts(chart, wall.label, wall.metrics)
+        rows += [dict(own, kind="wall", roof=wall.label, label=wall.label, value=wall.intensity, unit="flop/byte")]
     return [row for row in rows if np.isfinite(row["value"])]
 
 
+def _texts(chart: Chart, label: str, metrics: Sequence[str], *notes: str) -> Row:
+    return {
+        "origin": "theoretical",
+        "precision": "",
+        "level": "",
+        "metrics": ", ".join(metrics),
+        "notes": "; ".join(filter(None, (f"{chart.section}: {label}", *notes))),
+    }
+
+
+def _line(chart: Chart, roof: Roof, of: str, caveat: str = "") -> Row:
+    """What the line of a roof says of itself, ``of`` its work or traffic.
+
+    Where the other line of a measured roof was measured, this one may be the same as in theory.
+    """
+    lacking = f"too low: the report lacks {', '.join(roof.lacking)}" if roof.lacking else ""
+    metrics, theoretical = getattr(roof, of), [getattr(one, of) for one in chart.roofs if not one.is_measured]
+    origin = MEASURED if roof.is_measured and metrics not in theoretical else "theoretical"
+    label = roof.label if roof.metrics else f"{roof.label} (a constant)"
+    return {**_texts(chart, label, metrics, caveat, lacking), "origin": origin}
+
+
 def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
+    line = _line(chart, roof, "work_metrics", tensor_caveat(roof.work_metrics, capability))
     precision = meaning(roof.work_metrics)[0]
     name = _highest_roof(precision or chart.section)
-    origin = _origin(roof, roof.work_metrics, [one.work_metrics for one in chart.roofs if not one.is_measured])
-    if origin == MEASURED and not precision:
+    if line["origin"] == MEASURED and not precision:
         precision, name = _roof_in(roof.label) or (precision, name)
     known = next((one for one in load_spec().precisions if one.id == precision), None)
     if known and len(known.roof_ids()) > 1 and is_unfused(roof.work_metrics):
         name = known.roof_ids()[1]
     return {
-        **_line(chart, roof, origin, tensor_caveat(roof.work_metrics, capability)),
+        **line,
         "kind": "compute",
         "roof": name,
         "precision": precision,
-        "level": "",
         "label": known.roof_label(name) if known else precision.upper() or roof.label,
         "value": roof.peak_work,
         "unit": f"{_unit(precision)}/s",
-        "metrics": ", ".join(roof.work_metrics),
-    }
-
-
-def _bandwidth_line(chart: Chart, roof: Roof, level: str) -> Row:
-    origin = _origin(roof, roof.traffic_metrics, [one.traffic_metrics for one in chart.roofs if not one.is_measured])
-    return {
-        **_line(chart, roof, origin),
-        "kind": "bandwidth",
-        "roof": level or roof.label,
-        "precision": "",
-        "level": level,
-        "label": next((one.label for one in load_spec().levels if one.id == level), roof.label),
-        "value": roof.peak_traffic,
-        "unit": "byte/s",
-        "metrics": ", ".join(roof.traffic_metrics),
-    }
-
-
-def _origin(roof: Roof, mine: tuple[str, ...], theoretical: Sequence[tuple[str, ...]]) -> str:
-    """Of one line of a roof: where the other one was measured, it may be the same as in theory."""
-    return MEASURED if roof.is_measured and mine not in theoretical else "theoretical"
-
-
-def _line(chart: Chart, roof: Roof, origin: str, caveat: str = "") -> Row:
-    note = f"{chart.section}: {roof.label}{'' if roof.metrics else ' (a constant)'}"
-    lacking = f"too low: the report lacks {', '.join(roof.lacking)}" if roof.lacking else ""
-    return {
-        "origin": origin,
-        "notes": "; ".join(text for text in (note, caveat, lacking) if text),
     }
 
 
@@ -239,35 +230,20 @@ def _parts(label: str) -> list[str]:
 
 def _level_in(label: str) -> str:
     """The level that a label of ours names; "" if none."""
-    found = (one.id for one in load_spec().levels if any(part.startswith(f"{one.label} ") for part in _parts(label)))
-    return next(found, "")
+    named = (one.id for one in load_spec().levels if any(part.startswith(f"{one.label} ") for part in _parts(label)))
+    return next(named, "")
 
 
 def _roof_in(label: str) -> tuple[str, str] | None:
     """The precision and the compute roof that a label of ours names."""
-    named = ((one.id, roof, f"{one.roof_label(roof)} ") for one in load_spec().precisions for roof in one.roof_ids())
-    found = [(precision, roof, name) for precision, roof, name in named if any(part.startswith(name) for part in _parts(label))]
-    return max(found, key=lambda one: len(one[2]))[:2] if found else None
+    known = ((one.id, roof, f"{one.roof_label(roof)} ") for one in load_spec().precisions for roof in one.roof_ids())
+    named = [(precision, roof, name) for precision, roof, name in known if any(part.startswith(name) for part in _parts(label))]
+    return max(named, key=lambda one: len(one[2]))[:2] if named else None
 
 
 def _highest_roof(precision: str) -> str:
     """The id of the highest roof of a precision, whether or not the spec knows it."""
     return next((one.roof_ids()[0] for one in load_spec().precisions if one.id == precision), f"{precision}.peak")
-
-
-def _wall(chart: Chart, wall: Wall) -> Row:
-    return {
-        "kind": "wall",
-        "roof": wall.label,
-        "origin": "theoretical",
-        "precision": "",
-        "level": "",
-        "label": wall.label,
-        "value": wall.intensity,
-        "unit": "flop/byte",
-        "metrics": ", ".join(wall.metrics),
-        "notes": f"{chart.section}: {wall.label}",
-    }
 
 
 def charts_of(kernel: Kernel, capability: tuple[int, int]) -> tuple[Chart, ...]:
@@ -296,48 +272,35 @@ def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = No
     return replace(m, charts=charts, remarks=gate.remarks(m))
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A number that a chart gives for one launch."""
-
-    row: int
-    value: float
-    origin: Origin
-
-
 def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measurements:
     """Gaps in work and traffic filled from embedded charts of precisions and levels that the spec knows.
 
     Only launches without any work or without any traffic are looked at: there our own bindings found no counters, and a
     third party's section may have its own.
     """
-    has_work = _any_known(m.work.values(), len(m))
-    has_traffic = _any_known(m.traffic.values(), len(m))
+    has_work, has_traffic = _any_known(m.work.values(), len(m)), _any_known(m.traffic.values(), len(m))
     rows = np.flatnonzero(~(has_work & has_traffic) & np.isfinite(m.seconds))
     drawn = with_charts(report, m, rows)
-    work: dict[str, list[_Read]] = {}
-    traffic: dict[str, list[_Read]] = {}
-    precisions = {precision.id for precision in spec.precisions}
-    levels = {level.id for level in spec.levels}
-    for row in rows:
+    work: dict[str, dict[int, tuple[float, Origin]]] = {}
+    traffic: dict[str, dict[int, tuple[float, Origin]]] = {}
+    precisions, levels = {precision.id for precision in spec.precisions}, {level.id for level in spec.levels}
+    for row in rows.tolist():
         for chart in drawn.charts[row]:
             if _is_of_instructions(chart):
                 continue
+            note = f"from the report's own chart {chart.section}"
             half = stock_half_factor(chart, m.ncu_version[row])
             for point in chart.points:
                 if point.lacking or any(map(subject, point.work_metrics)):
                     continue  # no count of the work, or what `annotate` derived from the same report
                 precision, level = _known(meaning(point.work_metrics)[0], precisions), meaning(point.traffic_metrics)[1]
                 wrong = tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
-                note = f"from the report's own chart {chart.section}"
                 if precision in precisions and not has_work[row] and not wrong:
-                    value = point.work * m.seconds[row] * half.point
-                    work.setdefault(precision, []).append(
-                        _Read(int(row), value, Origin("embedded", ", ".join(point.work_metrics), note))
-                    )
+                    origin = Origin("embedded", ", ".join(point.work_metrics), note)
+                    work.setdefault(precision, {})[row] = point.work * m.seconds[row] * half.point, origin
                 if level in levels and not has_traffic[row]:
                     origin = Origin("embedded", ", ".join(point.traffic_metrics), note)
-                    traffic.setdefault(level, []).append(_Read(int(row), point.traffic * m.seconds[row], origin))
+                    traffic.setdefault(level, {})[row] = point.traffic * m.seconds[row], origin
     return replace(
         m,
         remarks=drawn.remarks,
@@ -360,14 +323,14 @@ def _any_known(quantities: Iterable[Quantity], count: int) -> Any:
     return np.any([np.isfinite(quantity.values) for quantity in quantities] or [np.zeros(count, dtype=bool)], axis=0)
 
 
-def _filled(have: Mapping[str, Quantity], reads: Mapping[str, list[_Read]], count: int) -> dict[str, Quantity]:
+def _filled(
+    have: Mapping[str, Quantity], given: Mapping[str, Mapping[int, tuple[float, Origin]]], count: int
+) -> dict[str, Quantity]:
     result = dict(have)
-    for name, found in reads.items():
-        values: FloatArray = np.full(count, np.nan)
-        choice = np.full(count, -1, dtype=np.int64)
+    for name, rows in given.items():
+        values, choice = np.full(count, np.nan), np.full(count, -1, dtype=np.int64)
         origins: dict[Origin, int] = {}
-        for read in found:
-            values[read.row] = read.value
-            choice[read.row] = origins.setdefault(read.origin, len(origins))
+        for row, (value, origin) in rows.items():
+            values[row], choice[row] = value, origins.setdefault(origin, len(origins))
         result[name] = result.get(name, Quantity.missing(count)).filled(Quantity(values, choice, tuple(origins)))
     return result

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.formats.report import Instances, Value
 from ncu_roofline.formats.sectionfile import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 from ncu_roofline.model.counters import as_float, as_floats
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
+from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
 
 LEFT_OUT = "implausible and left out:"
 """How a note on a value begins that can't be."""
@@ -28,150 +29,12 @@ _SMS = "device__attribute_multiprocessor_count"
 _TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max"))
 _NANOSECOND = 1e-9
 _NAME = 60  # characters of a kernel's name in a note
-KernelName = Callable[[int], str]
-
-
-class Gate:
-    """What the launches of one report can have measured, and notes on what they can't.
-
-    ``columns`` hold metrics as the report has them; SM count and time among them say what the counts can be.  ``name`` gives
-    the name of the kernel of a launch.
-    """
-
-    def __init__(self, columns: Mapping[str, Sequence[Value | None]], count: int, name: KernelName) -> None:
-        self._count, self._name = count, name
-        self._notes: list[tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]] = []
-        self._limits = load_limits()
-        self._sms, self._seconds = np.full(count, self._limits.sms), np.full(count, self._limits.seconds)
-        first = {metric: self._checked(metric, columns[metric]) for metric in (_SMS, *_TIMES) if metric in columns}
-        self._sms = _positive(first.get(_SMS, np.full(count, np.nan)), 1.0, self._limits.sms)
-        times: FloatArray = np.full(count, np.nan)
-        for metric in _TIMES:
-            times = np.where(times > 0, times, first.get(metric, times))
-        self._seconds = _positive(times, _NANOSECOND, self._limits.seconds)
-        self.columns = {
-            metric: first[metric] if metric in first else self._checked(metric, columns[metric]) for metric in columns
-        }
-        """Numbers by metric, NaN where missing, text or implausible."""
-
-    @property
-    def remarks(self) -> TextArray:
-        """For each launch what of it was left out, "" for nothing: a sentence per metric, the same for all of its launches."""
-        found: TextArray = np.full(self._count, "", dtype=object)
-        for rows, note in self._notes:
-            found = joined_remarks(found, np.where(rows, note, ""))
-        return found
-
-    def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
-        """The counts by name of each launch, none where one is no count, all together are more than can be, or not the total.
-
-        The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
-        """
-        bound = self._limits.bound(metric)
-        totals = np.array([_total(one) for one in column], dtype=np.float64)
-        if bound is None:
-            return list(column)
-        wrong = ~self._possible(bound, totals)
-        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
-        own = self.columns.get(metric, np.full(self._count, np.nan))
-        pairs = zip(column, totals, own, strict=True)
-        apart = np.array([bool(one) and not adds_up(total, whole) for one, total, whole in pairs], dtype=bool) & ~wrong
-        self._note(
-            metric, apart, lambda row: f"adds up to {totals[row]:.4g}, and to {own[row]:.4g} by what the metric itself says"
-        )
-        self.columns[metric] = np.where(apart, np.nan, own)
-        return [() if bad else one for bad, one in zip(wrong | apart, column, strict=True)]  # type: ignore[misc]
-
-    def tell_others(self, others: Mapping[str, Mapping[int, Value]]) -> None:
-        """Note metrics that launches have several times: ``others`` than the value that counts, by metric and launch."""
-        for metric, values in others.items():
-            rows = np.isin(np.arange(self._count), list(values))
-            row, value = next(iter(values.items()))
-            more = likewise(len(values) - 1)
-            what = f"{metric} of launch {row} ({short_name(self._name(row))})"
-            self._notes.append((rows, f"{what} has several values: the last counts, not {short_name(str(value))}{more}"))
-
-    def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
-        values = as_floats(column)
-        bound = self._limits.bound(metric)
-        if bound is None:
-            return values
-        wrong = ~(self._possible(bound, values) | np.isnan(values))
-        texts = _texts(column)
-        if texts.any():
-            self._tell(metric, texts, lambda row: f"is the text {short_name(str(column[row]))!r}", bound, values)
-        if not wrong.any():
-            return values
-        self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
-        return np.where(wrong, np.nan, values)
-
-    def _possible(self, bound: Bound, values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        size = np.abs(values) if bound.signed else values
-        return np.asarray((size >= 0) & (size <= np.minimum(bound.most, bound.limit(self._sms, self._seconds))))
-
-    def _tell(
-        self,
-        metric: str,
-        rows: np.ndarray[tuple[int], np.dtype[np.bool_]],
-        what: Callable[[int], str],
-        bound: Bound,
-        values: FloatArray,
-    ) -> None:
-        def why(row: int) -> str:
-            return _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
-
-        self._note(metric, rows, lambda row: f"{what(row)}, {why(row)}")
-
-    def _note(self, metric: str, rows: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Callable[[int], str]) -> None:
-        if rows.any():
-            row = int(np.flatnonzero(rows)[0])
-            name, more = short_name(self._name(row)), likewise(int(rows.sum()) - 1)
-            self._notes.append((rows, f"{LEFT_OUT} {metric} of launch {row} ({name}) {what(row)}{more}"))
-
-
-def plausible_import(m: Measurements) -> Measurements:
-    """What a file of another tool says, without numbers that can't be; remarks tell which."""
-    limits = load_limits()
-    remarks = m.remarks
-
-    def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
-        nonlocal remarks
-        wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
-        if not wrong.any():
-            return values
-        row = int(np.flatnonzero(wrong)[0])
-        of, more = short_name(str(m.name[row])), likewise(int(wrong.sum()) - 1, "row", "rows")
-        note = f"{LEFT_OUT} {what} of {of} is {values[row]:.4g} {unit}, which no machine can{more}"
-        remarks = joined_remarks(remarks, np.where(wrong, note, ""))
-        return np.where(wrong, np.nan, values)
-
-    def all_checked(found: Mapping[str, Quantity], what: str, most: FloatArray | float, unit: str) -> dict[str, Quantity]:
-        return {key: replace(one, values=checked(f"{what} {key}", one.values, most, unit)) for key, one in found.items()}
-
-    seconds = checked("the time", m.seconds, limits.imported_seconds, "s")
-    total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)
-    work = all_checked(m.work, "work in", total, "operations")
-    return replace(
-        m,
-        seconds=seconds,
-        work=work,
-        summands=work,
-        traffic=all_checked(m.traffic, "traffic at", total, "byte"),
-        compute=all_checked(m.compute, "the roof", limits.imported_rate, "operations per second"),
-        bandwidth=all_checked(m.bandwidth, "the roof", limits.imported_rate, "byte per second"),
-        remarks=remarks,
-    )
 
 
 def left_out(m: Measurements) -> tuple[str, ...]:
     """What is missing in measurements as implausible, a sentence for each metric and report."""
     texts = [text for remark in dict.fromkeys(m.remarks.tolist()) for text in remark.split("; ")]
     return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
-
-
-def likewise(others: int, one: str = "launch", several: str = "launches") -> str:
-    """How many others a note holds for, as its end."""
-    return f", likewise in {others:,} more {several if others > 1 else one}" if others else ""
 
 
 def short_name(name: str) -> str:
@@ -181,15 +44,107 @@ def short_name(name: str) -> str:
 
 def joined_remarks(first: TextArray, second: TextArray) -> TextArray:
     """Remarks on the same launches, as one remark each."""
-    found: TextArray = np.array(first, dtype=object)
+    remarks: TextArray = np.array(first, dtype=object)
     rows = np.flatnonzero(second != "")
-    found[rows] = ["; ".join(filter(None, pair)) for pair in zip(first[rows], second[rows], strict=True)]
-    return found
+    remarks[rows] = ["; ".join(filter(None, pair)) for pair in zip(first[rows], second[rows], strict=True)]
+    return remarks
 
 
-def _positive(values: FloatArray, scale: float, instead: float) -> FloatArray:
-    """Values in SI units; ``instead`` where they are unknown: no launch had less than one SM or nanosecond."""
-    return np.where(values >= 1, values * scale, instead)
+def _likewise(others: int, one: str = "launch", several: str = "launches") -> str:
+    """How many others a note holds for, as its end."""
+    return f", likewise in {others:,} more {several if others > 1 else one}" if others else ""
+
+
+class Gate:
+    """What the launches of one report can have measured, and notes on what they can't.
+
+    ``columns`` hold metrics as the report has them; SM count and time among them say what the counts can be.  ``name`` gives
+    the name of the kernel of a launch.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Value | None]], count: int, name: Callable[[int], str]) -> None:
+        self._name = name
+        self.remarks: TextArray = np.full(count, "", dtype=object)
+        """For each launch what of it was left out, "" for nothing: a sentence per metric, the same for all of its launches."""
+        self._limits = load_limits()
+        self._missing: FloatArray = np.full(count, np.nan)
+        self._sms, self._seconds = np.full(count, self._limits.sms), np.full(count, self._limits.seconds)
+        first = {metric: self._checked(metric, columns[metric]) for metric in (_SMS, *_TIMES) if metric in columns}
+        # No launch had less than one SM or nanosecond.
+        sms, times = first.get(_SMS, self._missing), self._missing
+        for metric in _TIMES:
+            times = np.where(times > 0, times, first.get(metric, times))
+        self._sms = np.where(sms >= 1, sms, self._limits.sms)
+        self._seconds = np.where(times >= 1, times * _NANOSECOND, self._limits.seconds)
+        self.columns = {
+            metric: first[metric] if metric in first else self._checked(metric, columns[metric]) for metric in columns
+        }
+        """Numbers by metric, NaN where missing, text or implausible."""
+
+    def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
+        """The counts by name of each launch, none where one is no count, all together are more than can be, or not the total.
+
+        The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
+        """
+        bound = self._limits.bound(metric)
+        if bound is None:
+            return list(column)
+        totals = np.array([_total(counts) for counts in column], dtype=np.float64)
+        wrong = ~self._possible(bound, totals)
+        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
+        own = self.columns.get(metric, self._missing)
+        sums = zip(column, totals, own, strict=True)
+        apart = np.array([bool(counts) and not adds_up(total, whole) for counts, total, whole in sums], dtype=bool) & ~wrong
+        self._note(
+            metric, apart, lambda row: f"adds up to {totals[row]:.4g}, and to {own[row]:.4g} by what the metric itself says"
+        )
+        self.columns[metric] = np.where(apart, np.nan, own)
+        return [() if bad else counts for bad, counts in zip(wrong | apart, column, strict=True)]  # type: ignore[misc]
+
+    def tell_others(self, others: Mapping[str, Mapping[int, Value]]) -> None:
+        """Note metrics that launches have several times: ``others`` than the value that counts, by metric and launch."""
+        for metric, values in others.items():
+            row, value = next(iter(values.items()))
+            what = f"{metric} of launch {row} ({short_name(self._name(row))})"
+            note = f"{what} has several values: the last counts, not {short_name(str(value))}{_likewise(len(values) - 1)}"
+            rows = np.isin(np.arange(len(self.remarks)), list(values))
+            self.remarks = joined_remarks(self.remarks, np.where(rows, note, ""))
+
+    def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
+        values, bound = as_floats(column), self._limits.bound(metric)
+        if bound is None:
+            return values
+        if str in set(map(type, column)):
+            texts = np.array([isinstance(value, str) for value in column], dtype=bool)
+            self._tell(metric, texts, lambda row: f"is the text {short_name(str(column[row]))!r}", bound, values)
+        wrong = ~(self._possible(bound, values) | np.isnan(values))
+        self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
+        return np.where(wrong, np.nan, values) if wrong.any() else values
+
+    def _possible(self, bound: Bound, values: FloatArray) -> Mask:
+        size = np.abs(values) if bound.signed else values
+        return np.asarray((size >= 0) & (size <= np.minimum(bound.most, bound.limit(self._sms, self._seconds))))
+
+    def _tell(self, metric: str, rows: Mask, what: Callable[[int], str], bound: Bound, values: FloatArray) -> None:
+        def why(row: int) -> str:
+            return _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
+
+        self._note(metric, rows, lambda row: f"{what(row)}, {why(row)}")
+
+    def _note(self, metric: str, rows: Mask, what: Callable[[int], str]) -> None:
+        if rows.any():
+            row = int(np.flatnonzero(rows)[0])
+            more = _likewise(int(rows.sum()) - 1)
+            note = f"{LEFT_OUT} {metric} of launch {row} ({short_name(self._name(row))}) {what(row)}{more}"
+            self.remarks = joined_remarks(self.remarks, np.where(rows, note, ""))
+
+
+def _total(counts: Instances) -> float:
+    """The sum of counts, NaN where one is no count."""
+    numbers = [value for _, value in counts]
+    if not all(isinstance(value, (int, float)) and value >= 0 for value in numbers):
+        return math.nan
+    return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
 
 
 def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
@@ -203,28 +158,14 @@ def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
         origin = "a counter has 64 bits" if bound.most == MOST_COUNT else bound.origin
         return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({origin})"
     who = f"{bound.sms if bound.is_peak else sms:.0f} SMs" if bound.per_sm else "a unit"
-    if bound.longer:
-        count = f"{bound.rate * (sms if bound.per_sm else 1.0) * bound.clock * bound.longer:.3g} {bound.unit}"
-        return f"more than the {count} that {who} could do in {bound.longer:g} s ({bound.origin})"
-    if bound.per_cycle:
-        per_cycle = f"{limit / bound.headroom:.3g} {bound.unit} per cycle"
-        return f"more than {bound.headroom:g} times the {per_cycle} that {who} could do ({bound.origin})"
     per = "second" if bound.form == "second" else format_value(seconds, "second", 3)
-    return f"more than the {limit:.3g} {bound.unit} per {per} that {who} could do ({bound.origin})"
-
-
-def _texts(column: Sequence[Value | None]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    if str not in set(map(type, column)):
-        return np.zeros(len(column), dtype=bool)
-    return np.array([isinstance(value, str) for value in column], dtype=bool)
-
-
-def _total(counts: Instances) -> float:
-    """The sum of counts, NaN where one is no count."""
-    numbers = [value for _, value in counts]
-    if not all(isinstance(value, (int, float)) and value >= 0 for value in numbers):
-        return math.nan
-    return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
+    amount = f"the {limit:.3g} {bound.unit} per {per} that {who} could do"
+    if bound.longer:
+        count = bound.rate * (sms if bound.per_sm else 1.0) * bound.clock * bound.longer
+        amount = f"the {count:.3g} {bound.unit} that {who} could do in {bound.longer:g} s"
+    elif bound.per_cycle:
+        amount = f"{bound.headroom:g} times the {limit / bound.headroom:.3g} {bound.unit} per cycle that {who} could do"
+    return f"more than {amount} ({bound.origin})"
 
 
 class PlausibleMetrics(Mapping[str, Value]):
@@ -269,21 +210,48 @@ class PlausibleMetrics(Mapping[str, Value]):
     def _launch(self) -> tuple[float, float]:
         """SMs and seconds of the launch, those of the bounds where it says nothing plausible."""
         if self._context is None:
-            nanoseconds = (value for name in _TIMES for value in self._positive(name))
-            self._context = (
-                next(self._positive(_SMS), self._limits.sms),
-                next(nanoseconds, self._limits.seconds / _NANOSECOND) * _NANOSECOND,
-            )
+            sms = next(self._at_least_one(_SMS), self._limits.sms)
+            times = (value * _NANOSECOND for name in _TIMES for value in self._at_least_one(name))
+            self._context = sms, next(times, self._limits.seconds)
         return self._context
 
-    def _positive(self, name: str) -> Iterator[float]:
+    def _at_least_one(self, name: str) -> Iterator[float]:
         value = self.get(name)
         if isinstance(value, (int, float)) and value >= 1:
             yield float(value)
 
 
-_PER_SECOND = {"work": "operations per second", "traffic": "byte per second"}
-_QUOTIENT = "operations per byte"
+def plausible_import(m: Measurements) -> Measurements:
+    """What a file of another tool says, without numbers that can't be; remarks tell which."""
+    limits, remarks = load_limits(), m.remarks
+
+    def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
+        nonlocal remarks
+        wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
+        if not wrong.any():
+            return values
+        row = int(np.flatnonzero(wrong)[0])
+        of, more = short_name(str(m.name[row])), _likewise(int(wrong.sum()) - 1, "row", "rows")
+        note = f"{LEFT_OUT} {what} of {of} is {values[row]:.4g} {unit}, which no machine can{more}"
+        remarks = joined_remarks(remarks, np.where(wrong, note, ""))
+        return np.where(wrong, np.nan, values)
+
+    def all_checked(found: Mapping[str, Quantity], what: str, most: FloatArray | float, unit: str) -> dict[str, Quantity]:
+        return {key: replace(one, values=checked(f"{what} {key}", one.values, most, unit)) for key, one in found.items()}
+
+    seconds = checked("the time", m.seconds, limits.imported_seconds, "s")
+    total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)
+    work = all_checked(m.work, "work in", total, "operations")
+    return replace(
+        m,
+        seconds=seconds,
+        work=work,
+        summands=work,
+        traffic=all_checked(m.traffic, "traffic at", total, "byte"),
+        compute=all_checked(m.compute, "the roof", limits.imported_rate, "operations per second"),
+        bandwidth=all_checked(m.bandwidth, "the roof", limits.imported_rate, "byte per second"),
+        remarks=remarks,
+    )
 
 
 def has_lost(chart: Chart, *kinds: str) -> bool:
@@ -291,8 +259,7 @@ def has_lost(chart: Chart, *kinds: str) -> bool:
     return any(one.reason == IMPLAUSIBLE and one.kind in kinds for one in chart.dropped)
 
 
-@dataclass(frozen=True)
-class _Wrong:
+class _Wrong(NamedTuple):
     """A number that can't be: which ``part`` of what it is, and in words how much and why not."""
 
     kind: str
@@ -302,60 +269,54 @@ class _Wrong:
     line: Roof | Point | Wall | None = None
 
 
-@dataclass
 class DrawnGate:
     """Charts of launches without what can't be; `remarks` tells it."""
 
-    _found: dict[tuple[str, str, str, str], dict[int, _Wrong]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str, str], dict[int, str]] = {}
 
     def checked(self, row: int, chart: Chart) -> Chart:
         """The chart of the launch in a row of the measurements, without dots and walls that can't be, lines of roofs as NaN."""
-        wrong = [*_infinite(chart), *_outside_bounds(chart)]
-        if not wrong:
-            return chart
+        # The chart has not drawn itself what is no number.
+        lost = [one for one in chart.dropped if one.reason == IMPLAUSIBLE]
+        wrong = [_Wrong(one.kind, one.label, one.part, "negative, not finite or too small to tell") for one in lost]
+        wrong += _outside_bounds(chart)
         for one in wrong:
-            self._found.setdefault((chart.section, one.kind, one.label, one.part), {}).setdefault(row, one)
-        gone = {id(one.line) for one in wrong}
-        parts = {(id(one.line), one.part) for one in wrong}
+            self._found.setdefault((chart.section, one.kind, one.label, one.part), {}).setdefault(row, one.is_what)
+        parts = {(id(one.line), one.part) for one in wrong if one.line}
+        if not parts:
+            return chart
+        gone = {line for line, _ in parts}
+
+        def left(roof: Roof) -> Roof:
+            work, traffic = ((id(roof), part) in parts for part in ("work", "traffic"))
+            return replace(
+                roof, peak_work=np.nan if work else roof.peak_work, peak_traffic=np.nan if traffic else roof.peak_traffic
+            )
+
+        dropped = [Dropped(one.kind, one.label, one.part, IMPLAUSIBLE, one.line.metrics) for one in wrong if one.line]
         return replace(
             chart,
-            roofs=tuple(
-                replace(
-                    roof,
-                    peak_work=np.nan if (id(roof), "work") in parts else roof.peak_work,
-                    peak_traffic=np.nan if (id(roof), "traffic") in parts else roof.peak_traffic,
-                )
-                for roof in chart.roofs
-            ),
+            roofs=tuple(map(left, chart.roofs)),
             points=tuple(point for point in chart.points if id(point) not in gone),
             walls=tuple(wall for wall in chart.walls if id(wall) not in gone),
-            dropped=(
-                *chart.dropped,
-                *(Dropped(one.kind, one.label, one.part, IMPLAUSIBLE, one.line.metrics) for one in wrong if one.line),
-            ),
+            dropped=(*chart.dropped, *dropped),
         )
 
     def remarks(self, m: Measurements) -> TextArray:
         """The remarks of measurements, with a sentence for each line and dot that was left out."""
         remarks = m.remarks
         for (section, kind, label, part), values in self._found.items():
-            row, first = next(iter(values.items()))
+            row, is_what = next(iter(values.items()))
             what = {"traffic": "bandwidth", "value": "intensity"}.get(part, part)
+            of = f"launch {m.launch[row]} ({short_name(str(m.function[row]))})"
             note = (
-                f"{LEFT_OUT} {kind} {short_name(label)!r} in the chart {short_name(section)} of launch {m.launch[row]} "
-                f"({short_name(str(m.function[row]))}), whose {what} is {first.is_what}{likewise(len(values) - 1)}"
+                f"{LEFT_OUT} {kind} {short_name(label)!r} in the chart {short_name(section)} of {of}, "
+                f"whose {what} is {is_what}{_likewise(len(values) - 1)}"
             )
-            told: TextArray = np.full(len(m), "", dtype=object)
-            told[list(values)] = note
-            remarks = joined_remarks(remarks, told)
+            rows = np.isin(np.arange(len(m)), list(values))
+            remarks = joined_remarks(remarks, np.where(rows, note, ""))
         return remarks
-
-
-def _infinite(chart: Chart) -> Iterator[_Wrong]:
-    """What the chart has not drawn itself, as its number is none."""
-    for one in chart.dropped:
-        if one.reason == IMPLAUSIBLE:
-            yield _Wrong(one.kind, one.label, one.part, "negative, not finite or too small to tell")
 
 
 def _outside_bounds(chart: Chart) -> Iterator[_Wrong]:
@@ -363,18 +324,17 @@ def _outside_bounds(chart: Chart) -> Iterator[_Wrong]:
     most = limits.drawn_most
     for roof in chart.roofs:
         for part, value in (("work", roof.peak_work), ("traffic", roof.peak_traffic)):
-            yield from _outside(roof, part, value, (limits.drawn_least, most))
+            yield from _outside(roof, part, value, limits.drawn_least, most)
     for point in chart.points:
         rates = (("work", point.work), ("traffic", point.traffic))
-        found = [one for part, value in rates for one in _outside(point, part, value, (1 / limits.seconds, most))]
-        yield from found or _outside(point, "value", point.intensity, (1 / most, most))
+        found = [one for part, value in rates for one in _outside(point, part, value, 1 / limits.seconds, most)]
+        yield from found or _outside(point, "value", point.intensity, 1 / most, most)
     for wall in chart.walls:
-        yield from _outside(wall, "value", wall.intensity, (1 / most, most))
+        yield from _outside(wall, "value", wall.intensity, 1 / most, most)
 
 
-def _outside(line: Roof | Point | Wall, part: str, value: float, bounds: Sequence[float]) -> Iterator[_Wrong]:
-    least, most = bounds
+def _outside(line: Roof | Point | Wall, part: str, value: float, least: float, most: float) -> Iterator[_Wrong]:
     if not least <= value <= most:
+        unit = {"work": "operations per second", "traffic": "byte per second"}.get(part, "operations per byte")
         why = f"less than the {least:.3g}" if value < least else f"more than the {most:.3g}"
-        is_what = f"{value:.4g} {_PER_SECOND.get(part, _QUOTIENT)}, {why} that a GPU can"
-        yield _Wrong(type(line).__name__.lower(), line.label, part, is_what, line)
+        yield _Wrong(type(line).__name__.lower(), line.label, part, f"{value:.4g} {unit}, {why} that a GPU can", line)

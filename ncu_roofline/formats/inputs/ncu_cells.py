@@ -1,38 +1,20 @@
-"""The table that Nsight Compute printed: found among other lines, its layout, and its cells in the units of a report."""
+"""The cells of a table that Nsight Compute printed, in the units of a report: numbers of any locale, scaled and rounded."""
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR
-from ncu_roofline.formats.inputs.text import delimiter_of, row_of, unpadded
 from ncu_roofline.formats.report import Value
 
-_KERNEL = "Kernel Name"
-_METRIC = ("Metric Name", "Metric Value")
-_SUMMARY = ("Metric Name", "Minimum", "Maximum", "Average")
-_NVTX = re.compile(r"Range:PL_Type")
-# Columns that say which launch it is; all others of a wide table are metrics.
-FACTS = frozenset({
-    "", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size", "Grid Size",
-    "Device", "CC", "Invocations",
-})  # fmt: skip
-_FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
-_LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
-_CUT = re.compile(r'"\d*(?:$|".*[^"]$|"$)')
-_OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
-
-LONG, WIDE, SUMMARY = "long", "wide", "summary"
 # A value may be followed by those of its instances: "12 (4; 8)".
 _INSTANCES = re.compile(r"^(\S+) \(.*\)$", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
@@ -66,105 +48,6 @@ _ENOUGH_DIGITS = 3
 _COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
 _CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
 _CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
-
-
-@dataclass(frozen=True)
-class CsvHeader:
-    """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them."""
-
-    columns: tuple[str, ...]
-    delimiter: str
-    quoted: bool
-    layout: str
-
-    @cached_property
-    def nvtx(self) -> tuple[int, ...]:
-        """Positions of the columns with NVTX ranges: those started and ended first, they are the outer ones."""
-        found = [i for i, name in enumerate(self.columns) if _NVTX.search(name)]
-        return tuple(sorted(found, key=lambda i: "Start/Stop" not in self.columns[i]))
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each column is, the first of its name."""
-        return {name: place for place, name in reversed(list(enumerate(self.columns)))}
-
-    def cell(self, row: Sequence[str], name: str) -> str:
-        """The cell of a column without blanks around it, "" where the table has none or the row ends before."""
-        place = self.places.get(name, len(row))
-        return row[place].strip() if place < len(row) else ""
-
-    def metrics(self) -> list[tuple[int, str]]:
-        """Position and heading of each metric of a wide table."""
-        return [(i, name) for i, name in enumerate(self.columns) if name not in FACTS and i not in self.nvtx]
-
-    def begins_row(self, line: str) -> bool:
-        """Whether a line can be the beginning of a row; applications print what they like between the rows."""
-        return self._beginning.match(line) is not None and not line.startswith("==")
-
-    @cached_property
-    def _beginning(self) -> re.Pattern[str]:
-        first = r" *\d* *" if self.columns[0] in ("ID", "") else r"[^\"]*" if self.quoted else r".*?"
-        mark = '"' if self.quoted else '"?'
-        return re.compile(rf"{mark}{first}{mark} *{re.escape(self.delimiter)}")
-
-
-def header_of(line: str) -> CsvHeader | None:
-    """The header in a line, None if it is none."""
-    if _KERNEL not in line:
-        return None
-    delimiter = delimiter_of(line)
-    columns = tuple(row_of(line.strip("\n"), delimiter))
-    if _KERNEL not in columns:
-        return None
-    layout = ""
-    if all(name in columns for name in _METRIC):
-        layout = LONG
-    elif all(name in columns for name in _SUMMARY):
-        layout = SUMMARY
-    elif any(full_name(name) and "__" in name for name in columns):
-        layout = WIDE
-    return CsvHeader(columns, delimiter, line.lstrip().startswith('"'), layout) if layout else None
-
-
-def looks_like_ncu(head: str) -> bool:
-    """Whether text begins with a table of ncu, perhaps below other lines, or with the lines that ncu prints above one."""
-    return _OWN_LINE.search(head) is not None or any(header_of(line) for line in head.split("\n") if _KERNEL in line)
-
-
-def full_name(text: str) -> str:
-    """The metric that a heading names, "" for display labels; "Duration (gpu__time_duration.sum)" names one."""
-    if (match := _LABEL_AND_NAME.fullmatch(text)) and "__" in match.group(1).partition(".")[0]:
-        return match.group(1)
-    return text if _FULL_NAME.fullmatch(text) else ""
-
-
-def table_rows(lines: Iterable[tuple[int, str]], header: CsvHeader) -> Iterator[tuple[int, list[str]]]:
-    """The rows in the numbered lines below a header, each with the number of its table: the header again begins the next.
-
-    Raises csv.Error with the line where the last row is not complete.
-    """
-
-    def of_table() -> Iterator[str]:
-        inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
-        line = "\n"
-        for number, padded in lines:
-            line = padded if inside else unpadded(padded, header.delimiter)
-            if inside or header.begins_row(line) or header_of(line) == header:
-                if line.count('"') % 2 == 1:
-                    inside, begun = not inside, number
-                yield line.replace("\0", "")
-        if inside:
-            raise csv.Error(f"its last row is not complete, for the quotation mark that opens in line {begun} is not closed")
-        # Within a row of quoted cells: ncu ends every line.
-        if header.quoted and _CUT.match(line) and not line.endswith("\n"):
-            raise csv.Error("its last row is not complete")
-
-    table = 0
-    for row in csv.reader(of_table(), delimiter=header.delimiter, skipinitialspace=True):
-        if row and row[-1].strip() == header.columns[-1] and tuple(name.strip() for name in row) == header.columns:
-            table += 1
-        else:
-            yield table, row
 
 
 def decimal_mark(texts: Iterable[str]) -> str:
@@ -280,10 +163,7 @@ class Values:
     def columns(
         self, headings: Sequence[tuple[int, str]], units: Sequence[str]
     ) -> tuple[list[MetricColumn], list[MetricColumn]]:
-        """The metrics of a wide table: those that `append` packs, and those whose cells have to go through `put`.
-
-        ``headings`` has position and name of each, ``units`` the cells of the row of units.
-        """
+        """Metrics of a wide table, (position, name) each: those that `append` packs, and those whose cells need `put`."""
         plain: list[MetricColumn] = []
         special: list[MetricColumn] = []
         for position, name in {name: (position, name) for position, name in headings}.values():
@@ -294,13 +174,15 @@ class Values:
             (plain if exact else special).append(column)
         return plain, special
 
-    def append(self, launch: int, row: Sequence[str], plain: Sequence[MetricColumn]) -> None:
+    def append(self, launch: int, row: Sequence[str], plain: Sequence[MetricColumn], special: Sequence[MetricColumn]) -> None:
         """The cells of a row: the same as `put` for each, at a fifth of the time."""
         for position, name, unit, factor, packed in plain:
             try:
                 packed.append(float(row[position]) * factor)
             except ValueError:  # noqa: PERF203 - the fast way for nearly all cells of a table
                 self.put(launch, name, unit, row[position])
+        for one in special:
+            self.put(launch, one.name, one.unit, row[one.position])
 
     def put_capability(self, launch: int, capability: tuple[int, int]) -> None:
         """The column CC; the GPU's attributes, where they are printed, say the same and are put as any metric."""
