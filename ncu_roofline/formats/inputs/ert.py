@@ -7,16 +7,15 @@ its one compute ceiling GFLOPs (its kernels are in double precision), later ones
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import replace
 from datetime import datetime, timezone
+from os import PathLike
 from typing import Any, NoReturn
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.forms import document_of, inside, number
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.spelling import Named, bandwidth_roofs, compute_roofs
-from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedRoof
+from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.formats.inputs.text import text_of
 
 _NEXT = "Give the roofline.json as the toolkit wrote it."
@@ -29,13 +28,13 @@ def recognises(head: str) -> bool:
     return head.lstrip().startswith("{") and all(f'"{word}"' in head for word in ("empirical", "gflops", "gbytes", "data"))
 
 
-def read(path: str | os.PathLike[str]) -> NoReturn:
+def read(path: str | PathLike[str]) -> NoReturn:
     """It holds no kernels: raises RooflineError that tells what it is for."""
     reason = "it is a roofline.json of the Empirical Roofline Toolkit, which holds ceilings and no kernels"
     raise RooflineError("Cannot read", path, reason, "Give it with --ceilings, beside a report.")
 
 
-def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """Its measured ceilings: ``fp64.fma`` and the like in FLOP/s, levels in B/s.  Raises RooflineError with the place."""
     try:
         document = document_of(text_of(path))
@@ -44,29 +43,38 @@ def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
     empirical = _inside(path, document, "empirical")
     memory, _ = bandwidth_roofs(_named(path, empirical, "gbytes"))
     compute, _ = compute_roofs(_named(path, empirical, "gflops"))
+    # On a GPU, ERT's L1 is L2: the toolkit can't see the L1 of each SM (Yang, Kurth, Williams 2019, section II-A).
+    config = inside(empirical, "metadata", "CONFIG")
+    gpu = config.get("ERT_GPU") if isinstance(config, dict) else None
+    on_gpu = str(gpu[0] if isinstance(gpu, list) and gpu else gpu).lower() == "true"
+    l1_is_l2 = on_gpu and "l2" not in {roof.id for roof in memory}
     by_id = {}
-    for roof in [*_gpu_levels(memory, empirical), *compute]:
-        name, unit, note = roof.id, "FLOP/s" if roof.kind == "compute" else "B/s", roof.note
-        if name.startswith(f"{ANY_PRECISION}."):
+    for roof in [*memory, *compute]:
+        name, unit, note = roof.id, "FLOP/s" if roof.kind == "compute" else "B/s", ""
+        if l1_is_l2 and name == "l1":
+            name, note = "l2", _SEEN_AS_L1
+        elif name.startswith(f"{ANY_PRECISION}."):
             name, note = f"fp64{name[len(ANY_PRECISION) :]}", _DOUBLE
         by_id[name] = Ceiling(name, roof.value, unit, math.nan, "", source=note)
     if not by_id:
         raise _error(path, 'both "gflops" and "gbytes" are empty')
-    return Ceilings(str(path), "", "", (0, 0), _date(empirical), by_id)
+    stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))  # when the toolkit wrote its results
+    date = datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""
+    return Ceilings(str(path), "", "", (0, 0), date, by_id)
 
 
-def _error(path: str | os.PathLike[str], reason: str) -> RooflineError:
+def _error(path: str | PathLike[str], reason: str) -> RooflineError:
     return RooflineError("Cannot read ceilings", path, reason, _NEXT)
 
 
-def _inside(path: str | os.PathLike[str], document: Any, key: str) -> dict[str, Any]:
+def _inside(path: str | PathLike[str], document: Any, key: str) -> dict[str, Any]:
     inner = document.get(key) if isinstance(document, dict) else None
     if not isinstance(inner, dict):
         raise _error(path, f'"{key}" is no object')
     return inner
 
 
-def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -> list[Named]:
+def _named(path: str | PathLike[str], empirical: dict[str, Any], kind: str) -> list[Named]:
     data = _inside(path, empirical, kind).get("data")
     if not isinstance(data, list):
         raise _error(path, f'"empirical"."{kind}"."data" is no list')
@@ -79,19 +87,3 @@ def _named(path: str | os.PathLike[str], empirical: dict[str, Any], kind: str) -
             raise _error(path, f"{where} ({pair[0][:40]}) has no positive number of G per second")
         result.append(Named(pair[0], pair[1] * 1e9))
     return result
-
-
-def _gpu_levels(memory: list[ImportedRoof], empirical: dict[str, Any]) -> list[ImportedRoof]:
-    """On a GPU, ERT's L1 is L2: the toolkit can't see the L1 of each SM (Yang, Kurth, Williams 2019, section II-A)."""
-    config = inside(empirical, "metadata", "CONFIG")
-    gpu = config.get("ERT_GPU") if isinstance(config, dict) else None
-    levels = {roof.id for roof in memory}
-    if str(gpu[0] if isinstance(gpu, list) and gpu else gpu).lower() != "true" or "l1" not in levels or "l2" in levels:
-        return memory
-    return [replace(roof, id="l2", measured=True, note=_SEEN_AS_L1) if roof.id == "l1" else roof for roof in memory]
-
-
-def _date(empirical: dict[str, Any]) -> str:
-    """The day on which the toolkit wrote its results, '' where it does not say."""
-    stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))
-    return datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""

@@ -14,10 +14,10 @@ Source: Williams, "Roofline on NVIDIA GPUs" (lecture), and the public nersc-roof
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from os import PathLike
 from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
@@ -25,7 +25,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.spelling import Named, bandwidth_roofs, compute_roofs, levels_of, precision_of
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
-from ncu_roofline.formats.inputs.text import countable, text_of
+from ncu_roofline.formats.inputs.text import countable, damaged, text_of
 
 FORMAT = "roofline-data"
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
@@ -56,159 +56,144 @@ def recognises(head: str) -> bool:
     return bool(_SIGN.search(head) or _POINTS.search(head))
 
 
-def read(path: str | os.PathLike[str]) -> PointTable:
+def read(path: str | PathLike[str]) -> PointTable:
     """The points, one per label, all of one kernel that is called as the file; rates, as the file knows no times.
 
     Raises RooflineError for lines that can't be understood and for a file without points.
     """
-    lines = _lines(path)
+    lines = _Lines(path)
     if not lines.flops:
-        raise RooflineError("Cannot read", path, "it holds roofs and no points", "Give it with --ceilings, beside a report.")
-    memory, compute, warnings = _roofs(path, lines)
+        raise damaged(path, "it holds roofs and no points", "Give it with --ceilings, beside a report.")
+    memory, compute, warnings = lines.roofs()
     precisions = {precision_of(roof.label) for roof in compute}
-    points = _points(path, lines, memory, precisions)
+    points = lines.points(memory, precisions)
     if compute and any(not precisions & set(point.work) for point in points):
         warnings.append(f"{path}: its roofs are of several precisions, and the labels don't say which each point is of")
     return PointTable(str(path), FORMAT, tuple(points), (*memory, *compute), tuple(warnings))
 
 
-def read_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """Its measured roofs; those that name no precision count for FP64 as well.  Raises RooflineError."""
-    lines = _lines(path)
-    memory, compute, _ = _roofs(path, lines)
+    memory, compute, _ = _Lines(path).roofs()
     measured = [roof for roof in (*memory, *compute) if roof.measured]
     if not measured:
         reason = "it holds no measured roof"
         raise RooflineError("Cannot read ceilings", path, reason, "Add `memroofs` and `comproofs` lines, with their names.")
-    by_id = {roof.id: _ceiling(roof) for roof in measured}
+    units = {"bandwidth": "B/s", "compute": "FLOP/s"}
+    by_id = {roof.id: Ceiling(roof.id, roof.value, units[roof.kind], math.nan, "") for roof in measured}
     for roof in measured:
         precision, _, kind = roof.id.partition(".")
         if precision == ANY_PRECISION:
-            by_id.setdefault(f"fp64.{kind}", replace(_ceiling(roof, _ASSUMED), id=f"fp64.{kind}"))
+            name = f"fp64.{kind}"
+            by_id.setdefault(name, Ceiling(name, roof.value, units[roof.kind], math.nan, "", source=_ASSUMED))
     return Ceilings(str(path), "", "", (0, 0), "", by_id)
 
 
-def _ceiling(roof: ImportedRoof, note: str = "") -> Ceiling:
-    unit = "B/s" if roof.kind == "bandwidth" else "FLOP/s"
-    return Ceiling(roof.id, roof.value, unit, math.nan, "", source=note)
-
-
-@dataclass
 class _Lines:
-    """The values of the known lines; intensities by what follows ``AI``."""
+    """The values of the known lines; intensities by what follows ``AI``.  Raises RooflineError for what is no number."""
 
-    memroofs: list[float] = field(default_factory=list)
-    mem_roof_names: list[str] = field(default_factory=list)
-    comproofs: list[float] = field(default_factory=list)
-    comp_roof_names: list[str] = field(default_factory=list)
-    flops: list[float] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    intensities: dict[str, list[float]] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = path
+        self._words: dict[str, list[str]] = {name: [] for name in ("mem_roof_names", "comp_roof_names", "labels")}
+        self._numbers: dict[str, list[float]] = {name: [] for name in ("memroofs", "comproofs", "flops")}
+        self._intensities: dict[str, list[float]] = {}
+        self._warnings: list[str] = []
+        seen: set[str] = set()
+        for number, line in enumerate(text_of(path).split("\n"), start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            match = _FIRST.match(text)
+            key = match[1].lower() if match else text[:20]
+            name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
+            if not name:
+                self._warnings.append(f"{path}: line {number} begins with {key!r}, which says nothing here, and is left out")
+                continue
+            if name in seen:
+                self._warnings.append(f"{path}: line {number} gives {key!r} again, and the last one counts")
+            seen.add(name)
+            found = takewhile(lambda word: not word[2], _WORD.findall(match[2] if match else ""))  # up to a comment
+            words = [(double or single or bare).strip() for double, single, _, bare in found]
+            if name in self._words:
+                self._words[name] = words
+            elif name.startswith("ai"):
+                self._intensities[name[3:]] = self._read(number, words)
+            else:
+                self._numbers[name] = self._read(number, words)
+        self.flops = self._numbers["flops"]
 
+    def _read(self, number: int, words: Sequence[str]) -> list[float]:
+        values = []
+        for word in words:
+            try:
+                value = float(word)
+            except ValueError:
+                raise damaged(self._path, f"line {number} has {word!r} where a number belongs", _NEXT) from None
+            if not (math.isnan(value) or (value and countable(value))):
+                reason = f"line {number} has {word} where a positive number belongs"
+                raise damaged(self._path, reason, "Leave out kernels without work; write nan for what is unknown.")
+            values.append(value)
+        return values
 
-def _lines(path: str | os.PathLike[str]) -> _Lines:
-    result = _Lines()
-    seen: set[str] = set()
-    for number, line in enumerate(text_of(path).split("\n"), start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        match = _FIRST.match(text)
-        key, values = match[1].lower() if match else text[:20], []
-        for double, single, comment, bare in _WORD.findall(match[2] if match else ""):
-            if comment:
-                break
-            values.append((double or single or bare).strip())
-        name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
-        if not name:
-            result.warnings.append(f"{path}: line {number} begins with {key!r}, which says nothing here, and is left out")
-            continue
-        if name in seen:
-            result.warnings.append(f"{path}: line {number} gives {key!r} again, and the last one counts")
-        seen.add(name)
-        if name in ("mem_roof_names", "comp_roof_names", "labels"):
-            setattr(result, name, values)
-        elif name.startswith("ai"):
-            result.intensities[name[3:]] = _numbers(path, number, values)
-        else:
-            setattr(result, name, _numbers(path, number, values))
-    return result
+    def roofs(self) -> tuple[list[ImportedRoof], list[ImportedRoof], list[str]]:
+        """Memory and compute roofs, and warnings, those on lines among them."""
+        memory_names, compute_names = self._words["mem_roof_names"], self._words["comp_roof_names"]
+        memory, compute = self._numbers["memroofs"], self._numbers["comproofs"]
+        self._check_lengths("mem_roof_names", memory_names, "memroofs", memory)
+        self._check_lengths("comp_roof_names", compute_names, "comproofs", compute)
+        if any(map(math.isnan, (*memory, *compute))):
+            raise damaged(self._path, "a roof is nan", "Leave out the roofs that are unknown, and their names.")
+        bandwidths = [Named(name, value * 1e9) for name, value in zip(memory_names, memory, strict=True)]
+        peaks = [Named(name, value * 1e9) for name, value in zip(compute_names, compute, strict=True)]
+        by_level, left_out = bandwidth_roofs(bandwidths, beside=list(self._intensities))
+        by_precision, more = compute_roofs(peaks)
+        return by_level, by_precision, [*self._warnings, *(f"{self._path}: {text}" for text in (*left_out, *more))]
 
+    def _check_lengths(self, name: str, one: Sequence[object], other_name: str, other: Sequence[object]) -> None:
+        if len(one) != len(other):
+            mine, theirs = (f"{len(values)} {'entry' if len(values) == 1 else 'entries'}" for values in (one, other))
+            reason = f"`{name}` has {mine} and `{other_name}` {theirs}"
+            raise damaged(self._path, reason, "Give each value its name, and quote names with spaces.")
 
-def _numbers(path: str | os.PathLike[str], number: int, words: Sequence[str]) -> list[float]:
-    values = []
-    for word in words:
-        try:
-            value = float(word)
-        except ValueError:
-            raise RooflineError("Cannot read", path, f"line {number} has {word!r} where a number belongs", _NEXT) from None
-        if not (math.isnan(value) or (value and countable(value))):
-            reason = f"line {number} has {word} where a positive number belongs"
-            raise RooflineError("Cannot read", path, reason, "Leave out kernels without work; write nan for what is unknown.")
-        values.append(value)
-    return values
-
-
-def _roofs(path: str | os.PathLike[str], lines: _Lines) -> tuple[list[ImportedRoof], list[ImportedRoof], list[str]]:
-    _check_lengths(path, "mem_roof_names", lines.mem_roof_names, "memroofs", lines.memroofs)
-    _check_lengths(path, "comp_roof_names", lines.comp_roof_names, "comproofs", lines.comproofs)
-    if any(math.isnan(value) for value in (*lines.memroofs, *lines.comproofs)):
-        raise RooflineError("Cannot read", path, "a roof is nan", "Leave out the roofs that are unknown, and their names.")
-    named = [Named(name, value * 1e9) for name, value in zip(lines.mem_roof_names, lines.memroofs, strict=True)]
-    memory, left_out = bandwidth_roofs(named, beside=list(lines.intensities))
-    compute, more = compute_roofs([Named(n, v * 1e9) for n, v in zip(lines.comp_roof_names, lines.comproofs, strict=True)])
-    return memory, compute, [*lines.warnings, *(f"{path}: {text}" for text in (*left_out, *more))]
-
-
-def _check_lengths(
-    path: str | os.PathLike[str], name: str, one: Sequence[object], other_name: str, other: Sequence[object]
-) -> None:
-    if len(one) != len(other):
-        mine, theirs = (f"{len(values)} {'entry' if len(values) == 1 else 'entries'}" for values in (one, other))
-        reason = f"`{name}` has {mine} and `{other_name}` {theirs}"
-        raise RooflineError("Cannot read", path, reason, "Give each value its name, and quote names with spaces.")
-
-
-def _points(
-    path: str | os.PathLike[str], lines: _Lines, memory: Sequence[ImportedRoof], precisions: set[str]
-) -> list[ImportedPoint]:
-    by_level = _by_level(path, lines, memory)
-    only = next(iter(precisions)) if len(precisions) == 1 else ANY_PRECISION
-    labels, count = lines.labels, len(lines.flops)
-    if count == 1 and len(labels) > 1:  # an unquoted name with spaces
-        labels = [" ".join(labels)]
-    elif not labels:
-        labels = [""] if count == 1 else [str(index + 1) for index in range(count)]
-    _check_lengths(path, "labels", labels, "FLOPS", lines.flops)
-    points = []
-    for index, (gflops, label) in enumerate(zip(lines.flops, labels, strict=True)):
-        stated = precision_of(label)
-        rate = gflops * 1e9
-        points.append(
-            ImportedPoint(
-                name=Path(path).stem,
+    def points(self, memory: Sequence[ImportedRoof], precisions: set[str]) -> list[ImportedPoint]:
+        """A point per FLOPS value."""
+        by_level = self._by_level(memory)
+        only = next(iter(precisions)) if len(precisions) == 1 else ANY_PRECISION
+        labels, count = self._words["labels"], len(self.flops)
+        if count == 1 and len(labels) > 1:  # an unquoted name with spaces
+            labels = [" ".join(labels)]
+        elif not labels:
+            labels = [""] if count == 1 else [str(index + 1) for index in range(count)]
+        self._check_lengths("labels", labels, "FLOPS", self.flops)
+        points = []
+        for index, (gflops, label) in enumerate(zip(self.flops, labels, strict=True)):
+            stated, rate = precision_of(label), gflops * 1e9
+            point = ImportedPoint(
+                name=Path(self._path).stem,
                 label=label,
                 seconds=1.0,
                 rates=True,
                 work={stated if stated in precisions else only: rate},
                 traffic={level: rate / values[index] for level, values in by_level.items() if values[index] > 0},
-                columns="FLOPS, " + ", ".join(f"AI_{name.upper()}" if name else "AI" for name in lines.intensities),
+                columns=", ".join(("FLOPS", *map(_line_of, self._intensities))),
             )
-        )
-    return points
+            points.append(point)
+        return points
+
+    def _by_level(self, memory: Sequence[ImportedRoof]) -> dict[str, list[float]]:
+        """Intensities by level id; those of a line ``AI`` belong to the only memory roof, else to DRAM."""
+        if not self._intensities:
+            raise damaged(self._path, "it has FLOPS and no AI line", _NEXT)
+        roofs = [roof.id for roof in memory]
+        levels = levels_of([*self._intensities, *self._words["mem_roof_names"]])
+        result = {}
+        for (name, values), level in zip(self._intensities.items(), levels, strict=False):
+            self._check_lengths(_line_of(name), values, "FLOPS", self.flops)
+            if not name and len(roofs) > 1 and "mcdram" in roofs:
+                raise damaged(self._path, "`AI` does not say of which memory", "Write AI_HBM or AI_DRAM.")
+            result[level if name else roofs[0] if len(roofs) == 1 else load_spec().memory] = values
+        return result
 
 
-def _by_level(path: str | os.PathLike[str], lines: _Lines, memory: Sequence[ImportedRoof]) -> dict[str, list[float]]:
-    """Intensities by level id; those of a line ``AI`` belong to the only memory roof, else to DRAM."""
-    if not lines.intensities:
-        raise RooflineError("Cannot read", path, "it has FLOPS and no AI line", _NEXT)
-    roofs = [roof.id for roof in memory]
-    levels = levels_of([*lines.intensities, *lines.mem_roof_names])
-    result = {}
-    for (name, values), level in zip(lines.intensities.items(), levels, strict=False):
-        _check_lengths(path, f"AI_{name.upper()}" if name else "AI", values, "FLOPS", lines.flops)
-        if not name and len(roofs) > 1 and "mcdram" in roofs:
-            raise RooflineError("Cannot read", path, "`AI` does not say of which memory", "Write AI_HBM or AI_DRAM.")
-        result[level if name else roofs[0] if len(roofs) == 1 else load_spec().memory] = values
-    return result
+def _line_of(level: str) -> str:
+    return f"AI_{level.upper()}" if level else "AI"

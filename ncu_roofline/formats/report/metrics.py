@@ -51,22 +51,19 @@ class Layouts:
         """The layout of the result at ``offset``, whose metrics have these name ids.  Raises RooflineError."""
         layout = self._known.get(ids)
         if layout is None:
+            strings = self._strings
+            beyond = next((name_id for name_id in ids if name_id >= len(strings)), None)
+            if beyond is not None:
+                raise self._raw.damaged(offset, f"a metric has name {beyond} of a table of {len(strings)} names")
+            index = {strings[name_id]: position for position, name_id in enumerate(ids)}
+            earlier: dict[str, list[int]] = {}
+            for position, name_id in enumerate(ids if len(index) < len(ids) else ()):
+                if index[strings[name_id]] != position:
+                    earlier.setdefault(strings[name_id], []).append(position)
             if len(self._known) >= _LAYOUTS_KEPT:
                 self._known.clear()
-            layout = self._known[ids] = self._build(ids, offset)
+            layout = self._known[ids] = Layout(index, earlier)
         return layout
-
-    def _build(self, ids: tuple[int, ...], offset: int) -> Layout:
-        strings = self._strings
-        for name_id in ids:
-            if name_id >= len(strings):
-                raise self._raw.damaged(offset, f"a metric has name {name_id} of a table of {len(strings)} names")
-        index = {strings[name_id]: position for position, name_id in enumerate(ids)}
-        earlier: dict[str, list[int]] = {}
-        for position, name_id in enumerate(ids if len(index) < len(ids) else ()):
-            if index[strings[name_id]] != position:
-                earlier.setdefault(strings[name_id], []).append(position)
-        return Layout(index, earlier)
 
 
 class MetricRecord(NamedTuple):
@@ -75,6 +72,10 @@ class MetricRecord(NamedTuple):
     layout: Layout
     items: Sequence[bytes]
     offset: int
+
+    def item(self, name: str) -> bytes:
+        """The last metric of a name, serialized.  Raises KeyError."""
+        return self.items[self.layout.index[name]]
 
 
 def read_record(layouts: Layouts, raw: RawFile, kind: Kind, offset: int, length: int) -> MetricRecord:
@@ -120,25 +121,26 @@ def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Val
 
 def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances:
     """(correlation id, value) of each instance of a metric that the record has.  Raises RooflineError, KeyError."""
-    metric = raw.decode("MetricResult", record.items[record.layout.index[name]], record.offset)
+    metric = raw.decode("MetricResult", record.item(name), record.offset)
     return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
 
 
-def decode_by_address(raw: RawFile, record: MetricRecord, name: str) -> ByAddress:
-    """`Metrics.by_address`: all at once where ids are of one type and values too, as in every release."""
-    item = record.items[record.layout.index[name]]
-    merged = raw.decode("MetricInstances", item, record.offset).instances
+def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
+    """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
+    merged, count = _merged(raw, record, name)
+    names = merged.correlation.text
+    for kind in _NUMERIC_FIELDS:
+        numbers = getattr(merged.value, kind)
+        if len(numbers) == len(names) == count > 0:  # more where one says its name or number twice: then the last counts
+            return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
+    return decode_instances(raw, record, name)
+
+
+def _merged(raw: RawFile, record: MetricRecord, name: str) -> tuple[Any, int]:
+    """The values of all instances by type, and how many instances there are."""
+    item = record.item(name)
     count = len(raw.decode("InstanceBytes", item, record.offset).instances)
-    addresses = _whole_column(merged.correlation, ("uint64", "uint32"), count)
-    values = _whole_column(merged.value, _NUMERIC_FIELDS, count)
-    if addresses is not None and values is not None:
-        return array("Q", addresses), array("d", values)
-    result = array("Q"), array("d")
-    for address, value in decode_instances(raw, record, name):
-        if isinstance(address, int) and isinstance(value, (int, float)):
-            result[0].append(address)
-            result[1].append(value)
-    return result
+    return raw.decode("MetricInstances", item, record.offset).instances, count
 
 
 def _whole_column(values: Any, kinds: Sequence[str], count: int) -> list[Any] | None:
@@ -148,19 +150,6 @@ def _whole_column(values: Any, kinds: Sequence[str], count: int) -> list[Any] | 
     if len(found) != 1 or found[0] not in kinds or len(columns[found[0]]) != count:
         return None
     return list(columns[found[0]][:])
-
-
-def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
-    """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
-    item = record.items[record.layout.index[name]]
-    merged = raw.decode("MetricInstances", item, record.offset).instances
-    count = len(raw.decode("InstanceBytes", item, record.offset).instances)
-    names = merged.correlation.text
-    for kind in _NUMERIC_FIELDS:
-        numbers = getattr(merged.value, kind)
-        if len(numbers) == len(names) == count > 0:  # more where one says its name or number twice: then the last counts
-            return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
-    return decode_instances(raw, record, name)
 
 
 class Metrics(Mapping[str, Value]):
@@ -174,8 +163,7 @@ class Metrics(Mapping[str, Value]):
         self._record = record
 
     def __getitem__(self, name: str) -> Value:
-        metric = self._raw.decode("MetricScalar", self._item(name), self._record.offset)
-        value = plain_value(metric.value)
+        value = plain_value(self._raw.decode("MetricScalar", self._record.item(name), self._record.offset).value)
         if value is None:
             raise KeyError(name)
         return value
@@ -228,11 +216,18 @@ class Metrics(Mapping[str, Value]):
         Those without such an id, or without a number as value, are left out; both arrays are empty if there are none.  Integers
         beyond 2^53 are rounded.  Raises KeyError for a name that is not in the report.
         """
-        return decode_by_address(self._raw, self._record, name)
+        merged, count = _merged(self._raw, self._record, name)
+        addresses = _whole_column(merged.correlation, ("uint64", "uint32"), count)
+        values = _whole_column(merged.value, _NUMERIC_FIELDS, count)
+        if addresses is not None and values is not None:  # as in every release
+            return array("Q", addresses), array("d", values)
+        result = array("Q"), array("d")
+        for address, value in self.instances(name):
+            if isinstance(address, int) and isinstance(value, (int, float)):
+                result[0].append(address)
+                result[1].append(value)
+        return result
 
     def instance_count(self, name: str) -> int:
         """How many instances there are, with or without address and value.  Raises KeyError as `instances`."""
-        return len(self._raw.decode("InstanceBytes", self._item(name), self._record.offset).instances)
-
-    def _item(self, name: str) -> bytes:
-        return self._record.items[self._record.layout.index[name]]
+        return len(self._raw.decode("InstanceBytes", self._record.item(name), self._record.offset).instances)

@@ -70,7 +70,7 @@ def read_session(message: Any, process: Process) -> Session:
         host=text(system.name) or process.host,
         os=text(system.os),
         created=message.created if message.HasField("created") else None,
-        ncu_version=_first_word(_version(versions, _NCU)),
+        ncu_version=next(iter(_version(versions, _NCU).split()), ""),  # "2024.2.1.0 (build 34372528) (public-release)"
         driver_version=_version(versions, _DRIVER),
         cuda_version=_version(versions, _CUDA),
         versions=versions,
@@ -82,7 +82,3 @@ def read_session(message: Any, process: Process) -> Session:
 
 def _version(versions: tuple[tuple[str, str], ...], provider: str) -> str:
     return next((version for name, version in versions if name.startswith(provider)), "")
-
-
-def _first_word(version: str) -> str:
-    return version.split()[0] if version.split() else ""  # "2024.2.1.0 (build 34372528) (public-release)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from ncu_roofline.base.files import write_atomically
@@ -15,7 +16,7 @@ from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, Device, Dim3, devi
 from ncu_roofline.formats.report.metrics import Value
 from ncu_roofline.formats.report.rules import RuleResult, encode_rule
 from ncu_roofline.formats.report.schema import KINDS, message
-from ncu_roofline.formats.report.session import Process, Session
+from ncu_roofline.formats.report.session import Session
 
 _THREAD = 1
 _FIRST_MODULE = 1 << 32  # numbers as ncu gives them
@@ -78,10 +79,12 @@ def write_report(path: str | os.PathLike[str], data: ReportData, *, overwrite: b
 
 def encode_report(data: ReportData) -> Iterator[bytes]:
     """The bytes of a report, block by block.  Raises ValueError for an unknown kind of result."""
+    session = data.session
+    host = (session.process.host or session.host).encode()
+    process = message("Process")(id=session.process.id, host=host, name=session.process.name.encode()).SerializeToString()
     yield file_start()
-    process = _process(data.session)
-    yield pack_block(_header(process, _session(data.session)), [])
-    names = _Names()
+    yield pack_block(_header(process, _session(session)), [])
+    ids: dict[str, int] = {}  # of names of metrics
     devices = set[Device]()
     modules = dict[Code, int]()
     for kernel in data.kernels:
@@ -89,7 +92,7 @@ def encode_report(data: ReportData) -> Iterator[bytes]:
         if kernel.code is not None and kernel.code not in modules:
             modules[kernel.code] = _FIRST_MODULE + len(modules)
             yield _code_block(kernel.code, modules[kernel.code], device, process)
-        yield _kernel_block(kernel, process, names, None if kernel.code is None else modules[kernel.code])
+        yield _kernel_block(kernel, process, ids, None if kernel.code is None else modules[kernel.code])
         if device is not None and device not in devices:
             devices.add(device)
             yield pack_block(_header(process, _session_device(device)), [])
@@ -107,16 +110,8 @@ def _session_device(device: Device) -> Any:
     session = message("Session")()
     entry = session.devices.add(id=device.index or 0, name=device.name.encode())
     for name, value in device.attributes.items():
-        attribute = entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode())
-        _set_value(attribute.value, value)
+        _set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
     return session
-
-
-def _process(session: Session) -> bytes:
-    process: Process = session.process
-    encoded = message("Process")(id=process.id, host=(process.host or session.host).encode(), name=process.name.encode())
-    data: bytes = encoded.SerializeToString()
-    return data
 
 
 def _session(session: Session) -> Any:
@@ -141,26 +136,6 @@ def _session(session: Session) -> Any:
     return result
 
 
-class _Names:
-    """The string table: the id of each name, and the names not yet written."""
-
-    def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-        self._new: list[bytes] = []
-
-    def id(self, name: str) -> int:
-        """The id of ``name``, a new one if it has none."""
-        if name not in self._ids:
-            self._ids[name] = len(self._ids)
-            self._new.append(name.encode())
-        return self._ids[name]
-
-    def take_new(self) -> list[bytes]:
-        """The names that came up since the last call, in the order of their ids."""
-        new, self._new = self._new, []
-        return new
-
-
 def _code_block(code: Code, number: int, device: Device | None, process: bytes) -> bytes:
     """A block with a source record; ncu disassembles for the chip that it names."""
     record = message("SourceRecord")(id=number)
@@ -182,25 +157,39 @@ def _code_block(code: Code, number: int, device: Device | None, process: bytes) 
     return pack_block(header, [record.SerializeToString()])
 
 
-def _kernel_block(kernel: KernelData, process: bytes, names: _Names, module: int | None) -> bytes:
+def _kernel_block(kernel: KernelData, process: bytes, ids: dict[str, int], module: int | None) -> bytes:
     kind = _KINDS.get(kernel.kind)
     if kind is None:
         raise ValueError(f"{kernel.kind!r} is not a kind of result: {', '.join(_KINDS)}")
     result = message(kind.result_message)(thread_id=_THREAD, api_call_id=0, context=kernel.context)
     if kernel.kind == "kernel":
-        _set_kernel(result, kernel)
-        result.source.SetInParent()
-        if module is not None:
-            result.source.reference = module
-    _set_common(result, kernel, _CARRIES[kernel.kind])
-    _set_metrics(result, kernel, names)
+        _set_kernel(result, kernel, module)
+    if "stream" in _CARRIES[kernel.kind]:
+        result.stream = kernel.stream
+    if "rules" in _CARRIES[kernel.kind]:
+        result.rules.extend(encode_rule(rule) for rule in kernel.rule_results)
+    if kernel.clock_locked is not None:
+        result.clock.requested = result.clock.locked = kernel.clock_locked
+    if kernel.nvtx:
+        result.nvtx.CopyFrom(pushed(kernel.nvtx, _THREAD))
+    result.sections.extend(kernel.sections)
+    known = len(ids)
+    for name in dict.fromkeys((*kernel.metrics, *kernel.instances)):
+        metric = result.metrics.add(name_id=ids.setdefault(name, len(ids)))
+        if name in kernel.metrics:
+            _set_value(metric.value, kernel.metrics[name])
+        for correlation, value in kernel.instances.get(name, ()):
+            instance = metric.instances.add()
+            _set_value(instance.value, value)
+            if correlation is not None:
+                _set_value(instance.correlation, correlation)
     header = _header(process)
-    header.strings.strings.extend(names.take_new())
+    header.strings.strings.extend(name.encode() for name in islice(ids, known, None))
     setattr(header, kind.counter, 1)
     return pack_block(header, [result.SerializeToString()])
 
 
-def _set_kernel(result: Any, kernel: KernelData) -> None:
+def _set_kernel(result: Any, kernel: KernelData, module: int | None) -> None:
     """The fields that only kernels have; ncu wants all of them."""
     function = kernel.function_name or kernel.name.partition("(")[0]
     result.mangled, result.function = (kernel.mangled_name or function).encode(), function.encode()
@@ -210,30 +199,9 @@ def _set_kernel(result: Any, kernel: KernelData) -> None:
     result.offset.x = result.offset.y = result.offset.z = 0
     for size, (x, y, z) in ((result.grid, kernel.grid), (result.block, kernel.block)):
         size.x, size.y, size.z = x, y, z
-
-
-def _set_common(result: Any, kernel: KernelData, carries: set[str]) -> None:
-    if "stream" in carries:
-        result.stream = kernel.stream
-    if "rules" in carries:
-        result.rules.extend(encode_rule(rule) for rule in kernel.rule_results)
-    if kernel.clock_locked is not None:
-        result.clock.requested = result.clock.locked = kernel.clock_locked
-    if kernel.nvtx:
-        result.nvtx.CopyFrom(pushed(kernel.nvtx, _THREAD))
-    result.sections.extend(kernel.sections)
-
-
-def _set_metrics(result: Any, kernel: KernelData, names: _Names) -> None:
-    for name in dict.fromkeys((*kernel.metrics, *kernel.instances)):
-        metric = result.metrics.add(name_id=names.id(name))
-        if name in kernel.metrics:
-            _set_value(metric.value, kernel.metrics[name])
-        for correlation, value in kernel.instances.get(name, ()):
-            instance = metric.instances.add()
-            _set_value(instance.value, value)
-            if correlation is not None:
-                _set_value(instance.correlation, correlation)
+    result.source.SetInParent()
+    if module is not None:
+        result.source.reference = module
 
 
 def _set_value(message: Any, value: Value) -> None:
