@@ -1,10 +1,11 @@
-"""Building the benchmark program with nvcc from the sources of bench/, once per machine: the result is kept by hash."""
+"""Building the benchmark program, once per machine: with nvcc for GPUs, with the system's C++ compiler for the CPU here."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -12,10 +13,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import pack_folder
@@ -27,29 +27,30 @@ OLDEST = (11, 8)
 _NO_BENCH = "`ncu-roofline bench theory` needs no compiler."
 _INFO = "build-info.json"
 _SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
+_HOST_COMPILERS = ("c++", "g++", "clang++")
+_PROBE = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"
+_OTHER_NVCC = "Try another compiler with --nvcc; its host compiler must be one that this CUDA supports."
+_OTHER_HOST = "Install GCC or Clang with OpenMP (Debian: g++; Clang also libomp-dev), or name another compiler with CXX."
+
+NEXT_CACHE = "Set XDG_CACHE_HOME to a place that you may write to."
 
 
-def cache_folder(environment: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
+def cache_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
     """The user's cache folder for this program; below the folder for temporary files where there is no home.
 
     Raises RooflineError where there is neither.
     """
-    values = os.environ if environment is None else environment
     if platform == "win32":
-        base = values.get("LOCALAPPDATA") or temporary_place()
-        return Path(base) / "ncu-roofline" / "cache"
-    home = values.get("HOME")
-    if platform != "darwin" and values.get("XDG_CACHE_HOME"):
-        return Path(values["XDG_CACHE_HOME"]) / "ncu-roofline"
+        return Path(environment.get("LOCALAPPDATA") or temporary_place()) / "ncu-roofline" / "cache"
+    home = environment.get("HOME")
+    if platform != "darwin" and environment.get("XDG_CACHE_HOME"):
+        return Path(environment["XDG_CACHE_HOME"]) / "ncu-roofline"
     if not home:
         return temporary_place() / f"ncu-roofline-{os.getuid() if hasattr(os, 'getuid') else 0}"
-    if platform == "darwin":
-        return Path(home) / "Library" / "Caches" / "ncu-roofline"
-    return Path(home) / ".cache" / "ncu-roofline"
+    return Path(home) / ("Library/Caches" if platform == "darwin" else ".cache") / "ncu-roofline"
 
 
-@dataclass(frozen=True)
-class Compiler:
+class Compiler(NamedTuple):
     """A compiler; ``version`` as (13, 0), ``text`` as "nvcc 13.0.88"."""
 
     path: Path
@@ -88,6 +89,22 @@ def find_compiler(wanted: str = "") -> Compiler:
     return Compiler(path, version, f"nvcc {match[3]}")
 
 
+def find_host_compiler() -> Compiler:
+    """The compiler that CXX names, else the first of c++, g++ and clang++ that knows OpenMP.  Raises RooflineError."""
+    wanted = os.environ.get("CXX", "").split()[:1]
+    paths = [Path(found) for name in (wanted or _HOST_COMPILERS) if (found := shutil.which(name))]
+    for path in paths:
+        text = ask([str(path), "--version"])
+        with temporary_folder({"probe.cpp": _PROBE.encode()}) as folder:
+            probe = [str(path), "-fopenmp", str(folder / "probe.cpp"), "-o", str(folder / "probe")]
+            if text and ask(probe) is not None:
+                return Compiler(path, (0, 0), text.splitlines()[0].strip())
+    if paths:
+        raise RooflineError("Cannot use", ", ".join(map(str, paths)), "it does not compile and link with -fopenmp", _OTHER_HOST)
+    reason = "CXX names it, and there is no such program" if wanted else f"there is none of {', '.join(_HOST_COMPILERS)}"
+    raise RooflineError("Cannot find", wanted[0] if wanted else "a C++ compiler", reason, _OTHER_HOST)
+
+
 def native_capabilities() -> tuple[str, ...]:
     """Compute capabilities of the GPUs here, as nvidia-smi tells.  Raises RooflineError where there is none."""
     text = ask(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
@@ -112,19 +129,16 @@ def ask(command: Sequence[str], seconds: float = 60.0, *, place: Path | None = N
     return done.stdout if done.returncode == 0 else None
 
 
-@dataclass(frozen=True)
-class Task:
-    """What build.json in a folder says (sources, flags), and a compiler for it: ``words`` tell it the ``target``.
-
-    ``next_step`` is for whoever sees it fail.
-    """
-
-    folder: Path
-    recipe: Mapping[str, Any]
-    compiler: Compiler
-    target: str
-    words: tuple[str, ...]
-    next_step: str
+def parse_architectures(text: str) -> tuple[str, ...]:
+    """Compute capabilities of a list like "80,9.0,sm_100a"; UsageError for anything else."""
+    found = []
+    for word in text.split(","):
+        capability = parse_target(word)
+        if capability is None:
+            next_step = "Give native, or compute capabilities like 8.0,9.0."
+            raise UsageError("Cannot use --arch", word, "it is no compute capability", next_step)
+        found.append(capability_text(capability))
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)
@@ -143,10 +157,19 @@ class Built:
         return {"compiler": self.compiler, "target": self.target, "flags": self.flags, "sha256": self.sha256}
 
 
-def read_recipe(folder: Path) -> dict[str, Any]:
-    """What build.json in a bench folder says."""
-    recipe: dict[str, Any] = json.loads((folder / "build.json").read_text(encoding="utf-8"))
-    return recipe
+Say = Callable[[str], None]
+"""Is told what takes long."""
+
+
+class _Task(NamedTuple):
+    """What to build in ``folder``, by the recipe in its build.json, and with what; ``next_step`` is for who sees it fail."""
+
+    folder: Path
+    recipe: Mapping[str, Any]
+    compiler: Compiler
+    target: str
+    words: list[str]
+    next_step: str
 
 
 def build(
@@ -157,15 +180,14 @@ def build(
     cache: Path | None = None,
     force: bool = False,
     strict: bool = False,
-    say: Callable[[str], None] = lambda _text: None,
+    say: Say = lambda _text: None,
 ) -> Built:
     """The benchmark program for ``arch``: "native" or compute capabilities like "8.0,9.0" (80, 90a and sm_90 are the same).
 
     ``folder``: the bench folder, ``cache``: where programs are kept.  ``strict``: warnings are errors, for who changes the
-    sources.  ``say`` is told what takes long.  Raises RooflineError where there is no nvcc, no GPU for "native", or the
-    sources do not compile.
+    sources.  Raises RooflineError where there is no nvcc, no GPU for "native", or the sources do not compile.
     """
-    return build_once(_task(arch, nvcc, folder, strict), cache, force=force, say=say)
+    return _build_once(_task(arch, nvcc, folder, strict), cache, force, say)
 
 
 def build_apps(
@@ -175,40 +197,74 @@ def build_apps(
     cache: Path | None = None,
     force: bool = False,
     strict: bool = False,
-    say: Callable[[str], None] = lambda _text: None,
+    say: Say = lambda _text: None,
 ) -> tuple[Built, ...]:
     """The applications to try a roofline on, each a program of one source; otherwise as `build`."""
     task = _task(arch, nvcc, None, strict)
     recipes = [{**task.recipe, "output": name, "sources": [source]} for name, source in task.recipe["apps"].items()]
-    return tuple(build_once(replace(task, recipe=recipe), cache, force=force, say=say) for recipe in recipes)
+    return tuple(_build_once(task._replace(recipe=recipe), cache, force, say) for recipe in recipes)
 
 
-def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> Task:
+def build_host(
+    *, folder: Path | None = None, cache: Path | None = None, force: bool = False, say: Say = lambda _text: None
+) -> Built:
+    """The benchmark program for the CPU here; otherwise as `build`.
+
+    Raises RooflineError where this is not Linux, there is no compiler with OpenMP, or the sources do not compile.
+    """
+    if not sys.platform.startswith("linux"):
+        reason = "its cores, caches and clocks are read as Linux shows them"
+        raise RooflineError("Cannot measure on", "this CPU", reason, "Measure on a Linux machine.")
+    compiler = find_host_compiler()
+    # What -march=native stands for: nodes with one home folder and several kinds of CPU must not share a program.
+    macros = ask([str(compiler.path), "-march=native", "-dM", "-E", "-x", "c++", os.devnull])
+    if macros is None:
+        raise RooflineError("Cannot use", compiler.path, "it does not know -march=native", _OTHER_HOST)
+    target = f"{platform.machine()}-{hashlib.sha256(macros.encode()).hexdigest()[:8]}"
+    folder = folder or pack_folder("bench") / "openmp"
+    return _build_once(_Task(folder, _recipe(folder), compiler, target, [], _OTHER_HOST), cache, force, say)
+
+
+def describe(program: Path) -> Built:
+    """A program that is there already, with what is known of its build."""
+    return _kept(program) or Built(program, "", "", "", _digest(program), reused=True)
+
+
+def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> _Task:
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
     compiler, folder = find_compiler(nvcc), folder or pack_folder("bench")
-    recipe = read_recipe(folder)
+    recipe = _recipe(folder)
     if strict:
         recipe["flags"] += recipe["strict_flags"]
-    targets = [choose_target(compiler, capability) for capability in wanted]
-    code = tuple(word for target in targets for word in code_for(target))
-    next_step = "Try another compiler with --nvcc; its host compiler must be one that this CUDA supports."
-    return Task(folder, recipe, compiler, ",".join(f"sm_{target}" for target in targets), code, next_step)
+    targets = [_choose_target(compiler, capability) for capability in wanted]
+    words = [word for target in targets for word in code_for(target)]
+    return _Task(folder, recipe, compiler, ",".join(f"sm_{target}" for target in targets), words, _OTHER_NVCC)
 
 
-def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[str], None]) -> Built:
+def _recipe(folder: Path) -> dict[str, Any]:
+    recipe: dict[str, Any] = json.loads((folder / "build.json").read_text(encoding="utf-8"))
+    return recipe
+
+
+def _choose_target(compiler: Compiler, capability: str) -> str:
+    """The best target of a compute capability that the compiler knows."""
+    architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
+    for target in architecture.targets if architecture else (capability.replace(".", ""),):
+        if compiler.compiles_for(target):
+            return target
+    reason = f"{compiler.text} does not compile for compute capability {capability}"
+    last = architecture.cuda_until if architecture else 0
+    next_step = f"Name an nvcc of CUDA {last} with --nvcc." if last else "Name a newer nvcc with --nvcc, or leave that one out."
+    raise RooflineError("Cannot build", "the benchmark", reason, next_step)
+
+
+def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built:
     """The program of a task, compiled unless the cache holds one of this compiler, target and sources.
 
     Raises RooflineError, also where another user could have put a program there.
     """
     cache = cache or cache_folder()
     shelf, recipe = cache / "bench", task.recipe
-    for folder in (cache, shelf):
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise _not_written(folder, error) from error
-        _check_own(folder)
     words = (task.compiler.path.resolve(), task.compiler.text, task.target, recipe["output"], *recipe["flags"])
     digest = hashlib.sha256(" ".join(map(str, words)).encode())
     for path in sorted(task.folder.rglob("*")):
@@ -216,22 +272,20 @@ def build_once(task: Task, cache: Path | None, *, force: bool, say: Callable[[st
             digest.update(path.relative_to(task.folder).as_posix().encode())
             digest.update(path.read_bytes())
     place = shelf / digest.hexdigest()[:20]
-    for path in (place, place / _INFO, place / recipe["output"]):
-        _check_own(path)
-    found = None if force else _kept(place, recipe["output"])
-    if found is not None:
-        return found
-    say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
+    program = place / recipe["output"]
     try:
+        for folder in (cache, shelf):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        for path in (cache, shelf, place, place / _INFO, program):
+            _check_own(path)
+        if not force and (found := _kept(program)):
+            return found
+        say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
         with tempfile.TemporaryDirectory(dir=shelf, prefix="building-") as name:
-            return _make(Path(name), place, task)
+            return _make(Path(name), program, task)
     except OSError as error:
-        raise _not_written(place, error) from error
-
-
-def _not_written(place: Path, error: OSError) -> RooflineError:
-    next_step = "Set XDG_CACHE_HOME to a place that you may write to."
-    return RooflineError("Cannot write", place, error.strerror or str(error), next_step)
+        raise RooflineError("Cannot write", place, error.strerror or str(error), NEXT_CACHE) from error
 
 
 def _check_own(path: Path) -> None:
@@ -248,43 +302,13 @@ def _check_own(path: Path) -> None:
     raise RooflineError("Cannot use", path, reason, "Set XDG_CACHE_HOME to a folder of your own.")
 
 
-def describe(program: Path) -> Built:
-    """A program that is there already, with what is known of its build."""
-    return _kept(program.parent, program.name) or Built(program, "", "", "", _digest(program), reused=True)
-
-
-def parse_architectures(text: str) -> tuple[str, ...]:
-    """Compute capabilities of a list like "80,9.0,sm_100a"; UsageError for anything else."""
-    found = []
-    for word in text.split(","):
-        capability = parse_target(word)
-        if capability is None:
-            next_step = "Give native, or compute capabilities like 8.0,9.0."
-            raise UsageError("Cannot use --arch", word, "it is no compute capability", next_step)
-        found.append(capability_text(capability))
-    return tuple(dict.fromkeys(found))
-
-
-def choose_target(compiler: Compiler, capability: str) -> str:
-    """The best target of a compute capability that the compiler knows.  Raises RooflineError."""
-    architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
-    for target in architecture.targets if architecture else (capability.replace(".", ""),):
-        if compiler.compiles_for(target):
-            return target
-    reason = f"{compiler.text} does not compile for compute capability {capability}"
-    last = architecture.cuda_until if architecture else 0
-    next_step = f"Name an nvcc of CUDA {last} with --nvcc." if last else "Name a newer nvcc with --nvcc, or leave that one out."
-    raise RooflineError("Cannot build", "the benchmark", reason, next_step)
-
-
-def _kept(place: Path, name: str) -> Built | None:
+def _kept(program: Path) -> Built | None:
     try:
-        content: Any = json.loads((place / _INFO).read_text(encoding="utf-8"))
-        compiler, target, flags, sha256 = (str(content[key]) for key in ("compiler", "target", "flags", "sha256"))
+        content: Any = json.loads((program.parent / _INFO).read_text(encoding="utf-8"))
+        known = {key: str(content[key]) for key in ("compiler", "target", "flags", "sha256")}
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    found = Built(place / name, compiler, target, flags, sha256, reused=True)
-    return found if _digest(found.path) == found.sha256 else None
+    return Built(program, **known, reused=True) if _digest(program) == known["sha256"] else None
 
 
 def _digest(path: Path) -> str:
@@ -294,43 +318,36 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _make(folder: Path, place: Path, task: Task) -> Built:
+def _make(folder: Path, program: Path, task: _Task) -> Built:
     """Compile in a folder for the time being; what declares the program whole is moved last."""
     recipe, compiler = task.recipe, str(task.compiler.path)
-    objects = [folder / f"{number}.o" for number in range(len(recipe["sources"]))]
-    commands = [
-        [compiler, "-c", *recipe["flags"], *task.words, "-I", str(task.folder), "-o", str(out), str(task.folder / source)]
-        for source, out in zip(recipe["sources"], objects, strict=True)
-    ]
+
+    def run(what: str, command: list[str]) -> None:
+        pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        done = subprocess.run(command, **pipes, text=True, errors="replace", check=False, timeout=1800, env=environment)
+        if done.returncode:
+            lines = [line.strip() for line in done.stdout.splitlines() if line.strip()] or [f"code {done.returncode}"]
+            first = next((line for line in lines if "error" in line or "fatal" in line), lines[0])
+            raise RooflineError("Cannot compile", what, first[:300], task.next_step)
+
+    def compiled(number: int, source: str) -> str:
+        target = str(folder / f"{number}.o")
+        words = ["-c", *recipe["flags"], *task.words, "-I", str(task.folder), "-o", target, str(task.folder / source)]
+        run(source, [compiler, *words])
+        return target
+
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
-        for source, output in zip(recipe["sources"], pool.map(partial(_run, folder), commands), strict=True):
-            _check(source, output, task.next_step)
+        objects = list(pool.map(compiled, range(len(recipe["sources"])), recipe["sources"]))
     target = folder / recipe["output"]
-    link = [compiler, *recipe.get("link_flags", []), *task.words, "-o", str(target), *map(str, objects)]
-    _check(recipe["output"], _run(folder, link), task.next_step)
+    run(recipe["output"], [compiler, *recipe.get("link_flags", []), *task.words, "-o", str(target), *objects])
     if not target.is_file():
         raise RooflineError("Cannot build", recipe["output"], f"{task.compiler.path.name} wrote no program", task.next_step)
-    built = Built(place / recipe["output"], task.compiler.text, task.target, " ".join(recipe["flags"]), _digest(target))
-    if place.exists():  # an older or broken build of the same hash, or one that another process has just finished
-        shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(mode=0o700, exist_ok=True)
-    os.replace(target, place / recipe["output"])
+    built = Built(program, task.compiler.text, task.target, " ".join(recipe["flags"]), _digest(target))
+    if program.parent.exists():  # an older or broken build of the same hash, or one that another process has just finished
+        shutil.rmtree(program.parent, ignore_errors=True)
+    program.parent.mkdir(mode=0o700, exist_ok=True)
+    os.replace(target, program)
     (folder / _INFO).write_text(json.dumps(asdict(built), default=str, indent=1), encoding="utf-8")
-    os.replace(folder / _INFO, place / _INFO)
+    os.replace(folder / _INFO, program.parent / _INFO)
     return built
-
-
-def _run(folder: Path, command: list[str]) -> tuple[int, str]:
-    environment = {**os.environ, "TMPDIR": str(folder)}
-    pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(command, **pipes, text=True, errors="replace", check=False, timeout=1800, env=environment)
-    return done.returncode, done.stdout
-
-
-def _check(what: str, output: tuple[int, str], next_step: str) -> None:
-    code, text = output
-    if code == 0:
-        return
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    first = next((line for line in lines if "error" in line or "fatal" in line), lines[0] if lines else f"code {code}")
-    raise RooflineError("Cannot compile", what, first[:300], next_step)

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import write_atomically
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.measuring import Bench, Record, throttled, worth_retrying
+from ncu_roofline.bench.measuring import Bench, Record
 from ncu_roofline.bench.runner import Variant
-
-_VERSION = 3
 
 OUT_OF_TIME = "not measured: out of time"
 
 
 class Journal:
-    """The finished runs of one output file; ``path`` None keeps them in memory only.
+    """The finished runs of one output file, in a file of their own; ``path`` None keeps them in memory only.
 
-    Those that failed are not on disk: who calls again wants them tried again.  Each line begins with the hash of the rest, so
-    that what is torn or damaged is left out.  Raises RooflineError where ``path`` is something else than a file of its own.
+    Those that failed are not in the file: who calls again wants them tried again.  Raises RooflineError where ``path`` is
+    something else than an ordinary file, or can't be written.
     """
 
     def __init__(self, path: Path | None, key: Mapping[str, Any]) -> None:
-        self.path = path
+        self.path, self._key = path, dict(key)
         self._records: dict[tuple[str, str, str, int], Record] = {}
         if path is None:
             return
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
             next_step = "Remove it, or choose another name with --output."
             raise RooflineError("Cannot use", path, "it is no ordinary file, and finished runs are kept there", next_step)
-        head = _line({"journal": _VERSION, "key": dict(key)})
-        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        first, *lines = text.split("\n")
-        whole = [line for line in lines if line[:_HASHED] == _hash(line[_HASHED:])] if first == head else []
-        self._write("w", [head, *whole])
-        self._records = {_run_of(record): record for record in (Record(**json.loads(line[_HASHED:])) for line in whole)}
+        with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            records = [Record(**one) for one in found["records"]]
+            self._records = {_run_of(record): record for record in records if found["key"] == self._key}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -55,40 +51,16 @@ class Journal:
         return [record for record in self._records.values() if record.ceiling == ceiling]
 
     def add(self, record: Record) -> None:
-        """Keep a finished run, also on disk unless it failed.  Raises RooflineError."""
+        """Keep a finished run, also on disk unless it failed."""
         self._records[_run_of(record)] = record
-        if not record.failure:
-            self._write("a", [_line(asdict(record))])
+        if self.path is not None:
+            records = [vars(one) for one in self._records.values() if not one.failure]
+            write_atomically(self.path, [json.dumps({"key": self._key, "records": records}).encode()], overwrite=True)
 
     def remove(self) -> None:
         """Everything is in the output file now."""
         if self.path is not None:
-            with suppress(OSError):
-                self.path.unlink()
-
-    def _write(self, mode: str, lines: Sequence[str]) -> None:
-        if self.path is None:
-            return
-        try:
-            with open(self.path, mode, encoding="utf-8") as stream:
-                stream.writelines(f"{line}\n" for line in lines)
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as error:
-            next_step = "Choose a place that you may write to, with space on its disk, with --output."
-            raise RooflineError("Cannot write", self.path, error.strerror or str(error), next_step) from error
-
-
-_HASHED = 32
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASHED]
-
-
-def _line(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content)
-    return _hash(text) + text
+            self.path.unlink(missing_ok=True)
 
 
 def _run_of(record: Record) -> tuple[str, str, str, int]:
@@ -120,8 +92,7 @@ class Silent:
     begin = step = found = start
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A ceiling and the variants that can measure it here, preferred first; ``absent`` says why there are none."""
 
     kind: CeilingKind
@@ -129,8 +100,7 @@ class Candidate:
     absent: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
 
     kind: CeilingKind
@@ -144,19 +114,19 @@ class Outcome:
 
 def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
-    found = []
-    for kind in kinds:
-        here = [variant for variant in variants if variant.ceiling == kind.id and variant.on(capability)]
-        usable = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason))
-        absent = ""
-        if not any(variant.ceiling == kind.id for variant in variants):
-            absent = "not measured: the benchmark has no kernel for it"
-        elif not usable:
-            absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
-        elif quick and not kind.quick:
-            usable, absent = (), "not measured: left out of a quick run"
-        found.append(Candidate(kind, usable, absent))
-    return found
+    return [_candidate(kind, [v for v in variants if v.ceiling == kind.id], capability, quick) for kind in kinds]
+
+
+def _candidate(kind: CeilingKind, variants: Sequence[Variant], capability: str, quick: bool) -> Candidate:
+    here = [variant for variant in variants if variant.on(capability)]
+    usable = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason))
+    if not variants:
+        return Candidate(kind, (), "not measured: the benchmark has no kernel for it")
+    if not usable:
+        return Candidate(kind, (), "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported")
+    if quick and not kind.quick:
+        return Candidate(kind, (), "not measured: left out of a quick run")
+    return Candidate(kind, usable)
 
 
 class Campaign:
@@ -187,61 +157,58 @@ class Campaign:
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
-                    self._measure(candidate.kind, candidate.variants[place], 0)
+                    record = self._measure(candidate.kind, candidate.variants[place])
+                    self._progress.step(candidate.kind.id, record)
                 if place == 0:
                     self._told(self._outcome(candidate))
-        for candidate in usable:
-            self._burst(candidate)
+        # Short trials show which clock a ceiling can have that the power limit slowed down.
+        for candidate in usable if self._settings.bursts else ():
+            first = self._find(candidate)
+            if first is not None and first.held_back and candidate.kind.kind == "compute":
+                self._measure(candidate.kind, first.variant, role="burst")
         for session in range(1, sessions):
             self._bench.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
             for candidate in usable if session % 2 == 0 else reversed(usable):
                 first = self._find(candidate)
-                if first is None or first.failure:  # what crashes or is refused once is not run again in each session
-                    self._progress.step(candidate.kind.id, None)
-                else:
-                    self._measure(candidate.kind, first.variant, session)
+                fit = first is not None and not first.failure  # what crashes or is refused once is not run in each session
+                record = self._measure(candidate.kind, first.variant, session) if first and fit else None
+                self._progress.step(candidate.kind.id, record)
         self._retry(usable)
         self._fill(usable)
         return [self._outcome(candidate) for candidate in wanted]
 
-    def _measure(self, kind: CeilingKind, variant: str, session: int, before: Record | None = None) -> None:
-        record = None if before else self._journal.find(kind.id, variant, "session", session)
+    def _measure(
+        self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session", before: Record | None = None
+    ) -> Record | None:
+        """A run, as it was made before, or now while there is time; ``before``: the record that is to be replaced."""
+        record = None if before else self._journal.find(kind.id, variant, role, session)
         if record is None and self._time_left():
             self._progress.begin(kind.id)
-            record = self._bench.measure(kind, variant, session, self._warm_clock, before)
+            if role == "burst":
+                record = self._bench.burst(kind, variant, self._warm_clock)
+            else:
+                record = self._bench.measure(kind, variant, session, self._warm_clock, before)
             if before is not None and before.values and not record.values:  # a retry that fails takes nothing away
                 record = replace(before, attempts=record.attempts, notes=[*before.notes, f"a retry failed: {record.failure}"])
             self._journal.add(record)
-        if before is None:
-            self._progress.step(kind.id, record)
-
-    def _burst(self, candidate: Candidate) -> None:
-        """The short trials of a ceiling that was measured below the clock it can have: under the power limit."""
-        kind, record = candidate.kind, self._find(candidate)
-        if kind.kind != "compute" or record is None or not record.held_back or not self._settings.bursts:
-            return
-        if self._time_left() and self._find(candidate, role="burst") is None:
-            self._progress.begin(kind.id)
-            self._journal.add(self._bench.burst(kind, record.variant, self._warm_clock))
+        return record
 
     def _retry(self, usable: Sequence[Candidate]) -> None:
         """Rounds over what did not stand, with longer trials; a GPU that was held back rests before each."""
         for attempt in range(1, self._settings.retries + 1):
             bad = [(candidate.kind, record) for candidate in usable for record in self._bad(candidate)]
-            if not bad or not self._time_left():
-                return
-            if any(throttled(record) for _, record in bad):
+            if self._time_left() and any(record.throttled for _, record in bad):
                 self._bench.timing.sleep(self._settings.cool_down * attempt)
             for kind, record in bad:
-                self._measure(kind, record.variant, record.session, record)
+                self._measure(kind, record.variant, record.session, before=record)
 
     def _bad(self, candidate: Candidate) -> list[Record]:
         """The sessions of a ceiling that another attempt may save; none where most of them stand."""
         sessions, _ = self._sessions(candidate)
-        if 2 * sum(not record.rejections and not record.failure for record in sessions) > len(sessions):
+        if 2 * sum(record.stands for record in sessions) > len(sessions):
             return []
-        return [r for r in sessions if worth_retrying(r) and r.attempts <= self._settings.retries]
+        return [record for record in sessions if record.worth_retrying and record.attempts <= self._settings.retries]
 
     def _fill(self, usable: Sequence[Candidate]) -> None:
         """The sessions of variants that are the best ones only since a retry changed the value of another."""
@@ -251,8 +218,7 @@ class Campaign:
             if missing and self._time_left():
                 self._bench.source.renew()
             for candidate, first in missing:
-                if self._time_left():
-                    self._journal.add(self._bench.measure(candidate.kind, first.variant, session, self._warm_clock))
+                self._measure(candidate.kind, first.variant, session)
 
     def _time_left(self) -> bool:
         return self._bench.timing.now() <= self._bench.deadline

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.forms import inside, number
 from ncu_roofline.bench.runner import Variant
-from ncu_roofline.chips.fields import parse_capability
+from ncu_roofline.chips.fields import capability
 from ncu_roofline.formats.ceilings import proven
 
 UNPROVEN = "unproven on hardware"
-Row = dict[str, str | list[str]]
 # What a word of an id means, for people.
 _WORDS = {
     "dram": "device memory",
@@ -42,8 +42,7 @@ _WORDS = {
 _NOT_QUICK = {"write", "copy", "triad", "read_far", "nofma", "div", "bidir", "sync", "graph"}
 
 
-@dataclass(frozen=True)
-class CeilingKind:
+class CeilingKind(NamedTuple):
     """A ceiling: its id, like "dram.read" or "tensor.fp16.wgmma", and its unit ("B/s", "FLOP/s", "OP/s" or "s")."""
 
     id: str
@@ -58,6 +57,12 @@ class CeilingKind:
     def domain(self) -> str:
         """The clock it runs at: "sm", "memory", "link", or "" for a latency."""
         return {"dram": "memory", "host": "link", "launch": ""}.get(self.id.partition(".")[0], "sm")
+
+    def clock_of(self, entry: Mapping[str, Any]) -> float | None:
+        """The clock (Hz) that it ran at, of its entry in a ceilings file."""
+        key = {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(self.domain, "")
+        megahertz = number(inside(entry, "clock", key))
+        return megahertz * 1e6 if megahertz > 0 else None
 
     @property
     def quick(self) -> bool:
@@ -108,21 +113,22 @@ def _matches(ceiling: str, word: str) -> bool:
     return ceiling == word or ceiling.startswith(word + ".")
 
 
-def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[Row]:
+def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[dict[str, Any]]:
     """One row per ceiling; ``capabilities``: of the GPUs that are meant, all if empty; what none of them has is left out."""
     tried, found = proven(), []
     for kind in kinds_of(variants):
         own = [variant for variant in variants if variant.ceiling == kind.id]
-        names = [v.name for v in own if not v.reason and (not capabilities or any(map(v.on, capabilities)))]
+        made = [v for v in own if not v.reason]
+        names = [v.name for v in made if not capabilities or any(map(v.on, capabilities))]
         where = sorted(text for text, ids in tried.items() if kind.id in ids and (not capabilities or text in capabilities))
-        row: Row = {
+        row = {
             "ceiling": kind.id,
             "unit": kind.unit,
             "measures": kind.about,
             "quick": "yes" if kind.quick else "no",
             "variants": list(dict.fromkeys(names)),
-            "applies to": _where(own, "", capabilities),
-            "emulated on": _where(own, "emulated", capabilities),
+            "applies to": _where(made, capabilities),
+            "emulated on": _where([v for v in own if v.reason == "emulated"], capabilities),
             "status": f"run on {', '.join(where)}" if where else UNPROVEN,
         }
         if not any(variant.capabilities for variant in own):  # what a CPU was measured with is no news: it measures itself
@@ -132,11 +138,9 @@ def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[
     return found
 
 
-def _where(variants: Sequence[Variant], reason: str, capabilities: Sequence[str]) -> list[str]:
-    chosen = [variant for variant in variants if variant.reason == reason]
+def _where(variants: Sequence[Variant], capabilities: Sequence[str]) -> list[str]:
     if capabilities:
-        return [text for text in capabilities if any(variant.on(text) for variant in chosen)]
-    if any(not variant.capabilities for variant in chosen):
+        return [text for text in capabilities if any(variant.on(text) for variant in variants)]
+    if any(not variant.capabilities for variant in variants):
         return ["all"]
-    found = {text for variant in chosen for text in variant.capabilities}
-    return sorted(found, key=lambda text: parse_capability(text) or (0, 0))
+    return sorted({text for variant in variants for text in variant.capabilities}, key=capability)

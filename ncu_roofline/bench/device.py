@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.forms import number
@@ -23,9 +23,8 @@ LOCAL_RANKS = (
     "SLURM_LOCALID",
 )
 """Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
-
-_LARGEST_COUNT = 1e15
 RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
+_LARGEST_COUNT = 1e15
 
 
 @dataclass(frozen=True)
@@ -44,14 +43,19 @@ class Device:
     sm_clock_max: float
     memory_clock_max: float
     pci_bus_id: str
+    kind: str
+    facts: Mapping[str, Any] = field(hash=False, compare=False)
     mig: bool = False
-    kind: str = GPU
-    facts: Mapping[str, Any] = field(hash=False, compare=False, default_factory=dict)
 
     @property
     def is_mig(self) -> bool:
         """Whether this is a slice of a GPU."""
         return self.mig or self.uuid.startswith("MIG-") or " MIG " in f"{self.name} "
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it is no GPU."""
+        return self.kind == CPU
 
     @property
     def capability_text(self) -> str:
@@ -61,7 +65,7 @@ class Device:
     @property
     def gpu(self) -> Gpu | None:
         """Its row of the table of GPUs; None for a MIG instance, whose clocks are the GPU's but not its units."""
-        return None if self.is_mig or self.kind == CPU else find_gpu(self.name, self.sm_count)
+        return None if self.is_mig or self.is_cpu else find_gpu(self.name, self.sm_count)
 
 
 def parse_device(facts: Mapping[str, Any]) -> Device:
@@ -92,20 +96,20 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
     )
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(NamedTuple):
     """This process among those that an MPI launcher started on the node; ``total`` counts all nodes', 0 where unknown."""
 
     local: int
     total: int
 
 
-def local_rank(environment: Mapping[str, str] | None = None) -> Rank | None:
+def local_rank(environment: Mapping[str, str] = os.environ) -> Rank | None:
     """The rank that srun or mpirun gave this process; None where it runs alone."""
-    values = os.environ if environment is None else environment
-    local = next((int(values[name]) for name in LOCAL_RANKS if values.get(name, "").isdecimal()), None)
-    total = next((int(values[name]) for name in RANK_COUNTS if values.get(name, "").isdecimal()), 0)
-    return None if local is None or total == 1 else Rank(local, total)
+    local, total = (
+        next((int(text) for name in names if (text := environment.get(name, "")).isdecimal()), None)
+        for names in (LOCAL_RANKS, RANK_COUNTS)
+    )
+    return None if local is None or total == 1 else Rank(local, total or 0)
 
 
 def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[Device, ...]:

@@ -1,4 +1,4 @@
-"""The ceilings file: schema ``ert-ceilings`` version 1, as `ncu_roofline.formats.ceilings` reads it."""
+"""The ceilings file as `bench run` writes it: schema ``ert-ceilings`` version 1, see `ncu_roofline.formats.ceilings`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import math
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.forms import known
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import NOT_HERE, Record
-from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Record, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, largest_variation, median, summarise, variation
 from ncu_roofline.bench.telemetry import names, scaled
-from ncu_roofline.bench.theory import Theory, as_json, measured_clock, share_of, theory, units_of_device
+from ncu_roofline.bench.theory import Theory, as_json, theory, units_of_device
 from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
@@ -28,8 +26,7 @@ from ncu_roofline.version import __version__
 _CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Where measurements come from: the program's build, the driver's facts, why the driver could not be asked ("": it was)."""
 
     build: Mapping[str, Any]
@@ -41,7 +38,6 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
     """The whole file as plain values."""
     link = link_of(origin.identity)
     ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
-    accepted = {entry["id"]: entry["value"] for entry in ceilings if entry["accepted"]}
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -50,7 +46,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "device": _describe(device, origin.identity),
         "settings": settings.key(),
         "ceilings": ceilings,
-        "derived": {"machine_balance": machine_balance(accepted)},
+        "derived": {"machine_balance": machine_balance(ceilings)},
         "warnings": _warnings(device, settings, origin),
     }
 
@@ -79,14 +75,16 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         return {**head, **empty, "theory": as_json(peak, None, None, None), "variants": _variants(outcome)}
     numbers = summarise([record.values for record in used])
     clocks = [clock for record in used for clock in record.clocks]
-    observed_link = max((tuple(r.observed["link"]) for r in used if r.observed.get("link")), default=None)
+    memory, observed_link = (
+        _observed(used, "memory_clock", median),
+        _observed(used, "link", lambda links: max(map(tuple, links))),
+    )
     peak = theory(kind, units_of_device(device, observed_link or link))
-    memory = _observed(used, "memory_clock", median)
-    clock = measured_clock(kind, median(clocks) if clocks else None, memory)
+    clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
     on_sm = used if kind.domain == "sm" else []
     per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
-    share = share_of(peak, numbers["value"], clock, per_cycle and per_cycle * device.sm_count)
-    word, accepted, reasons = _judged(outcome, share, peak)
+    share = peak.share(numbers["value"], clock, per_cycle and per_cycle * device.sm_count) if peak else None
+    word, accepted, reasons = _judged(outcome, used, share, peak)
     return {
         **head,
         **numbers,
@@ -120,34 +118,32 @@ def _without_value(outcome: Outcome) -> tuple[str, str]:
     return ("not measured", reason) if reason.startswith("not measured") else ("failed", f"the benchmark failed: {reason}")
 
 
-def _judged(outcome: Outcome, share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
+def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
     """The verdict on a value by its runs and its ``share`` of the theory at the measured clock, whether it stands, and why.
 
     ok, low, high, impossible, unstable, throttled or wrong.
     """
-    used = _standing(outcome)
     rejections = list(dict.fromkeys(reason for record in used for reason in record.rejections))
     reasons = [*rejections, *outcome.notes, *dict.fromkeys(note for record in used for note in record.notes)]
-    dropped = sum(bool(record.values) for record in outcome.sessions) - len(used)
-    if dropped:
-        causes = dict.fromkeys(reason for record in outcome.sessions for reason in record.rejections)
-        reasons.append(f"{dropped} of {len(outcome.sessions)} sessions left out: {'; '.join(causes)}")
-    failures = [record.failure for record in outcome.sessions if record.failure]
-    if failures:
-        reasons.append(f"{len(failures)} of {len(outcome.sessions)} sessions failed: {'; '.join(dict.fromkeys(failures))}")
-    word = rejections[0].partition(":")[0].partition(" ")[0] if rejections else "ok"
-    if peak is None or share is None:
-        return word, not rejections, reasons
-    told = f"{share:.1%} of theory at the measured clock"
-    if share > LIMITS.impossible and not peak.uncertain:
-        return "impossible", False, [*reasons, f"{told}: the work is miscounted or the peak is wrong"]
-    if share > LIMITS.impossible:
-        against, why = "high", "the peak is not a published figure, and this disproves it"
-    elif share < LIMITS.low:
-        against, why = "low", peak.slow or "no reason is known"
+    sessions = outcome.sessions
+    failures = [record.failure for record in sessions if record.failure]
+    dropped = sum(bool(record.values) for record in sessions) - len(used)
+    causes = dict.fromkeys(reason for record in sessions for reason in record.rejections)
+    for count, what, why in ((dropped, "left out", causes), (len(failures), "failed", dict.fromkeys(failures))):
+        if count:
+            reasons.append(f"{count} of {len(sessions)} sessions {what}: {'; '.join(why)}")
+    word, accepted = rejections[0].partition(":")[0].partition(" ")[0] if rejections else "ok", not rejections
+    if peak is None or share is None or LIMITS.low <= share <= LIMITS.impossible:
+        return word, accepted, reasons
+    if share < LIMITS.low:
+        against, why_so = "low", peak.slow or "no reason is known"
+    elif peak.uncertain:
+        against, why_so = "high", "the peak is not a published figure, and this disproves it"
     else:
-        return word, not rejections, reasons
-    return against if word == "ok" else word, not rejections, [*reasons, f"{told}: {why}"]
+        against, why_so = "impossible", "the work is miscounted or the peak is wrong"
+        word, accepted = "ok", False
+    reasons.append(f"{share:.1%} of theory at the measured clock: {why_so}")
+    return against if word == "ok" else word, accepted, reasons
 
 
 def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: float | None, device: Device) -> dict[str, Any]:
@@ -155,7 +151,7 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
     for record in used:
         reasons |= int(record.observed.get("reasons") or 0)
     verified = [record.verified for record in used if record.verified is not None]
-    work = "bytes" if last.unit == "B/s" else "launches" if last.unit == "s" else "operations"
+    work = {"B/s": "bytes", "s": "launches"}.get(last.unit, "operations")
     return {
         "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
         "work": {work: last.work},
@@ -165,7 +161,7 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
         "clock": {
             "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
             "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
-            "mem_mhz": memory / 1e6 if memory else None,
+            "mem_mhz": scaled(memory, 1e-6),
             "mem_mhz_max": device.memory_clock_max / 1e6 or None,
             "method": _CLOCK_METHODS[device.kind] if clocks else None,
         },
@@ -183,9 +179,10 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
     }
 
 
-def _observed(used: Sequence[Record], key: str, combine: Callable[[list[float]], float]) -> float | None:
+def _observed(used: Sequence[Record], key: str, combine: Callable[[list[Any]], Any]) -> Any:
+    """What the records saw of something; None where none did."""
     values = [record.observed[key] for record in used if record.observed.get(key) is not None]
-    return float(combine(values)) if values else None
+    return combine(values) if values else None
 
 
 def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
@@ -233,7 +230,7 @@ def _variants(outcome: Outcome) -> list[dict[str, Any]]:
 def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
     """The "device" of a file: the runner's facts, the driver's beside them; a CPU has no "cc" and no "mig"."""
     facts = {key: value for key, value in device.facts.items() if key not in ("error", "mig")}
-    if device.kind == CPU:
+    if device.is_cpu:
         return {**facts, **identity}
     own = {key: value for key, value in identity.items() if key != "mig_enabled" and (value is not None or key not in facts)}
     mig = {
@@ -251,11 +248,10 @@ def _host() -> dict[str, Any]:
     except OSError:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
+    container = next((name for path, name in marks.items() if os.path.exists(path)), None)
     if os.environ.get("APPTAINER_NAME") or os.environ.get("SINGULARITY_NAME"):
-        container: str | None = "apptainer"
-    else:
-        marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
-        container = next((name for path, name in marks.items() if os.path.exists(path)), None)
+        container = "apptainer"
     return {
         "name": platform.node(),
         "cpu": next(models, platform.processor()),
@@ -272,46 +268,42 @@ def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
     return (generation, lanes) if generation and lanes else None
 
 
-def machine_balance(values: Mapping[str, float]) -> dict[str, float]:
-    """FLOP per byte of device memory for each multiply-add and tensor ceiling (values by id, accepted ones only)."""
+def machine_balance(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """FLOP per byte of device memory for each multiply-add and tensor ceiling among the accepted entries."""
+    values = {entry["id"]: entry["value"] for entry in entries if entry["accepted"]}
     memory = max((values[name] for name in ("dram.read", "dram.copy", "dram.write") if name in values), default=0.0)
     compute = [name for name in values if name.endswith(".fma") or name.startswith("tensor.")]
     return {f"{name}/dram": values[name] / memory for name in compute} if memory else {}
 
 
 def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
-    found = []
-    if device.kind == CPU:
-        found.append("no theory: a CPU does not tell how many multiply-adds and loads its cores start per cycle")
-    if origin.telemetry:
-        found.append(f"no power, temperature and throttle reasons: {origin.telemetry}")
-    others = origin.identity.get("other_processes")
-    if others:
-        found.append(f"{others} other processes used this GPU")
-    ecc = origin.identity.get("ecc")
-    if ecc and ecc["current"] != ecc["pending"]:
-        found.append("ECC changes at the next reboot: measure again then")
-    if device.is_mig:
-        found.append("a MIG instance: its share of memory bandwidth, L2 and power is not known, other instances may disturb it")
-    if settings.data == "zeros":
-        found.append("measured on zeros, which flatters: less power, higher clocks")
-    return found
+    others, ecc = origin.identity.get("other_processes"), origin.identity.get("ecc") or {}
+    told = (
+        (device.is_cpu, "no theory: a CPU does not tell how many multiply-adds and loads its cores start per cycle"),
+        (origin.telemetry, f"no power, temperature and throttle reasons: {origin.telemetry}"),
+        (others, f"{others} other processes used this GPU"),
+        (ecc.get("current") != ecc.get("pending"), "ECC changes at the next reboot: measure again then"),
+        (
+            device.is_mig,
+            "a MIG instance: its share of memory bandwidth, L2 and power is not known, other instances may disturb it",
+        ),
+        (settings.data == "zeros", "measured on zeros, which flatters: less power, higher clocks"),
+    )
+    return [text for applies, text in told if applies]
 
 
 def summary_line(content: Mapping[str, Any]) -> str:
     """How many ceilings stand and how many do not, for people."""
-    entries = content["ceilings"]
-    accepted = sum(entry["accepted"] for entry in entries)
-    refused = [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None]
-    failed = [entry["id"] for entry in entries if entry["verdict"] == "failed"]
-    device = content["device"].get("kind", GPU)
-    wide = [
-        e["id"]
-        for e in entries
-        if e["accepted"] and (e["between_session_cv"] or 0) > spread_of(CeilingKind(e["id"], e["unit"]).domain, device).between
-    ]
-    parts = [f"{accepted} ceilings"]
-    for label, ids in (("not accepted", refused), ("failed", failed), ("spread between sessions", wide)):
-        if ids:
-            parts.append(f"{label}: {', '.join(ids)}")
-    return "; ".join(parts)
+    entries, device = content["ceilings"], content["device"].get("kind", GPU)
+
+    def is_wide(entry: Mapping[str, Any]) -> bool:
+        limit = spread_of(CeilingKind(entry["id"], entry["unit"]).domain, device).between
+        return bool(entry["accepted"]) and (entry["between_session_cv"] or 0) > limit
+
+    lists = {
+        "not accepted": [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None],
+        "failed": [entry["id"] for entry in entries if entry["verdict"] == "failed"],
+        "spread between sessions": [entry["id"] for entry in entries if is_wide(entry)],
+    }
+    told = [f"{label}: {', '.join(ids)}" for label, ids in lists.items() if ids]
+    return "; ".join([f"{sum(entry['accepted'] for entry in entries)} ceilings", *told])

@@ -1,40 +1,95 @@
-"""One ceiling, one variant, one session: warm-up, trials, and whether they are fit to stand."""
+"""One ceiling, one variant, one session: how much is measured, warm-up, trials, and whether they are fit to stand."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.runner import HANGS, Job, RunnerFailed, Trial
-from ncu_roofline.bench.settings import LIMITS, Settings, spread_of
+from ncu_roofline.bench.runner import HANGS, Job, RunnerFailed, Session, Trial
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
-from ncu_roofline.bench.telemetry import POWER_CAP, Observed, Telemetry, Watch
+from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, Telemetry, Watch, names
 from ncu_roofline.formats.ceilings import CPU, GPU
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
 
 
-class TrialSource(Protocol):
-    """What runs jobs: a session of the program, or a fake."""
-
-    def run(self, job: Job, timeout: float = ...) -> tuple[list[Trial], dict[str, Any]]:
-        """The trials, and what is said of the launch."""
-
-    def renew(self) -> None:
-        """The next job gets a fresh context."""
-
-
 @dataclass(frozen=True)
-class Timing:
-    """The clock on the wall and waiting, replaceable by tests."""
+class Settings:
+    """Amount of work of a run; times in seconds.
 
-    now: Callable[[], float]
-    sleep: Callable[[float], None]
+    ``budget`` is for all of one GPU: everything is measured once first, so that what does not fit are repeats.  ``spare``
+    trials come before the ones that count, until the clock stands still.  ``retries`` are rounds over what did not stand; each
+    begins with a pause of ``cool_down`` where the GPU was held back.  ``burst`` is how long the trials last that follow a
+    ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it says
+    nothing for ``silence``.
+    """
+
+    trials: int = 15
+    sessions: int = 3
+    min_time: float = 0.020
+    spare: int = 10
+    warm_up: float = 1.5
+    budget: float = 170.0
+    data: str = "random"
+    seed: int = 1
+    retries: int = 2
+    cool_down: float = 4.0
+    quick: bool = False
+    silence: float = 40.0
+    burst: float = 0.004
+    rest: float = 0.2
+    bursts: int = 7
+
+    def key(self) -> dict[str, object]:
+        """What must be the same for measurements to go together."""
+        return {name: getattr(self, name) for name in ("trials", "sessions", "min_time", "data", "seed", "quick")}
+
+
+_SHORTER: dict[str, Any] = {"warm_up": 0.7, "budget": 27.0, "retries": 1, "cool_down": 1.0, "silence": 10.0, "bursts": 0}
+FULL, QUICK = Settings(), Settings(trials=9, sessions=1, min_time=0.010, spare=6, quick=True, **_SHORTER)
+
+
+class Spread(NamedTuple):
+    """How far trials ``within`` a session and medians ``between`` sessions may differ (coefficients of variation)."""
+
+    within: float
+    between: float
+
+
+def spread_of(domain: str, device: str) -> Spread:
+    """What is asked of a ceiling by its clock's domain and the kind of device.
+
+    On a GPU trials agree to a thousandth; a CPU runs other programs, too; links and launches depend on the host.
+    """
+    if domain not in ("sm", "memory"):
+        return Spread(0.10, 0.10)
+    return {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}[device]
+
+
+class LIMITS:
+    """What else makes a good measurement.
+
+    Share of ``outliers``; a core clock below ``clock`` of the highest seen in the warm-up is told; ``impossible`` and ``low``
+    are shares of the theory at the measured clock; a value and the work per cycle may differ by ``swing`` of the clock; the
+    host's clock may give a trial ``timers`` more time than the GPU's, and ``overhead`` seconds for the launch.  From ``trials``
+    on their spread is known; a share of the CPU above ``disturbed`` that other programs took is told.
+    """
+
+    outliers = 0.10
+    clock = 0.95
+    impossible = 1.01
+    low = 0.80
+    slow_gpu = 0.03
+    swing = 0.05
+    timers = 0.02
+    overhead = 0.0005
+    trials = 3
+    disturbed = 0.01
 
 
 @dataclass(frozen=True)
@@ -71,14 +126,41 @@ class Record:
     @property
     def per_cycle(self) -> list[float]:
         """Each trial's value over its own SM clock; empty where the clock is not known of all."""
-        if len(self.clocks) != len(self.values):
-            return []
-        return [value / clock for value, clock in zip(self.values, self.clocks, strict=True)]
+        return over_clocks(self.values, self.clocks)
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.rejections and not self.failure
 
     @property
     def held_back(self) -> bool:
         """Whether the power limit lowered its clock."""
         return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
+
+    @property
+    def throttled(self) -> bool:
+        """Whether the device was held back so that it does not stand."""
+        return any(reason.startswith("throttled") for reason in self.rejections)
+
+    @property
+    def worth_retrying(self) -> bool:
+        """Whether another attempt may stand: not after a hang or a wrong result, and only one after a crash."""
+        if self.failure:
+            return not (self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.attempts > 1)
+        return bool(self.rejections) and self.verified is not False
+
+
+def over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
+    """Each value over the clock of its trial; nothing where not all are known."""
+    return [value / clock for value, clock in zip(values, clocks, strict=True)] if len(clocks) == len(values) else []
+
+
+class Timing(NamedTuple):
+    """The clock on the wall and waiting, replaceable by tests."""
+
+    now: Callable[[], float]
+    sleep: Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -88,7 +170,7 @@ class Bench:
     Nothing is begun after ``deadline`` (of ``timing.now``), no retry either.
     """
 
-    source: TrialSource
+    source: Session
     telemetry: Telemetry
     settings: Settings
     timing: Timing
@@ -98,9 +180,8 @@ class Bench:
     def warm_up(self, ceiling: str, variant: str) -> float | None:
         """Run until the SM clock stands still, the set time at least; the highest clock seen in Hz, None where not told."""
         rounds = max(int(self.settings.warm_up / self.settings.min_time), 1)
-        job = self._job(ceiling, variant, rounds, self.settings.min_time)
         try:
-            trials, _ = self.source.run(job, self.settings.silence)
+            trials, _ = self.source.run(self._job(ceiling, variant, rounds), self.settings.silence)
         except RunnerFailed:  # the ceiling itself will tell
             return None
         return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
@@ -111,15 +192,18 @@ class Bench:
         """The trials of one session; ``before``: the record that these are to replace, whose trials were half as long."""
         attempt = before.attempts + 1 if before else 1
         longer = 2 ** (attempt - 1) if before and not before.failure else 1
-        job = self._job(kind.id, variant, self.settings.trials + self.settings.spare, self.settings.min_time * longer)
+        job = self._job(kind.id, variant, self.settings.trials + self.settings.spare, longer)
         record = Record(kind.id, variant, "session", session, kind.unit, attempts=attempt)
         return self._record(kind, record, job, self.settings.trials, warm_clock)
 
     def burst(self, kind: CeilingKind, variant: str, warm_clock: float | None) -> Record:
         """Short trials, each after a rest: the clock of a kernel by itself, before the power limit lowers it."""
-        settings = self.settings
-        job = replace(self._job(kind.id, variant, settings.bursts, settings.burst), pause=settings.rest)
-        return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, settings.bursts, warm_clock)
+        count = self.settings.bursts
+        job = self._job(kind.id, variant, count)._replace(min_time=self.settings.burst, pause=self.settings.rest)
+        return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, count, warm_clock)
+
+    def _job(self, ceiling: str, variant: str, trials: int, longer: int = 1) -> Job:
+        return Job(ceiling, variant, trials, self.settings.min_time * longer, self.settings.data, self.settings.seed)
 
     def _record(self, kind: CeilingKind, empty: Record, job: Job, count: int, warm_clock: float | None) -> Record:
         with Watch(self.telemetry) as watch:
@@ -130,10 +214,8 @@ class Bench:
             agreed = [trial for trial in trials if timers_agree(trial)]
             used, discarded = after_warm_up(agreed, count)
             if not used:
-                why = (
-                    "the clocks of GPU and host disagree about how long its trials lasted" if trials else "it measured nothing"
-                )
-                return replace(empty, failure=why)
+                disagree = "the clocks of GPU and host disagree about how long its trials lasted"
+                return replace(empty, failure=disagree if trials else "it measured nothing")
             observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
         values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
         clocks = [trial.sm_clock for trial in used if trial.sm_clock]
@@ -155,23 +237,8 @@ class Bench:
             rejections=rejections,
             notes=notes,
             launch=launch,
-            observed=asdict(observed),
+            observed=observed,
         )
-
-    def _job(self, ceiling: str, variant: str, trials: int, min_time: float) -> Job:
-        return Job(ceiling, variant, trials, min_time, self.settings.data, self.settings.seed)
-
-
-def worth_retrying(record: Record) -> bool:
-    """Whether another attempt may stand: not after a hang or a wrong result, and only one after a crash."""
-    if record.failure:
-        return not (record.failure in NOT_HERE or record.failure.startswith(HANGS) or record.attempts > 1)
-    return bool(record.rejections) and record.verified is not False
-
-
-def throttled(record: Record) -> bool:
-    """Whether the GPU was held back."""
-    return any(reason.startswith("throttled") for reason in record.rejections)
 
 
 def timers_agree(trial: Trial) -> bool:
@@ -197,7 +264,7 @@ def judge(
     kind: CeilingKind,
     values: Sequence[float],
     clocks: Sequence[float],
-    observed: Observed,
+    observed: Mapping[str, Any],
     warm_clock: float | None,
     driver_tells: bool,
     device: str,
@@ -208,15 +275,14 @@ def judge(
     the rest of the SM (1830 of 1980 MHz on an H100), and a power limit lowers it further.
     """
     rejections, notes = [], []
-    on_sm = kind.domain == "sm"
-    if on_sm and len(clocks) == len(values):  # a clock under the power limit swings, the work per cycle does not
-        values = [value / clock for value, clock in zip(values, clocks, strict=True)]
+    on_sm, reasons = kind.domain == "sm", observed["reasons"]
+    if on_sm:  # a clock under the power limit swings, the work per cycle does not
+        values = over_clocks(values, clocks) or values
     limit = spread_of(kind.domain, device).within
     cv, out = variation(kept(values)), sum(outliers(values))
-    steady = cv <= limit and (out <= LIMITS.outliers * len(values) or kind.domain in ("link", ""))
-    if observed.harmful:
-        rejections.append(f"throttled: {', '.join(observed.harmful)}")
-    capped = on_sm and bool(observed.reasons & POWER_CAP)
+    if harmful := names(reasons & HARMFUL):
+        rejections.append(f"throttled: {', '.join(harmful)}")
+    capped = on_sm and bool(reasons & POWER_CAP)
     if capped:
         notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
     fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
@@ -224,13 +290,12 @@ def judge(
         text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
         if not capped and variation(clocks) > limit:
             rejections.append(f"throttled: {text}")
-        elif not driver_tells:
-            notes.append(f"{text}; without NVML the cause is unknown")
         else:
-            notes.append(text)
+            notes.append(text if driver_tells else f"{text}; without NVML the cause is unknown")
     if len(values) < LIMITS.trials:
         rejections.append(f"unstable: {len(values)} trial{'s tell' if len(values) > 1 else ' tells'} no spread")
-    elif not steady:
-        cause = f"{cv:.1%} variation" if cv > limit else f"{out} outliers in {len(values)} trials"
-        rejections.append(f"unstable: {cause}")
+    elif cv > limit:
+        rejections.append(f"unstable: {cv:.1%} variation")
+    elif out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
+        rejections.append(f"unstable: {out} outliers in {len(values)} trials")
     return rejections, notes

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from ncu_roofline.base.forms import number
 from ncu_roofline.base.texts import shorten
@@ -25,7 +25,7 @@ from ncu_roofline.formats.ceilings import GPU
 TOLD = 200
 """How many characters of a text of the program are told."""
 _QUICK_CALL = 60.0
-_GRACE = 2.0  # s that threads get to read what is left of a program that has ended
+_GRACE = 2.0  # s for a program that was killed, or that has closed its output
 # Numbers beyond are no measurements, and their quotients and sums no numbers.
 _LARGEST = 1e30
 SLOW_START = 20.0
@@ -44,8 +44,7 @@ class RunnerFailed(Exception):  # noqa: N818 - it is caught and told as a ceilin
         self.fatal = fatal
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """One way to measure a ceiling, as the program lists it; ``capabilities`` empty: on any GPU."""
 
     ceiling: str
@@ -59,8 +58,7 @@ class Variant:
         return not self.capabilities or capability_text in self.capabilities
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """One trial: s, work (operations, bytes or launches), SM clock in Hz (None: not measured), results right (None: not told).
 
     ``begin`` and ``end`` of the timed work by the host's monotonic clock (s).
@@ -74,8 +72,7 @@ class Trial:
     end: float
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """What to run; times in seconds, ``pause`` before each trial."""
 
     ceiling: str
@@ -104,7 +101,7 @@ class Runner:
     def variants(self) -> tuple[Variant, ...]:
         """All variants it was built with.  Raises RunnerFailed."""
         known = (10 * major + minor for major, minor in (a.compute_capability for a in load_spec().architectures))
-        rows = self._ask(["list", "--capabilities", ",".join(map(str, known))])
+        rows = self._ask("list", "--capabilities", ",".join(map(str, known)))
         try:
             return tuple(map(_variant, rows))
         except (KeyError, TypeError, ValueError) as error:
@@ -112,27 +109,23 @@ class Runner:
 
     def devices(self) -> list[dict[str, Any]]:
         """What it says about each device, without a context on any; one it can't use has "unusable".  Raises RunnerFailed."""
-        return self._ask(["devices"])
+        return self._ask("devices")
 
-    def _ask(self, words: list[str]) -> list[dict[str, Any]]:
+    def _ask(self, *words: str) -> list[dict[str, Any]]:
         process, deadline = _Process(self.path, words), time.monotonic() + _QUICK_CALL
-        rows: list[dict[str, Any]] = []
         try:
-            while (row := process.line(deadline - time.monotonic())) is not None:
-                rows.append(row)
-            return rows
+            return list(iter(lambda: process.line(deadline - time.monotonic()), None))
         finally:
             process.end()
 
 
 def _variant(row: Mapping[str, Any]) -> Variant:
-    capabilities = row.get("capabilities") or []
-    if not isinstance(capabilities, list) or row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
+    capabilities = tuple(row.get("capabilities") or ())
+    if row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
         raise ValueError(f"row of {row['ceiling']}")
     for text in capabilities:
-        capability(str(text))
-    reason = str(row.get("reason") or "")
-    return Variant(str(row["ceiling"]), str(row["variant"]), row["unit"], tuple(map(str, capabilities)), reason)
+        capability(text)
+    return Variant(str(row["ceiling"]), str(row["variant"]), row["unit"], capabilities, str(row.get("reason") or ""))
 
 
 class Session:
@@ -151,16 +144,16 @@ class Session:
         Raises RunnerFailed, also where the program ends before its last line or says nothing for ``timeout`` seconds.
         """
         patience = timeout if self._process else timeout + self._start
-        process = self._process or _Process(self._runner.path, ["serve", "--device", str(self._device)])
+        process = self._process or _Process(self._runner.path, ("serve", "--device", str(self._device)))
         self._process = None  # until this job has ended well, nobody knows in what state it is
         trials: list[Trial] = []
         try:
             process.send(job.line)
             while (line := process.line(patience)) is not None:
                 patience = timeout
-                if line.get("done"):
+                if line.pop("done", False):
                     self._process = process
-                    return trials, {key: value for key, value in line.items() if key != "done"}
+                    return trials, line
                 if "trial" in line:
                     trials.append(_trial(line))
             raise RunnerFailed("it ended before its last trial")
@@ -186,25 +179,25 @@ def _trial(line: Mapping[str, Any]) -> Trial:
     if begin is None or end is None or end < begin:
         raise RunnerFailed("a trial does not say when it was")
     checksum = line.get("checksum_ok")
-    sm_clock = megahertz * 1e6 if megahertz else None
-    return Trial(seconds, work, sm_clock, checksum if isinstance(checksum, bool) else None, begin, end)
+    clock = megahertz * 1e6 if megahertz else None
+    return Trial(seconds, work, clock, checksum if isinstance(checksum, bool) else None, begin, end)
 
 
 class _Process:
     """A running program in a process group of its own; threads read its output, so that waiting for a line can end."""
 
-    def __init__(self, path: Path, words: list[str]) -> None:
+    def __init__(self, path: Path, words: tuple[str, ...]) -> None:
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen([str(path), *words], stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
         except OSError as error:
             raise RunnerFailed(f"it can't be started ({error.strerror or error})") from error
-        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._complaints: deque[bytes] = deque(maxlen=20)
-        self._readers = [
-            _reader(self._process.stdout, self._lines.put, lambda: self._lines.put(None)),
-            _reader(self._process.stderr, self._complaints.append, lambda: None),
-        ]
+        reads = ((self._process.stdout, self._lines.put), (self._process.stderr, self._complaints.append))
+        self._readers = [threading.Thread(target=_read, args=one, daemon=True) for one in reads]
+        for reader in self._readers:
+            reader.start()
 
     def send(self, line: str) -> None:
         """Give it a line of input; one that has died will tell when it is read."""
@@ -220,7 +213,7 @@ class _Process:
             text = self._lines.get(timeout=seconds)
         except queue.Empty:
             raise RunnerFailed(f"{HANGS} {seconds:.3g} s") from None
-        if text is not None:
+        if text:
             return _parsed(text)
         with suppress(subprocess.TimeoutExpired):  # it has closed its output, and may go on
             self._process.wait(_GRACE)
@@ -228,7 +221,7 @@ class _Process:
         if not code:
             return None
         self._readers[1].join(_GRACE)
-        last = self._complaints[-1].decode("utf-8", "replace").strip() if self._complaints else ""
+        last = next(filter(None, reversed(self._complaints)), b"").decode("utf-8", "replace").strip()
         how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
         raise RunnerFailed(f"{how} ({shorten(last, TOLD)})" if last else how)
 
@@ -248,20 +241,12 @@ class _Process:
             self._process.stdin.close()
 
 
-def _reader(stream: IO[bytes] | None, take: Callable[[bytes], None], at_end: Callable[[], None]) -> threading.Thread:
-    """A thread that hands on the lines of a stream, without empty ones."""
-
-    def read() -> None:
-        assert stream is not None
-        with stream:
-            for line in stream:
-                if line.strip():
-                    take(line)
-        at_end()
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    return thread
+def _read(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+    """Hand on the lines of a stream, without blank ones, and at its end an empty one."""
+    with stream:
+        for line in filter(bytes.strip, stream):
+            take(line)
+    take(b"")
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -21,21 +21,13 @@ from ncu_roofline.bench.campaign import OUT_OF_TIME, Campaign, Journal, Outcome,
 from ncu_roofline.bench.catalogue import kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.host import open_cpu_telemetry
-from ncu_roofline.bench.measuring import Bench, Timing
-from ncu_roofline.bench.nvml import NvmlError, gpus, open_telemetry, state
+from ncu_roofline.bench.measuring import FULL, Bench, Settings, Timing
 from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
-from ncu_roofline.bench.settings import FULL, Settings
-from ncu_roofline.bench.telemetry import NoTelemetry, Telemetry
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.bench.telemetry import Telemetry, gpus, open_telemetry, state_text
+from ncu_roofline.formats.ceilings import CPU
 from ncu_roofline.version import __version__
 
 REAL_TIME = Timing(time.monotonic, time.sleep)
-
-
-def open_any_telemetry(device: Device) -> Telemetry:
-    """The driver's view of a GPU, Linux's of a CPU."""
-    return open_telemetry(device) if device.kind == GPU else open_cpu_telemetry()
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,7 @@ class Wish:
     skip: tuple[str, ...] = ()
     overwrite: bool = False
     progress: Progress = field(default_factory=Silent)
-    telemetry: Callable[[Device], Telemetry] = open_any_telemetry
+    telemetry: Callable[[Device], Telemetry] = open_telemetry
     timing: Timing = REAL_TIME
 
 
@@ -69,27 +61,24 @@ def find_devices(runner: Runner) -> tuple[Device, ...]:
 def _no_device(runner: Runner, reason: str) -> RooflineError:
     if runner.kind == CPU:
         return RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
-    try:
-        attached = gpus()
-    except NvmlError:  # the program's reason is all there is
-        attached = []
-    seen = f"; the driver sees {', '.join(map(str, attached))}" if attached else ""
-    lower = reason.lower()
+    attached, lower = gpus(), reason.lower()
+    seen = [" ".join(filter(None, (f"GPU {gpu['index']}", gpu["name"], f"({state_text(gpu)})"))) for gpu in attached]
+    reason += f"; the driver sees {', '.join(seen)}" if seen else ""
     if "insufficient" in lower:
         next_step = "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
-        return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", next_step)
-    if any(gpu.compute_mode == "prohibited" for gpu in attached):
+        return RooflineError("Cannot measure on", "a GPU", reason, next_step)
+    modes = [gpu["compute_mode"] or "" for gpu in attached]
+    if "prohibited" in modes:
         advice = "Have computing allowed with `nvidia-smi -c DEFAULT`"
-    elif any(gpu.mig for gpu in attached):
+    elif any(gpu["mig_enabled"] for gpu in attached):
         advice = "Create an instance with `nvidia-smi mig`, and check CUDA_VISIBLE_DEVICES"
-    elif any((gpu.compute_mode or "").startswith("exclusive") and gpu.other_processes for gpu in attached):
+    elif any(gpu["other_processes"] for gpu, mode in zip(attached, modes, strict=True) if mode.startswith("exclusive")):
         advice = "Wait until the other processes have ended: the compute mode lets one at a time"
     elif "no cuda-capable device" in lower or "nodevice" in lower:
         advice = "Check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES; with MIG enabled, create an instance"
     else:
         advice = "Check that `nvidia-smi` works here"
-    next_step = f"{advice}; `ncu-roofline bench theory` needs no GPU."
-    return RooflineError("Cannot measure on", "a GPU", f"{reason}{seen}", next_step)
+    return RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
 
 
 def _broken(runner: Runner, reason: str) -> RooflineError:
@@ -113,7 +102,11 @@ def list_variants(runner: Runner) -> tuple[Variant, ...]:
 def file_name(device: Device) -> str:
     """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
     node = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node().partition(".")[0]) or "host"
-    return f"ceilings.{node}.{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.json"
+    return f"ceilings.{node}.{_as_word(device.uuid)}.json"
+
+
+def _as_word(uuid: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", uuid)
 
 
 def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> dict[str, Any]:
@@ -123,31 +116,29 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
     Raises RooflineError where nothing could be measured or written.
     """
     check_target(output, wish.overwrite)
-    runner = Runner(built.path, device.kind)
+    runner, settings = Runner(built.path, device.kind), wish.settings
     variants = list_variants(runner)
     kinds = select(kinds_of(variants), wish.only, wish.skip)
     # What is named is measured, in a quick run, too.
-    wanted = candidates(kinds, variants, device.capability_text, wish.settings.quick and not wish.only)
+    wanted = candidates(kinds, variants, device.capability_text, settings.quick and not wish.only)
     with _alone(device):
         telemetry = wish.telemetry(device)
         identity = telemetry.identity()
         if identity.get("mig_enabled"):  # then a program sees nothing but instances, whatever their names are
             device = replace(device, mig=True)
-        key = {"version": __version__, "uuid": device.uuid, "program": built.sha256, **wish.settings.key()}
+        key = {"version": __version__, "uuid": device.uuid, "program": built.sha256, **settings.key()}
         journal = Journal(output.with_name(output.name + ".journal"), key)
-        deadline = wish.timing.now() + wish.settings.budget
         source = Session(runner, device.index)
 
         def told(outcome: Outcome) -> None:
-            wish.progress.found(ceiling(outcome, device, wish.settings, link_of(identity)))
+            wish.progress.found(ceiling(outcome, device, settings, link_of(identity)))
 
         try:
-            bench = Bench(source, telemetry, wish.settings, wish.timing, deadline, device.kind)
+            bench = Bench(source, telemetry, settings, wish.timing, wish.timing.now() + settings.budget, device.kind)
             outcomes = Campaign(bench, journal, wish.progress, told).run(wanted)
         finally:
             source.renew()
-    missing = telemetry.reason if isinstance(telemetry, NoTelemetry) else ""
-    content = document(device, outcomes, wish.settings, Origin(built.facts(), identity, missing))
+    content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
     if not any(entry["value"] is not None for entry in content["ceilings"]):
         journal.remove()
         raise _nothing(content, device)
@@ -157,17 +148,16 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
 
 
 def _nothing(content: Mapping[str, Any], device: Device) -> RooflineError:
-    entries = content["ceilings"]
+    entries, facts = content["ceilings"], content["device"]
     failed = [entry for entry in entries if entry["verdict"] == "failed"]
     late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
     told = (failed or late or entries)[0]
     reason = f"no ceiling could be measured; {told['id']}: {'; '.join(told['reasons'])}"
-    facts = content["device"]
-    if said := state(facts.get("mig", {}).get("enabled"), facts.get("compute_mode"), facts.get("other_processes")):
+    if said := state_text({**facts, "mig_enabled": facts.get("mig", {}).get("enabled")}):
         reason += f"; the driver says: {said}"
     if not failed:
         next_step = "Give it more time with --budget." if late else "Choose other ceilings."
-    elif device.kind == CPU:
+    elif device.is_cpu:
         next_step = "Choose other ceilings, or build with another compiler (CXX)."
     else:
         next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
@@ -180,20 +170,17 @@ def _alone(device: Device) -> Iterator[None]:
     try:
         import fcntl
 
-        name = f"ncu-roofline-{os.getuid()}-{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.lock"
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        handle = os.open(Path(tempfile.gettempdir()) / name, flags, 0o600)
+        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{_as_word(device.uuid)}.lock"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except (ImportError, OSError):  # Windows; a full, read-only or missing folder is no reason not to measure
         yield
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
+        yield
+    except BlockingIOError as error:
         reason = "another `ncu-roofline bench run` is measuring it"
         next_step = "Wait for it; under MPI start as many ranks per node as there are GPUs."
         raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step) from error
-    try:
-        yield
     finally:
         os.close(handle)

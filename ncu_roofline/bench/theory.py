@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from ncu_roofline.base.forms import inside, known
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
 from ncu_roofline.chips import Architecture, Gpu, load_spec
@@ -37,10 +35,17 @@ class Theory:
         """The peak at a measured clock in Hz, at the vendor's where none was measured."""
         return self.per_cycle * (clock or self.vendor_clock)
 
+    def share(self, value: float, clock: float | None, per_cycle: float | None) -> float:
+        """A value's share of the theory at the measured clock (Hz).
 
-@dataclass(frozen=True)
-class Units:
-    """What theory needs to know of a device; clocks in Hz, 0 or None where unknown."""
+        ``per_cycle``: of the whole device, from each trial's own clock, where it is known: under a power limit the clock swings
+        from trial to trial.
+        """
+        return per_cycle / self.per_cycle if per_cycle else value / self.at(clock)
+
+
+class Units(NamedTuple):
+    """What theory needs to know of a device; clocks in Hz, 0 or None where unknown; ``link``: generation and lanes."""
 
     architecture: Architecture | None
     name: str
@@ -77,15 +82,15 @@ def theory(kind: CeilingKind, units: Units) -> Theory | None:
         return _link(kind, units)
     if units.architecture is None or kind.unit == "s":
         return None
-    found = _bandwidth(kind, units) if kind.unit == "B/s" else _compute(kind, units)
+    found = (_bandwidth if kind.unit == "B/s" else _compute)(kind, units, units.architecture)
     return found if found and found.value > 0 else None
 
 
-def _bandwidth(kind: CeilingKind, units: Units) -> Theory | None:
+def _bandwidth(kind: CeilingKind, units: Units, architecture: Architecture) -> Theory | None:
     level = load_spec().level_of_ceiling(kind.id)
-    if units.architecture is None or level not in units.architecture.bandwidth:
+    if level not in architecture.bandwidth:
         return None
-    product, per = units.architecture.bandwidth[level]
+    product, per = architecture.bandwidth[level]
     if per == "sm":
         return Theory(product * units.sm_count, units.core_clock, f"{product:g} B x {units.sm_count} SMs x SM clock")
     if units.is_mig:  # an instance has a share of the bus and of L2, and the driver tells neither
@@ -111,29 +116,28 @@ def _link(kind: CeilingKind, units: Units) -> Theory | None:
     return Theory(ways * lanes * link_rates()[generation], 1.0, formula, uncertain=True, slow=slow)
 
 
-def _compute(kind: CeilingKind, units: Units) -> Theory | None:
+def _compute(kind: CeilingKind, units: Units, architecture: Architecture) -> Theory | None:
     family, _, mix = kind.id.partition(".")
     if family == "tensor":
-        return _tensor(kind.id, units)
+        return _tensor(kind.id, units, architecture)
     factor = ROOF_FACTORS.get(mix, 1.0 if mix == "mad" else None)
-    if factor is None or units.architecture is None:  # a division is a routine of the compiler
+    if factor is None:  # a division is a routine of the compiler
         return None
-    peak, uncertain = units.architecture.peak(f"{family}.fma", units.name), False
-    if peak is None:
-        rates = units.architecture.rates
-        if family not in rates and kind.id not in rates:
-            return None
-        peak, uncertain = rates.get(kind.id) or rates[family]
+    rates = architecture.rates
+    published = architecture.peak(f"{family}.fma", units.name)
+    found = (published, False) if published is not None else rates.get(kind.id) or rates.get(family)
+    if found is None:
+        return None
+    peak, uncertain = found
     if mix == "nofma" and family not in load_spec().plain:
         slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
         return _per_sm(peak * factor, units, units.core_clock, True, slow)
     return _per_sm(peak * factor, units, units.core_clock, uncertain, "")
 
 
-def _tensor(ceiling: str, units: Units) -> Theory | None:
+def _tensor(ceiling: str, units: Units, architecture: Architecture) -> Theory | None:
     _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
-    architecture = units.architecture
-    if architecture is None or not name or family not in ("mma", architecture.tensor):
+    if not name or family not in ("mma", architecture.tensor):
         return None
     # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
     bare = name.partition("_")[0]
@@ -155,33 +159,10 @@ def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str)
     return Theory(peak * units.sm_count, clock, formula, uncertain, slow)
 
 
-def measured_clock(kind: CeilingKind, sm_clock: float | None, memory_clock: float | None) -> float | None:
-    """The measured clock in Hz that a ceiling runs at; None for latencies, the host link and where it was not measured."""
-    return {"sm": sm_clock, "memory": memory_clock}.get(kind.domain)
-
-
-def clock_of(entry: Mapping[str, Any], kind: CeilingKind) -> float | None:
-    """The same of an entry of a ceilings file."""
-    sm_clock, memory_clock = (known(inside(entry, "clock", key)) for key in ("sm_mhz_mean", "mem_mhz"))
-    megahertz = measured_clock(kind, sm_clock, memory_clock)
-    return megahertz * 1e6 if megahertz and megahertz > 0 else None
-
-
-def share_of(found: Theory | None, value: float, clock: float | None, per_cycle: float | None) -> float | None:
-    """A value's share of the theory at the measured clock (Hz).
-
-    ``per_cycle``: of the whole device, from each trial's own clock, where it is known: under a power limit the clock swings
-    from trial to trial.
-    """
-    if found is None:
-        return None
-    return per_cycle / found.per_cycle if per_cycle else value / found.at(clock)
-
-
 def as_json(found: Theory | None, clock: float | None, value: float | None, share: float | None) -> dict[str, Any]:
     """The "theory" of a ceiling in a ceilings file; ``fraction`` is of the theory at the measured clock."""
     if found is None:
-        return {"value": None, "at_measured_clock": None, "formula": None, "fraction": None, "fraction_vendor_clock": None}
+        return dict.fromkeys(("value", "at_measured_clock", "formula", "fraction", "fraction_vendor_clock"))
     return {
         "value": found.value,
         "at_measured_clock": found.at(clock),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +13,8 @@ from typing import Any
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import Timing
-from ncu_roofline.bench.nvml import NvmlError
 from ncu_roofline.bench.runner import HANGS, SLOW_START, Job, RunnerFailed, Trial
-from ncu_roofline.bench.telemetry import Counters, Reading
+from ncu_roofline.bench.telemetry import HeldBack, Nvml, NvmlError, Reading
 from tests.bench import fake_runner
 
 H200: dict[str, Any] = {
@@ -183,6 +182,7 @@ class FakeTelemetry:
     reasons: list[int] = field(default_factory=lambda: [0])
     facts: dict[str, Any] = field(default_factory=dict)
     available: bool = True
+    reason: str = ""
     looks: int = 0
     reads: int = 0
 
@@ -194,16 +194,16 @@ class FakeTelemetry:
         """The reasons of the run that is on."""
         self.reads += 1
         reasons = self.reasons[min(max(self.looks - 1, 0) // 2, len(self.reasons) - 1)]
-        return Reading(sm_clock=1.98e9, memory_clock=3.201e9, power=600.0, temperature=55.0, reasons=reasons)
+        return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": reasons}
 
     def energy(self) -> float | None:
         """None: what it grows by is tried on its own."""
         return None
 
-    def counters(self) -> Counters:
+    def held_back(self) -> HeldBack:
         """Read before and after each run: that is how the runs are counted."""
         self.looks += 1
-        return Counters()
+        return None, None
 
 
 def kind(ceiling: str) -> CeilingKind:
@@ -217,7 +217,7 @@ def device(facts: Mapping[str, Any] = H200, index: int = 0) -> Device:
     return parse_device({"index": index, **facts})
 
 
-class FakeNvml:
+class FakeNvml(Nvml):
     """Stands in for Nvml; an answer that is an exception is raised, what has no answer is not in this driver's library."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
@@ -230,17 +230,12 @@ class FakeNvml:
         answer = self.answers.get(name, NvmlError(f"{name}: this driver's NVML does not have it"))
         if isinstance(answer, Exception):
             raise answer
+        if name == "nvmlDeviceGetFieldValues":
+            values = [answer.get(number) for number in inputs[1]]
+            return [SimpleNamespace(nvmlReturn=one is None, valueType=1, value=SimpleNamespace(uiVal=one)) for one in values]
+        if name == "nvmlDeviceGetComputeRunningProcesses":
+            return answer and [SimpleNamespace(pid=one) for one in answer]
         return answer(*inputs) if callable(answer) else answer
-
-    def fields(self, device: Any, numbers: Sequence[int]) -> list[float | None]:
-        """The values by their numbers."""
-        values = self.ask("nvmlDeviceGetFieldValues", device, *numbers)
-        return [values.get(number) for number in numbers]
-
-    def processes(self, device: Any) -> list[int]:
-        """Their numbers."""
-        found: list[int] = self.ask("nvmlDeviceGetComputeRunningProcesses", device)
-        return found
 
 
 def fake_nvml(**answers: Any) -> FakeNvml:

@@ -9,9 +9,8 @@ from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, document
-from ncu_roofline.bench.measuring import Record, judge
-from ncu_roofline.bench.settings import Settings
-from ncu_roofline.bench.telemetry import REASONS, Observed
+from ncu_roofline.bench.measuring import Record, Settings, judge
+from ncu_roofline.bench.telemetry import REASONS
 
 
 def rejudged(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,21 +65,21 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
         rejections=rejections,
         notes=notes,
         launch={key: value for key, value in entry["variant"].items() if key != "kernel"},
-        observed=vars(observed),
+        observed=observed,
     )
 
 
-def _observed(entry: Mapping[str, Any], first: bool) -> Observed:
+def _observed(entry: Mapping[str, Any], first: bool) -> dict[str, Any]:
     """What the file kept of the telemetry: means of all runs of a ceiling, and sums."""
     throttle = entry["throttle"]
-    return Observed(
-        memory_clock=entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6,
-        power=entry["power_w"],
-        temperature=entry["temp_c"]["gpu"],
-        memory_temperature=entry["temp_c"]["mem"],
-        reasons=sum(bit for bit, name in REASONS.items() if name in throttle["reasons"]),
-        duty=entry["duty"],
-        energy=entry["energy_j"] if first else None,
-        power_violation=throttle["power_us"] * 1e-6 if first else None,
-        thermal_violation=throttle["thermal_us"] * 1e-6 if first else None,
-    )
+    return {
+        "memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6,
+        "power": entry["power_w"],
+        "temperature": entry["temp_c"]["gpu"],
+        "memory_temperature": entry["temp_c"]["mem"],
+        "reasons": sum(bit for bit, name in REASONS.items() if name in throttle["reasons"]),
+        "duty": entry["duty"],
+        "energy": entry["energy_j"] if first else None,
+        "power_violation": throttle["power_us"] * 1e-6 if first else None,
+        "thermal_violation": throttle["thermal_us"] * 1e-6 if first else None,
+    }

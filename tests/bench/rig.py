@@ -7,8 +7,7 @@ from typing import Any
 
 from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome, Silent
 from ncu_roofline.bench.document import ceiling
-from ncu_roofline.bench.measuring import Bench, Record
-from ncu_roofline.bench.settings import FULL, Settings
+from ncu_roofline.bench.measuring import FULL, Bench, Record, Settings
 from ncu_roofline.bench.telemetry import Telemetry
 from tests.bench.fakes import FakeTelemetry, Scripted, device, kind
 

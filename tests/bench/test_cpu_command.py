@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.bench.host import build_host
+from ncu_roofline.bench.build import build_host
 from ncu_roofline.cli import main
 from ncu_roofline.formats.ceilings import CPU, SCHEMA
 from tests.bench.test_host import skip_without_compiler

@@ -13,11 +13,9 @@ from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
-from ncu_roofline.bench.measuring import Record
-from ncu_roofline.bench.merging import merge, read_source
-from ncu_roofline.bench.settings import FULL
+from ncu_roofline.bench.files import merge, open_file, verify
+from ncu_roofline.bench.measuring import FULL, Record
 from ncu_roofline.bench.tables import measured
-from ncu_roofline.bench.verifying import verify
 from ncu_roofline.formats.ceilings import CPU, read_ceilings
 from ncu_roofline.plugin.machine.install import render_pack
 from tests.bench.fakes import H200, device
@@ -108,7 +106,7 @@ def test_it_is_verified_and_shown(file: Path) -> None:
 
 def test_cpus_of_one_model_are_merged(tmp_path: Path, file: Path) -> None:
     other = parse_device({**EPYC, "uuid": "CPU-2"})
-    content = merge([read_source(str(path)) for path in (file, write(tmp_path / "b.json", other, 1.1))])
+    content = merge([open_file(str(path)) for path in (file, write(tmp_path / "b.json", other, 1.1))])
     assert content["device"]["kind"] == "cpu"
     assert {entry["id"]: entry["value"] for entry in content["ceilings"]}["dram.read"] == pytest.approx(1.05 * 380e9)
     merged = tmp_path / "merged.json"
@@ -117,4 +115,4 @@ def test_cpus_of_one_model_are_merged(tmp_path: Path, file: Path) -> None:
     assert "l3.read" in measured(content)
     smaller = write(tmp_path / "c.json", parse_device({**EPYC, "uuid": "CPU-3", "cores": 64}))
     with pytest.raises(RooflineError, match=r"AMD EPYC 9754 \(64 cores\) is not AMD EPYC 9754 \(128 cores\)"):
-        merge([read_source(str(path)) for path in (file, smaller)])
+        merge([open_file(str(path)) for path in (file, smaller)])

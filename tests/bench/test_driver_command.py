@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.bench import measure, nvml
+from ncu_roofline.bench import measure, telemetry
 from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
@@ -36,7 +36,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The fake program, NVML, no waiting, no launcher around, and an empty current folder."""
     for name in (*LOCAL_RANKS, *RANK_COUNTS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(nvml, "load", fake_nvml)
+    monkeypatch.setattr(telemetry, "load", fake_nvml)
     monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -320,7 +320,7 @@ def test_a_gpu_that_is_not_there(run: Command, machine: Machine, word: str) -> N
 
 
 def test_a_mig_instance(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "load", lambda: fake_nvml(nvmlDeviceGetMigMode=(1, 1)))
+    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(nvmlDeviceGetMigMode=(1, 1)))
     machine.play(scenario(MIG, fp64_fma={"rate": 4.0e12}))
     path = tmp_path / "here" / "x.json"
     outcome = run(*bench(machine, "--only", "fp64.fma,dram.read", "-o", path))
@@ -335,7 +335,7 @@ def test_a_mig_instance(run: Command, machine: Machine, tmp_path: Path, monkeypa
 def test_an_instance_that_only_the_driver_tells(
     run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nvml, "load", lambda: fake_nvml(nvmlDeviceGetMigMode=(1, 1)))
+    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(nvmlDeviceGetMigMode=(1, 1)))
     path = tmp_path / "here" / "x.json"
     assert run(*bench(machine, "--only", "dram.read", "-o", path)).code == 0
     assert load(path)["device"]["mig"]["enabled"]
@@ -434,9 +434,9 @@ def test_nothing_but_broken_ceilings_is_an_error(run: Command, machine: Machine,
 
 
 def test_a_ceiling_that_hangs(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.bench import settings
+    from ncu_roofline.bench import measuring
 
-    monkeypatch.setattr(settings, "QUICK", replace(settings.QUICK, silence=0.5))
+    monkeypatch.setattr(measuring, "QUICK", replace(measuring.QUICK, silence=0.5))
     machine.play(scenario(fp64_fma={"calls": [{"mode": "hang"}]}))
     path = tmp_path / "here" / "x.json"
     assert run(*bench(machine, "--only", "fp64,dram.read,fp32", "-o", path)).code == 0

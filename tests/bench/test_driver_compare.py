@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.comparing import Comparison, compare, read_side
+from ncu_roofline.bench.files import compare, open_file, over
 from tests.bench.made_files import Change, write
 from tests.cli.command import Command, assert_refused
 
@@ -24,9 +24,9 @@ def changed(**by_id: dict[str, Any]) -> Change:
     return change
 
 
-def compared(folder: Path, speed: float, change: Change = lambda _content: None) -> Comparison:
+def compared(folder: Path, speed: float, change: Change = lambda _content: None) -> dict[str, Any]:
     return compare(
-        read_side(str(write(folder / "a.json", 1))), read_side(str(write(folder / "b.json", 2, speed, change=change)))
+        open_file(str(write(folder / "a.json", 1))), open_file(str(write(folder / "b.json", 2, speed, change=change)))
     )
 
 
@@ -36,8 +36,8 @@ def publish(content: dict[str, Any]) -> None:
         entry["source"] = "A paper"
 
 
-def outcomes(comparison: Comparison) -> dict[str, str]:
-    return {row.ceiling: row.outcome for row in comparison.rows}
+def outcomes(comparison: dict[str, Any]) -> dict[str, str]:
+    return {row["ceiling"]: row["outcome"] for row in comparison["ceilings"]}
 
 
 @pytest.mark.parametrize(
@@ -46,27 +46,25 @@ def outcomes(comparison: Comparison) -> dict[str, str]:
 def test_differences_beyond_the_spread(tmp_path: Path, speed: float, outcome: str) -> None:
     found = compared(tmp_path, speed)
     assert outcomes(found) == dict.fromkeys(("dram.read", "fp64.fma", "launch.stream"), outcome)
-    rows = {row.ceiling: row for row in found.rows}
-    assert rows["fp64.fma"].ratio == pytest.approx(speed, rel=1e-3)
-    assert rows["launch.stream"].ratio == pytest.approx(1 / speed, rel=1e-3)  # seconds: there less is faster
-    assert rows["launch.stream"].slowdown == pytest.approx(1 / speed - 1, abs=1e-3)
-    assert rows["dram.read"].slowdown == pytest.approx(1 - speed, abs=1e-3)
+    rows = {row["ceiling"]: row for row in found["ceilings"]}
+    assert rows["fp64.fma"]["ratio"] == pytest.approx(speed, rel=1e-3)
+    assert rows["launch.stream"]["ratio"] == pytest.approx(1 / speed, rel=1e-3)  # seconds: there less is faster
+    assert rows["launch.stream"]["slowdown"] == pytest.approx(1 / speed - 1, abs=1e-3)
+    assert rows["dram.read"]["slowdown"] == pytest.approx(1 - speed, abs=1e-3)
 
 
 def test_the_spread_is_that_of_both(tmp_path: Path) -> None:
     wide = {"ci95": [0.94 * 33e12, 1.0 * 33e12], "between_session_cv": 0.01}
     found = compared(tmp_path, 0.96, changed(fp64_fma=wide))
-    row = next(row for row in found.rows if row.ceiling == "fp64.fma")
-    assert row.a is not None
-    assert row.b is not None
-    assert row.b.spread == pytest.approx(0.03 * 33e12 / row.b.value)
-    assert row.spread == pytest.approx((row.a.spread**2 + row.b.spread**2) ** 0.5)  # type: ignore[operator]
-    assert row.outcome == "slower"
+    row = next(row for row in found["ceilings"] if row["ceiling"] == "fp64.fma")
+    assert row["b"]["spread"] == pytest.approx(0.03 * 33e12 / row["b"]["value"])
+    assert row["spread"] == pytest.approx((row["a"]["spread"] ** 2 + row["b"]["spread"] ** 2) ** 0.5)  # type: ignore[operator]
+    assert row["outcome"] == "slower"
     sessions = compared(tmp_path, 0.96, changed(fp64_fma={"between_session_cv": 0.05}))
     assert outcomes(sessions)["fp64.fma"] == "same within spread"
     unknown = compared(tmp_path, 0.96, changed(fp64_fma={"between_session_cv": None, "ci95": None}))
     assert outcomes(unknown)["fp64.fma"] == "spread unknown"
-    assert [row.ceiling for row in unknown.over(0.03)] == ["dram.read", "fp64.fma", "launch.stream"]
+    assert [row["ceiling"] for row in over(unknown, 0.03)] == ["dram.read", "fp64.fma", "launch.stream"]
 
 
 def test_of_a_single_session_the_spread_is_unknown(tmp_path: Path) -> None:
@@ -74,29 +72,25 @@ def test_of_a_single_session_the_spread_is_unknown(tmp_path: Path) -> None:
         found = compared(tmp_path, 0.99, changed(fp64_fma={"sessions": 1, "between_session_cv": between}))
         assert outcomes(found)["fp64.fma"] == "spread unknown"
         assert outcomes(found)["dram.read"] == "slower"
-        row = next(row for row in found.rows if row.ceiling == "fp64.fma")
-        assert row.spread is None
-        assert [row.ceiling for row in found.over(0.005)] == ["dram.read", "fp64.fma", "launch.stream"]
+        row = next(row for row in found["ceilings"] if row["ceiling"] == "fp64.fma")
+        assert row["spread"] is None
+        assert [row["ceiling"] for row in over(found, 0.005)] == ["dram.read", "fp64.fma", "launch.stream"]
 
 
 def test_per_cycle_tells_clock_from_silicon(tmp_path: Path) -> None:
     """A GPU at a lower clock does as much in a cycle."""
     slower = {"clock": {"sm_mhz_mean": 990.0}, "value": 16.5e12, "per_sm_and_cycle": None, "power_w": 330.0}
     found = compared(tmp_path, 1.0, changed(fp64_fma=slower, dram_read={"clock": {"mem_mhz": 3201.0}, "power_w": None}))
-    rows = {row.ceiling: row for row in found.rows}
-    a, b = rows["fp64.fma"].a, rows["fp64.fma"].b
-    assert a is not None
-    assert b is not None
-    assert b.clock == 990e6
-    assert b.per_cycle == pytest.approx(16.5e12 / 990e6 / 132)
-    assert b.per_cycle == pytest.approx(a.per_cycle, rel=2e-3)
-    assert b.energy_per_unit == pytest.approx(20e-12)
-    memory = rows["dram.read"].b
-    assert memory is not None
-    assert memory.per_cycle == pytest.approx(memory.value / 3201e6)
-    assert (memory.power, memory.energy_per_unit) == (None, None)
-    assert rows["launch.stream"].a is not None
-    assert rows["launch.stream"].a.per_cycle is None
+    rows = {row["ceiling"]: row for row in found["ceilings"]}
+    a, b = rows["fp64.fma"]["a"], rows["fp64.fma"]["b"]
+    assert b["clock"] == 990e6
+    assert b["per_cycle"] == pytest.approx(16.5e12 / 990e6 / 132)
+    assert b["per_cycle"] == pytest.approx(a["per_cycle"], rel=2e-3)
+    assert b["energy_per_unit"] == pytest.approx(20e-12)
+    memory = rows["dram.read"]["b"]
+    assert memory["per_cycle"] == pytest.approx(memory["value"] / 3201e6)
+    assert (memory["power"], memory["energy_per_unit"]) == (None, None)
+    assert rows["launch.stream"]["a"]["per_cycle"] is None
 
 
 def test_what_is_not_accepted_or_missing_is_named(run: Command, tmp_path: Path) -> None:

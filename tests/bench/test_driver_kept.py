@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 import ncu_roofline
-from ncu_roofline.bench import nvml
 from ncu_roofline.bench import session as session_module
+from ncu_roofline.bench import telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
 from ncu_roofline.bench.measuring import Timing
 from ncu_roofline.plugin.machine.kept import kept
@@ -29,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The fake program and NVML, no launcher around, empty folders of the user."""
     for name in (*LOCAL_RANKS, *RANK_COUNTS):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(nvml, "load", fake_nvml)
+    monkeypatch.setattr(telemetry, "load", fake_nvml)
     monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

@@ -11,7 +11,7 @@ from ncu_roofline.bench.document import summary_line
 from ncu_roofline.bench.measuring import after_warm_up, timers_agree
 from ncu_roofline.bench.runner import Trial
 from ncu_roofline.bench.tables import measured
-from ncu_roofline.bench.telemetry import NoTelemetry
+from ncu_roofline.bench.telemetry import Telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU
 from tests.bench.fakes import FakeTelemetry, kind, scenario
 from tests.bench.rig import FAST, HW_SLOWDOWN, HW_THERMAL, ONCE, POWER_BRAKE, POWER_CAP, SW_THERMAL, Rig
@@ -199,7 +199,7 @@ def test_what_depends_on_the_host_may_vary_more(ceiling: str, steady: bool) -> N
 
 
 def test_without_nvml_a_steady_lower_clock_stands_with_a_note() -> None:
-    rig = Rig(scenario(fp64_fma={"clock": 1500, "rate": 25e12}), NoTelemetry("not installed"))
+    rig = Rig(scenario(fp64_fma={"clock": 1500, "rate": 25e12}), Telemetry("not installed"))
     record = rig.session("fp64.fma")
     assert record.rejections == []
     assert "cause is unknown" in record.notes[0]
@@ -286,7 +286,7 @@ def _powered(rig: Rig, ceiling: str, watts: float) -> dict[str, Any]:
     """The entry of a ceiling whose trials took so much power."""
     outcome = rig.outcome(ceiling)
     sessions = (replace(record, observed={**record.observed, "power": watts}) for record in outcome.sessions)
-    return rig.told(replace(outcome, sessions=tuple(sessions)))
+    return rig.told(outcome._replace(sessions=tuple(sessions)))
 
 
 def test_energy_per_unit_is_power_over_rate() -> None:

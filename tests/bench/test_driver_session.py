@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench import nvml
 from ncu_roofline.bench import runner as runner_module
+from ncu_roofline.bench import telemetry
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, _Process
 from ncu_roofline.bench.session import find_devices, list_variants
@@ -32,7 +32,7 @@ UNUSABLE = {"unusable": BUSY}
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The fake program; no NVML."""
-    monkeypatch.setattr(nvml, "load", fake_nvml)
+    monkeypatch.setattr(telemetry, "load", fake_nvml)
     return make_machine(tmp_path, monkeypatch.setenv)
 
 
@@ -382,7 +382,7 @@ def test_what_the_driver_sees_is_told(
 ) -> None:
     own: dict[str, Any] = {"nvmlDeviceGetCount": 1, "nvmlDeviceGetHandleByIndex": 1, "nvmlDeviceGetName": "NVIDIA H200"}
     own["nvmlDeviceGetComputeRunningProcesses"] = []
-    monkeypatch.setattr(nvml, "load", lambda: fake_nvml(**{**own, **answers}))
+    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(**{**own, **answers}))
     machine.play(scenario(UNUSABLE) if how == "unusable" else {**scenario(), "error": BUSY})
     text = refusal(machine)
     assert f"{BUSY}; the driver sees {told}. {advice}" in text

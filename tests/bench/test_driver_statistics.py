@@ -8,11 +8,7 @@ import random
 import pytest
 
 from ncu_roofline.bench.statistics import (
-    Sample,
-    duty,
-    growth,
     kept,
-    mean,
     median,
     median_interval,
     outliers,
@@ -20,8 +16,8 @@ from ncu_roofline.bench.statistics import (
     stable_from,
     summarise,
     variation,
-    within,
 )
+from ncu_roofline.bench.telemetry import Sample, growth, mean
 
 
 def test_median_of_odd_and_even_counts() -> None:
@@ -86,12 +82,6 @@ def test_summary_is_the_median_of_session_medians() -> None:
     assert (summary["value"], summary["ci95"]) == (10.2, [10.0, 12.0])
     assert [summary[key] for key in ("trials", "sessions", "min", "max", "cv")] == [372, 3, 10.0, 12.0, 0]
     assert summary["between_session_cv"] == pytest.approx(0.1022, abs=1e-3)
-
-
-def test_a_summary_of_nothing_is_refused() -> None:
-    assert summarise([[], [2.0]])["value"] == 2.0
-    with pytest.raises(ValueError, match="no values"):
-        summarise([[]])
 
 
 # What is read while trials run
@@ -159,15 +149,3 @@ def test_power_of_pauses_does_not_count() -> None:
     assert mean(samples, [(0.0, 1.0), (1.6, 1.9), (2.0, 5.0)]) == pytest.approx((600 + 3 * 700) / 4)
     assert mean(samples, [(1.6, 1.9)]) is None
     assert mean(samples, []) is None
-
-
-def test_duty_is_the_timed_share_of_the_span() -> None:
-    assert duty([(1.0, 2.0)]) == 1.0
-    assert duty([(1.0, 2.0), (3.0, 3.5), (4.5, 5.0)]) == pytest.approx(0.5)
-    assert duty([]) is None
-    assert duty([(1.0, 1.0)]) is None
-
-
-def test_within() -> None:
-    windows = [(1.0, 2.0), (3.0, 4.0)]
-    assert [within(time, windows) for time in (0.9, 1.0, 2.0, 2.5, 3.0, 4.1)] == [False, True, True, False, True, False]

@@ -7,25 +7,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from ncu_roofline.bench import nvml
-from ncu_roofline.bench.nvml import NvmlError, open_telemetry
-from ncu_roofline.bench.telemetry import (
-    Counters,
-    NoTelemetry,
-    Observed,
-    Reading,
-    Telemetry,
-    Watch,
-    names,
-    observe,
-)
+from ncu_roofline.bench import telemetry as module
+from ncu_roofline.bench.telemetry import NvmlError, Reading, Telemetry, Watch, names, observe, open_telemetry
 from tests.bench.fakes import H200, FakeNvml, FakeTelemetry, device, fake_nvml
 
 Open = Callable[..., Telemetry]
-NONE = (Counters(), Counters())
+NONE = ((None, None), (None, None))
 
 
 @pytest.fixture
@@ -33,7 +24,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
     """Opens the telemetry of an H200 on a given NVML."""
 
     def open_on(library: FakeNvml, **facts: str) -> Telemetry:
-        monkeypatch.setattr(nvml, "load", lambda: library)
+        monkeypatch.setattr(module, "load", lambda: library)
         return open_telemetry(device({**H200, **facts}))
 
     return open_on
@@ -58,11 +49,11 @@ def test_identity_and_readings(opened: Open) -> None:
         "other_processes": 1,
     }
     reading = telemetry.read()
-    assert (reading.sm_clock, reading.memory_clock) == (1.98e9, 3.201e9)
-    assert (reading.power, reading.temperature, reading.memory_temperature) == (612.5, 58, 71)
-    assert (reading.reasons, reading.link) == (0x4, (5, 16))
+    assert reading["memory_clock"] == 3.201e9
+    assert (reading["power"], reading["temperature"], reading["memory_temperature"]) == (612.5, 58, 71)
+    assert (reading["reasons"], reading["link"]) == (0x4, (5, 16))
     assert telemetry.energy() == 5.0
-    assert telemetry.counters() == Counters(power_violation=2e-3, thermal_violation=2e-3)
+    assert telemetry.held_back() == (2e-3, 2e-3)
 
 
 def test_every_call_may_fail(opened: Open) -> None:
@@ -74,17 +65,16 @@ def test_every_call_may_fail(opened: Open) -> None:
             telemetry = opened(fake_nvml(**{name: refused}))
             telemetry.identity()
             telemetry.read()
-            telemetry.counters()
+            telemetry.held_back()
     telemetry = opened(FakeNvml({finding: 1}))
-    assert telemetry.read() == Reading()
-    assert telemetry.energy() is None
-    assert telemetry.counters() == Counters()
+    assert not any(telemetry.read().values())
+    assert (telemetry.energy(), telemetry.held_back()) == (None, (None, None))
     assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
 
 
 def test_instant_power_is_taken_where_the_driver_has_it(opened: Open) -> None:
     telemetry = opened(fake_nvml())
-    assert (telemetry.read().power, telemetry.identity()["power_source"]) == (612.5, "instant")
+    assert (telemetry.read()["power"], telemetry.identity()["power_source"]) == (612.5, "instant")
 
 
 @pytest.mark.parametrize("fields", [{82: 71}, NvmlError("nvmlDeviceGetFieldValues: this driver's NVML does not have it")])
@@ -93,14 +83,14 @@ def test_instant_power_is_taken_where_the_driver_has_it(opened: Open) -> None:
 )
 def test_an_older_driver_tells_what_its_power_is(opened: Open, fields: object, cc: str, source: str) -> None:
     telemetry = opened(fake_nvml(nvmlDeviceGetFieldValues=fields), cc=cc)
-    assert (telemetry.read().power, telemetry.identity()["power_source"]) == (580.0, source)
+    assert (telemetry.read()["power"], telemetry.identity()["power_source"]) == (580.0, source)
 
 
 def test_instant_and_average_power_are_not_mixed(opened: Open) -> None:
     library = fake_nvml()
     telemetry = opened(library)
     library.answers["nvmlDeviceGetFieldValues"] = NvmlError("Timeout")
-    assert telemetry.read().power is None
+    assert telemetry.read()["power"] is None
 
 
 def test_a_quick_reading_asks_for_little(opened: Open) -> None:
@@ -108,10 +98,8 @@ def test_a_quick_reading_asks_for_little(opened: Open) -> None:
     telemetry = opened(library)
     library.asked.clear()
     reading = telemetry.read(thorough=False)
-    assert (reading.power, reading.reasons, reading.memory_clock) == (612.5, 0x4, 3.201e9)
-    assert (reading.link, reading.temperature, reading.memory_temperature) == (None, None, None)
+    assert reading == {"power": 612.5, "reasons": 0x4, "memory_clock": 3.201e9}
     assert sorted(name for name, *_ in library.asked) == [
-        "nvmlDeviceGetClockInfo",
         "nvmlDeviceGetClockInfo",
         "nvmlDeviceGetCurrentClocksEventReasons",
         "nvmlDeviceGetFieldValues",
@@ -123,16 +111,14 @@ def test_without_nvml(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     def load() -> FakeNvml:
         raise NvmlError(reason)
 
-    monkeypatch.setattr(nvml, "load", load)
+    monkeypatch.setattr(module, "load", load)
     telemetry = open_telemetry(device())
-    assert isinstance(telemetry, NoTelemetry)
     assert (telemetry.reason, telemetry.available) == (reason, False)
-    assert (telemetry.identity(), telemetry.read(), telemetry.energy()) == ({}, Reading(), None)
+    assert (telemetry.identity(), telemetry.read(), telemetry.energy()) == ({}, {}, None)
 
 
 def test_without_the_gpu(opened: Open) -> None:
     telemetry = opened(fake_nvml(nvmlDeviceGetHandleByPciBusId=NvmlError("nvmlDeviceGetHandleByPciBusId: Not Found")))
-    assert isinstance(telemetry, NoTelemetry)
     assert telemetry.reason == "nvmlDeviceGetHandleByPciBusId: Not Found"
 
 
@@ -148,32 +134,34 @@ def test_names_of_reasons() -> None:
 
 def test_only_readings_while_trials_ran_count() -> None:
     readings = [
-        Reading(time=t, power=p, reasons=r) for t, p, r in ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
+        {"time": t, "power": p, "reasons": r} for t, p, r in ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
     ]
     energies = [(0.0, 1.0), (0.5, 10.0), (1.0, 20.0), (1.5, 220.0), (2.0, 420.0), (2.5, 520.0), (3.0, 530.0)]
-    seen = observe(readings, energies, (Counters(power_violation=1.0), Counters(power_violation=1.5)), [(0.5, 2.5)])
-    assert (seen.power, seen.reasons, seen.energy, seen.samples) == (605.0, 0x4, 510.0, 2)
-    assert (seen.duty, seen.power_violation, seen.thermal_violation) == (1.0, 0.5, None)
-    assert seen.harmful == []
+    seen = observe(readings, energies, ((1.0, None), (1.5, None)), [(0.5, 2.5)])
+    assert (seen["power"], seen["reasons"], seen["energy"], seen["samples"]) == (605.0, 0x4, 510.0, 2)
+    assert (seen["duty"], seen["power_violation"], seen["thermal_violation"]) == (1.0, 0.5, None)
 
 
 def test_pauses_between_trials_count_for_energy_but_not_for_power() -> None:
     readings = [
-        Reading(time=time, power=power, reasons=int(power < 500) * 0x8) for time, power in ((1, 600.0), (3, 100.0), (5, 800.0))
+        {"time": time, "power": power, "reasons": int(power < 500) * 0x8}
+        for time, power in ((1, 600.0), (3, 100.0), (5, 800.0))
     ]
     energies = [(number / 2, 100.0 * number) for number in range(20)]
     seen = observe(readings, energies, NONE, [(0.5, 2.0), (4.0, 5.5)])
-    assert (seen.power, seen.reasons, seen.samples) == (700.0, 0, 2)
-    assert (seen.energy, seen.duty) == (pytest.approx(5.0 * 200), pytest.approx(0.6))
+    assert (seen["power"], seen["reasons"], seen["samples"]) == (700.0, 0, 2)
+    assert (seen["energy"], seen["duty"]) == (pytest.approx(5.0 * 200), pytest.approx(0.6))
 
 
 def test_where_no_reading_falls_into_a_trial() -> None:
     """Reasons and settings outlast it; power does not, and is not made up."""
-    readings = [Reading(time=t, power=90.0, memory_clock=3e9, temperature=50.0 + t, reasons=0x8 << 3 * t) for t in (0, 1)]
+    readings = [
+        {"time": t, "power": 90.0, "memory_clock": 3e9, "temperature": 50.0 + t, "reasons": 0x8 << 3 * t} for t in (0, 1)
+    ]
     seen = observe(readings, [], NONE, [(7.0, 8.0)])
-    assert seen.harmful == ["hardware slowdown", "hardware thermal slowdown"]
-    assert seen == Observed(memory_clock=3e9, temperature=51.0, reasons=0x48, duty=1.0, samples=0)
-    assert observe(readings, [], NONE, []).duty is None
+    known = {key: value for key, value in seen.items() if value is not None}
+    assert known == {"memory_clock": 3e9, "temperature": 51.0, "reasons": 0x48, "duty": 1.0, "samples": 0}
+    assert observe(readings, [], NONE, [])["duty"] is None
 
 
 @dataclass
@@ -192,7 +180,7 @@ class Play(FakeTelemetry):
         self.asked.append("all" if thorough else "quick")
         time_ = self.pass_time()
         power = 600.0 if 1.0 <= time_ <= 2.0 else 100.0
-        return Reading(power=power, link=(5, 16) if thorough else None, temperature=60.0 if thorough else None)
+        return {"power": power, **({"link": (5, 16), "temperature": 60.0} if thorough else {})}
 
     def energy(self) -> float | None:
         self.asked.append("energy")
@@ -207,7 +195,7 @@ class Play(FakeTelemetry):
             self.now += 0.001
         return self.now
 
-    def watched(self, windows: list[tuple[float, float]]) -> Observed:
+    def watched(self, windows: list[tuple[float, float]]) -> dict[str, Any]:
         with Watch(self, period=0.0, clock=self.clock) as watch:
             assert self.over.wait(30)
             return watch.seen_in(windows)
@@ -215,17 +203,17 @@ class Play(FakeTelemetry):
 
 def test_a_watch_tells_energy_and_power_of_the_trials_only() -> None:
     seen = Play().watched([(1.1, 1.4), (1.5, 1.9)])
-    assert seen.power == pytest.approx(600.0)
-    assert seen.energy == pytest.approx(0.8 * 600.0, rel=0.02)
-    assert seen.duty == pytest.approx(0.7 / 0.8)
-    assert (seen.link, seen.temperature) == ((5, 16), 60.0)
+    assert seen["power"] == pytest.approx(600.0)
+    assert seen["energy"] == pytest.approx(0.8 * 600.0, rel=0.02)
+    assert seen["duty"] == pytest.approx(0.7 / 0.8)
+    assert (seen["link"], seen["temperature"]) == ((5, 16), 60.0)
 
 
 def test_a_window_without_a_thorough_reading_knows_the_last_one() -> None:
     play = Play()
     seen = play.watched([(1.1, 1.103)])
-    assert 0 < seen.samples < 5
-    assert (seen.link, seen.temperature, seen.energy) == ((5, 16), 60.0, None)
+    assert 0 < seen["samples"] < 5
+    assert (seen["link"], seen["temperature"], seen["energy"]) == ((5, 16), 60.0, None)
 
 
 def test_what_is_slow_to_tell_or_to_change_is_asked_for_seldom() -> None:
@@ -246,14 +234,14 @@ def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
             time.sleep(0.002)
         seen = watch.seen_in([(before, time.monotonic())])
         assert watch._thread is None
-    assert seen.samples >= 2
-    assert (seen.power, seen.memory_clock, seen.energy) == (600.0, 3.201e9, None)
+    assert seen["samples"] >= 2
+    assert (seen["power"], seen["memory_clock"], seen["energy"]) == (600.0, 3.201e9, None)
 
 
 def test_a_watch_without_telemetry_starts_no_thread() -> None:
-    with Watch(NoTelemetry("")) as watch:
+    with Watch(Telemetry()) as watch:
         assert watch._thread is None
-        assert watch.seen_in([(1.0, 2.0)]) == Observed(duty=1.0)
+        assert watch.seen_in([(1.0, 2.0)])["duty"] == 1.0
 
 
 def test_a_watch_ends_when_what_it_watches_fails() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.bench.host import build_host, find_host_compiler
+from ncu_roofline.bench.build import build_host, find_host_compiler
 from tests.sharing import made_once
 
 Lines = list[dict[str, Any]]

@@ -19,12 +19,13 @@ from matplotlib.text import Text
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench.drawing import figure
-from ncu_roofline.bench.merging import Source, merge
+from ncu_roofline.bench.files import File, merge
 from ncu_roofline.bench.picture import FORMATS, draw, render
 from ncu_roofline.bench.roofs import machine_roofs
 from ncu_roofline.bench.tables import live_header, live_line, measured
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
+from ncu_roofline.formats.ceilings import ceilings_of
 from ncu_roofline.rendering.layout import spread
 from ncu_roofline.rendering.picture import settings
 from tests.bench.machines import HOSTILE, cpu_file, document, entry, gpu_file, hostile_file
@@ -187,7 +188,8 @@ def test_a_cpu_has_its_own_words() -> None:
 
 def test_a_merged_file_says_of_how_many() -> None:
     content = gpu_file("H100 SXM")
-    sources = [Source(name, {**content, "device": {**content["device"], "uuid": name}}) for name in ("one", "two")]
+    made = [{**content, "device": {**content["device"], "uuid": name}} for name in ("one", "two")]
+    sources = [File(one["device"]["uuid"], one, ceilings_of("x", one)) for one in made]
     said = texts_of(merge(sources))
     assert "medians of 2 GPUs" in said
     assert "SM clock 1710 MHz" in said
