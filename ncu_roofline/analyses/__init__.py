@@ -209,7 +209,7 @@ def render(
     return make(frames, **{name: value for name, value in given.items() if name in taken})
 
 
-def text_table(roofline: Frames, **options: Any) -> str:
+def text_table(roofline: Any, **options: Any) -> str:
     """What `ncu-roofline show` prints: options are those of the view's document and of a terminal (width, color, top ...)."""
     from ncu_roofline.rendering.document import terminal
 

@@ -79,6 +79,11 @@ def conjoined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def plural(count: int, noun: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
 def shorten(text: str, limit: int = MAX_LENGTH) -> str:
     """``text`` cut to ``limit`` characters; what goes is the middle, as kernel names differ at their ends."""
     if len(text) <= limit:

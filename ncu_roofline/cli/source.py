@@ -218,7 +218,7 @@ def _table(args: Namespace) -> str:
 
 def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> None:
     """Print or write what was asked for; what has no room for notes gets them beside it."""
-    from ncu_roofline.analyses.source.text import text_table
+    from ncu_roofline.analyses import text_table
 
     shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
     if output_format == "text":

@@ -24,7 +24,7 @@ _NARROW, _WIDE = 80, 100  # characters of a line: below, labels are short; from 
 _READABLE = ((24, 1),)  # a second line of numbers
 _LEAST = 14  # characters of a name beside details
 MISSING, ALIKE = "missing", "alike"
-_SLICES = 26  # marks of a sparkline on a narrow terminal
+_SLICES, _BAR = 26, 8  # marks of a sparkline on a narrow terminal, characters of a whole bar
 Lines = tuple[str, ...]
 
 
@@ -39,7 +39,8 @@ class Column:
     ``group``: what stands over it and its neighbours of the same group, from complete to terse, likewise.
     ``priority`` > 0 if it may go where a terminal is narrow, highest first.
     ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart,
-    "sparkline" of several ratios.
+    "sparkline" of several ratios, "bar" of one beside the largest of the column.
+    ``code``: of the last column, lines of code: it takes what the others leave.
     ``words``: what people call a value.
     ``to``: the column that holds the other end, where a cell is from one value to another.
     ``missing``: what a missing value reads.  None is no missing value: it does not apply, and the cell is empty.
@@ -64,6 +65,7 @@ class Column:
     short: str = ""
     group: tuple[str, ...] = ()
     most: tuple[int, int] = (0, 0)
+    code: bool = False
     colour: Callable[[Mapping[str, Any]], str] | None = None
 
 
@@ -74,7 +76,7 @@ class Table:
     ``show``: names of the columns that people see, in this order; those that nothing is in are left out.
     ``about``: what stands above it on a terminal, unless that is its title, and in Markdown below the title.
     ``words``: for what is in braces in labels.  ``legend``: what stands below the table, a text or lines.
-    ``tells``: whether it says there which columns had no room.
+    ``tells``: what it says there of columns without room: {names}, and the {width} that has them.
     ``detail``: a table of the parts of rows, ``parts`` of each row in this order: side by side with it where there is room.
     ``weight``: the column of the share of the time of a row, for what is said of rows that are left out.
     ``first``: the columns that Markdown begins with, unless these are all texts.
@@ -88,7 +90,7 @@ class Table:
     title: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
     legend: str | Lines = ""
-    tells: bool = False
+    tells: str = ""
     detail: Table | None = None
     parts: Sequence[int] = ()
     weight: str = ""
@@ -108,14 +110,19 @@ class Note:
 
 @dataclass(frozen=True)
 class Section:
-    """Lines that Markdown has behind everything else, under a title that a terminal does not show; without one in place.
+    """Lines, with what stands ``about`` and below them, under a title that only Markdown shows.
 
-    ``hanging``: whether what a terminal breaks goes on further to the right.
+    ``hanging``: whether what a terminal breaks goes on further to the right; ``inside``: whether lines begin there, too.
+    ``late``: whether Markdown has them behind everything else.
     """
 
-    lines: Sequence[str]
+    lines: Sequence[str] = ()
     title: str = ""
+    about: str = ""
+    legend: Lines = ()
     hanging: bool = True
+    inside: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,7 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "": percent,
     "factor": factor,
     "percent": lambda value: "n/a" if math.isnan(value) else f"{100 * value:.2f} %",  # as the papers print it
+    "share": lambda value: "0 %" if value == 0 else percent(value),  # "0 %" is counted, "n/a" is not
     "plain": lambda value: f"{value:.2f}" if math.isfinite(value) else "n/a",
 }
 """How a ratio is written."""
@@ -148,6 +156,13 @@ def sparkline(values: Sequence[float], room: int) -> str:
         known = [value for value in values[start : start + each] if math.isfinite(value)]
         marks += layout.EIGHTHS[min(int(8 * sum(known) / len(known)), 7)] if known else "?"
     return marks
+
+
+def bars(shares: Sequence[float]) -> list[str]:
+    """Bars as long as the shares are, the largest of them whole."""
+    largest = max((share for share in shares if share > 0), default=math.nan)
+    parts = [math.ceil(8 * _BAR * share / largest) if share > 0 else 0 for share in shares]
+    return [f"{layout.EIGHTHS[-1] * (part // 8)}{layout.PARTS[part % 8].strip()}" for part in parts]
 
 
 def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
@@ -190,7 +205,8 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
 
     ``compact``: the units of rates stand above them, as far as they are the same.
     """
-    declared, found = {column.name: column for column in table.columns}, {}
+    declared = {column.name: column for column in table.columns}
+    found: dict[str, TextColumn] = {}
     for column in map(declared.__getitem__, table.show):
         values = [row[column.name] for row in table.rows]
         if _omitted(column, values):
@@ -208,6 +224,7 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
             label = f"{layout.escape(label)} [{words['unit']}]"
         if column.form == "sparkline":
             values = [sparkline(value, _SLICES if narrow else len(value)) for value in values]
+        values = bars(values) if column.form == "bar" else values
         texts = [text_of(column, value, unit, bare) for value, unit in zip(values, units, strict=True)]
         if column.to:
             ends = (text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True))
@@ -216,7 +233,9 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
             group += ("work/B",) if bare and group and len(symbols) > 1 else ()
             colours = [column.colour(row) for row in table.rows] if column.colour else ()
             left, most = column.dtype == "str", column.most[not narrow]
-            found[column.name] = TextColumn(label, texts, left, column.priority, most, group, colours, own=not left)
+            found[column.name] = TextColumn(
+                label, texts, left, column.priority, most, group, colours, own=not left, code=column.code
+            )
     return found
 
 
@@ -268,7 +287,7 @@ def terminal(document: Document, *, width: int = 100, color: bool = False, ascii
 
 def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bool) -> Iterator[list[str]]:
     facts = wrapped(document.facts, width)
-    said = [line for text in document.sentences[:1] for line in wrapped(text, width)]
+    said = [line for text in document.sentences[:1] for line in wrapped(text, width, "    " * (text == document.title))]
     said += [line for text in document.sentences[1:] for line in wrapped(text, width, "    ", first="  ")]
     yield from ([facts, said] if inside else [said, facts])
     for block in document.blocks:
@@ -277,7 +296,8 @@ def _blocks(document: Document, width: int, color: bool, top: int, *, inside: bo
         elif isinstance(block, tuple):
             yield wrapped(block, width, "  ")
         elif isinstance(block, Section):
-            yield wrapped(block.lines, width, "  " * block.hanging)
+            lines = wrapped(block.lines, width, "  " * (block.hanging + block.inside), first="  " * block.inside)
+            yield [*wrapped(block.about, width, "  "), *lines, *wrapped(block.legend, width, "  ")]
         elif block.rows:
             yield _table(block, width, color, top)
     yield wrapped([note.text for note in document.notes if not note.subject], width)
@@ -304,10 +324,10 @@ def _table(table: Table, width: int, color: bool, top: int) -> list[str]:
         known = [row[table.weight] for row in rest if math.isfinite(row[table.weight])] if table.weight else []
         share = f" ({percent(sum(known))} of the time)" if known else ""
         lines += [f"and {len(rest):,} more{share}; --all shows them"]
-    there = {column.header for pane in panes for column in pane.columns}
-    absent = [column.header for column in text_columns(shown).values() if column.header not in there] if table.tells else []
-    if absent:
-        lines += wrapped(f"No room for {', '.join(absent)}: a wider terminal, csv and json have them.", width)
+    if table.tells:
+        names, enough = layout.Table(tuple(text_columns(shown).values()), table.steps).missing(panes[0])
+        told = table.tells.format(names=", ".join(names), width=enough)
+        lines += wrapped(told, width, "  ") if names else []
     return lines + wrapped(table.legend, width, "" if isinstance(table.legend, str) else "  ")
 
 
@@ -317,14 +337,14 @@ def markdown(document: Document) -> bytes:
     blocks = list(_markdown(document, "#", later))
     if document.notes:
         later["Notes"] = [note.text for note in document.notes]
-    blocks += [block for title, lines in later.items() for block in (f"## {title}", layout.bullets(lines))]
+    blocks += [block for title, lines in later.items() if lines for block in (f"## {title}", layout.bullets(lines))]
     return layout.markdown_document(blocks)
 
 
 def _markdown(document: Document, level: str, later: dict[str, list[str]]) -> Iterator[str]:
     """What sections with a title say goes into ``later``."""
     yield f"{level} {layout.escape(document.title)}"
-    yield layout.bullets(document.sentences)
+    yield layout.bullets(text for text in document.sentences if text != document.title)
     yield layout.escape(document.facts)
     tables = 0
     for block in document.blocks:
@@ -332,16 +352,23 @@ def _markdown(document: Document, level: str, later: dict[str, list[str]]) -> It
             yield from _markdown(block, f"{level}#", later)
         elif isinstance(block, tuple):
             yield layout.bullets(line.removeprefix("- ") for line in block)
-        elif isinstance(block, Section) and block.title and block.lines:
+        elif isinstance(block, Section) and block.late:
             later.setdefault(block.title, []).extend(block.lines)
         elif isinstance(block, Section):
+            yield f"### {block.title}" if block.title else ""
+            yield _above(block.about)
             yield layout.bullets(block.lines)
+            yield layout.bullets(block.legend)
         elif isinstance(block, Table) and block.rows:
             yield f"### {layout.escape(block.title or block.name.capitalize())}" if block.title or tables else ""
             tables += 1
-            yield layout.escape(block.about) if block.about not in (block.title, f"{block.title}:") else ""
+            yield _above(block.about) if block.about != block.title else ""
             yield _markdown_table(block)
             yield layout.escape(block.legend) if isinstance(block.legend, str) else layout.bullets(block.legend)
+
+
+def _above(text: str) -> str:
+    return f"{layout.escape(text[:-1])}:" if text.endswith(":") else layout.escape(text)
 
 
 def _markdown_table(table: Table) -> str:
@@ -353,7 +380,10 @@ def _markdown_table(table: Table) -> str:
         columns = dict(zip([*columns, *work], flat, strict=True))
     first = table.first or [name for name, column in columns.items() if column.left]
     ordered = sorted(columns, key=lambda name: first.index(name) if name in first else len(first))
-    return layout.markdown(layout.Table(tuple(columns[name] for name in ordered)))
+    name, *others = (columns[name] for name in ordered)
+    blanks = [len(cell) - len(cell.lstrip()) for cell in name.cells]  # Markdown has none at the beginning of cells
+    cells = [f"{'-' * (n // 2)} {cell[n:]}" if n else cell for n, cell in zip(blanks, name.cells, strict=True)]
+    return layout.markdown(layout.Table((replace(name, cells=cells), *others)))
 
 
 def text(document: Document, *, width: int = 120, ascii_only: bool = False) -> bytes:
@@ -365,7 +395,7 @@ def renderer(make: Callable[..., Document], form: str) -> Callable[..., bytes]:
     """What gives a document that ``make`` makes of frames as "md" or as "text": its options are those of both."""
     write = markdown if form == "md" else text
     own, more = ({**inspect.signature(each).parameters} for each in (make, write))
-    own = {name: each for name, each in own.items() if name not in ("notes", "top")}
+    own = {name: each for name, each in own.items() if name not in ("notes", "top", *(("title",) if form == "text" else ()))}
     del more["document"]
 
     def render(frames: Any, **options: Any) -> bytes:

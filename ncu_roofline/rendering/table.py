@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ _WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")  # of a 
 _PLAIN_LIST = re.compile(r"[\w.,:]+")
 _LIST_ITEM = re.compile(r"[^,]+,?")
 _FIRST_LAST = 8  # characters that the first column keeps whatever the width
+_CODE_LEAST, _CODE_PART, _CODE_MOST, _CUT = 24, 0.3, 100, "..."  # characters of code, of a line the part that numbers leave it
 EIGHTHS = "\N{LOWER ONE EIGHTH BLOCK}\u2582\u2583\u2584\u2585\u2586\u2587\N{FULL BLOCK}"
 PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
 _ASCII = str.maketrans(
@@ -51,6 +53,7 @@ class TextColumn:
     ``spare`` > 0 if it may go where room is short, highest first; ``most`` > 0 if longer texts are cut to that.
     ``group``: what stands over it and its neighbours of the same group, from complete to terse.
     ``colours``: one for each row, "" for none.
+    ``code``: of the last column, which takes what the others leave; of longer texts the beginning is shown.
     ``own``: its texts hold no markup and nothing from outside, so that Markdown takes them as they are.
     Of texts from outside only what can be printed is kept, each on one line.
     """
@@ -63,6 +66,7 @@ class TextColumn:
     group: tuple[str, ...] = ()
     colours: Sequence[str] = ()
     own: bool = False
+    code: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "header", one_line(self.header))
@@ -74,6 +78,10 @@ class TextColumn:
         natural = max(map(columns_wide, [self.header, *self.cells]))
         return min(natural, self.most) if self.most else natural
 
+    def wanted(self, width: int) -> int:
+        """Characters that a column of code should have at least."""
+        return min(self.wide, max(_CODE_LEAST, int(_CODE_PART * width)))
+
     def padded(self, texts: Iterable[str], size: int, colours: Sequence[str] = ()) -> Iterator[str]:
         """``texts`` cut and padded to ``size``."""
         for text, colour in zip_longest(texts, colours, fillvalue=""):
@@ -81,6 +89,14 @@ class TextColumn:
             padding = " " * (size - columns_wide(shown))
             shown = _painted(shown, colour)
             yield shown + padding if self.left else padding + shown
+
+
+def _begun(text: str, room: int) -> str:
+    """The beginning of a line of code; wide characters take two columns."""
+    shown = text[:room]
+    while columns_wide(shown) > room:
+        shown = shown[:-1]
+    return text if shown == text else f"{shown[: -len(_CUT)]}{_CUT}"
 
 
 def fitted(text: str, size: int) -> str:
@@ -123,6 +139,11 @@ class Table:
 
     def fitted(self, width: int) -> Table:
         """What of it fits into ``width``: columns that matter least go first, then texts of the first one are cut."""
+        *others, last = self.columns
+        if last.code and others:
+            before = replace(self, columns=tuple(others)).fitted(width - last.wanted(width) - len(_GAP))
+            room = min(max(width - before.total - len(_GAP), len(last.header)), _CODE_MOST)
+            return replace(before, columns=(*before.columns, replace(last, cells=[_begun(cell, room) for cell in last.cells])))
         table, first = self, self.columns[0]
         for least, cheap in self.steps:
             while table._room(width) < min(least, first.wide):
@@ -132,6 +153,17 @@ class Table:
                 table = replace(table, columns=tuple(column for column in table.columns if column is not spare))
         first = replace(first, most=min(first.wide, max(table._room(width), _FIRST_LAST)))
         return replace(table, columns=(first, *table.columns[1:]))
+
+    def missing(self, shown: Table) -> tuple[list[str], int]:
+        """The headers of the columns that it has no more when it is ``shown``, and the next width that has them all."""
+        there = {column.header for column in shown.columns}
+        first, *others = (column for column in self.columns if column.header.strip())
+        gone = [column.header for column in (first, *others) if column.header not in there]
+        code = next((column for column in others if column.code), None)
+        numbers = replace(self, columns=tuple(column for column in (first, *others) if column is not code))
+        need = numbers.total - first.wide + min(self.steps[0][0], first.wide)
+        widths = itertools.count(-(-need // 10) * 10, 10)
+        return gone, next(one for one in widths if not code or need + len(_GAP) + code.wanted(one) <= one)
 
     def _room(self, width: int) -> int:
         """Characters left for the first column."""

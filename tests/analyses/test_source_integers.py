@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import FLOPS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.performance import Demanded, LaunchRoofs
-from ncu_roofline.analyses.source.text import render_md, text_table
 from ncu_roofline.model.selection import Selection
 from tests.analyses.source_made import WARPS, made_report
 from tests.rendering.test_page import Markup
@@ -86,7 +86,7 @@ def test_kernel_and_loops_of_a_page_count_the_same(collatz: SourceRoofline) -> N
 
 
 def test_texts_say_what_is_counted(collatz: SourceRoofline) -> None:
-    for text in (text_table(collatz, width=160), render_md(collatz).decode()):
+    for text in (text_table(collatz, width=160), render(collatz, "md").decode()):
         assert "OP/B and performance count INT32 operations, as it does no floating-point work." in text
         assert "INT32 operations 1.000" in text
         assert "FLOP/B" not in text

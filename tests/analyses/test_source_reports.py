@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ncu_roofline.analyses import text_table
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import INT32, WORKS
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.page import payload
-from ncu_roofline.analyses.source.text import text_table
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.thresholds import MOST_OF_TIME, REPEATED
 from ncu_roofline.model.selection import Selection

@@ -17,8 +17,9 @@ from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
 from ncu_roofline.analyses.source.launches import HEATED, launches
 from ncu_roofline.analyses.source.page import render_html
-from ncu_roofline.analyses.source.text_tables import How, loop_rows, loop_table, share_text
+from ncu_roofline.analyses.source.text import document
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.rendering.document import FORMS, Document, Table, text_columns
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.test_page import HOSTILE, Markup
@@ -106,15 +107,17 @@ def test_shares_are_those_of_the_text_under_the_same_names() -> None:
     """Bytes of L1 and of local memory are both of all bytes, in the terminal and on the page."""
     frames = with_local(source_frames())
     data = data_of(frames)
-    (launch,) = launches(frames)
-    table = loop_table(launch, How(rows=0))
-    told = {column.header.lower(): column.cells for column in table.columns}
+    part = document(frames, by="loop", rows=0).blocks[0]
+    assert isinstance(part, Document)
+    table = part.blocks[0]
+    assert isinstance(table, Table)
+    told = {column.header.lower(): column.cells for column in text_columns(table).values()}
     names = [one["label"].lower() for one in data["measures"]]
     loops = {row["loop"]: dict(zip(names, row["shares"], strict=True)) for row in data["launches"][0]["loops"]}
-    shown = loop_rows(launch, How(rows=0))
+    shown = [-1 if row["loop"] == "in no loop" else int(row["loop"].split()[0]) for row in table.rows]
     assert {"samples", "work", "l1 bytes", "local bytes", "excess"} <= told.keys() & set(names)
     for name in told.keys() & set(names):
-        assert told[name] == [share_text(loops[row["loop"]][name]) for row in shown], name
+        assert told[name] == [FORMS["share"](loops[loop][name]) for loop in shown], name
     assert 0 < loops[0]["local bytes"] == pytest.approx(loops[0]["l1 bytes"] / 2, rel=1e-5)
 
 

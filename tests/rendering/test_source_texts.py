@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.analyses import render
+from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches, longest_first
-from ncu_roofline.analyses.source.text import BY, text_table
-from ncu_roofline.analyses.source.text_tables import bars, hottest
+from ncu_roofline.analyses.source.text import BY, hottest
+from ncu_roofline.rendering.document import bars
 from ncu_roofline.rendering.table import columns_wide, escape
 from tests.analyses.source_frames import TEXTS, rows_of, source_frames
 
@@ -275,9 +275,9 @@ def test_what_the_hottest_stretch_would_save_is_of_all_bytes() -> None:
     assert "the hottest stretch: better addresses would save 86.8 % of the kernel's bytes of global memory here:" in shown
 
 
-@given(st.lists(st.floats(0, 1)), st.booleans())
-def test_bars_are_as_long_as_shares(shares: list[float], ascii_only: bool) -> None:
-    found = bars(shares, ascii_only)
+@given(st.lists(st.floats(0, 1)))
+def test_bars_are_as_long_as_shares(shares: list[float]) -> None:
+    found = bars(shares)
     pairs = sorted(zip(shares, map(len, found), strict=True))
     assert [length for _, length in pairs] == sorted(length for _, length in pairs)
     assert [bool(bar) for bar in found] == [share > 0 for share in shares]

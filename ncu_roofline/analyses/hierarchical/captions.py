@@ -12,6 +12,7 @@ from ncu_roofline.analyses.hierarchical.style import label_of, level_order, leve
 from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, Usage, by_time, percent, tensor_caveat, usages
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.texts import plural as plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.roofs import INSTEAD
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
@@ -94,11 +95,6 @@ def _several(names: list[str], what: str) -> str:
     """One or two names, or how many there are."""
     distinct = list(dict.fromkeys(filter(None, map(clean, names))))
     return ", ".join(distinct) if len(distinct) <= 2 else f"{len(distinct)} {what}"
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 kernel``, ``2 kernels``."""
-    return f"{count:,} {noun}{'' if count == 1 else 'es' if noun.endswith('ch') else 's'}"
 
 
 def frequency(values: list[float]) -> str:

@@ -76,7 +76,7 @@ def _of_gpu(frames: Frames, title: str, notes: bool) -> Document:
     lacking = [] if unknown and notes else why_absent(frames, absent, lacks=notes)  # the explanation says it
     lacking += [text for text in [captions.how_to_add(frames)] if text and notes and not dots and told]
     others = [f"{name}: {why}" for name, why in reasons(by_time(found)) if why not in " ".join(sentences)]
-    verdicts = Section(others if notes else (), "Verdicts")
+    verdicts = Section(others if notes else (), "Verdicts", late=True)
     blocks = (Section(unknown, hanging=False), kernels, Section(lacking, hanging=False), verdicts, roofs_table(frames))
     return Document(title, captions.subtitle(frames), sentences, blocks)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = "ncu-roofline-portability"
 SCHEMA_VERSION = 1
 _OF_RUNS = ("precision", "performance", "intensity", "compute_roof", "bandwidth_roof")
+_NO_ROOM = "No room for {names}: a wider terminal, csv and json have them."
 _CEILINGS = {
     "fma": "fused multiply-adds (FMA)",
     "nofma": "separate multiplications and additions (no FMA)",
@@ -60,7 +61,7 @@ def document(result: PortabilityFrames, *, title: str = "", warnings: Sequence[s
     for row in rows:
         if row["status"] != "yes":
             row.update(dict.fromkeys(_OF_RUNS), bound=row["status"])
-    table = Table("platforms", PORTABILITY_PLATFORMS, rows, SHOWN, tells=True)
+    table = Table("platforms", PORTABILITY_PLATFORMS, rows, SHOWN, tells=_NO_ROOM)
     return Document(title or "Performance portability", blocks=[table, (*_facts(result), *warnings)])
 
 

@@ -11,7 +11,7 @@ from ncu_roofline.analyses.hierarchical.looks import level_colour
 from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.text_tables import line_text, place_text
+from ncu_roofline.analyses.source.text import line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.thresholds import MOST_OF_TIME

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
+from typing import Any
 
-from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import label_of
-from ncu_roofline.analyses.hierarchical.usage import percent
-from ncu_roofline.analyses.source.columns import INTEGERS
-from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.text_tables import (
-    How,
-    fitted,
-    function_table,
-    hottest_stretch,
-    instruction_table,
-    left_out,
-    line_rows,
-    line_table,
-    loop_rows,
-    loop_table,
-    marked,
-    only_file,
-    share_text,
-)
-from ncu_roofline.base.texts import clean, listed, shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WITHIN
+from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
+from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
+from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, longest_first, ranked
+from ncu_roofline.base.texts import clean, listed, plural, shorten
+from ncu_roofline.base.units import format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.metric_names import braced
 from ncu_roofline.chips.thresholds import COMPLETE, INTEGER_SHARE, SAMPLES_MIN
-from ncu_roofline.rendering.table import Table, blocks_text, bullets, escape, markdown, markdown_document, terminal, wrapped
+from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.rendering.document import FORMS, MISSING, Column, Document, Section, Table
+from ncu_roofline.rendering.table import RED, YELLOW
 
-BY = ("loop", "line", "outer-line", "function", "instruction")
-"""What a row may be; unless one is chosen the text has loops and lines."""
-_WIDTH_MIN = 60
 # Rows unless somebody says how many; _MANY where their table is the only one.
 _FINDINGS, _LOOPS, _LINES, _INSTRUCTIONS, _MANY = 5, 12, 12, 24, 40
 _TOLD = 0.005  # a share of the kernel below this is not told
@@ -54,65 +38,56 @@ _QUANTITIES = {
 _UNPLACED = ("samples", "executed", "work", "requested")
 # Told where they fit; the others where they don't.
 _COMPARED = ("executed", "threads", "work", "requested", "local", "shared", "opcodes")
+_HOT, _WARM = 0.25, 0.1  # shares from which on a row is red or yellow
+# The cheap columns go for whole names of places, the others for readable ones.  Bars, which the numbers beside them say again,
+# go before numbers; stalls, bytes and what would be saved of them stay longest.
+_STEPS = ((32, 5), (20, 1))
+_NO_ROOM = "Left out for width: {names}: --width {width} shows them."
+_IN_NONE = {NOWHERE: "in no loop", OUTSIDE: "outside of the code"}
+_ALL_LANES = 31.95  # reads 32
+_UNKNOWN = "-"  # in the place of a performance that can't be told: a note says why
+_NAME = 60
+_EQUAL = 1e-9  # sums that differ by less of the whole do so by rounding
+Block = Table | Section
 
 
-@dataclass(frozen=True)
-class Part:
-    """A table with what stands above and below it; ``name``: what it is in a word or two, "" for a sentence alone."""
-
-    heading: str
-    name: str = ""
-    table: Table | None = None
-    notes: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
+def _text(name: str, priority: int = 0, *, left: bool = False, label: str = "", most: int = 0, code: bool = False) -> Column:
+    """A column of ready texts."""
+    kind = "str" if left else "text"
+    return Column(name, kind, "", "", label, priority, words=str, omit=MISSING, most=(most, most), code=code)
 
 
-def render_text(
-    frames: SourceRoofline, *, width: int = 120, ascii_only: bool = False, by: str = "", rows: int | None = None, sort: str = ""
-) -> bytes:
-    """The text as UTF-8 without colours."""
-    return (text_table(frames, width=width, ascii_only=ascii_only, by=by, rows=rows, sort=sort) + "\n").encode()
+_INTENSITY, _LANES, _STALL = _text("intensity", 5, label="{intensity}"), _text("lanes", 8), _text("stall", 3, left=True)
+# What people see of rows; shares of the kernel come where nothing stands.
+_SHOWN = {
+    "loops": (
+        *(_text("loop", left=True), _text("trips", 7), None, _INTENSITY, _STALL),
+        *(_text("performance", 4), _text("of roof at L1", 4)),
+    ),
+    "lines": (_text("line", left=True), None, _INTENSITY, _LANES, _STALL, _text("source", left=True, code=True)),
+    "functions": (
+        *(_text("function", left=True), _text("role", 4, left=True), None, _INTENSITY, _text("instructions", 6), _STALL),
+        _text("line", 7, left=True),
+    ),
+    "instructions": (
+        *(_text("offset", left=True), None, _text("executed", 4), _text("threads", 4), _LANES, _STALL, _text("loop", 7)),
+        *(_text("line", 3, left=True, most=40), _text("instruction", left=True, code=True)),
+    ),
+}
 
 
-def text_table(
-    frames: SourceRoofline,
-    *,
-    width: int = 100,
-    color: bool = False,
-    ascii_only: bool = False,
-    by: str = "",
-    rows: int | None = None,
-    sort: str = "",
-) -> str:
-    """All launches for a terminal of ``width`` characters (60 at least); what does not fit is cut or left out.
+def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> Document:
+    """All launches, the longest first.
 
-    ``by``: one of BY, whose table alone is shown; ``rows`` of each table, 0 for all; ``sort`` one of RANKED.
+    ``by``: loop, line, outer-line, function or instruction, whose table alone is shown; ``rows`` of each table, 0 for all;
+    ``sort``: what rows are ranked by.
     """
-    width = max(width, _WIDTH_MIN)
-    blocks: list[Iterable[str]] = []
+    found: list[Document | Section] = []
     for launch in longest_first(launches(frames)):
-        head, *said = sentences(launch)
-        blocks.append([*wrapped(head, width, "    "), *wrapped(said, width, "    ", first="  ")])
-        for part in parts(launch, by, rows, sort, ascii_only):
-            lines = [*wrapped(part.heading, width, "  "), *wrapped(part.sentences, width, "    ", first="  ")]
-            if part.table:
-                shown = fitted(part.table, width)
-                lines += [*terminal(shown, width, color=color), *wrapped(left_out(part.table, shown), width, "  ")]
-            blocks.append([*lines, *wrapped(part.notes, width, "  ")])
-    return blocks_text([*blocks, wrapped(frames.caveats(), width, "  ")], ascii_only)
-
-
-def render_md(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int | None = None, sort: str = "") -> bytes:
-    """The same for GitHub and GitLab, tables complete."""
-    blocks = [f"# {escape(title or 'Roofline of source lines and loops')}"]
-    for launch in longest_first(launches(frames)):
-        head, *said = sentences(launch)
-        blocks += [f"## {escape(head)}", bullets(said)]
-        for part in parts(launch, by, rows, sort):
-            told = f"{escape(part.heading[:-1])}:" if part.heading.endswith(":") else escape(part.heading)
-            blocks += [f"### {escape(part.name)}" if part.name else "", told, bullets(part.sentences)]
-            blocks += [markdown(marked(part.table)) if part.table else "", bullets(part.notes)]
-    return markdown_document([*blocks, bullets(frames.caveats())])
+        said = sentences(launch)
+        found.append(Document(said[0], sentences=said, blocks=list(_blocks(launch, by, rows, sort))))
+    caveats = Section(frames.caveats())
+    return Document(title or "Roofline of source lines and loops", blocks=[*found, caveats])
 
 
 def sentences(launch: Launch) -> list[str]:
@@ -158,34 +133,32 @@ def _sources(launch: Launch, functions: Sequence[Row], own: Sequence[Row]) -> st
     return f"{'; '.join(facts)}."
 
 
-def parts(launch: Launch, by: str = "", rows: int | None = None, sort: str = "", ascii_only: bool = False) -> Iterator[Part]:
-    """What is told of a launch: findings, loops, lines and totals, or the table that ``by`` names and totals."""
-    how = How(launch.measure(sort), ascii_only=ascii_only)
+def _blocks(launch: Launch, by: str, rows: int | None, sort: str) -> Iterator[Block]:
+    """Findings, loops, lines and totals, or the table that ``by`` names and totals."""
+    measure = launch.measure(sort)
     if by:
-        yield from _TABLES[by](launch, replace(how, rows=_MANY if rows is None else rows))
+        yield from _TABLES[by](launch, measure, _MANY if rows is None else rows)
     else:
         yield from _findings(launch, _FINDINGS if rows is None else rows)
-        yield from _loops(launch, replace(how, rows=_LOOPS if rows is None else rows))
-        yield from _lines(launch, replace(how, rows=_LINES if rows is None else rows))
-    yield from _totals(launch)
-    if sort and how.measure != sort:
+        yield from _loops(launch, measure, _LOOPS if rows is None else rows)
+        yield from _lines(launch, measure, _LINES if rows is None else rows)
+    yield _totals(launch)
+    if sort and measure != sort:
         lacks = f"Nobody counted {MEASURES[sort].noun} of this launch"
         lacks = lacks if math.isnan(launch.most(sort)) else f"This launch has no {MEASURES[sort].noun}"
-        yield Part(f"{lacks}: rows are ranked by {MEASURES[how.measure].noun}.")
+        yield Section(about=f"{lacks}: rows are ranked by {MEASURES[measure].noun}.")
 
 
-def _findings(launch: Launch, most: int) -> Iterator[Part]:
-    found = launch.rows("findings")
-    shown = found[: most or None]
-    said: list[str] = []
+def _findings(launch: Launch, most: int) -> Iterator[Section]:
+    found, said = launch.rows("findings"), list[str]()
     advised: set[str] = set()
-    for row in shown:
+    for row in found[: most or None]:
         advice = clean(row["advice"])
         said.append(" ".join(filter(None, (clean(row["message"]), advice if advice not in advised else ""))))
         advised.add(advice)
     if said:
         heading = "What to look at, most of the kernel first:"
-        yield Part(heading, "Findings", sentences=tuple(said), notes=_more(len(found), len(shown)))
+        yield Section(said, "Findings", heading, _more(len(found), len(said)), inside=True)
 
 
 def _more(count: int, shown: int) -> tuple[str, ...]:
@@ -193,79 +166,254 @@ def _more(count: int, shown: int) -> tuple[str, ...]:
     return (f"and {count - shown:,} more: --all shows them",) if 0 < shown < count else ()
 
 
-def _loops(launch: Launch, how: How) -> Iterator[Part]:
-    rows = [row for row in launch.rows("loops") if row["loop"] >= 0]
-    executed = [row for row in rows if row["executed"] != 0]
-    if not executed:
-        yield Part("No loop is known in its code." if not rows else "No loop of its code was executed.", "Loops")
+def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: Sequence[Row], **more: Any) -> Table:
+    """Rows with the measure as bars and numbers, then, but of instructions, other shares; of integer work where that counts."""
+    share = MEASURES[measure].share
+
+    def heat(row: Row) -> str:
+        return RED if row[share] >= _HOT else YELLOW if row[share] >= _WARM else ""
+
+    others = {"work": 6, "traffic": 2, "local": 4, "excess": 2} if name != "instructions" else {}
+    others = {INT32: 3} | others if others and launch.works == INTEGERS else others
+    if not any(row["share_local"] > 0 for row in rows):
+        others.pop("local", None)
+    shares = [Column("bar", "str", "", "", " ", 9, form="bar", colour=heat)]
+    for each, spare in ({measure: 0} | {one: spare for one, spare in others.items() if one != measure}).items():
+        colour = heat if each == measure else None
+        heading = MEASURES[each].heading
+        shares.append(Column(MEASURES[each].share, "float", "ratio", "", heading, spare, "share", omit=MISSING, colour=colour))
+    lanes, cells = any(row["lanes"] < _ALL_LANES for row in rows), []
+    for row, known, intensity in zip(rows, texts, launch.intensities(rows), strict=True):
+        stall = f" {100 * row['share_stall']:.0f} %" if math.isfinite(row["share_stall"]) else ""
+        common = {
+            "bar": row[share],
+            "intensity": intensity_text(intensity),
+            "lanes": _count(row["lanes"]) if lanes else "",
+            "stall": clean(row["stall"]).replace("_", " ") + stall if row["stall"] else "",
+        }
+        cells.append({**row, **common, **known})
+    columns = [column for each in _SHOWN[name] for column in ([each] if each else shares)]
+    shown, words = [column.name for column in columns], {"intensity": launch.intensity}
+    return Table(name, columns, cells, shown, words=words, tells=_NO_ROOM, steps=_STEPS, **more)
+
+
+def place_text(file: str, line: int, called: Callable[[str], str]) -> str:
+    """``smooth.cu:13``; what code without line is."""
+    if line == OUTSIDE:
+        return "outside"
+    return "no line" if line <= 0 or not file else f"{clean(called(file))}:{line}"
+
+
+def line_text(row: Row, names: Mapping[str, str]) -> str:
+    """The text of a line; of code without lines, which function it is; ``names``: readable ones of functions."""
+    text = clean(row["text"])
+    return f"in {clean(names.get(row['text'], '')) or text}" if row["line"] == NOWHERE and text else text
+
+
+def _count(value: float) -> str:
+    """A number in three digits; "" for a missing one."""
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.3g}" if value < 1000 else format_value(value, "inst", 3).removesuffix("inst").replace(" ", "")
+
+
+def _only_file(rows: Iterable[Row], launch: Launch) -> str:
+    """What the source file of these rows is called, if there is one only: rows need not repeat it."""
+    files = {row["file"] for row in rows if row["file"]}
+    return clean(launch.frames.called(files.pop())) if len(files) == 1 else ""
+
+
+def _loops(launch: Launch, measure: str, most: int) -> Iterator[Block]:
+    """The loops as a tree, those with most of the measure first; the code in none comes last."""
+    executed = [row for row in launch.rows("loops") if row["executed"] != 0]
+    every = [row for row in launch.rows("loops") if row["loop"] >= 0]
+    inside: dict[int, list[Row]] = {}
+    for row in ranked([row for row in executed if row["loop"] >= 0], measure):
+        inside.setdefault(row["parent"], []).append(row)
+    if not inside:
+        yield Section(title="Loops", about="No loop of its code was executed." if every else "No loop is known in its code.")
         return
+    found, left = list[Row](), list(reversed(inside.get(NOWHERE, [])))
+    while left:
+        found.append(left.pop())
+        left += reversed(inside.pop(found[-1]["loop"], []))
+    loops = [row for row in executed if row["loop"] >= 0]
+    found += sorted((row for row in executed if row["loop"] < 0), key=lambda row: -row["loop"])
+    rows = found[: most or None]
+    kernel = next((row["function"] for row in launch.rows("functions") if row["role"] == "kernel"), "")
+    file, told = _only_file(rows, launch), any(math.isfinite(row["performance"]) for row in rows)
+    name = f"Loops of {file}" if file else "Loops"
+    texts = [
+        {
+            "loop": _loop_name(row, launch, kernel, file),
+            "trips": _count(row["trips"]) if row["loop"] >= 0 else "",
+            "performance": _performance(row, launch) if told else "",
+            "of roof at L1": percent(row["performance"] / row["attainable"]) if row["attainable"] > 0 else "",
+        }
+        for row in rows
+    ]
+    legend = (*_more(len(loops), most), *_of_loops(launch, loops, len(every) - len(loops)))
+    about = f"{name}, with all that is inside them:"
+    yield _table(launch, measure, "loops", rows, texts, title=name, about=about, legend=legend)
+
+
+def _performance(row: Row, launch: Launch) -> str:
+    return format_value(row["performance"], f"{launch.unit}/s", 3) if math.isfinite(row["performance"]) else _UNKNOWN
+
+
+def _of_loops(launch: Launch, executed: Sequence[Row], idle: int) -> Iterator[str]:
+    """What must be known of the loops that were executed, and how many were not."""
     notes: dict[str, list[int]] = {}
     for row in executed:
         if row["notes"]:
             notes.setdefault(clean(row["notes"]), []).append(row["loop"])
-    said = []
     for note, loops in notes.items():
         named = f"Loop{'s' if len(loops) > 1 else ''} {listed(map(str, loops))}"
-        said.append(f"{'All loops' if len(loops) == len(executed) > 1 else named}: {note}.")
+        yield f"{'All loops' if len(loops) == len(executed) > 1 else named}: {note}."
     bound = launch.usage.limit if launch.usage and launch.usage.verdict.startswith("memory:") else ""
     if bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in executed):
         known = f"Bytes of {label_of(bound)}, which binds the kernel, are known of it alone"
-        said.append(f"{known}: loops stand against the roof of L1.")
-    if idle := len(rows) - len(executed):
-        said.append(f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown.")
-    file = only_file(loop_rows(launch, how), launch)
-    name = f"Loops of {file}" if file else "Loops"
-    notes_below = (*_more(len(executed), how.rows), *said)
-    yield Part(f"{name}, with all that is inside them:", name, loop_table(launch, how, file), notes_below)
+        yield f"{known}: loops stand against the roof of L1."
+    if idle:
+        yield f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown."
 
 
-def _lines(launch: Launch, how: How, name: str = "lines") -> Iterator[Part]:
-    rows = [row for row in launch.rows(name) if row["executed"] != 0 or row["samples"] > 0]
+def _loop_name(row: Row, launch: Launch, kernel: str, file: str) -> str:
+    if row["loop"] < 0:
+        return _IN_NONE[row["loop"]]
+    lines = f"{row['first_line']}" + (f"-{row['last_line']}" if row["last_line"] > row["first_line"] else "")
+    if row["first_line"] > 0:
+        called = clean(launch.frames.called(row["file"]))
+        where = f"line{'s' * ('-' in lines)} {lines}" if called == file else f"{called}:{lines}"
+    else:
+        where = f"{row['header']:#x}-{row['end'] - SIZE:#x}"
+    function = f" in {shorten(clean(row['function']))}" if row["function"] != kernel else ""
+    return f"{'  ' * min(row['depth'] - 1, 8)}{row['loop']} {where}{function}"
+
+
+def _lines(launch: Launch, measure: str, most: int, name: str = "lines") -> Iterator[Block]:
+    """The lines with most of the measure."""
     if not launch.has_lines:  # then instructions are what there is to see
-        yield Part("It has no source lines: its instructions stand in their place.")
-        yield from _instructions(launch, replace(how, rows=_INSTRUCTIONS if how.rows == _LINES else how.rows))
+        yield Section(about="It has no source lines: its instructions stand in their place.")
+        yield from _instructions(launch, measure, _INSTRUCTIONS if most == _LINES else most)
         return
-    inlined = ", with all that is inlined there" if name != "lines" else ""
-    file = only_file(line_rows(launch, how, name), launch)
+    every = [row for row in ranked(launch.rows(name), measure) if row["executed"] != 0 or row["samples"] > 0]
+    rows = every[: most or None]
+    file = _only_file(rows, launch)
     called = f"Lines of {file}" if file else "Lines"
-    about = f"{called} with most {MEASURES[how.measure].noun}{inlined}:"
-    yield Part(about, called, line_table(launch, how, name, file), _more(len(rows), how.rows))
+    inlined = ", with all that is inlined there" if name != "lines" else ""
+    about = f"{called} with most {MEASURES[measure].noun}{inlined}:"
+    places = (place_text(row["file"], row["line"], launch.frames.called).removeprefix(f"{file}:") for row in rows)
+    sources = (line_text(row, launch.function_names) for row in rows)
+    texts = [{"line": place, "source": source} for place, source in zip(places, sources, strict=True)]
+    yield _table(launch, measure, "lines", rows, texts, title=called, about=about, legend=_more(len(every), most))
 
 
-def _functions(launch: Launch, how: How) -> Iterator[Part]:
-    rows = launch.rows("functions")
-    twice = ", those inlined into others counted there, too" if any(row["role"] == "inlined" for row in rows) else ""
-    yield Part(f"Functions{twice}:", "Functions", function_table(launch, how), _more(len(rows), how.rows))
+def _functions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
+    """The kernel, what it calls and what is inlined into it."""
+    every = ranked(launch.rows("functions"), measure)
+    twice = ", those inlined into others counted there, too" if any(row["role"] == "inlined" for row in every) else ""
+    rows = every[: most or None]
+    texts = [
+        {
+            "function": _IN_NONE[OUTSIDE] if row["role"] == "outside" else shorten(clean(row["name"]), _NAME),
+            "role": clean(row["role"]),
+            "instructions": f"{row['instructions']:,}" if row["instructions"] >= 0 else "",
+            "line": place_text(row["file"], row["line"], launch.frames.called) if row["line"] > 0 else "",
+        }
+        for row in rows
+    ]
+    more = {"title": "Functions", "about": f"Functions{twice}:", "legend": _more(len(every), most)}
+    yield _table(launch, measure, "functions", rows, texts, **more)
 
 
-def _instructions(launch: Launch, how: How) -> Iterator[Part]:
-    rows, before, behind = hottest_stretch(launch, how.measure, how.rows)
+def _instructions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
+    """Instructions in the order of their addresses, those of loops moved to the right."""
+    rows, before, behind = _hottest_stretch(launch, measure, most)
     if not rows:
         return
-    measure = MEASURES[how.measure]
-    function = rows[0]["function"]
+    said, function = MEASURES[measure], rows[0]["function"]
     name = shorten(clean(launch.function_names[function]), 100) if function else "code outside of the report"
     about, notes = f"Instructions of {name} in the order of their addresses", []
     if before + behind:
-        share = share_text(math.fsum(value for row in rows if math.isfinite(value := row[measure.share])))
-        saved = f": better addresses would save {share} of the {measure.saved} here"
-        about += f", the hottest stretch{saved if measure.saved else f' with {share} of the {measure.noun}'}"
+        share = FORMS["share"](math.fsum(value for row in rows if math.isfinite(value := row[said.share])))
+        saved = f": better addresses would save {share} of the {said.saved} here"
+        about += f", the hottest stretch{saved if said.saved else f' with {share} of the {said.noun}'}"
         notes.append(f"{before:,} before and {behind:,} behind are left out: --all shows them")
     if not any(row["sass"] for row in rows):
         notes.append("Opcodes are named by our own table.")
-    yield Part(f"{about}:", "Instructions", instruction_table(launch, rows, how), tuple(notes))
+    depths = {row["loop"]: row["depth"] for row in launch.rows("loops")}
+    alone = not any(math.isfinite(row["executed"]) for row in rows)  # then threads are all that was counted
+    texts = [
+        {
+            "offset": f"{row['offset'] if row['offset'] >= 0 else row['address']:05x}",
+            "executed": _count(row["executed"]),
+            "threads": _count(row["threads"]) if alone else "",
+            "loop": str(row["loop"]) if row["loop"] >= 0 else "",
+            "line": _chain(row, launch.frames.called),
+            "instruction": "  " * min(depths.get(row["loop"], 0), 8) + clean(row["sass"] or row["opcode"]),
+        }
+        for row in rows
+    ]
+    more = {"title": "Instructions", "about": f"{about}:", "legend": tuple(notes)}
+    yield _table(launch, measure, "instructions", rows, texts, **more)
 
 
-_TABLES: dict[str, Callable[[Launch, How], Iterator[Part]]] = {
+def _chain(row: Row, called: Callable[[str], str]) -> str:
+    """The line of an instruction, with the places at which it is inlined: ``weights.cuh:3 < smooth.cu:13``."""
+    if not row["line"] > 0:
+        return ""
+    callers = (f"{clean(called(file))}:{clean(line)}" for file, line in inlined_at(row["inlined"]))
+    return WITHIN.join((place_text(row["file"], row["line"], called), *callers))
+
+
+def _hottest_stretch(launch: Launch, measure: str, most: int) -> tuple[list[Row], int, int]:
+    """Neighbouring instructions of a launch, ``most`` at most (0: all), and how many of their function stand before and behind.
+
+    Their function is the one with most of the measure.
+    """
+    share = MEASURES[measure].share
+    rows = launch.rows("instructions")
+
+    def weight(row: Row) -> float:
+        return row[share] if math.isfinite(row[share]) else 0.0
+
+    of_functions: dict[str, float] = {}
+    for row in rows:
+        of_functions[row["function"]] = of_functions.get(row["function"], 0.0) + weight(row)
+    if not of_functions:
+        return [], 0, 0
+    function = max(of_functions, key=lambda name: (of_functions[name], bool(name)))
+    mine = sorted((row for row in rows if row["function"] == function), key=lambda row: int(row["address"]))
+    start, end = hottest([weight(row) for row in mine], most)
+    return mine[start:end], start, len(mine) - end
+
+
+def hottest(weights: Sequence[float], most: int) -> tuple[int, int]:
+    """Where the ``most`` neighbours with the largest sum begin and end; of equal ones where the heaviest is in the middle."""
+    if not 0 < most < len(weights):
+        return 0, len(weights)
+    sums = [0.0, *accumulate(weights)]
+    found = [sums[start + most] - sums[start] for start in range(len(weights) - most + 1)]
+    least = max(found) - _EQUAL * sums[-1]
+    equal = [one for one, total in enumerate(found) if total >= least]
+    heaviest = max(range(equal[0], equal[0] + most), key=weights.__getitem__)
+    start = min(equal, key=lambda one: abs(one + (most - 1) // 2 - heaviest))
+    return start, start + most
+
+
+_TABLES: dict[str, Callable[[Launch, str, int], Iterator[Block]]] = {
     "loop": _loops,
     "line": _lines,
     "outer-line": partial(_lines, name="outer_lines"),
     "function": _functions,
     "instruction": _instructions,
 }
+BY = tuple(_TABLES)
+"""What a row may be; unless one is chosen the text has loops and lines."""
 
 
-def _totals(launch: Launch) -> Iterator[Part]:
+def _totals(launch: Launch) -> Section:
     """Whether the sums fit the kernel's counters, and what of them belongs to no line."""
     rows = launch.rows("totals")
     compared = [row for row in rows if math.isfinite(row["ratio"]) and row["quantity"] != "samples"]  # a note tells of these
@@ -285,7 +433,7 @@ def _totals(launch: Launch) -> Iterator[Part]:
         parts = {_quantity(row): row[name] / row["sum"] for row in rows if row["sum"] > 0 and row["quantity"] in _UNPLACED}
         if said := [f"{percent(share)} of {quantity}" for quantity, share in parts.items() if share >= _TOLD]:
             notes.append(f"{where}: {', '.join(said)}.")
-    yield Part(heading, "Sums", notes=tuple(notes))
+    return Section(title="Sums", about=heading, legend=tuple(notes))
 
 
 def _ratio(row: Row) -> str:
