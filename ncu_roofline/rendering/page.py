@@ -11,8 +11,10 @@ from importlib.resources import files
 from typing import Any
 
 from ncu_roofline.base.texts import block, without_folders
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.version import __version__
 
+_SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_table.js", "page_app.js")  # of all pages
 _EXPLANATION = ("report", "text", "command")
 PAGE_THEMES = ("auto", "light", "dark")
 _DIGITS = 6  # more than any counter is worth, and less than half the bytes of a full double
@@ -20,28 +22,41 @@ _DIGITS = 6  # more than any counter is worth, and less than half the bytes of a
 
 def self_contained(
     folder: str,
-    template: str,
     scripts: Iterable[str],
     data: Mapping[str, Any],
     *,
+    title: str,
+    theme: str,
     styles: Iterable[str] = ("page.css",),
     bundle: bool = True,
     **values: Any,
 ) -> bytes:
-    """A page from a template: style, plotly (with ``bundle``), our ``scripts`` one after the other, ``data`` as JSON.
+    """A page from the template of a folder: plotly (with ``bundle``), ``scripts`` and ``data``, which is JSON.
 
-    Template, styles and scripts are files beside the modules of the package ``folder``, or the kit's own.
+    Template, styles and scripts are files beside the modules of the package ``folder``, or those that all pages share: the
+    template extends shell.html.j2, which says what of ``values`` it takes.
+    Raises ValueError for an unknown theme.
     """
-    plotly, script = plotly_js() if bundle else "", "\n".join(_lean(_asset(folder, name)) for name in scripts)
-    page = _environment().from_string(_asset(folder, template)).render(
-        version=__version__,
-        policy=_policy(*filter(None, (plotly, script))),
-        style="\n".join(_asset(folder, name) for name in styles),
-        plotly=plotly,
-        script=script,
-        data=embed_json(data),
-        **values,
-    )  # fmt: skip
+    if theme not in PAGE_THEMES:
+        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
+    plotly = plotly_js() if bundle else ""
+    script = "\n".join(_lean(_asset(folder, name)) for name in (*_SCRIPTS, *scripts))
+    units = {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()}
+    shared = {"title": title, "theme": theme, "version": __version__}
+    given = {"answers": (), "explanations": (), "lacking": False, "notes": (), "reports": (), **values}
+    page = (
+        _environment(folder)
+        .get_template("page.html.j2")
+        .render(
+            **shared,
+            **given,
+            policy=_policy(*filter(None, (plotly, script))),
+            style="\n".join(_asset(folder, name) for name in styles),
+            plotly=plotly,
+            script=script,
+            data=embed_json({"title": title, "theme": theme, "units": units, **data}),
+        )
+    )
     return str(page).encode()
 
 
@@ -53,7 +68,7 @@ def plotly_js() -> str:
 def _lean(script: str) -> str:
     """A script without indentation and without the lines that are comments: readers of the page don't need them."""
     lines = (line.strip() for line in script.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
 
 
 def _for_script(text: str) -> str:
@@ -66,10 +81,10 @@ def _asset(folder: str, name: str) -> str:
     return (own if own.is_file() else files(__package__).joinpath(name)).read_text(encoding="utf-8")
 
 
-def _environment() -> Any:
+def _environment(folder: str) -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    parts = FunctionLoader(lambda name: _asset(__package__, name))
+    parts = FunctionLoader(lambda name: _asset(folder, name))
     return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=parts)
 
 

@@ -1,92 +1,44 @@
-/* The table of a comparison: sorted, filtered, kept in the address and written as CSV.  All texts come formatted; values are SI. */
+/* The rows and columns of a comparison.  All texts come formatted; values are SI. */
 
-const FIRST = 200; // rows that are drawn at once
-const BARE = ["Change", "Verdict"]; // columns whose texts say what they are
-let state = {};
-const byId = (id) => document.getElementById(id);
+const ROWS = PAGE.names ? PAGE.names.map((name, index) => ({ name, index })) : [];
+const COLUMNS = PAGE.columns.map(columnOf);
 
-/** Which rows are shown, in their order: that of the change of time, or of the column chosen; what is unknown comes last. */
-function chosen() {
-  const query = state.query.toLowerCase();
-  const rows = PAGE.names.map((_, row) => row).filter((row) =>
-    (!state.changed || PAGE.changed[row]) && `${PAGE.columns[0].texts[row]}\n${PAGE.names[row]}`.toLowerCase().includes(query));
-  if (state.sort < 0) return rows;
-  const { texts, values } = PAGE.columns[state.sort];
-  const sign = state.down ? -1 : 1;
-  const missing = (row) => (values ? values[row] === null : texts[row] === "");
-  return rows.sort((a, b) => {
-    if (missing(a) || missing(b)) return missing(a) - missing(b) || a - b;
-    return sign * (values ? values[a] - values[b] : texts[a].localeCompare(texts[b])) || a - b;
-  });
+function columnOf({ label, heading, texts, values, between }, place) {
+  const title = heading.replace(/ \[s\]$/, "");
+  const text = (row) => texts[row.index];
+  if (values) return numberColumn(heading, label, (row) => values[row.index], text, { heading, title, between });
+  const kind = label === "Change" ? (row) => `text ${PAGE.outcomes[row.index]}`.trim() : () => "text";
+  const show = place ? text : (row) => element("span", { title: row.name }, text(row));
+  return { ...textColumn(heading, label, text, { heading, title, kind: place ? kind : null, wide: ["Change", "Verdict"].includes(label) }), show };
 }
 
-function sortBy(index) {
-  const numbers = Boolean(PAGE.columns[index].values);
-  if (state.sort !== index) change({ sort: index, down: numbers });
-  else if (state.down === numbers) change({ down: !numbers });
-  else change({ sort: -1, down: false });
-}
-
-/** Columns that are shown, by number: the states between the first and the last are folded away. */
+/** Columns that are shown: the states between the first and the last are folded away. */
 function shownColumns() {
-  return PAGE.columns.map((_, index) => index).filter((index) => state.between || !PAGE.columns[index].between);
+  return COLUMNS.filter((column) => state.between || !column.between);
 }
 
-function heading(index) {
-  const column = PAGE.columns[index];
-  const arrow = state.sort === index ? (state.down ? "\u25be" : "\u25b4") : "";
-  const button = element("button", { type: "button", class: "sort", onclick: () => sortBy(index) }, column.label, element("span", { class: "arrow", "aria-hidden": "true" }, arrow));
-  const sorted = state.sort === index ? (state.down ? "descending" : "ascending") : null;
-  return element("th", { scope: "col", class: column.values ? "num" : "", title: labelOf(index), "aria-sort": sorted }, button);
+/** Rows that pass the filters: as they come in the order of the change of time. */
+function chosenRows() {
+  const query = state.query.trim().toLowerCase();
+  const passes = (row) => (!state.changed || PAGE.changed[row.index]) && `${COLUMNS[0].value(row)}\n${row.name}`.toLowerCase().includes(query);
+  return sortedRows(COLUMNS, ROWS.filter(passes), (a, b) => a.index - b.index);
 }
 
-/** What a column is called where its heading is not above it: the second of a pair is named after the first. */
-function labelOf(index) {
-  return PAGE.columns[index].heading.replace(/ \[s\]$/, "");
-}
-
-function line(row) {
-  const cells = shownColumns().map((index) => {
-    const column = PAGE.columns[index];
-    if (!index) return element("th", { scope: "row", title: PAGE.names[row] }, column.texts[row]);
-    const colour = column.label === "Change" ? PAGE.outcomes[row] : "";
-    const kind = column.values ? "num" : `text ${BARE.includes(column.label) ? "bare" : ""} ${colour}`.trim();
-    return element("td", { class: kind, "data-label": labelOf(index) }, column.texts[row]);
-  });
-  return element("tr", {}, ...cells);
-}
-
-function draw() {
-  if (!PAGE.columns.length) return;
-  const rows = chosen();
-  const shown = state.all ? rows : rows.slice(0, FIRST);
-  const focused = [...byId("rows").querySelectorAll(".sort")].indexOf(document.activeElement);
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...shownColumns().map(heading))), element("tbody", {}, ...shown.map(line)));
-  byId("rows").replaceChildren(table);
-  if (focused >= 0) byId("rows").querySelectorAll(".sort")[focused].focus();
-  const every = `${PAGE.names.length} row${PAGE.names.length === 1 ? "" : "s"}`;
-  byId("count").textContent = rows.length === PAGE.names.length ? every : `${rows.length} of ${every}`;
-  byId("show-all").hidden = shown.length === rows.length;
-  byId("show-all").textContent = `Show all ${rows.length} rows`;
+function update() {
+  const rows = chosenRows();
+  drawRows(shownColumns(), rows, (row) => ({ key: row.index }));
+  byId("count").textContent = rows.length === ROWS.length ? counted(ROWS.length, "row") : `${rows.length} of ${counted(ROWS.length, "row")}`;
   for (const id of ["changed", "between"]) byId(id).setAttribute("aria-pressed", String(state[id]));
-  if (byId("query").value !== state.query) byId("query").value = state.query;
-  byId("sort").value = String(state.sort);
+  showQuery();
 }
 
-function save() {
-  const rows = chosen().map((row) => [PAGE.names[row], ...PAGE.columns.map(({ texts, values }) => (values || texts)[row])]);
-  downloadCsv(fileName(), ["name", ...PAGE.columns.map((column) => column.heading)], rows);
+function freshState() {
+  return { query: "", changed: false, between: false, sort: { column: "", descending: false }, rows: FIRST_ROWS, theme: "" };
 }
 
 /** What differs from a fresh page, for its address. */
 function choices() {
-  const found = {
-    q: state.query,
-    changed: state.changed ? "1" : "",
-    states: state.between ? "1" : "",
-    sort: state.sort < 0 ? "" : (state.down ? "-" : "") + PAGE.columns[state.sort].heading,
-    theme: state.theme,
-  };
+  const found = { q: state.query, changed: state.changed ? "1" : "", states: state.between ? "1" : "", sort: sortWord(freshState().sort), theme: state.theme };
   return Object.entries(found).filter(([, value]) => value);
 }
 
@@ -94,63 +46,24 @@ function choices() {
 function stateOf(link) {
   const get = (name) => link.get(name) || "";
   const theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
-  const sort = PAGE.columns.findIndex((column) => column.heading === get("sort").replace(/^-/, ""));
-  return { query: get("q").slice(0, 500), changed: get("changed") === "1", between: get("states") === "1", sort, down: get("sort").startsWith("-"), theme, all: false };
+  const fresh = freshState();
+  return { ...fresh, query: get("q").slice(0, 500), changed: get("changed") === "1", between: get("states") === "1", sort: sortOf(COLUMNS, get("sort"), fresh.sort), theme };
 }
 
-/** Act on the state, and keep it in the address; `typed` text replaces the last entry of the history. */
-function change(choice, typed = false) {
-  Object.assign(state, choice);
-  draw();
-  writeLink(choices(), typed);
+/** On paper all rows. */
+function redraw(paper) {
+  if (!COLUMNS.length) return;
+  const { rows } = state;
+  if (paper) state.rows = ROWS.length;
+  update();
+  state.rows = rows;
 }
 
-function wirePrinting() {
-  let all = false;
-  addEventListener("beforeprint", () => {
-    all = state.all;
-    state.all = true;
-    setTheme("light");
-    draw();
-  });
-  addEventListener("afterprint", () => {
-    state.all = all;
-    applyTheme();
-    draw();
-  });
+function wire() {
+  byId("between").hidden = !COLUMNS.some((column) => column.between);
+  wireQuery();
+  wireRows(COLUMNS, () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()));
+  for (const id of ["changed", "between"]) byId(id).addEventListener("click", () => change(() => { state[id] = !state[id]; }));
 }
 
-function wireTable() {
-  byId("table").hidden = false;
-  byId("between").hidden = !PAGE.columns.some((column) => column.between);
-  byId("sort").append(element("option", { value: "-1" }, "time saved or lost"), ...PAGE.columns.map((_, index) => element("option", { value: String(index) }, labelOf(index))));
-  byId("sort").addEventListener("change", (event) => {
-    const index = Number(event.target.value);
-    change({ sort: index, down: index >= 0 && Boolean(PAGE.columns[index].values) });
-  });
-  byId("query").addEventListener("input", (event) => change({ query: event.target.value }, true));
-  byId("changed").addEventListener("click", () => change({ changed: !state.changed }));
-  byId("between").addEventListener("click", () => change({ between: !state.between }));
-  byId("show-all").addEventListener("click", () => { state.all = true; draw(); });
-  byId("csv").addEventListener("click", save);
-}
-
-/** Take the choices of an address. */
-function restore(link) {
-  state = stateOf(link);
-  applyTheme();
-  draw();
-}
-
-function start() {
-  state = stateOf(readLink() || new URLSearchParams());
-  applyTheme();
-  followTheme();
-  if (PAGE.columns.length) wireTable();
-  draw();
-  writeLink(choices());
-  followLink(restore);
-  wirePrinting();
-}
-
-start();
+startPage(COLUMNS.length > 0, redraw, wire);

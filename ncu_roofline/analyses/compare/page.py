@@ -18,7 +18,7 @@ from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS
-from ncu_roofline.rendering.page import PAGE_THEMES, number, self_contained
+from ncu_roofline.rendering.page import number, self_contained
 from ncu_roofline.rendering.style import THEMES
 
 WIDTHS = {"wide": 800.0, "medium": 515.0, "narrow": 240.0}
@@ -32,18 +32,16 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
 
     Nothing of the frames is trusted: it reaches the page escaped or as JSON.  Raises ValueError for an unknown theme.
     """
-    if theme not in PAGE_THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
     names, pair = changes.names_of(comparison), changes.main_pair(comparison)
     one, kernels = pair if pair else ({}, [])
     lines = changes.threshold_lines(comparison)
     heading = one_line(title) or (changes.pair_title(one, names) if pair else "Comparison")
     values: dict[str, Any] = {"headline": "Nothing was compared", "charts": {}, "notes": []}
-    values |= dict.fromkeys(("about", "said", "legend"), "")
+    values |= dict.fromkeys(("subtitle", "said", "legend"), "")
     if pair:
         values = {
             "headline": changes.headline(one, kernels),
-            "about": changes.about(one, names, titled=heading != changes.pair_title(one, names)),
+            "subtitle": changes.about(one, names, titled=heading != changes.pair_title(one, names)),
             "said": one_line(changes.details(one, kernels)),
             "legend": changes.legend(one),
             "charts": {name: _chart(comparison, name) for name in WIDTHS},
@@ -51,9 +49,8 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
         }
     return self_contained(
         __package__,
-        "page.html.j2",
-        ("page_format.js", "page_csv.js", "page_link.js", "page_theme.js", "page.js"),
-        {"theme": theme, "title": heading, **(_data(comparison, one, kernels, names) if pair else {"columns": []})},
+        ("page_csv.js", "page.js"),
+        _data(comparison, one, kernels, names) if pair else {"columns": []},
         styles=("page.css", "compare.css"),
         bundle=False,
         title=heading,

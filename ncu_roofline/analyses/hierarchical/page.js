@@ -1,22 +1,5 @@
 /* Start: wire the events, draw once. */
 
-const TYPING = 120; // milliseconds of rest before a typed filter is drawn
-let typing = 0; // the timer of a filter that is typed and not drawn yet
-
-/** Change the state, then draw everything from it; what is `typed` makes one step of the history. */
-function change(action, typed = false) {
-  if (typing) state.query = document.getElementById("query").value;
-  stopTyping();
-  action();
-  update();
-  writeLink(choices(), typed);
-}
-
-function stopTyping() {
-  clearTimeout(typing);
-  typing = 0;
-}
-
 function update() {
   drawChart();
   drawKey(current.selection);
@@ -32,19 +15,12 @@ function update() {
   filterUsage();
 }
 
-/** Draw everything anew, in the colours of the theme. */
-function redraw() {
-  if (current) update();
-  drawUsage();
-}
-
-/** Take the choices of an address. */
-function restore(link) {
+/** Draw everything anew; on paper in sizes that fit. */
+function redraw(paper) {
   unpinTip();
-  stopTyping();
-  state = stateOf(link);
-  applyTheme();
-  redraw();
+  if (current && paper) drawChart({ width: 700, height: 400 });
+  else if (current) update();
+  drawUsage(paper ? 700 : 0);
 }
 
 /** Isolate a kernel; the same one again, or null, restores all. */
@@ -139,67 +115,27 @@ function wireChart() {
   addEventListener("scroll", hideTip, { passive: true });
 }
 
-function rowOf(target) {
-  const line = target.closest("#table tbody tr");
-  return line ? ROWS[Number(line.dataset.row)] : null;
-}
-
-function onTableKey(event) {
-  const line = event.target.closest("tbody tr");
-  if (!line) return;
-  const moves = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling };
-  if (event.key === "Enter" || event.key === " ") {
-    const row = line.dataset.row;
-    isolate(ROWS[Number(row)].kernel.index);
-    document.querySelector(`#table tr[data-row="${row}"]`)?.focus({ preventScroll: true });
-  } else if (moves[event.key]) {
-    line.tabIndex = -1;
-    moves[event.key].tabIndex = 0;
-    moves[event.key].focus();
-  } else return;
-  event.preventDefault();
-}
-
-function sortBy(column) {
-  const same = state.sort.column === column;
-  const first = COLUMNS.find((each) => each.id === column).number;
-  state.sort = { column, descending: same ? !state.sort.descending : first };
-  drawTable(current.selection.rows);
-  writeLink(choices());
-  [...document.querySelectorAll("[data-sort]")].find((button) => button.dataset.sort === column).focus({ preventScroll: true });
-}
-
 function wireTable() {
-  const table = document.getElementById("table");
-  table.addEventListener("click", (event) => {
-    const header = event.target.closest("[data-sort]");
-    if (header) return sortBy(header.dataset.sort);
-    const row = rowOf(event.target);
-    return row && isolate(row.kernel.index);
-  });
+  wireRows(COLUMNS, () => saveRows(COLUMNS, sorted(current.selection.rows)), (row) => isolate(ROWS[row].kernel.index));
+  const table = byId("table");
   const show = (event) => {
-    const row = rowOf(event.target);
+    const line = event.target.closest("#table tbody tr");
+    const row = line && ROWS[Number(line.dataset.row)];
     highlight(row ? row.kernel.index : null, row ? row.precision : null);
   };
   table.addEventListener("mouseover", show);
   table.addEventListener("focusin", show);
   table.addEventListener("mouseleave", () => highlight(null));
   table.addEventListener("focusout", () => highlight(null));
-  table.addEventListener("keydown", onTableKey);
-  document.getElementById("show-more").addEventListener("click", () => change(() => { state.rows += MORE_ROWS; }));
-  document.getElementById("save").addEventListener("click", saveTable);
 }
 
 function wireControls() {
-  document.getElementById("query").addEventListener("input", () => {
-    clearTimeout(typing);
-    typing = setTimeout(() => change(() => {}, true), TYPING);
-  });
-  document.getElementById("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
-  document.getElementById("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
-  document.getElementById("reset").addEventListener("click", reset);
-  document.getElementById("download").addEventListener("click", downloadSvg);
-  document.getElementById("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
+  wireQuery();
+  byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
+  byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
+  byId("reset").addEventListener("click", reset);
+  byId("download").addEventListener("click", downloadSvg);
+  byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     unpinTip();
@@ -207,51 +143,14 @@ function wireControls() {
   });
 }
 
-function wirePrinting() {
-  let closed = null; // what was opened for the paper; null while nothing is printed
-  const begin = () => {
-    if (closed) return;
-    closed = [...document.querySelectorAll("details:not([open])")].filter((each) => !each.closest(".no-print"));
-    for (const each of closed) each.open = true;
-    setTheme("light");
-    if (current) drawChart({ width: 700, height: 400 });
-    drawUsage(700);
-  };
-  const end = () => {
-    for (const each of closed || []) each.open = false;
-    closed = null;
-    applyTheme();
-    if (current) drawChart();
-    drawUsage();
-  };
-  addEventListener("beforeprint", begin);
-  addEventListener("afterprint", end);
-  matchMedia("print").addEventListener("change", ({ matches }) => (matches ? begin() : end()));
-}
-
-function start() {
-  state = stateOf(readLink() || new URLSearchParams());
-  startTheme();
-  document.getElementById("theme").addEventListener("click", () => {
-    state.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    applyTheme();
-    redraw();
-    writeLink(choices(), true);
-  });
-  for (const button of document.querySelectorAll(".copy")) button.addEventListener("click", () => copyCommand(button));
-  wireUsage();
-  wirePrinting();
-  if (!POINTS.length) return;
-  document.getElementById("app").hidden = false;
-  document.getElementById("download").disabled = false;
+function wire() {
+  byId("download").disabled = false;
   const wide = matchMedia("(min-width: 901px)").matches;
-  for (const id of ["roof-panel", "controls"]) document.getElementById(id).open = wide;
-  update();
-  writeLink(choices());
-  followLink(restore);
+  for (const id of ["roof-panel", "controls"]) byId(id).open = wide;
   wireChart();
   wireTable();
   wireControls();
 }
 
-start();
+startPage(POINTS.length > 0, redraw, wire);
+wireUsage();

@@ -13,25 +13,21 @@ from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.frames import Frames, Tables
-from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained, texts_of
+from ncu_roofline.rendering.page import explanations_of, number, self_contained, texts_of
 
 _ADVICE = ("kernel", "rule", "type", "title", "text")
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
 # One classic script, in this order: later files use what earlier ones define.
 _SCRIPTS = (
-    "page_format.js",
     "page_csv.js",
-    "page_link.js",
-    "page_theme.js",
     "page_state.js",
-    "page_address.js",
     "page_labels.js",
     "page_ranges.js",
     "page_dots.js",
     "page_sweep.js",
     "page_chart.js",
     "page_tip.js",
-    "page_table.js",
+    "page_columns.js",
     "page_controls.js",
     "page_usage.js",
     "page.js",
@@ -55,17 +51,16 @@ def render_html(
     or as JSON.  ``tables`` declare the columns as of the view.
     Raises ValueError for an unknown theme.
     """
-    if theme not in PAGE_THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
-    heading = one_line(title) or _default_title(roofline)
+    known = facts(roofline)
     return self_contained(
         __package__,
-        "page.html.j2",
         _SCRIPTS,
-        payload(roofline, tables, title=heading, theme=theme),
-        title=heading,
+        payload(roofline, tables),
+        title=one_line(title) or _default_title(roofline),
         theme=theme,
-        facts=facts(roofline),
+        facts=known,
+        reports=known["reports"],
+        lacking=bool(known["statuses"] or known["missing"]),
         explanations=explanations_of(explanations),
         answers=answers_of(roofline),
         advice=_by_kernel(advice),

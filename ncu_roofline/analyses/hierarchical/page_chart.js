@@ -1,21 +1,10 @@
 /* The chart: roofs, ridge points and dots as plotly traces; rings and guides over it. */
 
-const chart = document.getElementById("chart");
-const overlay = document.getElementById("overlay");
+const chart = byId("chart");
+const overlay = byId("overlay");
 const MOST_NAMES = 12;
 const FIRST_NAMES = 3; // kernels whose names matter more than labels of roofs, which have room elsewhere
 let current = null; // what is drawn: {selection, roofs, ranges, size}
-
-function style(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function palette() {
-  return {
-    card: style("--card"), text: style("--text"), muted: style("--muted"), grid: style("--grid"), line: style("--line"),
-    neutral: style("--neutral"), accent: style("--accent"),
-  };
-}
 
 function margins(width) {
   return width < 600 ? { l: 58, r: 10, t: 10, b: 48 } : { l: 76, r: 16, t: 12, b: 54 };

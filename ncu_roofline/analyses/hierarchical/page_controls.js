@@ -12,15 +12,8 @@ function flip(set, value) {
   else if (set.size > 1) set.delete(value);
 }
 
-/** Redraw a group of chips and give the focus back to the one that had it. */
-function fill(group, children) {
-  const focused = [...group.children].indexOf(document.activeElement);
-  group.replaceChildren(...children);
-  if (focused >= 0 && group.children[focused]) group.children[focused].focus();
-}
-
 function drawPrecisions() {
-  const group = document.getElementById("precisions");
+  const group = byId("precisions");
   const ids = [...PRECISIONS.keys()];
   group.hidden = !ids.length;
   const plain = plainPrecisions();
@@ -39,21 +32,16 @@ function drawPrecisions() {
 }
 
 function drawLevels() {
-  const group = document.getElementById("levels");
+  const group = byId("levels");
   group.hidden = !LEVELS.size;
   const chips = [...LEVELS.values()].map((level) =>
     chip(level.label, state.levels.has(level.id), () => change(() => flip(state.levels, level.id)), { colour: levelColour(level.id), "data-level": level.id }));
   fill(group, [element("span", { class: "label" }, "Level"), ...chips]);
 }
 
-function picker(label, values, value, pick) {
-  const options = values.map(([id, text]) => element("option", { value: id, selected: id === value }, shorten(text, 60)));
-  return element("label", {}, `${label} `, element("select", { "data-pick": label, onchange: (event) => change(() => pick(event.target.value)) }, ...options));
-}
-
 /** Choices that only some reports offer: GPU, report, source of the counters. */
 function drawChoices() {
-  const group = document.getElementById("choices");
+  const group = byId("choices");
   const reports = distinct(ORDER.filter((kernel) => kernel.device === state.device).map((kernel) => kernel.report));
   const parts = [];
   if (DEVICES.length > 1) {
@@ -106,26 +94,26 @@ function drawRoofs(roofs) {
   }
   if (!roofs.length) parts.push(element("p", { class: "muted" }, "No roofs are known for this GPU."));
   parts.push(...mixControl(colours));
-  const box = document.getElementById("roofs");
+  const box = byId("roofs");
   const focused = document.activeElement && box.contains(document.activeElement) ? { ...document.activeElement.dataset } : null;
   box.replaceChildren(...parts);
   if (focused) [...box.querySelectorAll("input, button")].find((node) => JSON.stringify({ ...node.dataset }) === JSON.stringify(focused))?.focus();
 }
 
 function drawTop() {
-  const select = document.getElementById("top");
+  const select = byId("top");
   const options = [...TOPS.slice(1).map((size) => [size, String(size)]), [0, `all ${ORDER.length}`]];
   select.replaceChildren(...options.map(([size, text]) => element("option", { value: size, selected: size === state.top }, text)));
 }
 
 function drawQuery() {
-  const box = document.getElementById("query");
+  const box = byId("query");
   const wrong = nameTest() === null;
   box.setAttribute("aria-invalid", String(wrong));
   const offer = state.offered ? "press .* to read it as a regular expression" : "";
-  document.getElementById("query-error").textContent = wrong ? "not a regular expression" : offer;
-  document.getElementById("regex").setAttribute("aria-pressed", String(state.regex));
-  if (box.value !== state.query) box.value = state.query;
+  byId("query-error").textContent = wrong ? "not a regular expression" : offer;
+  byId("regex").setAttribute("aria-pressed", String(state.regex));
+  showQuery();
 }
 
 /** What symbols and fills stand for; nothing where all dots are of one kernel and one precision. */
@@ -133,7 +121,7 @@ function drawKey({ kernels, points }) {
   const fills = filledPrecisions(points).map((id) => element("span", {}, fillIcon(id), PRECISIONS.get(id)));
   const several = distinct(kernels.map((kernel) => kernel.kernel)).length > 1 && !SWEPT;
   const said = [fills.length && "filled by precision", several && "symbol: kernel, as in the table", LEVELS.size > 1 && "colour: memory level"].filter(Boolean);
-  const box = document.getElementById("key");
+  const box = byId("key");
   box.hidden = !fills.length && !several;
   box.replaceChildren(...fills, element("span", {}, said.join("; ")));
 }
@@ -155,25 +143,8 @@ function drawStatus({ kernels, of, points, hidden }) {
   if (hidden) parts.push(`${hidden} points without work or traffic have no place on a logarithmic chart`);
   if (state.isolated !== null) parts.push("one kernel isolated: Esc shows all");
   if (state.view) parts.push("zoomed: double click shows all");
-  document.getElementById("status").textContent = parts.join(" \u00b7 ");
-  const blank = document.getElementById("blank");
+  byId("status").textContent = parts.join(" \u00b7 ");
+  const blank = byId("blank");
   blank.hidden = points.length > 0 || !POINTS.length;
   blank.textContent = kernels.length ? "No dot is left: turn on a level or a source." : ORDER.some(onStage) ? "No kernel matches the filters." : "No kernel of this GPU has a dot.";
-}
-
-function startTheme() {
-  applyTheme();
-  preferredTheme().addEventListener("change", () => { applyTheme(); redraw(); });
-}
-
-async function copyCommand(button) {
-  const code = button.parentElement.querySelector("code");
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-    button.textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(code); // no clipboard here: leave it selected for Ctrl+C
-    button.textContent = "Selected";
-  }
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }

@@ -20,7 +20,6 @@ from ncu_roofline.analyses.hierarchical.style import (
 )
 from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
@@ -37,7 +36,7 @@ _OTHER = "other"  # label of points that an embedded chart gives without saying 
 _MOST_BARS = 30
 
 
-def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[str, Any]:
+def payload(frames: Frames, tables: Tables) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows."""
     texts: dict[str, int] = {}
     called = report_names(frames)
@@ -48,9 +47,6 @@ def payload(frames: Frames, tables: Tables, *, title: str, theme: str) -> dict[s
     found = precisions(frames)
     roofs = _columns(frames.roofs, ROOFS, called)
     return {
-        "title": one_line(title),
-        "theme": theme,
-        "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "devices": devices,
         "levels": levels(frames),
         "precisions": [

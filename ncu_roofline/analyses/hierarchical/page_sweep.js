@@ -171,11 +171,11 @@ function mixControl(colours) {
 }
 
 /** Table columns: the share of fused instructions, and performance over the ceiling it allows. */
-function mixColumns(number) {
+function mixColumns() {
   const ratio = (row) => (known(row.first.mix_roof) && row.first.mix_roof > 0 ? row.first.performance / row.first.mix_roof : null);
   const blank = (value) => (known(value) ? formatPercent(value) : "");
   return [
-    number("fma_share", "FMA", (row) => row.first.fma_share, (row) => blank(row.first.fma_share), { title: PAGE.columns.fma_share[1] }),
-    number("mix_fraction", "% of mix", ratio, (row) => blank(ratio(row)), { title: `performance over the ${PAGE.columns.mix_roof[1]}` }),
+    numberColumn("fma_share", "FMA", (row) => row.first.fma_share, (row) => blank(row.first.fma_share), { title: PAGE.columns.fma_share[1] }),
+    numberColumn("mix_fraction", "% of mix", ratio, (row) => blank(ratio(row)), { title: `performance over the ${PAGE.columns.mix_roof[1]}` }),
   ];
 }

@@ -3,7 +3,7 @@
 const BAR = 10; // pixels of a bar
 
 function usageBox() {
-  return document.getElementById("usage-chart");
+  return byId("usage-chart");
 }
 
 /** The bars of the chosen GPU; on paper no more than fit on a page: the table below has all. */
@@ -41,7 +41,7 @@ function usageLayout(rows, width, colours) {
 /** One trace per unit; the value stands at the longest bar of each kernel. */
 function usageTraces(rows, colours) {
   const { units } = PAGE.usage;
-  const theme = document.documentElement.dataset.theme === "dark" ? "dark" : "light";
+  const theme = isDark() ? "dark" : "light";
   const longest = rows.map((row) => row.shares.indexOf(Math.max(...row.shares.filter(known))));
   return units.map((unit, place) => ({
     type: "bar", orientation: "h", name: unit.label, y: rows.map((_, index) => index), x: rows.map((row) => (known(row.shares[place]) ? Math.min(100, 100 * row.shares[place]) : null)),
@@ -63,7 +63,7 @@ function drawUsage(width = 0) {
 
 /** Bars and rows of the chosen GPU alone; the section goes where it has none. */
 function filterUsage() {
-  const section = document.getElementById("usage");
+  const section = byId("usage");
   if (!section || DEVICES.length < 2) return;
   const rows = [...section.querySelectorAll("tr[data-device]")];
   for (const row of rows) {

@@ -3,7 +3,6 @@
 const CONFIG = { displaylogo: false, responsive: true, typesetMath: false, showTips: false, plotlyServerURL: "",
   modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: "phases" } };
 const LAUNCHES = PAGE.launches;
-let state; // set at the start
 let paper = false; // while printing
 
 function freshState() {
@@ -28,12 +27,6 @@ function stateOf(link) {
   return { ...freshState(), launch, path: numberOf(link, "path", one.paths.length) || 0, slice: numberOf(link, "slice", one.edges.length - 1), theme };
 }
 
-function change(action) {
-  action();
-  update();
-  writeLink(choices());
-}
-
 function choose(slice) {
   change(() => { state.slice = state.slice === slice ? null : slice; });
 }
@@ -41,25 +34,20 @@ function choose(slice) {
 function update() {
   const [launch, theme] = [LAUNCHES[state.launch], palette()];
   const path = launch.paths[state.path];
-  document.getElementById("path-card").hidden = !path;
-  document.getElementById("charts").classList.toggle("two", Boolean(path));
+  byId("path-card").hidden = !path;
+  byId("charts").classList.toggle("two", Boolean(path));
   draw("bands", bandsChart(launch, theme, state.slice));
   if (path) draw("path", pathChart(launch, path, theme, state.slice));
-  document.getElementById("bands-title").textContent = `Utilisation over time: ${launch.cut ? "the beginning of " : ""}${formatValue(launch.seconds, "second", 3)} in ${counted(launch.edges.length - 1, "slice")}`;
-  document.getElementById("path-title").textContent = path ? `${path.name} at ${path.level}` : "";
-  document.getElementById("notes").replaceChildren(...launch.notes.map((note) => element("li", {}, note)));
+  byId("bands-title").textContent = `Utilisation over time: ${launch.cut ? "the beginning of " : ""}${formatValue(launch.seconds, "second", 3)} in ${counted(launch.edges.length - 1, "slice")}`;
+  byId("path-title").textContent = path ? `${path.name} at ${path.level}` : "";
+  byId("notes").replaceChildren(...launch.notes.map((note) => element("li", {}, note)));
   drawChoices(launch);
   drawTable(launch, path);
 }
 
 function draw(id, made) {
   if (paper) Object.assign(made.layout, { width: 700, height: 380, autosize: false });
-  Plotly.react(document.getElementById(id), made.traces, made.layout, CONFIG);
-}
-
-function picker(label, texts, value, pick) {
-  const options = texts.map((text, index) => element("option", { value: index, selected: index === value }, shorten(text, 80)));
-  return element("label", {}, `${label} `, element("select", { "data-pick": label, onchange: (event) => change(() => pick(Number(event.target.value))) }, ...options));
+  Plotly.react(byId(id), made.traces, made.layout, CONFIG);
 }
 
 function launchName(one) {
@@ -68,14 +56,11 @@ function launchName(one) {
 }
 
 function drawChoices(launch) {
-  const parts = [picker("Kernel", LAUNCHES.map(launchName), state.launch, (index) => Object.assign(state, { launch: index, path: 0, slice: null }))];
+  const parts = [picker("Kernel", LAUNCHES.map((one, index) => [index, launchName(one)]), state.launch, (index) => Object.assign(state, { launch: Number(index), path: 0, slice: null }))];
   if (launch.paths.length > 1) {
-    parts.push(picker("Path of", launch.paths.map((path) => `${path.name} at ${path.level}`), state.path, (index) => Object.assign(state, { path: index })));
+    parts.push(picker("Path of", launch.paths.map((path, index) => [index, `${path.name} at ${path.level}`]), state.path, (index) => Object.assign(state, { path: Number(index) })));
   }
-  const focused = document.activeElement?.dataset?.pick;
-  const group = document.getElementById("choices");
-  group.replaceChildren(...parts);
-  if (focused) [...group.querySelectorAll("select")].find((node) => node.dataset.pick === focused)?.focus();
+  fill(byId("choices"), parts);
 }
 
 function drawTable(launch, path) {
@@ -89,18 +74,18 @@ function drawTable(launch, path) {
   });
   const head = element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", class: "num" }, text))));
   const focused = document.activeElement?.dataset?.slice;
-  const place = document.getElementById("table-scroll");
+  const place = byId("table-scroll");
   place.replaceChildren(element("table", {}, head, element("tbody", {}, ...rows)));
   if (focused) place.querySelector(`[data-slice="${Number(focused)}"]`)?.focus({ preventScroll: true });
 }
 
 function wire() {
   for (const id of ["bands", "path"]) {
-    const node = document.getElementById(id);
+    const node = byId(id);
     if (node.on) node.on("plotly_click", (event) => { if (known(event.points[0].customdata)) choose(event.points[0].customdata); });
   }
   const rowOf = (event) => event.target.closest?.("[data-slice]");
-  const table = document.getElementById("table-scroll");
+  const table = byId("table-scroll");
   table.addEventListener("click", (event) => { if (rowOf(event)) choose(Number(rowOf(event).dataset.slice)); });
   table.addEventListener("keydown", (event) => {
     if (!["Enter", " "].includes(event.key) || !rowOf(event)) return;
@@ -110,31 +95,11 @@ function wire() {
   addEventListener("keydown", (event) => { if (event.key === "Escape" && state.slice !== null) choose(state.slice); });
 }
 
-function redraw() {
+function redraw(onPaper) {
+  paper = onPaper;
   if (LAUNCHES.length) update();
 }
 
-function wireTheme() {
-  applyTheme();
-  followTheme(redraw);
-  const print = (on) => {
-    paper = on;
-    if (on) setTheme("light");
-    else applyTheme();
-    redraw();
-  };
-  addEventListener("beforeprint", () => print(true));
-  addEventListener("afterprint", () => print(false));
-}
-
-state = stateOf(readLink() || new URLSearchParams());
-wireTheme();
-if (LAUNCHES.length) {
-  document.getElementById("app").hidden = false;
-  const [first] = LAUNCHES.map((one) => one.paths).filter((paths) => paths.length);
-  if (first) Plotly.newPlot(document.getElementById("path"), [], {}, CONFIG); // so that it has events before a launch with a path is chosen
-  update();
-  writeLink(choices());
-  followLink((link) => { state = stateOf(link); applyTheme(); redraw(); });
-  wire();
-}
+const [first] = LAUNCHES.map((one) => one.paths).filter((paths) => paths.length);
+if (first) Plotly.newPlot(byId("path"), [], {}, CONFIG); // so that it has events before a launch with a path is chosen
+startPage(LAUNCHES.length > 0, redraw, wire);

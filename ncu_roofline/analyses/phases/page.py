@@ -9,10 +9,9 @@ from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note,
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, absent_notes, charts, explanation
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.base.units import UNITS
-from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
+from ncu_roofline.rendering.page import explanations_of, number, self_contained
 
-_SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_charts.js", "page.js")
+_SCRIPTS = ("page_charts.js", "page.js")
 
 
 def render_html(
@@ -22,16 +21,12 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    if theme not in PAGE_THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
-    heading, found = one_line(title) or "Roofline over time", charts(frames)
-    units = {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()}
+    found = charts(frames)
     return self_contained(
         __package__,
-        "page.html.j2",
         _SCRIPTS,
-        {"title": heading, "theme": theme, "units": units, "launches": [_launch(one) for one in found]},
-        title=heading,
+        {"launches": [_launch(one) for one in found]},
+        title=one_line(title) or "Roofline over time",
         theme=theme,
         subtitle=one_line(subtitle(frames)),
         found=bool(found),

@@ -5,21 +5,8 @@ const LAST_COLOUR = 0.95; // of the scale: its end is too pale on white
 const PILE = 4; // slices on each other whose number is said
 const LOW_AXIS = 16; // times below the peak that the axis of performance reaches at least
 
-function positive(...values) {
-  return values.every((value) => known(value) && value > 0);
-}
-
-function style(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function palette() {
-  const dark = document.documentElement.dataset.theme === "dark";
-  return { card: style("--card"), text: style("--text"), muted: style("--muted"), grid: style("--line"), neutral: style("--neutral"), accent: style("--accent"), dark };
-}
-
 function hue(colours, theme) {
-  return colours ? colours[theme.dark ? 1 : 0] : theme.neutral;
+  return colours ? colours[isDark() ? 1 : 0] : theme.neutral;
 }
 
 function layoutOf(theme, more) {
@@ -38,12 +25,12 @@ function bandsChart(launch, theme, chosen) {
   const count = launch.bands.length;
   const layout = layoutOf(theme, { margin: { l: 92, r: 26, t: 8, b: 40 }, bargap: 0,
     xaxis: { range: [0, launch.seconds], title: { text: "Time", font: { size: 12 }, standoff: 6 }, tickformat: "~s", ticksuffix: "s", color: theme.muted, showgrid: false, zeroline: false,
-      linecolor: theme.grid, showline: true, ticks: "outside", ticklen: 4, anchor: `y${count > 1 ? count : ""}` } });
+      linecolor: theme.line, showline: true, ticks: "outside", ticklen: 4, anchor: `y${count > 1 ? count : ""}` } });
   const traces = launch.bands.map((band, row) => {
     const name = row ? String(row + 1) : "";
     const most = Math.max(1, ...band.values.filter(known));
     layout[`yaxis${name}`] = { domain: [1 - (row + 0.92) / count, 1 - row / count], range: [0, most], fixedrange: true, tickvals: [0.5 * most], ticktext: [plotlyText(band.label)], ticks: "",
-      color: theme.text, gridcolor: theme.grid, zeroline: false, showline: true, linecolor: theme.grid, mirror: true };
+      color: theme.text, gridcolor: theme.line, zeroline: false, showline: true, linecolor: theme.line, mirror: true };
     const opacity = band.values.map((_, slice) => (chosen === null || chosen === slice ? 1 : 0.35));
     const hovertext = band.values.map((value, slice) => `${plotlyText(band.label)} ${formatPercent(value)}<br>${sliceText(launch, slice)}`);
     return { type: "bar", x: middles, y: band.values, width: widths, yaxis: `y${name}`, marker: { color: hue(band.colours, theme), opacity, line: { width: 0 } }, hoverinfo: "text", hovertext,
@@ -51,7 +38,7 @@ function bandsChart(launch, theme, chosen) {
   });
   const end = launch.edges[launch.edges.length - 1];
   if (launch.cut) {
-    layout.shapes = [{ type: "rect", xref: "x", yref: "paper", x0: end, x1: launch.seconds, y0: 0, y1: 1, fillcolor: theme.grid, opacity: 0.6, line: { width: 0 } }];
+    layout.shapes = [{ type: "rect", xref: "x", yref: "paper", x0: end, x1: launch.seconds, y0: 0, y1: 1, fillcolor: theme.line, opacity: 0.6, line: { width: 0 } }];
     layout.annotations = [{ xref: "x", yref: "paper", x: (end + launch.seconds) / 2, y: 0.5, text: "not sampled", showarrow: false, textangle: -90, font: { color: theme.muted, size: 12 } }];
   }
   return { traces, layout };
@@ -132,8 +119,8 @@ function pathChart(launch, path, theme, chosen) {
   const opacity = path.slices.map((slice) => (chosen === null || slice === chosen ? 1 : 0.45));
   const dots = { type: "scatter", mode: "markers", x: path.intensity, y: path.performance, customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
     marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
-  const axis = (title, from) => ({ type: "log", range: from, title: { text: title, font: { size: 12 }, standoff: 6 }, color: theme.muted, gridcolor: theme.grid, zeroline: false, showline: true,
-    linecolor: theme.grid, ticks: "outside", ticklen: 4, dtick: from[1] - from[0] > 2 ? 1 : "D2", tickformat: "~s" });
+  const axis = (title, from) => ({ type: "log", range: from, title: { text: title, font: { size: 12 }, standoff: 6 }, color: theme.muted, gridcolor: theme.line, zeroline: false, showline: true,
+    linecolor: theme.line, ticks: "outside", ticklen: 4, dtick: from[1] - from[0] > 2 ? 1 : "D2", tickformat: "~s" });
   const symbol = PAGE.units[`${path.unit}/s`][0];
   const layout = layoutOf(theme, { margin: { l: 62, r: 14, t: 8, b: 44 },
     xaxis: axis(`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, range.x), yaxis: axis(`Performance, ${plotlyText(path.name)} [${symbol}]`, range.y) });

@@ -15,23 +15,11 @@ from ncu_roofline.analyses.time.captions import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_table, machines_table
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.base.units import UNITS
 from ncu_roofline.rendering.document import Column, Table, text_columns
 from ncu_roofline.rendering.frames import column
-from ncu_roofline.rendering.page import PAGE_THEMES, explanations_of, number, self_contained
+from ncu_roofline.rendering.page import explanations_of, number, self_contained
 
-_SCRIPTS = (
-    "page_format.js",
-    "page_csv.js",
-    "page_link.js",
-    "page_theme.js",
-    "page_labels.js",
-    "page_state.js",
-    "page_charts.js",
-    "page_table.js",
-    "page_address.js",
-    "page.js",
-)
+_SCRIPTS = ("page_csv.js", "page_labels.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
 
 
 def render_html(
@@ -45,15 +33,11 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    if theme not in PAGE_THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
-    heading = one_line(title) or "Time-based roofline"
     return self_contained(
         __package__,
-        "page.html.j2",
         _SCRIPTS,
-        payload(frames, title=heading, theme=theme),
-        title=heading,
+        payload(frames),
+        title=one_line(title) or "Time-based roofline",
         theme=theme,
         subtitle=one_line(captions.subtitle(frames)),
         level=level_style(frames.level).label,
@@ -69,7 +53,7 @@ def render_html(
     )
 
 
-def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
+def payload(frames: TimeFrames) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows."""
     texts: dict[str, int] = {}
     labels = kernel_labels(frames)
@@ -77,11 +61,8 @@ def payload(frames: TimeFrames, *, title: str, theme: str) -> dict[str, Any]:
     called = captions.report_names(frames)
     precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
     return {
-        "title": title,
-        "theme": theme,
         "level": frames.level,
         "level_label": level_style(frames.level).label,
-        "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "columns": {one.name: [one.unit, one.meaning] for one in (*TIME_MACHINES, *TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
         "precisions": {one_line(precision): precision_label(precision) for precision in precisions},

@@ -9,14 +9,6 @@ const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
 let paper = null; // while printing: charts -> [width, height] in pixels
 const views = {}; // chart -> its ranges in decades, so that the second axes follow a zoom
 
-function style(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-function palette() {
-  return { card: style("--card"), text: style("--text"), muted: style("--muted"), grid: style("--line"), neutral: style("--neutral") };
-}
-
 function line(x, y, color, more = {}) {
   const { width = 1, dash = "solid", ...rest } = more;
   return { type: "scatter", mode: "lines", x, y, line: { color, width, dash }, hoverinfo: "skip", showlegend: false, ...rest };
@@ -96,7 +88,7 @@ function intensityTraces(range, all, colours) {
   const found = [];
   for (const power of powers(range.y[0] - range.x[1], range.y[1] - range.x[0])) {
     const end = Math.min(range.x[1], range.y[1] - power) - 0.05;
-    found.push(line([10 ** (end - FAR), 10 ** (end + FAR)], [10 ** (end - FAR + power), 10 ** (end + FAR + power)], colours.grid, { meta: "iso" }));
+    found.push(line([10 ** (end - FAR), 10 ** (end + FAR)], [10 ** (end - FAR + power), 10 ** (end + FAR + power)], colours.line, { meta: "iso" }));
     if (all.some((one) => positive(one.balance) && Math.abs(Math.log10(one.balance) - power) < NEAR_BALANCE)) continue; // it would seem to be the balance's
     found.push({ type: "scatter", mode: "text", x: [10 ** end], y: [10 ** (end + power)], text: [`${Number((10 ** power).toPrecision(3))}`], textposition: "bottom left",
       textfont: { color: colours.muted, size: 10 }, hoverinfo: "skip", meta: "iso-text" });
@@ -165,7 +157,7 @@ function stepLabels(points, place, colours, side = "right") {
 function axis(title, range, colours, more = {}) {
   const span = range[1] - range[0];
   return { type: "log", range, title: { text: title, font: { size: 12 }, standoff: 6 }, color: colours.muted, showgrid: false, zeroline: false, showline: true,
-    linecolor: colours.grid, tickcolor: colours.grid, ticks: "outside", ticklen: 4, dtick: span > 12 ? 2 : span > 2 ? 1 : "D2", tickformat: "~s", ...more };
+    linecolor: colours.line, tickcolor: colours.line, ticks: "outside", ticklen: 4, dtick: span > 12 ? 2 : span > 2 ? 1 : "D2", tickformat: "~s", ...more };
 }
 
 function layoutOf(x, y, colours, more = {}) {
@@ -215,7 +207,7 @@ function timeChart(points, colours) {
   const traces = [...overheadTraces(corners, (seconds) => [seconds, seconds], range)];
   for (const power of powers(...both)) {
     const value = 10 ** power;
-    traces.push(line([10 ** (both[0] - 3), value, value], [value, value, 10 ** (both[0] - 3)], colours.grid, { meta: "iso" }));
+    traces.push(line([10 ** (both[0] - 3), value, value], [value, value, 10 ** (both[0] - 3)], colours.line, { meta: "iso" }));
   }
   traces.push(line([10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], [10 ** (both[0] - FAR), 10 ** (both[1] + FAR)], colours.neutral, { width: 2, meta: "balance" }));
   traces.push(sweepTrace(shown, place, "solid", colours), symbolTrace(shown, place, false, colours), stepLabels(shown, place, colours));

@@ -24,12 +24,6 @@ function freshState() {
   return { device: DEVICES[0], precision: "", query: "", chosen: null, sort: { column: "seconds", descending: true }, rows: FIRST_ROWS, theme: "" };
 }
 
-let state; // set at the start
-
-function positive(...values) {
-  return values.every((value) => known(value) && value > 0);
-}
-
 /** Symbols of the chosen GPU that pass the filter. */
 function shownPoints() {
   const words = state.query.trim().toLowerCase();
@@ -54,7 +48,7 @@ function scaledBy() {
 
 function boundColour(bound) {
   const [, light, dark] = PAGE.bounds[bound];
-  return document.documentElement.dataset.theme === "dark" ? dark : light;
+  return isDark() ? dark : light;
 }
 
 /** Where the open symbol stands on the primary axes: what the times would do at the kernel's own roofs. */
@@ -66,4 +60,35 @@ function timeAtRoofs(point) {
 function launchCounts(points) {
   const counts = points.map((point) => point.invocations);
   return counts.length ? [...new Set([Math.min(...counts), Math.max(...counts)])] : [];
+}
+
+/* The reader's choices as names and values of the address, and back: what is not known here is passed over. */
+
+function choices() {
+  const fresh = freshState();
+  const found = {
+    gpu: state.device === fresh.device ? null : state.device,
+    precision: state.precision || null,
+    q: state.query || null,
+    sort: sortWord(fresh.sort),
+    symbol: state.chosen === null ? null : String(state.chosen),
+    theme: state.theme || null,
+  };
+  return Object.entries(found).filter(([, value]) => value !== null);
+}
+
+function stateOf(link) {
+  const fresh = freshState();
+  const get = (name) => link.get(name) || "";
+  const device = DEVICES.includes(link.get("gpu")) ? link.get("gpu") : fresh.device;
+  const symbol = POINTS.find((point) => String(point.index) === link.get("symbol") && point.device === device);
+  return {
+    ...fresh,
+    device,
+    precision: Object.hasOwn(PAGE.precisions, get("precision")) ? get("precision") : "",
+    query: get("q").slice(0, 500),
+    sort: sortOf(COLUMNS, get("sort"), fresh.sort),
+    chosen: symbol ? symbol.index : null,
+    theme: ["light", "dark"].includes(get("theme")) ? get("theme") : "",
+  };
 }

@@ -17,15 +17,11 @@ from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.launches import HEATED, MEASURES, Launch, Row, launches, longest_first
 from ncu_roofline.base.texts import clean, one_line, printable
-from ncu_roofline.base.units import UNITS
 from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.rendering.page import PAGE_THEMES, number, self_contained
+from ncu_roofline.rendering.page import number, self_contained
 
 # One classic script, in this order: later files use what earlier ones define.
 _SCRIPTS = (
-    "page_format.js",
-    "page_link.js",
-    "page_theme.js",
     "page_labels.js",
     "page_state.js",
     "page_address.js",
@@ -57,21 +53,18 @@ def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto")
     kernels of very many instructions are shown where something was counted, and the page says so.
     Raises ValueError for an unknown theme.
     """
-    if theme not in PAGE_THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
     found = launches(frames)
     reports = list(dict.fromkeys(one_line(one.report_name) for one in found if one.report))
     kernels = list(dict.fromkeys(clean(one.kernel) for one in found))
     what = kernels[0] if len(kernels) == 1 else f"{len(kernels)} kernels"
-    heading = one_line(title) or f"Source roofline of {what}" + (f" in {reports[0]}" if len(reports) == 1 else "")
+    called = f"Source roofline of {what}" + (f" in {reports[0]}" if len(reports) == 1 else "")
     return self_contained(
         __package__,
-        "page.html.j2",
         _SCRIPTS,
-        payload(frames, title=heading, theme=theme),
+        payload(frames),
         styles=("page.css", "source.css"),
         bundle=False,
-        title=heading,
+        title=one_line(title) or called,
         theme=theme,
         devices=list(dict.fromkeys(clean(one.device) for one in found)),
         answers=answers_of(frames.roofline),
@@ -81,7 +74,7 @@ def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto")
     )
 
 
-def payload(frames: SourceRoofline, *, title: str, theme: str) -> dict[str, Any]:
+def payload(frames: SourceRoofline) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows; launches by their time.
 
     Texts and source files stand once, and elsewhere by their place among these.
@@ -92,9 +85,6 @@ def payload(frames: SourceRoofline, *, title: str, theme: str) -> dict[str, Any]
     page = _Page(frames)
     found = [page.launch(launch, mine, most) for launch, mine in zip(every, rows, strict=True)]
     return {
-        "title": title,
-        "theme": theme,
-        "units": {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()},
         "measures": [
             {"id": name, **{part: getattr(MEASURES[name], part) for part in ("label", "meaning", "said")}} for name in HEATED
         ],

@@ -135,43 +135,42 @@ function same(a, b) {
   return Boolean(a && b) && a.row === b.row && a.loop === b.loop && a.file === b.file && a.line === b.line && a.of === b.of;
 }
 
-function wirePrinting() {
-  const redraw = (onPaper) => {
-    paper = onPaper;
-    drawChart();
-    drawListings();
-    if (onPaper) [source, code].forEach((listing) => listing.fillAll());
-    else markListings("");
-  };
-  addEventListener("beforeprint", () => { setTheme("light"); redraw(true); });
-  addEventListener("afterprint", () => { applyTheme(); redraw(false); });
+/** In other colours; on paper with all rows. */
+function redraw(onPaper) {
+  const changed = onPaper !== paper;
+  paper = onPaper;
+  if (!view) return;
+  drawChart();
+  if (changed) drawListings();
+  if (paper) [source, code].forEach((listing) => listing.fillAll());
+  else if (changed) markListings("");
 }
 
-/** Take the choices of an address. */
-function restore(link) {
-  stateOf(link);
-  applyTheme();
+function update() {
   draw();
   lookFor();
   tellFound();
 }
 
+/** Another launch or a fresh page, by the words of its address. */
+function restart(words) {
+  state = stateOf(new URLSearchParams(words));
+  update();
+  writeLink(choices());
+}
+
 function wire() {
   byId("launch").append(...PAGE.launches.map((launch, index) => element("option", { value: String(index) }, shorten(`${launch.kernel}, ${launch.facts.slice(1).join(", ")}`, 120))));
   byId("launch-group").hidden = PAGE.launches.length < 2;
-  byId("launch").addEventListener("change", (event) => {
-    restore(new URLSearchParams({ kernel: event.target.value, theme: state.theme }));
-    writeLink(choices());
-  });
-  byId("reset").addEventListener("click", () => { byId("find").value = ""; restore(new URLSearchParams()); writeLink(choices()); });
+  byId("launch").value = String(state.launch);
+  byId("launch").addEventListener("change", (event) => restart({ kernel: event.target.value, theme: state.theme }));
+  byId("reset").addEventListener("click", () => { byId("find").value = ""; restart({ theme: state.theme }); });
   for (const table of Object.keys(all)) byId(`all-${table}`).addEventListener("click", () => { all[table] = true; drawTables(); });
   wirePane(byId("source-pane"), source, "source", (row) => (row.gap || !row.entry ? null : { file: row.file, line: row.line }));
   wirePane(byId("instruction-pane"), code, "code", (one) => (one.row === undefined ? null : { row: one.row }));
   addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen) choose(null); });
   wireFiles();
   wireFind();
-  followTheme(drawChart);
-  wirePrinting();
   let wide = byId("chart").clientWidth;
   new ResizeObserver(() => {
     if (byId("chart").clientWidth === wide) return; // the height follows from the width
@@ -180,14 +179,4 @@ function wire() {
   }).observe(byId("chart"));
 }
 
-function start() {
-  if (!PAGE.launches.length) return void setTheme(PAGE.theme === "dark" ? "dark" : "light");
-  byId("app").hidden = false;
-  restore(readLink() || new URLSearchParams());
-  wire();
-  byId("launch").value = String(state.launch);
-  writeLink(choices());
-  followLink(restore);
-}
-
-start();
+startPage(PAGE.launches.length > 0, redraw, wire, update);

@@ -33,14 +33,15 @@ function addressOf(row) {
 /** The state that an address describes; sets the view of its launch. */
 function stateOf(link) {
   const get = (name) => link.get(name) || "";
+  const theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
+  if (!PAGE.launches.length) return { theme };
   const launch = /^\d{1,6}$/.test(get("kernel")) && PAGE.launches[Number(get("kernel"))] ? Number(get("kernel")) : 0;
-  state = { ...freshState(), launch };
+  state = { ...freshState(), launch, theme };
   view = viewOf(PAGE.launches[launch]);
   const measures = measuresOf(view.launch);
   state.by = (measures.find((measure) => measure.id === get("by")) || measures[0] || PAGE.measures[0]).id;
   const files = filesOf().map(([file]) => file);
   state.file = files.find((file) => fileName(file) === get("file")) ?? files[0] ?? null;
-  state.theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
   state.chosen = chosenOf(get);
   return state;
 }

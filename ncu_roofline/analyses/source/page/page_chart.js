@@ -35,7 +35,7 @@ function roofSpan(roof, roofs) {
 }
 
 function hueOf(hues) {
-  return hues ? hues[document.documentElement.dataset.theme === "dark" ? 2 : 1] : "var(--neutral)";
+  return hues ? hues[isDark() ? 2 : 1] : "var(--neutral)";
 }
 
 function drawChart() {

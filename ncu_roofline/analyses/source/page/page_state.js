@@ -1,11 +1,10 @@
 /* What the reader sees: one launch with its indices, a file, what the heat bars show, and what is chosen. */
 
-const byId = (id) => document.getElementById(id);
 PAGE.units.count = ["", true];
 const OUTSIDE = "outside of the report\u2019s code";
 const NO_LINE = -1; // lines of code of the report without source line, and of what is outside of its code
 const BEYOND = -2;
-let state = {}; // {launch, file, by, chosen, theme}; chosen: null, {loop}, {file, line} or {row}
+// The state is {launch, file, by, chosen, theme}; chosen: null, {loop}, {file, line} or {row}.
 let view = null; // of the launch: what is looked up again and again
 
 const text = (place) => PAGE.texts[place];

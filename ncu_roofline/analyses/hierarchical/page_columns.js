@@ -1,6 +1,4 @@
-/* The table and the card of a chosen kernel: the same rows as the chart. */
-
-const MORE_ROWS = 400; // per click; the file has all rows
+/* The columns of the table, and the card of a chosen kernel: the same rows as the chart. */
 
 const NUMBERS = [
   "work", "traffic", "seconds", "intensity", "performance", "bandwidth", "compute_roof", "bandwidth_roof", "attainable", "fraction", "attainable_theoretical",
@@ -55,14 +53,14 @@ function headroomText(kernel) {
   return (kernel.headroom_or_less === 1 ? "\u2264" : "") + timesText(kernel.headroom);
 }
 
-function verdictColumns(text, number) {
+function verdictColumns() {
   const show = (row) => element("span", { title: row.kernel.reason || null }, row.kernel.verdict);
   const saved = ({ recoverable, seconds }) => (known(recoverable) ? formatValue(recoverable, "second", 3) : known(seconds) ? "unknown" : MISSING);
   return [
-    { ...text("verdict", "Verdict", (row) => row.kernel.verdict), show },
-    number("headroom", "Headroom", (row) => row.kernel.headroom, (row) => headroomText(row.kernel), { title: "By what the kernel could be faster at its present traffic and instructions" }),
-    number("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "By what it could be faster at the compute roofs of its work" }),
-    number("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
+    { ...textColumn("verdict", "Verdict", (row) => row.kernel.verdict, { wide: true }), show },
+    numberColumn("headroom", "Headroom", (row) => row.kernel.headroom, (row) => headroomText(row.kernel), { title: "By what the kernel could be faster at its present traffic and instructions" }),
+    numberColumn("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "By what it could be faster at the compute roofs of its work" }),
+    numberColumn("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
       { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that its headroom would save; in the order unknown headroom counts as the whole time, and kernels below 1 % of the time come last" }),
   ].map((column) => ({ ...column, once: true }));
 }
@@ -85,31 +83,29 @@ function tableColumns() {
   const kernels = ROWS.map((row) => row.kernel);
   const several = (name) => distinct(kernels.map((kernel) => kernel[name])).length > 1;
   const repeated = distinct(kernels).length > distinct(kernels.map((kernel) => kernel.kernel)).length;
-  const text = (id, label, value) => ({ id, label, value, show: value, number: false });
-  const number = (id, label, value, show, extra = {}) => ({ id, label, value, show, number: true, ...extra });
   const once = (column) => ({ ...column, once: true }); // the same in all rows of a kernel
-  const [saved, judged] = [true, false].map((last) => (JUDGED ? verdictColumns(text, number) : []).filter((column) => (column.id === "recoverable") === last));
+  const [saved, judged] = [true, false].map((last) => (JUDGED ? verdictColumns() : []).filter((column) => (column.id === "recoverable") === last));
   return [
-    { id: "kernel", label: "Kernel", value: (row) => row.kernel.kernel, show: nameCell, number: false },
-    ...(SWEPT ? [once(number("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label))] : []),
+    { ...textColumn("kernel", "Kernel", (row) => row.kernel.kernel), show: nameCell },
+    ...(SWEPT ? [once(numberColumn("step", "Step", (row) => row.kernel.step, (row) => row.kernel.label, { file: (row) => row.kernel.label }))] : []),
     ...judged,
-    once(number("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second", 3), { unit: "second" })),
-    { ...text("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)), show: precisionCell },
-    number("performance", "Performance", (row) => row.first.performance, (row) => formatValue(row.first.performance, unitOf("performance", row.first), 3), { unit: `${PAGE.unit}/s` }),
-    number("binding_fraction", "% of roof", ofRoof, barCell, { title: "Of the lowest roof over all levels; of a precision beside others, which share memory, of its own compute roof" }),
+    once(numberColumn("seconds", "Time", (row) => row.kernel.seconds, (row) => formatValue(row.kernel.seconds, "second", 3), { unit: "second" })),
+    { ...textColumn("precision", PAGE.unit === "inst" ? "Instructions" : "Precision", (row) => PRECISIONS.get(row.precision)), show: precisionCell },
+    numberColumn("performance", "Performance", (row) => row.first.performance, (row) => formatValue(row.first.performance, unitOf("performance", row.first), 3), { unit: `${PAGE.unit}/s`, wide: true }),
+    numberColumn("binding_fraction", "% of roof", ofRoof, barCell, { title: "Of the lowest roof over all levels; of a precision beside others, which share memory, of its own compute roof" }),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     ...saved,
-    once(number("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
+    once(numberColumn("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
     ...(kernels.some((kernel) => kernel.launches > 1)
-      ? [once(number("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
+      ? [once(numberColumn("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
       : []),
-    ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns(number) : []),
-    ...(POINTS.some((point) => known(point.lanes)) ? [number("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
-    ...(JUDGED ? [] : [text("binds", "Binds", (row) => bindsLabel(row.first.binds))]),
+    ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns() : []),
+    ...(POINTS.some((point) => known(point.lanes)) ? [numberColumn("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
+    ...(JUDGED ? [] : [textColumn("binds", "Binds", (row) => bindsLabel(row.first.binds))]),
     ...(repeated && kernels.every((kernel) => kernel.launch >= 0)
-      ? [once(number("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
+      ? [once(numberColumn("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
       : []),
-    ...(several("report") ? [once({ ...text("report", "Report", (row) => row.kernel.report), show: reportCell })] : []),
+    ...(several("report") ? [once({ ...textColumn("report", "Report", (row) => row.kernel.report, { wide: true }), show: reportCell })] : []),
   ];
 }
 
@@ -126,7 +122,7 @@ function intensityColumn(level) {
   const value = (row) => (row.levels.has(level.id) ? row.levels.get(level.id).intensity : null);
   const show = (row) => (known(value(row)) ? plainNumber(value(row)) : "\u2013");
   const title = PAGE.unit === "inst" ? `Warp instructions per transaction at ${level.label}` : `Arithmetic intensity at ${level.label}, operations per byte`;
-  return { id: `intensity-${level.id}`, label: `${PAGE.unit === "inst" ? "inst/TXN" : "AI"} ${level.label}`, value, show, number: true, level: level.id, title };
+  return numberColumn(`intensity-${level.id}`, `${PAGE.unit === "inst" ? "inst/TXN" : "AI"} ${level.label}`, value, show, { colour: () => levelColour(level.id), title });
 }
 
 function nameCell(row) {
@@ -158,60 +154,16 @@ function barCell(row) {
 const COLUMNS = tableColumns();
 
 function sorted(rows) {
-  const column = COLUMNS.find((each) => each.id === state.sort.column) || COLUMNS[0];
-  const rank = column.rank || column.value;
-  const sign = state.sort.descending ? -1 : 1;
-  const absent = (value) => value === null || value === undefined || value === "";
-  return [...rows].sort((a, b) => {
-    const [left, right] = [rank(a), rank(b)];
-    const tie = a.kernel.rank - b.kernel.rank || a.index - b.index;
-    if (absent(left) || absent(right)) return absent(left) - absent(right) || tie;
-    const order = column.number ? left - right : left.localeCompare(right);
-    return sign * order || tie;
-  });
+  return sortedRows(COLUMNS, rows, (a, b) => a.kernel.rank - b.kernel.rank || a.index - b.index);
 }
 
-function headerCell(column) {
-  const active = state.sort.column === column.id;
-  const arrow = element("span", { class: "arrow", "aria-hidden": "true" }, active ? (state.sort.descending ? "\u25be" : "\u25b4") : "");
-  const dot = column.level ? element("span", { class: "dot", colour: levelColour(column.level) }) : null;
-  const button = element("button", { type: "button", class: "sort", "data-sort": column.id, title: column.title || null }, dot, column.label, arrow);
-  const direction = active ? (state.sort.descending ? "descending" : "ascending") : "none";
-  const kind = [column.number ? "num" : "", column.level ? "ai" : ""].join(" ").trim();
-  return element("th", { scope: "col", class: kind || null, "aria-sort": direction }, button);
-}
-
-/** A row; below another row of its kernel it doesn't show again what is the kernel's. */
-function tableRow(row, above, focusable) {
-  const chosen = state.isolated === row.kernel.index;
-  const again = above && above.kernel === row.kernel;
-  const cells = COLUMNS.map((column, index) => {
-    const kind = [column.number ? "num" : null, index ? null : "name", again && (column.once || !index) ? "again" : null].filter(Boolean).join(" ");
-    const wide = ["verdict", "performance", "report"].includes(column.id); // on a phone
-    return element(index ? "td" : "th", { class: [kind, wide ? "wide" : ""].join(" ").trim() || null, scope: index ? null : "row", "data-label": column.label }, element("span", {}, column.show(row)));
-  });
-  const faded = state.isolated !== null && !chosen;
-  const kind = [chosen ? "chosen" : faded ? "faded" : null, again ? "more" : null].filter(Boolean).join(" ");
-  return element("tr", { "data-row": row.index, tabindex: focusable ? 0 : -1, class: kind || null, "aria-current": chosen && "true" }, ...cells);
-}
-
+/** The table anew: below another row of its kernel a row doesn't show again what is the kernel's. */
 function drawTable(rows) {
-  const ordered = sorted(rows);
-  const shown = ordered.slice(0, state.rows);
-  const focus = Math.max(0, shown.findIndex((row) => row.kernel.index === state.isolated));
-  const head = element("thead", {}, element("tr", {}, ...COLUMNS.map(headerCell)));
-  const body = element("tbody", {}, ...shown.map((row, index) => tableRow(row, shown[index - 1], index === focus)));
-  document.getElementById("table-scroll").replaceChildren(element("table", { "aria-rowcount": ordered.length }, head, body));
-  const more = document.getElementById("show-more");
-  more.hidden = shown.length === ordered.length;
-  more.textContent = `Show ${Math.min(MORE_ROWS, ordered.length - shown.length)} more of ${ordered.length} rows`;
-}
-
-/** The rows of the table, all of them, in its order and with its columns. */
-function saveTable() {
-  const headers = COLUMNS.map((column) => (column.unit ? `${column.label} [${PAGE.units[column.unit][0]}]` : column.label));
-  const plain = (column, row) => (column.id === "step" ? row.kernel.label : column.value(row));
-  downloadCsv(fileName(), headers, sorted(current.selection.rows).map((row) => COLUMNS.map((column) => plain(column, row))));
+  drawRows(COLUMNS, sorted(rows), (row, above) => {
+    const chosen = state.isolated === row.kernel.index;
+    const kind = chosen ? "chosen" : state.isolated === null ? "" : "faded";
+    return { key: row.index, kind, chosen, again: Boolean(above) && above.kernel === row.kernel };
+  });
 }
 
 /** Mark the table rows of the kernel under the pointer. */
@@ -225,14 +177,14 @@ function markRows(owner) {
 
 /** Bring the chosen kernel's row into the table's window; the page itself stays where it is. */
 function scrollToChosen() {
-  const [box, line] = [document.getElementById("table-scroll"), document.querySelector("#table tr.chosen")];
+  const [box, line] = [byId("table-scroll"), document.querySelector("#table tr.chosen")];
   if (line) box.scrollTop = Math.max(0, line.offsetTop - box.clientHeight / 2);
 }
 
 /* The card of the chosen kernel: every column of every point */
 
 function drawDetails() {
-  const card = document.getElementById("details");
+  const card = byId("details");
   card.hidden = state.isolated === null;
   if (card.hidden) return;
   const kernel = KERNELS[state.isolated];

@@ -1,0 +1,118 @@
+/* The table of a page: rows under columns that say how they read, sorted by any of them, some at first, all as a file.
+ *
+ * A column is {id, label, number, value(row), show(row)}: what a file has, what people see.  It may have a title, the unit of the file, rank(row)
+ * to be sorted by, heading and file(row) (the header and the values of the file), colour, once (the same in all rows of a kernel), kind(row) (the
+ * class of a cell) and wide (a line of its own on a phone).  The first column names a row.
+ * The state has the sort {column, descending}, "" for the rows as they come, and how many rows are drawn. */
+
+const FIRST_ROWS = 100;
+const MORE_ROWS = 400; // per click; the file has all rows
+
+function textColumn(id, label, value, more = {}) {
+  return { id, label, value, show: value, number: false, ...more };
+}
+
+function numberColumn(id, label, value, show, more = {}) {
+  return { id, label, value, show, number: true, ...more };
+}
+
+/** Rows in the order of the chosen column; what is not known comes last, and `tie` decides between equals. */
+function sortedRows(columns, rows, tie = () => 0) {
+  const column = columns.find((each) => each.id === state.sort.column);
+  if (!column) return rows;
+  const rank = column.rank || column.value;
+  const sign = state.sort.descending ? -1 : 1;
+  const absent = (value) => value === null || value === undefined || value === "";
+  return [...rows].sort((a, b) => {
+    const [left, right] = [rank(a), rank(b)];
+    if (absent(left) || absent(right)) return absent(left) - absent(right) || tie(a, b);
+    return sign * (column.number ? left - right : left.localeCompare(right)) || tie(a, b);
+  });
+}
+
+function headerCell(column) {
+  const active = state.sort.column === column.id;
+  const arrow = element("span", { class: "arrow", "aria-hidden": "true" }, active ? (state.sort.descending ? "\u25be" : "\u25b4") : "");
+  const dot = column.colour ? element("span", { class: "dot", colour: column.colour() }) : null;
+  const button = element("button", { type: "button", class: "sort", "data-sort": column.id, title: column.title || null }, dot, column.label, arrow);
+  const direction = active ? (state.sort.descending ? "descending" : "ascending") : "none";
+  return element("th", { scope: "col", class: column.number ? "num" : null, "aria-sort": direction }, button);
+}
+
+/** A row; what is the same in all rows of a kernel is hidden `again` below another of it. */
+function tableRow(columns, row, { key, kind = "", again = false, chosen = false, focusable = false }) {
+  const cells = columns.map((column, index) => {
+    const hidden = again && (column.once || !index);
+    const classes = [column.number && "num", !index && "name", hidden && "again", column.wide && "wide", column.kind && column.kind(row)].filter(Boolean).join(" ");
+    return element(index ? "td" : "th", { class: classes || null, scope: index ? null : "row", "data-label": column.label }, element("span", {}, column.show(row)));
+  });
+  const classes = [kind, again && "more"].filter(Boolean).join(" ");
+  return element("tr", { "data-row": key, tabindex: focusable ? 0 : -1, class: classes || null, "aria-current": chosen && "true" }, ...cells);
+}
+
+/** The table anew; `describe(row, above)` says what tableRow asks of a row. */
+function drawRows(columns, rows, describe) {
+  const shown = rows.slice(0, state.rows);
+  const told = shown.map((row, index) => describe(row, shown[index - 1]));
+  const focus = Math.max(0, told.findIndex(({ chosen }) => chosen));
+  const body = shown.map((row, index) => tableRow(columns, row, { ...told[index], focusable: index === focus }));
+  const head = element("thead", {}, element("tr", {}, ...columns.map(headerCell)));
+  byId("table-scroll").replaceChildren(element("table", { "aria-rowcount": rows.length }, head, element("tbody", {}, ...body)));
+  const more = byId("show-more");
+  more.hidden = shown.length === rows.length;
+  more.textContent = `Show ${Math.min(MORE_ROWS, rows.length - shown.length)} more of ${rows.length} rows`;
+}
+
+/** By a column, then the other way round, then again as they come where that is an order of its own. */
+function sortBy(columns, id) {
+  const first = { column: id, descending: columns.find((each) => each.id === id).number };
+  const fresh = freshState().sort;
+  const begun = state.sort.column !== id ? null : state.sort.descending === first.descending;
+  change(() => { state.sort = begun === null ? first : begun ? { column: id, descending: !first.descending } : fresh.column ? first : fresh; });
+  [...document.querySelectorAll("[data-sort]")].find((button) => button.dataset.sort === id).focus({ preventScroll: true });
+}
+
+/** The row of an address's word: its column, "-" before it where it goes down. */
+function sortOf(columns, text, fresh) {
+  const column = (text || "").replace(/^-/, "");
+  return columns.some((each) => each.id === column) ? { column, descending: text.startsWith("-") } : fresh;
+}
+
+/** The word for an address; null for that of a fresh page. */
+function sortWord(fresh) {
+  const word = (sort) => (sort.descending ? "-" : "") + sort.column;
+  return word(state.sort) === word(fresh) ? null : word(state.sort);
+}
+
+/** All rows, in the order of the table, as a file. */
+function saveRows(columns, rows) {
+  const headers = columns.map(({ label, unit, heading }) => heading || (unit ? `${label} [${PAGE.units[unit][0] || "ratio"}]` : label));
+  downloadCsv(fileName(), headers, rows.map((row) => columns.map((column) => (column.file || column.value)(row))));
+}
+
+/** Headers sort; rows are chosen by click, Enter or space where the page can `choose` one, and the arrow keys go from one to the next. */
+function wireRows(columns, save, choose = null) {
+  const rowOf = (event) => event.target.closest("#table-scroll tbody tr");
+  const table = byId("table-scroll");
+  table.addEventListener("click", (event) => {
+    const header = event.target.closest("[data-sort]");
+    if (header) return sortBy(columns, header.dataset.sort);
+    return choose && rowOf(event) && choose(Number(rowOf(event).dataset.row));
+  });
+  table.addEventListener("keydown", (event) => {
+    const line = rowOf(event);
+    if (!line) return;
+    const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+    if (choose && (event.key === "Enter" || event.key === " ")) {
+      choose(Number(line.dataset.row));
+      document.querySelector(`#table-scroll tr[data-row="${line.dataset.row}"]`)?.focus({ preventScroll: true });
+    } else if (next) {
+      line.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else return;
+    event.preventDefault();
+  });
+  byId("show-more").addEventListener("click", () => change(() => { state.rows += MORE_ROWS; }));
+  byId("save").addEventListener("click", save);
+}
