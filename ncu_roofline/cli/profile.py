@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import pack_folder
@@ -18,18 +19,7 @@ from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.cli import render
 from ncu_roofline.cli.ceilings import Shelf, ceiling_files
 from ncu_roofline.cli.install import NEWEST_TRIED
-from ncu_roofline.cli.options import (
-    AUTO,
-    AUTO_HELP,
-    argument,
-    choice,
-    flag,
-    option,
-    place,
-    regex,
-    whole,
-    words,
-)
+from ncu_roofline.cli.options import AUTO, AUTO_HELP, place, regex, whole, words
 from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import profile
@@ -45,48 +35,7 @@ INTERRUPTED = 130
 """The exit code of what was ended by Ctrl-C, as shells have it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to run, what to count, and where the results go."""
-
-    EPILOG: ClassVar[str] = "Exit code: the application's; 1 if it could not be profiled, 130 if it was interrupted."
-    precision: tuple[str, ...] = option(
-        "count only these: fp64, fp32, fp16, tensor (default: all)", "ID,...", type=words, default=()
-    )
-    light: bool = flag("fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all")
-    kernel: str = option("only kernels whose name matches", "REGEX", type=regex)
-    output: str = option(
-        "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)",
-        "NAME",
-        short="-o",
-        type=place,
-    )
-    ceilings: str = option(f"measured ceilings (JSON); {AUTO_HELP} (default: those kept for this GPU)", "FILE|auto")
-    clock_control: str | None = choice(
-        "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)",
-        ("base", "boost", "none"),
-        default=None,
-    )
-    ncu: str = option("the ncu to use (default: the first found); with --dry-run also its release alone, as 2024.3", "PATH")
-    force: bool = flag("overwrite an earlier report and page")
-    dry_run: bool = flag("print the command of ncu, and run nothing; needs neither ncu nor a GPU")
-    scheduler: str | None = choice("print it as a line of srun for Slurm, and run nothing", ("srun",), default=None)
-    only_rank: int | None = option(
-        "with --scheduler: profile this task of the job alone (default: all, each into a report of its own)",
-        "N",
-        type=whole,
-        default=None,
-    )
-    application: tuple[str, ...] = argument("the application and its arguments, after --", "-- APPLICATION", nargs="+")
-
-    @property
-    def dry(self) -> bool:
-        """Whether nothing is to be run."""
-        return self.dry_run or self.scheduler is not None
-
-
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What was found for a profile: the ncu, the GPU and its ceilings."""
 
     ncu: Ncu
@@ -94,28 +43,56 @@ class Setting:
     ceilings: Ceilings | None
 
 
-def run(request: Request) -> int:
+def add_options(parser: ArgumentParser) -> None:
+    """What to run, what to count, and where the results go."""
+    parser.epilog = "Exit code: the application's; 1 if it could not be profiled, 130 if it was interrupted."
+    about = "count only these: fp64, fp32, fp16, tensor (default: all)"
+    parser.add_argument("--precision", metavar="ID,...", type=words, default=(), help=about)
+    about = "fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all"
+    parser.add_argument("--light", action="store_true", help=about)
+    parser.add_argument("--kernel", metavar="REGEX", type=regex, default="", help="only kernels whose name matches")
+    about = "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)"
+    parser.add_argument("-o", "--output", metavar="NAME", type=place, help=about)
+    about = f"measured ceilings (JSON); {AUTO_HELP} (default: those kept for this GPU)"
+    parser.add_argument("--ceilings", metavar="FILE|auto", default="", help=about)
+    about = "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)"
+    parser.add_argument("--clock-control", choices=("base", "boost", "none"), help=about)
+    about = "the ncu to use (default: the first found); with --dry-run also its release alone, as 2024.3"
+    parser.add_argument("--ncu", metavar="PATH", default="", help=about)
+    parser.add_argument("--force", action="store_true", help="overwrite an earlier report and page")
+    about = "print the command of ncu, and run nothing; needs neither ncu nor a GPU"
+    parser.add_argument("--dry-run", action="store_true", help=about)
+    about = "print it as a line of srun for Slurm, and run nothing"
+    parser.add_argument("--scheduler", choices=("srun",), help=about)
+    about = "with --scheduler: profile this task of the job alone (default: all, each into a report of its own)"
+    parser.add_argument("--only-rank", metavar="N", type=whole, help=about)
+    about = "the application and its arguments, after --"
+    parser.add_argument("application", metavar="-- APPLICATION", nargs="+", help=about)
+
+
+def run(args: Namespace) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
-    if request.only_rank is not None and not request.scheduler:
+    if args.only_rank is not None and not args.scheduler:
         next_step = "Add --scheduler srun."
-        raise UsageError("Cannot use --only-rank", str(request.only_rank), "there is no job to choose a task of", next_step)
+        raise UsageError("Cannot use --only-rank", str(args.only_rank), "there is no job to choose a task of", next_step)
+    args.dry_run = args.dry_run or args.scheduler is not None
     machine = this_machine()
-    setting = _setting(machine, request)
-    wanted = _wanted(machine, request, setting)
-    installed = _installed(machine, setting, request)
+    setting = _setting(machine, args)
+    wanted = _wanted(machine, args, setting)
+    installed = _installed(machine, setting, args)
     folders: tuple[Path, ...] = ()
-    if request.dry:
+    if args.dry_run:
         folders = () if installed else (pack_folder("sections"), pack_folder("rules"))
-        write_text(_planned(machine, request, setting, replace(wanted, folders=folders)))
+        write_text(_planned(machine, args, setting, replace(wanted, folders=folders)))
         return 0
     # The first word is the application, and some of the others may be files that it reads.
-    given = [request.ceilings] if request.ceilings else []
-    inputs = [os.fspath(setting.ncu.path), *ceiling_files(given), *request.application]
+    given = [args.ceilings] if args.ceilings else []
+    inputs = [os.fspath(setting.ncu.path), *ceiling_files(given), *args.application]
     for suffix in profile.possible(setting.ncu, wanted):
-        check_output(f"{wanted.output}{suffix}", request.force, inputs)
-    check_output(f"{wanted.output}.html", request.force, inputs)
-    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(request.precision))
-    lighter = profile.sections_for(request.precision, light=True)
+        check_output(f"{wanted.output}{suffix}", args.force, inputs)
+    check_output(f"{wanted.output}.html", args.force, inputs)
+    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
+    lighter = profile.sections_for(args.precision, light=True)
     say(profile.passes_text(rendered, wanted.sections, setting.gpu, lighter))
     say(_clocks_text(setting, wanted))
     with ExitStack() as stack:
@@ -131,38 +108,38 @@ def run(request: Request) -> int:
         except OSError as error:
             reason = error.strerror or str(error)
             raise RooflineError("Cannot run", setting.ncu.path, reason, "Name an ncu with --ncu.") from error
-        report = profile.placed(apart, wanted.output, request.force)
-    return _finish(machine, request, setting, outcome, report)
+        report = profile.placed(apart, wanted.output, args.force)
+    return _finish(machine, args, setting, outcome, report)
 
 
-def _planned(machine: Machine, request: Request, setting: Setting, wanted: profile.Wanted) -> str:
+def _planned(machine: Machine, args: Namespace, setting: Setting, wanted: profile.Wanted) -> str:
     """The command of ncu as a line for a shell or for Slurm."""
-    if request.scheduler is None:
+    if args.scheduler is None:
         return profile.as_text(profile.command(setting.ncu, wanted), machine.system)
-    alone = request.only_rank
+    alone = args.only_rank
     ranked = (
         replace(wanted, rank=profile.SLURM_RANK) if alone is None else replace(wanted, output=f"{wanted.output}.rank{alone}")
     )
     return profile.step(profile.command(setting.ncu, ranked), wanted.application, alone)
 
 
-def _setting(machine: Machine, request: Request) -> Setting:
-    ncu = _ncu(machine, request)
+def _setting(machine: Machine, args: Namespace) -> Setting:
+    ncu = _ncu(machine, args)
     gpus, _ = find_gpus(machine)
     gpu = gpus[0] if gpus else None
-    if request.ceilings == AUTO:
+    if args.ceilings == AUTO:
         return Setting(ncu, gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
-    if request.ceilings:
-        return Setting(ncu, gpu, read_ceilings(request.ceilings))
+    if args.ceilings:
+        return Setting(ncu, gpu, read_ceilings(args.ceilings))
     return Setting(ncu, gpu, kept_for(machine, gpu) if gpu else None)
 
 
-def _ncu(machine: Machine, request: Request) -> Ncu:
+def _ncu(machine: Machine, args: Namespace) -> Ncu:
     """The ncu to run, or where nothing is run one of the release named, else of the newest known."""
-    named = bool(parse_release(request.ncu)) and not os.path.exists(request.ncu)
-    found = [Ncu(Path(_PROGRAM), request.ncu)] if request.dry and named else find_ncus(machine, request.ncu)
+    named = bool(parse_release(args.ncu)) and not os.path.exists(args.ncu)
+    found = [Ncu(Path(_PROGRAM), args.ncu)] if args.dry_run and named else find_ncus(machine, args.ncu)
     usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
-    if not usable and request.dry and not request.ncu:
+    if not usable and args.dry_run and not args.ncu:
         release = release_text(NEWEST_TRIED)
         say(f"No ncu works here: the command is for Nsight Compute {release}; --ncu names another release, as in --ncu 2023.2.")
         return Ncu(Path(_PROGRAM), release)
@@ -170,14 +147,14 @@ def _ncu(machine: Machine, request: Request) -> Ncu:
         broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
         reason = broken or "there is no ncu on this machine"
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
-        raise RooflineError("Cannot profile with", request.ncu or _PROGRAM, reason, next_step)
+        raise RooflineError("Cannot profile with", args.ncu or _PROGRAM, reason, next_step)
     return usable[0]
 
 
-def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wanted:
-    release, clocks = setting.ncu.release, request.clock_control
+def _wanted(machine: Machine, args: Namespace, setting: Setting) -> profile.Wanted:
+    release, clocks = setting.ncu.release, args.clock_control
     known = [precision.id for precision in load_spec().precisions if precision.id.split(".")[0] in load_spec().sections]
-    for one in request.precision:
+    for one in args.precision:
         if one not in (*known, "tensor"):
             reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
             next_step = advice("Leave it out to count all", one, ("tensor", *known))
@@ -185,29 +162,29 @@ def _wanted(machine: Machine, request: Request, setting: Setting) -> profile.Wan
     if clocks == "boost" and release < BOOST_OPTION_SINCE:
         reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
         raise UsageError("Cannot use --clock-control", clocks, reason, "Use none, or another ncu with --ncu.")
-    rank = "" if request.scheduler else profile.rank_of(machine.environ)
-    name, suffix = profile.output_name(request.output, request.application[0], rank)
+    rank = "" if args.scheduler else profile.rank_of(machine.environ)
+    name, suffix = profile.output_name(args.output or "", args.application[0], rank)
     if suffix == ".ncu-repz" and release < profile.COMPRESSED_SINCE:
         reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
-        raise UsageError("Cannot write", request.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+        raise UsageError("Cannot write", args.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
     return profile.Wanted(
-        application=tuple(request.application),
+        application=tuple(args.application),
         output=name,
-        sections=profile.sections_for(request.precision, request.light),
-        kernel=request.kernel,
+        sections=profile.sections_for(args.precision, args.light),
+        kernel=args.kernel,
         clocks=clocks or ("none" if setting.ceilings else ""),
-        force=request.force,
+        force=args.force,
         suffix=suffix,
     )
 
 
-def _installed(machine: Machine, setting: Setting, request: Request) -> bool:
+def _installed(machine: Machine, setting: Setting, args: Namespace) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
     folder = expected_folder(machine, setting.ncu)
     if (
         folder is None
         or machine.environ.get(NO_DEPLOYMENT)
-        or profile.light_type(request.precision) not in ("", load_spec().standard_type)
+        or profile.light_type(args.precision) not in ("", load_spec().standard_type)
     ):
         return False
     try:
@@ -236,14 +213,14 @@ def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
     return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
 
 
-def _finish(machine: Machine, request: Request, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
+def _finish(machine: Machine, args: Namespace, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
     """Render what there is; the application's exit code comes first, then ours."""
     ended = profile.application_code(outcome.log)
     if report is None and outcome.interrupted:
         raise KeyboardInterrupt
     if report is None:
-        failure = profile.explain(machine, outcome.log, outcome.code, request.kernel, request.application[0])
-        error = RooflineError("Cannot profile", request.application[0], failure.reason, f"{failure.next_step}.")
+        failure = profile.explain(machine, outcome.log, outcome.code, args.kernel, args.application[0])
+        error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
         if failure.id != "application" or not ended:
             raise error
         say(f"ncu-roofline: {error}")
@@ -253,9 +230,7 @@ def _finish(machine: Machine, request: Request, setting: Setting, outcome: profi
 
     page = os.fspath(report).removesuffix(report.suffix) + ".html"
     ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
-    code = render.run(
-        parse(["render", f"--output={page}", *ceilings, *(["--force"] if request.force else []), "--", str(report)])
-    )
+    code = render.run(parse(["render", f"--output={page}", *ceilings, *(["--force"] if args.force else []), "--", str(report)]))
     if outcome.interrupted:
         say("ncu-roofline: interrupted; the report holds what ran before")
         return INTERRUPTED
