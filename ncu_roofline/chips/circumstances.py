@@ -42,7 +42,7 @@ SLOW = (
     ("conversions", "conversions"),
     ("indices", "reads of threadIdx and blockIdx"),
 )
-SHARES = ("dram", "warps", "warps_possible")
+FILLED = ("dram", "warps", "warps_possible")
 # Blocks that an SM has room for by what they need, as a sentence calls that.
 LIMITS = (
     ("limit_registers", "registers"),
@@ -78,7 +78,7 @@ def circumstances(
         words.add("short")
     if asynchronous and "copies" not in words:
         words.add("asynchronous")
-    filled = {name: as_percent(min(amounts[name], 1.0)) for name in SHARES if name in amounts}
+    filled = {name: as_percent(min(amounts[name], 1.0)) for name in FILLED if name in amounts}
     slow = [text for word, text in SLOW if word in words]
     if slow:
         words.add("slow")

@@ -92,7 +92,7 @@ About = namedtuple("About", "capability hit_rates amounts bound")
 About.__new__.__defaults__ = ((0, 0), {}, {}, "")
 
 # A launch.  ``counts``: amounts by column (those of `source_counters.COUNTED`, but in sectors), without columns that nobody
-# counted.  ``work``: operations of "fp32", "fp64" and all ("").  ``code`` gives its `Code` when called, ``opcodes`` warp
+# counted.  When called, ``work`` gives operations of "fp32", "fp64" and all (""), ``code`` its `Code`, ``opcodes`` warp
 # instructions by opcode.  ``sampled``: samples by reason, of which ``samples`` gives amounts; ``stalls``: what is known of
 # reasons.  ``begin``: share of a warp's lanes at its first instruction; None where the row ``first`` tells it.
 Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls about begin first")
@@ -136,7 +136,8 @@ def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[
 
     What was not counted gives no finding, nor do counts that contradict each other.
     """
-    found = [one for cause in CAUSES if causes is None or cause in causes for one in cause(launch)]
+    every = MEMORY_CAUSES + ARITHMETIC_CAUSES + WARP_CAUSES
+    found = [one for cause in (every if causes is None else causes) for one in cause(launch)]
     return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
 
 
@@ -396,7 +397,7 @@ SPILL_ADVICE = (
 
 def unfused(launch: Any) -> Iterator[Any]:
     """Additions beside multiplications of the same line, where the compiler fused next to nothing."""
-    work, threads = launch.work.get("", math.nan), launch.counts.get("threads", {})
+    work, threads = launch.work().get("", math.nan), launch.counts.get("threads", {})
     if not work > 0 or not launch.code().known:
         return
     kinds = launch.code().kinds
@@ -440,7 +441,7 @@ UNFUSED_ADVICE = (
 
 def accidents(launch: Any) -> list[Any]:
     """Places with FP64 arithmetic between conversions, in a kernel whose work is FP32."""
-    if not launch.work.get("fp32", math.nan) > launch.work.get("fp64", math.nan) > 0 or not launch.code().known:
+    if not launch.work().get("fp32", math.nan) > launch.work().get("fp64", math.nan) > 0 or not launch.code().known:
         return []
     code, executed = launch.code(), launch.counts.get("executed", {})
     double = {row: count for row, count in executed.items() if code.kinds[row] == "fp64" or code.names[row] in BETWEEN}
@@ -508,7 +509,7 @@ DIVISION_ADVICE = (
 def indexing(launch: Any) -> Iterator[Any]:
     """Integer arithmetic that makes much of a loop of floating-point code whose warps don't wait for memory."""
     executed, whole = launch.counts.get("executed", {}), total(launch, "executed")
-    floating = launch.work.get("", math.nan) > 0 and launch.about.bound not in INTEGER_LIMITS  # of which `integers` tells
+    floating = launch.work().get("", math.nan) > 0 and launch.about.bound not in INTEGER_LIMITS  # of which `integers` tells
     if not floating or not whole > 0 or not launch.code().known:
         return
     code = launch.code()
@@ -729,8 +730,6 @@ def of_called(launch: Any, called: Iterable[Any]) -> list[Any]:
     return found
 
 
-CAUSES = (
-    *(excess, gaps, bank_conflicts, spills),
-    *(unfused, fp64_by_accident, conversions, indexing, integers),
-    *(divergence, hot_stalls),
-)
+MEMORY_CAUSES = (excess, gaps, bank_conflicts, spills)
+ARITHMETIC_CAUSES = (unfused, fp64_by_accident, conversions, indexing, integers)
+WARP_CAUSES = (divergence, hot_stalls)

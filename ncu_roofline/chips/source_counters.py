@@ -19,6 +19,15 @@ COUNTED: Mapping[str, tuple[tuple[str, ...], int]] = {
     "shared_ideal": (("memory_l1_wavefronts_shared_ideal",), 1),
     "samples": (("smsp__pcsamp_sample_count",), 1),
 }
+# Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
+PARTS = (
+    ("active", WARP, "executed"),
+    ("threads", WARP, "executed"),
+    ("threads", 1, "active"),
+    ("ideal", 1, "requested"),
+    ("shared_ideal", 1, "shared"),
+    ("not_issued", 1, "samples"),
+)
 STALLED = "smsp__pcsamp_warps_issue_stalled_"
 # Executions by opcode: the opcodes with their modifiers are what the instances belong to.
 OPCODE_THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncu_roofline.base.texts import listed
-from ncu_roofline.chips.source_counters import COUNTED, STALLED, WARP, adds_up
+from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.report import Metrics
 from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.displayed import several
@@ -31,15 +31,6 @@ _ODD = (
     "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
 )
 _SAMPLED = "smsp__pcsamp"  # whether samples add up is for `Totals.miscounted`
-# Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
-_PARTS = (
-    ("active", WARP, "executed"),
-    ("threads", WARP, "executed"),
-    ("threads", 1, "active"),
-    ("ideal", 1, "requested"),
-    ("shared_ideal", 1, "shared"),
-    ("not_issued", 1, "samples"),
-)
 
 
 @dataclass(frozen=True)
@@ -88,7 +79,7 @@ class Counts:
         if stalls:
             columns["not_issued"] = np.sum([not_issued for _, not_issued in stalls.values()], axis=0)
         impossible: dict[str, str] = {}
-        for part, times, whole in _PARTS:
+        for part, times, whole in PARTS:
             known = {part, whole} <= columns.keys() - impossible.keys()
             if known and np.any(columns[part] > times * columns[whole]):
                 names = [chosen.get(column, ("",))[0] or column for column in (part, whole)]

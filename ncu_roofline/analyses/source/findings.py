@@ -76,7 +76,7 @@ def _launch(columns: Mapping[str, list[Any]], stalls: Mapping[str, Any], code: _
     whole = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
     return rules.Launch(
         counts=counts,
-        work={kind: sum(columns[name]) for kind, name in whole.items()},
+        work=lambda: {kind: sum(columns[name]) for kind, name in whole.items()},
         code=lambda: code.known,
         opcodes=lambda: opcodes,
         sampled={reason: sum(mine.values()) for reason, mine in samples.items()},

@@ -25,29 +25,23 @@ from ncu_roofline.chips import (
     TensorActivity,
     Unit,
     Units,
-    arithmetic,
-    circumstances,
     clocks,
     formulas,
     libraries,
-    load_opcodes,
     load_spec,
-    load_stalls,
     load_units,
     roofs,
     source_counters,
-    stalls,
     thresholds,
     verdict,
 )
 from ncu_roofline.chips.architectures import Bandwidth, OperationRate
 from ncu_roofline.chips.formula import twin
-from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
 from ncu_roofline.chips.units import Scale, Slices
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
-from ncu_roofline.formats.sass import instructions
+from ncu_roofline.plugin.generate.by_instruction import by_instruction
 from ncu_roofline.plugin.generate.files import GENERATED, defaults_of, fields_of, python, render
 from ncu_roofline.plugin.generate.sections import render_sections
 
@@ -64,10 +58,6 @@ _ATTRIBUTES = (
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
 VERDICT = "NcuRooflineVerdict"
-_SENTENCES = (
-    *("UNFUSED", "FP64_AMONG_FP32", "CONVERSIONS", "OF_DIVISIONS", "INDEXED"),
-    *("UNFUSED_ADVICE", "FP64_ADVICE", "CONVERSION_ADVICE", "DIVISION_ADVICE", "INDEXING_ADVICE"),
-)
 
 
 class RuleTemplate(NamedTuple):
@@ -134,24 +124,6 @@ class _Ceiling(NamedTuple):
     clock_known: bool
     follows_sm_clock: bool
     per_cycle: float
-
-
-class _Stall(NamedTuple):
-    """Why warps wait: what completes "warps wait here ...", usual causes, and what helps (nothing: no need).
-
-    Of these sentences, with the words that must be shown for each and those that must not be, see below.  ``caches``: hit rates
-    say more; ``least``: share of the samples to be told, ``least_at_place``: of one place; ``unit``: ``waits`` where that
-    is known which the instruction needs; ``limits``: ids or kinds of what makes warps wait so where it limits a kernel.
-    """
-
-    waits: str
-    cause: tuple[tuple[object, ...], ...]
-    advice: tuple[tuple[object, ...], ...]
-    caches: bool
-    least: float
-    least_at_place: float
-    unit: str
-    limits: tuple[str, ...]
 
 
 # Identifier without prefix, name, description, section, template.
@@ -223,24 +195,18 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
 def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
     """What templates name: modules for their constants, and tables."""
     units, sections = load_units(), render_sections()
-    labels = {unit.id: unit.label for unit in units.units}
-    counted = {column: metrics for column, (metrics, _) in source_counters.COUNTED.items()}
     precisions = {p.id: p for p in spec.precisions}
     return {
         "generated": GENERATED,
-        "arithmetic": arithmetic,
         "clocks": clocks,
         "counters": source_counters,
-        "sass": instructions,
-        "stalls": stalls,
         "thresholds": thresholds,
         "records": _definitions(
             *_RECORDS.values(), _Ceilings, _Ceiling, Bandwidth, OperationRate, Unit, Rate, Gauge, Scale, Slices, Units
         ),
-        "stall_records": _definitions(_Stall),
         "constants": _constants(formulas, "MIXED_SHARE"),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name, formulas)),
-        "circumstances": plain_source(circumstances),
+        "by_instruction": by_instruction(plain_source),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
         "device_attributes": tuple(f"device__attribute_{name}" for name in _ATTRIBUTES),
         "chips": {one.compute_capability: _carried(one) for one in spec.architectures},
@@ -259,51 +225,8 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
             for fast in ("wgmma", "tcgen05")
             if {f"{total}.mma", f"{total}.{fast}"} <= precisions.keys()
         ),
-        # Metrics that count by instruction; pairs are of one release.
-        "counted": {column: metrics[0] for column, metrics in counted.items()},
-        "sectors": tuple(zip(counted["requested"], counted["ideal"], strict=True)),
-        "wavefronts": tuple(zip(counted["shared"], counted["shared_ideal"], strict=True)),
-        "local": tuple(zip(counted["local"], counted["requested"], strict=True)),
-        "stall_rows": {
-            name: _as(_Stall, one, cause=tuple(map(tuple, one.cause)), advice=tuple(map(tuple, one.advice)))
-            for name, one in load_stalls().items()
-        },
-        "issuing": tuple(reason for reason, stall in load_stalls().items() if stall.issue),
-        "opcode_units": tuple(
-            (row.capabilities, tuple(sorted(row.names)), labels[row.unit]) for row in load_opcode_units().rows
-        ),
-        **_opcodes(spec),
-    }
-
-
-def _opcodes(spec: Spec) -> dict[str, object]:
-    """What the rule on arithmetic knows of opcodes."""
-    table, kinds = load_opcodes(), load_opcode_kinds()
-    core = {one.id for one in spec.precisions if one.kind == "core" and one.unit == "flop"}
-
-    def searched(pattern: str) -> str:
-        """A pattern of names as a regular expression to search by: its cost is linear."""
-        return f"{'' if pattern.startswith('*') else '^'}{pattern.strip('*')}{'' if pattern.endswith('*') else '$'}"
-
-    return {
-        "work": {
-            name: (kind if (kind := kinds.of(name)) in ("fp64", "fp32") else "", int(row.weight))
-            for row in table.rows
-            if row.precision in core and row.does == "arithmetic"
-            for name, _ in row.opcodes
-        },
-        "converting": tuple(
-            ".".join((name, *words)) for row in table.rows if row.does == "conversion" for name, words in row.opcodes
-        ),
-        "double": (
-            *(name for name, kind in kinds.names.items() if kind == "fp64"),
-            *(".".join(pair) for pair, kind in kinds.modifiers.items() if kind == "fp64"),
-        ),
-        "moving": tuple(".".join(pair) for pair, kind in kinds.modifiers.items() if kind == "move"),
-        "unknown": "|".join(map(searched, table.unknown_names)),
-        "ends": tuple(instructions.FLOWS),
-        "indirect": tuple(name for name, flow in instructions.FLOWS.items() if flow == "indirect"),
-        "sentences": "\n".join(f"{name} = {getattr(arithmetic, name)!r}" for name in _SENTENCES),
+        # Sectors that are asked for and those that would do, of one release each.
+        "sectors": tuple(zip(*(source_counters.COUNTED[column][0] for column in ("requested", "ideal")), strict=True)),
     }
 
 
@@ -320,7 +243,9 @@ def plain_source(item: ModuleType | Callable[..., object]) -> str:
     tree = ast.parse(text)
     cuts = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.returns is not None:
+        if isinstance(node, ast.AnnAssign):
+            cuts.append((node.target.lineno, node.target.end_col_offset or 0, node.annotation.end_col_offset or 0))
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
             cuts.append((node.returns.lineno, node.returns.col_offset - len(" -> "), node.returns.end_col_offset or 0))
         elif isinstance(node, ast.arg) and node.annotation is not None:
             cuts.append((node.lineno, node.col_offset + len(node.arg), node.annotation.end_col_offset or 0))
@@ -330,11 +255,6 @@ def plain_source(item: ModuleType | Callable[..., object]) -> str:
     is_head = [isinstance(node, (ast.Import, ast.ImportFrom, ast.Expr)) for node in tree.body]
     head = tree.body[: is_head.index(False)]
     return "\n".join(lines[head[-1].end_lineno or 0 if head else 0 :]).strip()
-
-
-def _as(record: Any, item: object, **own: object) -> Any:
-    """A record with the fields of an item, but for its own."""
-    return record(**{name: own[name] if name in own else getattr(item, name) for name in record._fields})
 
 
 def _carried(value: Any) -> Any:

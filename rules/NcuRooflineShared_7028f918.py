@@ -3770,70 +3770,1430 @@ def place(kernel, report, work, bound, facts):
     report.focus(message, kernel.main(counted), info, False)
 
 
-WARP = 32  # lanes
-# What is counted by instruction.
-EXECUTED = 'inst_executed'
-SAMPLES = 'smsp__pcsamp_sample_count'
+ALL_HIT = 101.0
+ASYNCHRONOUS = (8, 0)
+BETWEEN_SHARE = 0.1
+BUSY = (
+    ('dram', ('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', 'dram__throughput.avg.pct_of_peak_sustained_elapsed')),
+    ('warps', ('sm__warps_active.avg.pct_of_peak_sustained_active',)),
+    ('warps_possible', ('sm__maximum_warps_per_active_cycle_pct',)),
+)
+COUNTED = (
+    ('waves', 'launch__waves_per_multiprocessor'), ('limit_registers', 'launch__occupancy_limit_registers'),
+    ('limit_shared', 'launch__occupancy_limit_shared_mem'), ('limit_blocks', 'launch__occupancy_limit_blocks'),
+    ('limit_warps', 'launch__occupancy_limit_warps'),
+)
+FEW_WAVES = 1.0
+FINDING_SHARE = 0.03
+FULL_LANES = 0.99
+HIT_RATES = (('L1', 'l1tex__t_sector_hit_rate.pct'), ('L2', 'lts__t_sector_hit_rate.pct'))
+INTEGER_SHARE = 0.4
+ISSUE_SHARE = 0.5
+LANES_WORKING = 0.75
+LATENCY = 'latency'
+LEFT_OUT = 0.05
+REACHED = 0.6
+SAMPLES_MIN = 200
+SECTOR = 32
+SHORT_LAUNCH = 2e-05
+UNFUSED_LEFT = 0.1
+UNIT_SHARE = 0.05
+WARP = 32
+WORKING = 'work (their predicate is true; which are active was not counted by instruction)'
+
+
+# Instructions that are a smaller share of all than this hardly make a tenth of the samples, slow as each may be.
+PRESENT = 0.01
+# Where an SM holds a smaller share of the warps that it can, more of them would hide more.
+MANY_WARPS = 0.75
+# Instructions of 16 bytes that fit into the cache nearest to the scheduler: 12 KiB (Jia et al. 2018, of Volta).
+NEAR_CODE = 768
+# Instructions by the word that tells that there are any.
+KINDS = (
+    ("shared", ("ATOMS", "LDS", "LDSM", "STS", "STSM")),
+    ("shuffles", ("SHFL",)),
+    ("special", ("MUFU",)),
+    ("conversions", ("F2F", "F2I", "FRND", "I2F", "I2I")),
+    ("indices", ("S2R", "S2UR")),
+    ("copies", ("LDGSTS",)),
+)
+# Those by which a lane may move up to 16 bytes at once, and does where this modifier says so.
+ACCESSES = (
+    ("narrow", ("LD", "LDG", "LDL", "ST", "STG", "STL")),
+    ("narrow_stores", ("ST", "STG", "STL")),
+    ("narrow_shared", ("LDS", "STS")),
+)
+WIDEST = "128"
+# What answers after tens of cycles, as a sentence calls it.
+SLOW = (
+    ("shared", "accesses to shared memory"),
+    ("shuffles", "shuffles"),
+    ("special", "MUFU instructions (reciprocals, roots, exp, sin)"),
+    ("conversions", "conversions"),
+    ("indices", "reads of threadIdx and blockIdx"),
+)
+FILLED = ("dram", "warps", "warps_possible")
+# Blocks that an SM has room for by what they need, as a sentence calls that.
+LIMITS = (
+    ("limit_registers", "registers"),
+    ("limit_shared", "shared memory"),
+    ("limit_blocks", "the size of blocks"),
+    ("limit_warps", "the size of blocks"),
+)
+
+
+def circumstances(
+    opcodes, amounts, asynchronous
+):
+    """The words for what is shown, and what sentences are filled with; what is not known shows nothing.
+
+    ``opcodes``: warp instructions by opcode, with modifiers.  ``amounts``, as far as they are known: sectors ``requested``,
+    ``wasted`` by addresses, ``wasted_stores`` of these by stores, ``local``; wavefronts ``shared`` and ``shared_ideal``;
+    ``instructions`` of the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`;
+    shares ``dram``, ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async.
+    """
+    words, times = kinds_of(opcodes), UNIT_SHARE * sum(opcodes.values())
+    local, requested, shared = [amounts.get(name, 0.0) for name in ("local", "requested", "shared")]
+    least = (
+        ("scattered", amounts.get("wasted", 0.0), max(FINDING_SHARE * requested, times)),
+        ("scattered_stores", amounts.get("wasted_stores", 0.0), max(FINDING_SHARE * requested, times)),
+        ("spills", local, max(FINDING_SHARE * (local + requested), times)),
+        ("conflicts", shared - amounts.get("shared_ideal", shared), FINDING_SHARE * shared),
+        ("long_code", amounts.get("instructions", 0), NEAR_CODE),
+    )
+    words |= {word for word, amount, enough in least if amount > 0 and amount >= enough}
+    if "dram" in amounts:
+        words.add("dram" if amounts["dram"] >= REACHED else "no_dram")
+    if 0 < amounts.get("seconds", 0.0) < SHORT_LAUNCH:
+        words.add("short")
+    if asynchronous and "copies" not in words:
+        words.add("asynchronous")
+    filled = {name: as_percent(min(amounts[name], 1.0)) for name in FILLED if name in amounts}
+    slow = [text for word, text in SLOW if word in words]
+    if slow:
+        words.add("slow")
+        filled["slow"] = in_words(slow)
+    holds, room = amounts.get("warps"), amounts.get("warps_possible")
+    tight = tightest(amounts)
+    if holds is not None and room is not None and holds < MANY_WARPS * room:
+        words.add(why_few(amounts, holds / room))
+        filled["waves"] = "{:.3g}".format(amounts.get("waves", 0.0))
+    elif room is not None and room < MANY_WARPS and tight:
+        words.add("capped")
+        filled["limits"] = in_words(tight)
+    return words, filled
+
+
+def why_few(amounts, share):
+    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known."""
+    equal = held_by_equal_blocks(amounts)
+    if equal is None:
+        return "few_warps"
+    if amounts["waves"] < FEW_WAVES:
+        return "few_blocks" if equal < MANY_WARPS else "few_warps"
+    return "last_wave" if share >= (1 - FINDING_SHARE) * equal else "few_warps"
+
+
+def held_by_equal_blocks(amounts):
+    """The share of the warps it has room for that an SM with blocks would hold over time, were all to take equally long.
+
+    None where waves of blocks or one of `LIMITS` is not known.
+    """
+    blocks = [amounts[name] for name, _ in LIMITS if name in amounts]
+    if "waves" not in amounts or len(blocks) < len(LIMITS):
+        return None
+    last = amounts["waves"] % 1
+    # Of the last wave each SM gets a block before one gets a second.
+    times = amounts["waves"] - last + min(last * min(blocks), 1.0)
+    return amounts["waves"] / times if times > 0 else None
+
+
+def tightest(amounts):
+    """What keeps more blocks from an SM."""
+    known = [amounts[name] for name, _ in LIMITS if name in amounts]
+    tight = [text for name, text in LIMITS if name in amounts and amounts[name] == min(known)]
+    return sorted(set(tight), key=tight.index)
+
+
+def in_words(texts):
+    """``a, b and c``."""
+    return " and ".join(([", ".join(texts[:-1])] if len(texts) > 1 else []) + [texts[-1]])
+
+
+def kinds_of(opcodes):
+    """What kinds of instructions there are enough of."""
+    counts = dict.fromkeys([word for word, _ in KINDS + ACCESSES], 0.0)
+    for opcode, count in opcodes.items():
+        parts = opcode.split(".")
+        kinds = KINDS if WIDEST in parts else KINDS + ACCESSES
+        for word in [word for word, names in kinds if parts[0] in names]:
+            counts[word] += count
+    return {word for word, count in counts.items() if count > 0 and count >= PRESENT * sum(opcodes.values())}
+
+
+def holding(sentences, words, filled):
+    """Those sentences (text, words that must be shown, words that must not be), filled."""
+    held = [
+        str(text)
+        for text, where, unless in sentences
+        if all(word in words for word in where) and not any(word in words for word in unless)
+    ]
+    return " ".join(held).format(**filled)
+
+
+def explained(executed, lanes, requested, ideal):
+    """Sectors, of those that an access asks for beyond its need, that gaps between inactive lanes can explain.
+
+    A whole warp of lanes that access neighbouring addresses takes ``ideal`` / ``lanes`` sectors for each lane, whatever part of
+    it is active, and no lane takes more than one: what is more than that is wasted by addresses.
+    """
+    if not 0 < lanes < FULL_LANES * WARP * executed:
+        return 0.0
+    whole = min(ideal / lanes * WARP * executed, lanes)
+    return max(min(requested, whole) - ideal, 0.0)
+
+
+# What an SM serves or issues in a cycle.
+SECTORS_PER_CYCLE, WAVEFRONTS_PER_CYCLE, ISSUE_PER_CYCLE = 4, 1, 4
+MOST_PLACES = 3  # places where warps wait that are told
+WHOLE = 1 + 1e-9  # a share, rounded
+MOST_COUNTED = 2.0**80
+NEAR = 0.02  # of a whole number
+TMA = (9, 0)  # the first compute capability that has it
+LOADS, ATOMICS = ("LD", "LDG", "LDGSTS"), ("ATOM", "ATOMG", "RED", "REDG")
+INTEGER_LIMITS = ("int32", "alu")
+
+# What limits a kernel where accesses to memory, those to shared memory, or instructions matter: ids or kinds of limits.
+PATH, SHARED_PATH, ISSUE = ("l1", "l1-l2", "l2", "dram"), ("shared", "l1"), ("compute", LATENCY)
+
+TRAFFIC = "traffic of global memory at L1"
+# By kind of finding: the title above its places, what its share is of, the column that was counted, and what it matters to.
+TOLD = {
+    "excess": ("Lines that ask for too many sectors", TRAFFIC, "requested", PATH),
+    "tensor-feed": ("Loads for tensor instructions that ask for too many sectors", TRAFFIC, "requested", PATH),
+    "gaps": ("Lines that ask for parts of sectors", TRAFFIC, "requested", PATH),
+    "bank-conflict": ("Lines with bank conflicts", "shared wavefronts", "shared", SHARED_PATH),
+    "spill": ("Lines that use local memory", "bytes asked of L1", "local", ("lsu", *PATH)),
+    "unfused": ("Lines with multiplications and additions apart", "work", "executed", ISSUE),
+    "fp64-by-accident": ("Lines with FP64 among FP32", "instructions", "executed", ISSUE),
+    "conversion": ("Lines with slow conversions", "instructions", "executed", ISSUE),
+    "address": ("Loops with much integer arithmetic", "instructions", "executed", ISSUE),
+    "integer": ("Lines with integer arithmetic", "instructions", "executed", ISSUE),
+    "divergence": ("Lines with inactive lanes", "instructions", "executed", ISSUE),
+    "stall": ("Where warps wait", "samples", "", (LATENCY,)),
+    "called-library": ("Called functions without lines", "samples", "", ISSUE),
+}
+
+# Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
+ARITHMETIC = (
+    ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
+    ("FP32", ("FADD", "FADD32I"), ("FMUL", "FMUL32I"), ("FFMA", "FFMA32I"), 1),
+    ("packed FP32", ("FADD2",), ("FMUL2",), ("FFMA2",), 2),
+    ("FP16", ("HADD2", "HADD2_32I"), ("HMUL2", "HMUL2_32I"), ("HFMA2", "HFMA2_32I"), 2),
+)
+# Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
+SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
+# Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
+DIVIDING = ("I2F", "F2I", "MUFU")
+# What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
+INDEXING = (
+    *("IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "ISCADD", "ISETP", "LEA", "SHF", "SHL", "VIADD"),
+    *("UIADD3", "UIMAD", "UISETP", "ULEA", "USHF"),
+)
+
+# The instructions of a kernel, by row: ``names`` of opcodes without modifiers, ``kinds`` ("" not known), ``lines`` that they
+# are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
+# ``blocks``; ``loops``: (function, innermost loop or None), None for what is no code of the kernel's.  ``around`` gives of one
+# of these the loops that it is in; ``unit`` the label of the hardware unit that a row needs, "" if not known; ``place`` what
+# rows and their lines are called.  ``known``: names and loops are known.
+Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known")
+
+# What is known of a whole launch: hit rates by the name of the cache, ``amounts`` by the words of `circumstances`, ``bound``
+# the id of the roof or unit that limits it, "" if none does.
+About = namedtuple("About", "capability hit_rates amounts bound")
+About.__new__.__defaults__ = ((0, 0), {}, {}, "")
+
+# A launch.  ``counts``: amounts by column (those of `source_counters.COUNTED`, but in sectors), without columns that nobody
+# counted.  When called, ``work`` gives operations of "fp32", "fp64" and all (""), ``code`` its `Code`, ``opcodes`` warp
+# instructions by opcode.  ``sampled``: samples by reason, of which ``samples`` gives amounts; ``stalls``: what is known of
+# reasons.  ``begin``: share of a warp's lanes at its first instruction; None where the row ``first`` tells it.
+Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls about begin first")
+
+# Lines of one loop (or of a function's code outside of loops) that have an amount, but for those with little of it: rows, that
+# with most first, and what a sentence calls the place.
+Site = namedtuple("Site", "rows amount place")
+
+# What is wrong at a place: ``share`` of what ``of`` names, ``said`` in a sentence, ``more`` that holds for all places alike,
+# ``cause`` in a few words where ``kind`` does not say it; title, column and limits as of `TOLD`.
+Finding = namedtuple("Finding", "kind site share said advice more cause title of column limits")
+
+# A function that is called: its mangled name, or what it is called where nobody knows that; its rows, and those of the calls.
+Called = namedtuple("Called", "name rows calls")
+
+
+def about_of(
+    capability, value, seconds = None, bound = ""
+):
+    """What a report says of a launch; ``value`` gives metrics, None for what is none."""
+
+    def rate(name):
+        percent = value(name)
+        return min(percent / 100, 1.0) if percent is not None and 0 <= percent <= ALL_HIT else None
+
+    rates = [(word, rate(name)) for word, names in BUSY for name in reversed(names)]
+    counts = [(word, value(name)) for word, name in COUNTED] + [("seconds", seconds)]
+    amounts = {word: float(number) for word, number in counts if number is not None and 0 < number <= MOST_COUNTED}
+    amounts.update({word: number for word, number in rates if number is not None})
+    return About(capability, {word: rate(name) for word, name in HIT_RATES if rate(name) is not None}, amounts, bound)
+
+
+def finding(kind, site, share, said, advice, more = "", cause = "", **own):
+    """A finding of a kind; ``own``: what differs from what is told of its kind."""
+    title, of, column, limits = TOLD[kind]
+    return Finding(kind, site, share, said, advice, more, cause, title, of, column, limits)._replace(**own)
+
+
+def findings(launch, called = (), causes = None):
+    """What is worth looking at in a launch, cause by cause.
+
+    What was not counted gives no finding, nor do counts that contradict each other.
+    """
+    every = MEMORY_CAUSES + ARITHMETIC_CAUSES + WARP_CAUSES
+    found = [one for cause in (every if causes is None else causes) for one in cause(launch)]
+    return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
+
+
+def total(launch, column):
+    """The sum over all instructions; NaN where nobody counted."""
+    return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
+
+
+def share_of(part, whole):
+    """NaN of nothing."""
+    return part / whole if whole > 0 else math.nan
+
+
+def per(launch, site, column):
+    """The sum of a column over a place."""
+    counts = launch.counts.get(column, {})
+    return float(sum([counts.get(row, 0.0) for row in site.rows]))
+
+
+def of_kinds(code, amounts, *kinds):
+    """Amounts of instructions of these kinds, and of those whose kind nobody knows."""
+    return {row: amount for row, amount in amounts.items() if code.kinds[row] in kinds or not code.kinds[row]}
+
+
+def of_names(launch, column, names):
+    """Amounts of the kernel's instructions with one of these names."""
+    code = launch.code()
+    return {
+        row: amount
+        for row, amount in launch.counts.get(column, {}).items()
+        if code.names[row] in names and code.loops[row] is not None
+    }
+
+
+def sites(launch, amounts, least, kinds = ()):
+    """Where there is at least so much of an amount, most first; the lines of a loop are one place.
+
+    A line belongs to the loop in which it has most.  Code without lines is taken loop by loop.
+    """
+    if not amounts or not sum(amounts.values()) >= least:
+        return []
+    code = launch.code()
+    sums = {}
+    amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
+    rows = sorted([row for row in amounts if code.loops[row] is not None])
+    for row in rows:
+        key = (code.lines[row], code.loops[row])
+        sums[key] = sums.get(key, 0.0) + amounts[row]
+    home = {}
+    for (line, loop), amount in sums.items():
+        if line not in home or amount >= sums[line, home[line]]:
+            home[line] = loop
+    members = {}
+    for row in rows:
+        members.setdefault(home[code.lines[row]], []).append(row)
+    found = [site_of(code, mine, amounts) for mine in members.values() if sum([amounts[row] for row in mine]) >= least]
+    return sorted([site for site in found if site.amount >= least], key=lambda site: (-site.amount, min(site.rows)))
+
+
+def site_of(code, rows, amounts):
+    """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
+    by_line = {}
+    for row in rows:
+        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
+    kept = []
+    amount, whole = 0.0, sum(by_line.values())
+    for line in sorted(by_line, key=lambda line: -by_line[line]):
+        if kept and amount >= (1 - LEFT_OUT) * whole:
+            break
+        kept.append(line)
+        amount += by_line[line]
+    lines = frozenset(kept)
+    chosen = [row for row in rows if code.lines[row] in lines]
+    ordered = sorted(chosen, key=lambda row: (code.lines[row] != kept[0], -amounts[row]))
+    return Site(ordered, amount, code.place(ordered, kept))
+
+
+def matters(launch, cycles):
+    """Whether cycles of a unit of an SM are many beside those in which all instructions could be issued."""
+    executed = total(launch, "executed")
+    return not executed > 0 or cycles >= UNIT_SHARE * executed / ISSUE_PER_CYCLE
+
+
+def hits(launch):
+    """What the caches served, as a sentence."""
+    rates = ["{} in {}".format(as_percent(rate), name) for name, rate in sorted(launch.about.hit_rates.items())]
+    return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
+
+
+ADVICE = (
+    "Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along "
+    "memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss."
+)
+ATOMIC_ADVICE = "Add up within a warp or block first (shuffles, shared memory), then let one lane write."
+TENSOR_ADVICE = (
+    "Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: "
+    "tensor instructions wait for what comes late."
+)
+DIVERGENCE_ADVICE = (
+    "Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let "
+    "no lane leave early."
+)
+
+
+def lanes_of(launch):
+    """Threads that take part: all active ones where nobody counted those whose predicate is true."""
+    counts = launch.counts
+    return counts.get("threads", counts.get("active", {}))  # type: ignore[no-any-return]
+
+
+def beyond_need(launch):
+    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain."""
+    wasted = {}
+    gaps = {}
+    if "requested" not in launch.counts or "ideal" not in launch.counts:
+        return wasted, gaps
+    ideal, executed, lanes = launch.counts["ideal"], launch.counts.get("executed", {}), lanes_of(launch)
+    for row, requested in launch.counts["requested"].items():
+        least = ideal.get(row, 0.0)
+        if requested > least:
+            gap = explained(executed.get(row, 0.0), lanes.get(row, 0.0), requested, least)
+            parts = ((gaps, gap), (wasted, requested - least - gap))
+            for table, amount in parts:
+                if amount > 0:
+                    table[row] = amount
+    return wasted, gaps
+
+
+def excess(launch):
+    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait."""
+    requested = total(launch, "requested")
+    for site in sites(launch, beyond_need(launch)[0], FINDING_SHARE * requested, ("memory",)):
+        if not matters(launch, site.amount / SECTORS_PER_CYCLE):
+            continue
+        feeds, capability = feeds_tensor(launch, site), launch.about.capability
+        loads = words_of(launch, site) + (" of a loop with tensor instructions" if feeds else "")
+        share = per(launch, site, "requested") / requested
+        told = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), TRAFFIC)
+        said = "{}{}. {} {} of the kernel's {}; of all that traffic {} would be saved."
+        if launch.code().names[site.rows[0]] in ATOMICS:
+            advice = ATOMIC_ADVICE
+        elif feeds:
+            copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
+            advice = TENSOR_ADVICE.format(copies)
+        else:
+            advice = " ".join([text for text in (ADVICE, hits(launch)) if text])
+        kind = "tensor-feed" if feeds else "excess"
+        yield finding(kind, site, share, said.format(*told, as_percent(site.amount / requested)), advice)
+
+
+def gaps(launch):
+    """Accesses in which few lanes take part, so that they ask for parts of sectors."""
+    requested = total(launch, "requested")
+    for site in sites(launch, beyond_need(launch)[1], FINDING_SHARE * requested, ("memory",)):
+        if matters(launch, site.amount / SECTORS_PER_CYCLE):
+            row, share = site.rows[0], per(launch, site, "requested") / requested
+            lanes = lanes_of(launch)[row] / launch.counts["executed"][row]
+            told = (used(launch, site), lanes, WARP, these(site, words_of(launch, site)), as_percent(share), TRAFFIC)
+            yield finding("gaps", site, share, GAPS.format(*told, as_percent(site.amount / requested)), DIVERGENCE_ADVICE)
+
+
+GAPS = (
+    "{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the "
+    "kernel's {}; gaps are up to {} of all that traffic."
+)
+
+
+def used(launch, site):
+    """What is used of the sectors that the access with most of it asks for."""
+    row, counts = site.rows[0], launch.counts
+    needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
+    return "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
+
+
+def these(site, loads):
+    """The accesses of a place, by their number where they are several: what they make follows."""
+    return "These {}{} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "", loads)
+
+
+def pattern(launch, site):
+    """Sectors per warp of the access with most, where all its lanes work: then what it needs is whole; else ""."""
+    row, counts = site.rows[0], launch.counts
+    executed, lanes = counts.get("executed", {}).get(row, 0.0), lanes_of(launch).get(row, 0.0)
+    if not lanes >= FULL_LANES * WARP * executed >= 1 or launch.code().names[row] in ATOMICS:
+        return ""
+    sectors, needed = [counts[name].get(row, 0.0) / executed for name in ("requested", "ideal")]
+    where = "per warp where {:.3g} would do".format(needed)
+    if needed < WARP // 2 and abs(sectors - WARP) <= NEAR * WARP:
+        own = "each lane asks for a sector of its own (strides of {} bytes or more), {} {}; "
+        return own.format(SECTOR, WARP, where)
+    shifted = ", as where rows don't begin at a multiple of {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
+    return "{:.3g} sectors {}{}; ".format(sectors, where, shifted)
+
+
+def words_of(launch, site):
+    """What accesses of a place are called."""
+    names = {launch.code().names[row] for row in site.rows}
+    if names <= set(LOADS):
+        return "loads"
+    if names <= set(ATOMICS):
+        return "atomics"
+    return "accesses" if "" in names or not names.isdisjoint(LOADS + ATOMICS) else "stores"
+
+
+def feeds_tensor(launch, site):
+    """Whether loads stand in a loop that has tensor instructions, or in one within it or around it."""
+    code, mine = launch.code(), launch.code().loops[site.rows[0]]
+    if code.names[site.rows[0]] not in LOADS:
+        return False
+    executed = launch.counts.get("executed", {})
+    tensor = {code.loops[row] for row in executed if code.kinds[row] == "tensor" and code.loops[row] is not None}
+    return any(loop[1] in code.around(mine) or mine[1] in code.around(loop) for loop in tensor)
+
+
+def bank_conflicts(launch):
+    """Shared memory accesses that take more wavefronts than their bytes need."""
+    wavefronts, least = total(launch, "shared"), launch.counts.get("shared_ideal")
+    shared = launch.counts.get("shared", {}) if least is not None else {}
+    saved = {row: count - least.get(row, 0.0) for row, count in shared.items() if count > least.get(row, 0.0)}
+    for site in sites(launch, saved, FINDING_SHARE * wavefronts, ("shared",)):
+        mine, needed = per(launch, site, "shared"), per(launch, site, "shared_ideal")
+        if needed >= 1 and matters(launch, site.amount / WAVEFRONTS_PER_CYCLE):
+            times, share = mine / needed, mine / wavefronts
+            ways = "{}-way ".format(round(times)) if abs(times - round(times)) <= NEAR * times else ""
+            said = CONFLICTING.format(ways, times, as_percent(share), as_percent(site.amount / wavefronts))
+            advice = SHARED_ATOMIC_ADVICE if launch.code().names[site.rows[0]] == "ATOMS" else SHARED_ADVICE
+            yield finding("bank-conflict", site, share, said, advice)
+
+
+CONFLICTING = (
+    "{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the "
+    "kernel's wavefronts, and {} of all would be saved."
+)
+SHARED_ADVICE = "Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once."
+SHARED_ATOMIC_ADVICE = "Add up in registers first, and give each warp a copy of its own."
+
+
+def spills(launch):
+    """Local memory: registers spilled, and arrays indexed at run time."""
+    requested = total(launch, "requested")
+    whole = total(launch, "local") + (requested if requested == requested else 0.0)
+    for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
+        if matters(launch, site.amount / SECTORS_PER_CYCLE):
+            share = site.amount / whole
+            yield finding("spill", site, share, SPILLED.format(as_percent(share)), SPILL_ADVICE)
+
+
+SPILLED = (
+    "loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or "
+    "arrays of a thread that are indexed at run time."
+)
+SPILL_ADVICE = (
+    "See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully "
+    "so that indices of small arrays are known."
+)
+
+
+def unfused(launch):
+    """Additions beside multiplications of the same line, where the compiler fused next to nothing."""
+    work, threads = launch.work().get("", math.nan), launch.counts.get("threads", {})
+    if not work > 0 or not launch.code().known:
+        return
+    kinds = launch.code().kinds
+    for label, adds, multiplies, fused, operations in ARITHMETIC:
+        counted = [of_names(launch, "threads", names) for names in (adds, multiplies, fused)]
+        # HADD2.F32 converts, and there is an HFMA2 that loads constants.
+        parts = [{row: part[row] for row in part if kinds[row] not in ("conversion", "move")} for part in counted]
+        if not are_apart(*[sum(part.values()) for part in parts]):
+            continue
+        saved = {row: part * 2 * operations * threads[row] for row, part in in_pairs(launch, parts).items()}
+        for site in sites(launch, saved, FINDING_SHARE * work):
+            if issues(launch, site):
+                share = site.amount / work
+                yield finding("unfused", site, share, UNFUSED.format(label, as_percent(share)), UNFUSED_ADVICE)
+
+
+def are_apart(add, multiply, fused):
+    """Whether next to nothing is fused."""
+    return add > 0 and multiply > 0 and fused < UNFUSED_LEFT * (add + multiply)
+
+
+def in_pairs(launch, parts):
+    """Of additions the part that have a multiplication where they are; ``parts``: additions, multiplications, fused ones."""
+    pairs = launch.code().pairs
+    sums = {}
+    for place, part in enumerate(parts):
+        for row, count in part.items():
+            sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
+    usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
+    return {row: usable[pairs[row]] for row in parts[0] if pairs[row] in usable}
+
+
+UNFUSED = (
+    "multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, "
+    "if one adds what the other multiplied."
+)
+UNFUSED_ADVICE = (
+    "Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm."
+)
+
+
+def accidents(launch):
+    """Places with FP64 arithmetic between conversions, in a kernel whose work is FP32."""
+    if not launch.work().get("fp32", math.nan) > launch.work().get("fp64", math.nan) > 0 or not launch.code().known:
+        return []
+    code, executed = launch.code(), launch.counts.get("executed", {})
+    double = {row: count for row, count in executed.items() if code.kinds[row] == "fp64" or code.names[row] in BETWEEN}
+    found = []
+    for site in sites(launch, double, FINDING_SHARE * total(launch, "executed")):
+        between = sum([executed[row] for row in site.rows if code.names[row] in BETWEEN])
+        if between >= BETWEEN_SHARE * (site.amount - between) > 0:
+            found.append(site)
+    return found
+
+
+def fp64_by_accident(launch):
+    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32."""
+    for site in accidents(launch):
+        share = site.amount / total(launch, "executed")
+        said = FP64_AMONG_FP32.format(mix(launch, site), as_percent(share))
+        yield finding("fp64-by-accident", site, share, said, FP64_ADVICE)
+
+
+FP64_AMONG_FP32 = (
+    "FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate "
+    "of FP64."
+)
+FP64_ADVICE = (
+    "If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in "
+    "between."
+)
+
+
+def conversions(launch):
+    """Conversions that run at a quarter of the rate or less, where warps don't wait for memory."""
+    executed = total(launch, "executed")
+    if not executed > 0 or not launch.code().known:
+        return
+    chosen = of_names(launch, "executed", SLOW_CONVERSIONS)
+    for accident in accidents(launch):  # which says it of these
+        for row in accident.rows:
+            chosen.pop(row, None)
+    for site in sites(launch, chosen, FINDING_SHARE * executed):
+        if issues(launch, site):
+            divides, share = is_division(launch, site.rows[0]), site.amount / executed
+            said = CONVERSIONS.format(mix(launch, site), OF_DIVISIONS if divides else "", as_percent(share))
+            yield finding("conversion", site, share, said, DIVISION_ADVICE if divides else CONVERSION_ADVICE)
+
+
+def is_division(launch, top):
+    """Whether it looks like a division of integers: to float, reciprocal, and back."""
+    code, executed = launch.code(), launch.counts["executed"]
+    counts = dict.fromkeys(DIVIDING, 0.0)
+    for row, times in executed.items():
+        if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
+            counts[code.names[row]] += times
+    return len(set(counts.values())) == 1 and min(counts.values()) > 0
+
+
+CONVERSIONS = "conversions ({}){} are {} of the kernel's warp instructions; they run at a quarter of the rate of FP32 or less."
+OF_DIVISIONS = ", as divisions of integers make them,"
+CONVERSION_ADVICE = "Convert once and keep the result, count in the type that is needed, and keep constants in it."
+DIVISION_ADVICE = (
+    "Divide by constants or powers of two, keep quotients instead of dividing again (loops collapsed into one divide for "
+    "each index), and use 32-bit indices."
+)
+
+
+def indexing(launch):
+    """Integer arithmetic that makes much of a loop of floating-point code whose warps don't wait for memory."""
+    executed, whole = launch.counts.get("executed", {}), total(launch, "executed")
+    floating = launch.work().get("", math.nan) > 0 and launch.about.bound not in INTEGER_LIMITS  # of which `integers` tells
+    if not floating or not whole > 0 or not launch.code().known:
+        return
+    code = launch.code()
+    bodies = {}
+    for row in sorted(executed):
+        if code.loops[row] is not None and code.loops[row][1] is not None:
+            bodies.setdefault(code.loops[row], []).append(row)
+    for body in sorted(bodies.values()):
+        rows = [row for row in body if code.kinds[row] == "integer" and code.names[row] in INDEXING]
+        amount, of_loop = sum([executed[row] for row in rows]), sum([executed[row] for row in body])
+        if amount > 0 and amount >= max(INTEGER_SHARE * of_loop, 2 * FINDING_SHARE * whole):
+            site, share = site_of(code, rows, executed), amount / whole
+            if issues(launch, site):
+                said = INDEXED.format(as_percent(amount / of_loop), mix(launch, site), as_percent(share))
+                yield finding("address", site, share, said, INDEXING_ADVICE)
+
+
+INDEXED = (
+    "{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it "
+    "({}): {} of the kernel's."
+)
+INDEXING_ADVICE = (
+    "Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or "
+    "powers of two only, and use 32-bit indices."
+)
+
+
+def integers(launch):
+    """Where a kernel does the integer arithmetic that limits it: its loops, and lines that no loop holds."""
+    if launch.about.bound not in INTEGER_LIMITS or not launch.code().known:
+        return
+    column, of = ("executed", "warp") if "executed" in launch.counts else ("threads", "thread")
+    code, counts, whole = launch.code(), launch.counts.get(column, {}), total(launch, column)
+    integer = {row: count for row, count in counts.items() if code.kinds[row] == "integer"}
+    for site in sites(launch, integer, 2 * FINDING_SHARE * whole):
+        on = {}
+        for row in site.rows:
+            on[code.unit(row)] = on.get(code.unit(row), 0.0) + counts[row]
+        shares = sorted([(amount / site.amount, unit) for unit, amount in on.items() if unit], reverse=True)
+        told = ["{} of it on the {}".format(as_percent(share), unit) for share, unit in shares if share >= FINDING_SHARE]
+        share, pipes = site.amount / whole, ": " + in_words(told) if told else ""
+        said = INTEGERS.format(as_percent(share), of, mix(launch, site, column), pipes)
+        yield finding("integer", site, share, said, INTEGER_ADVICE, column=column)
+
+
+INTEGERS = "{} of the kernel's {} instructions are integer arithmetic here ({}), which limits the kernel{}."
+INTEGER_ADVICE = (
+    "Compute less: keep what is computed again (indices, masks, fields of bits), divide by constants or powers of two only, "
+    "use 32 bits where 64 are not needed, and handle several small integers of a register at once (__dp4a, __vadd4)."
+)
+
+
+def issues(launch, site):
+    """Whether fewer instructions would save time in the loop of a place: unknown without samples."""
+    loops, every, issued = launch.code().loops, 0.0, 0.0
+    loop = loops[site.rows[0]]
+    for reason in launch.sampled:
+        here = sum([samples for row, samples in launch.samples(reason).items() if loops[row] == loop])
+        every += here
+        issued += here if reason in launch.stalls and launch.stalls[reason].issue else 0.0
+    return issued >= ISSUE_SHARE * every
+
+
+def mix(launch, site, column = "executed"):
+    """The names of a place that make up most of its instructions, with their shares."""
+    times = {}
+    order = []
+    for row in site.rows:
+        name = launch.code().names[row]
+        order.append(name)
+        times[name] = times.get(name, 0.0) + launch.counts[column][row]
+    least = FINDING_SHARE * sum(times.values())
+    most = [name for name in sorted(times, key=lambda name: (-times[name], order.index(name)))[:3] if times[name] >= least]
+    return ", ".join(["{} {}".format(name, as_percent(times[name] / sum(times.values()))) for name in most])
+
+
+def divergence(launch):
+    """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly."""
+    executed, whole, active = launch.counts.get("executed", {}), total(launch, "executed"), active_lanes(launch)
+    begin = min(active.get(launch.first) or 1.0, 1.0) if launch.begin is None else launch.begin
+    column, do = ("active", "are active") if "active" in launch.counts else ("threads", WORKING)
+    if not active or not whole > 0:
+        return
+    if begin < LANES_WORKING:
+        site, own = Site([min(executed)], (1 - begin) * whole, ""), "Blocks that are no whole warps"
+        said = "Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.".format(WARP * begin, WARP)
+        advice = "Use blocks of a multiple of {} threads.".format(WARP)
+        yield finding("divergence", site, 1.0, said, advice, title=own, column=column)
+    lost = {row: executed[row] * (begin - share) for row, share in active.items() if share < LANES_WORKING * begin}
+    for site in sites(launch, lost, FINDING_SHARE * whole):
+        times = per(launch, site, "executed")
+        lanes = WARP * sum([active[row] * executed[row] for row in site.rows]) / times
+        told = (lanes, WARP, do, as_percent(times / whole))
+        said = "{:.1f} of {} lanes {} in {} of the kernel's warp instructions.".format(*told)
+        yield finding("divergence", site, times / whole, said, DIVERGENCE_ADVICE, column=column)
+
+
+def active_lanes(launch):
+    """Share of a warp's lanes that are active at each instruction that was executed.
+
+    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
+    """
+    executed, counts = launch.counts.get("executed", {}), launch.counts
+    if "active" in counts:
+        return {row: counts["active"].get(row, 0.0) / (WARP * times) for row, times in executed.items()}
+    if "threads" not in counts:
+        return {}
+    blocks = launch.code().blocks
+    most = {}
+    for row, times in executed.items():
+        most[blocks[row]] = max(counts["threads"].get(row, 0.0) / (WARP * times), most.get(blocks[row], 0.0))
+    return {row: most[blocks[row]] for row in executed}
+
+
+def hot_stalls(launch):
+    """The places where most samples found warps waiting for one reason."""
+    whole = total(launch, "samples")
+    if not whole >= SAMPLES_MIN:
+        return
+    known = launch.stalls
+    much = [name for name in launch.sampled if name in known and launch.sampled[name] >= known[name].least * whole]
+    shown = shown_by(launch) if [name for name in much if known[name].advice] else ((), {})
+    found = []
+    for reason in much:
+        stall, advice = known[reason], holding(known[reason].advice, *shown)
+        for unit, samples in by_unit(launch, reason) if advice else ():
+            waits = stall.unit.replace("{}", unit) if stall.unit and unit else stall.waits
+            found += [(site, reason, waits, advice) for site in sites(launch, samples, stall.least_at_place * whole)]
+    for site, reason, waits, advice in sorted(found, key=lambda one: -one[0].amount)[:MOST_PLACES]:
+        share = site.amount / whole
+        said = "in {} of the kernel's samples warps wait here {} ({}).".format(as_percent(share), waits, reason)
+        texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
+        more, own = " ".join([text for text in texts if text]), "Where warps wait: {}".format(reason)
+        cause, limits = "waiting warps ({})".format(reason), (*known[reason].limits, LATENCY)
+        yield finding("stall", site, share, said, advice, more, cause, title=own, limits=limits)
+
+
+def shown_by(launch):
+    """What the counts of the launch show."""
+    amounts = dict(launch.about.amounts)
+    counted = [name for name in ("requested", "local", "shared", "shared_ideal") if name in launch.counts]
+    amounts.update({name: total(launch, name) for name in counted})
+    amounts["instructions"] = float(len(launch.counts.get("executed", ())))
+    wasted, stores = beyond_need(launch)[0], dict(ACCESSES)["narrow_stores"]
+    amounts["wasted"] = sum(wasted.values())
+    amounts["wasted_stores"] = sum([amount for row, amount in wasted.items() if launch.code().names[row] in stores])
+    return circumstances(launch.opcodes(), amounts, launch.about.capability >= ASYNCHRONOUS)
+
+
+def by_unit(launch, reason):
+    """Samples of a reason for each unit that warps wait for, "" where that is not known."""
+    samples = launch.samples(reason)
+    if not launch.stalls[reason].unit:
+        return [("", samples)]
+    found = {}
+    for row, count in samples.items():
+        found.setdefault(launch.code().unit(row), {})[row] = count
+    return sorted(found.items())
+
+
+# What a function of the compiler's library does by its name, in a few words as well, and what may be done about it; the first
+# that fits.
+LIBRARY = (
+    (
+        "_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]",
+        ", which divides integers",
+        "integer divisions",
+        "Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.",
+    ),
+    (
+        "_div_(?:[a-z0-9]{1,8}_){0,4}f64",
+        ", which divides in FP64",
+        "FP64 divisions",
+        "Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is "
+        "accurate enough.",
+    ),
+    (
+        "_div_(?:[a-z0-9]{1,8}_){0,4}f32",
+        ", which divides in FP32",
+        "FP32 divisions",
+        "Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.",
+    ),
+    (
+        "pow",
+        ", which raises to a power",
+        "powers",
+        "Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.",
+    ),
+    (
+        "trig_reduction",
+        ", which reduces large arguments of sine, cosine or tangent",
+        "large arguments of sine and cosine",
+        "Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.",
+    ),
+    ("", "", "", "Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits."),
+)
+
+
+def of_called(launch, called):
+    """Functions of the library that hold some of the kernel's samples or instructions; their names say what they do."""
+    found, executed = [], launch.counts.get("executed", {})
+    columns = (("samples", "samples", "the kernel's samples"), ("executed", "instructions", "its warp instructions"))
+    for one in called:
+        shares = [
+            (of, sum([launch.counts[column].get(row, 0.0) for row in one.rows]) / total(launch, column), text)
+            for column, of, text in columns
+            if total(launch, column) > 0
+        ]
+        if not shares or max([share for _, share, _ in shares]) < FINDING_SHARE:
+            continue
+        calls = {row: executed.get(row, 0.0) for row in one.calls or one.rows}
+        site = site_of(launch.code(), sorted(calls), calls)  # the place of a finding is the line that calls
+        does, cause, advice = next(row[1:] for row in LIBRARY if re.search(row[0], one.name))
+        parts = " and ".join(["{} of {}".format(as_percent(share), text) for _, share, text in shares])
+        said = "{}{}{}: {} are there.".format("calls " if one.calls else "", one.name, does, parts)
+        of, share, _ = shares[0]
+        found.append(finding("called-library", site, share, said, advice, "", cause, of=of))
+    return found
+
+
+MEMORY_CAUSES = (excess, gaps, bank_conflicts, spills)
+ARITHMETIC_CAUSES = (unfused, fp64_by_accident, conversions, indexing, integers)
+WARP_CAUSES = (divergence, hot_stalls)
+
+
+INSTRUCTION = 16  # bytes
+STEPS = 200000  # from block to block on the search for loops
+# What comes next may be elsewhere, nobody knows where, or stands as the last operand.
+ENDS = ("BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "CALL", "RET", "RTT", "EXIT", "KILL")
+INDIRECT, JUMPS = ("BRX", "BRXU", "JMP", "JMX", "JMXU"), ("BRA", "CALL")
+LOADING = "HFMA2"  # with factors of zero it loads constants
+OPCODE = re.compile(r"\s*(?:@!?U?P\w*\s+)?([A-Z]\w*(?:\.\w+)*)")
+TARGET = re.compile(r"\b0x([0-9a-f]+)\s*$")
+
+
+def listing(
+    executed,
+    functions,
+    text,
+    line,
+    kind_of,
+    unit_of,
+):
+    """The instructions that were executed, by address; ``functions`` are the addresses where these begin.
+
+    Where nobody tells the ``text`` of instructions, those that are executed equally often one after the other are a block.
+    """
+    addresses = sorted(executed)
+    owners = owners_of(addresses, functions)
+    texts = {address: text(address) if text is not None else "" for address in addresses}
+    found = {address: OPCODE.match(texts[address]) for address in addresses}
+    opcodes = {address: match.group(1) if match else "" for address, match in found.items()}
+    names = {address: opcode.split(".")[0] for address, opcode in opcodes.items()}
+    targets = {}
+    for address in addresses:
+        match = TARGET.search(texts[address]) if names[address] in JUMPS else None
+        if match:
+            targets[address] = int(match.group(1), 16)
+    equal = executed if text is None or not any(texts.values()) else None
+    blocks = blocks_of(addresses, names, owners, targets, equal)
+    loops = None
+    if equal is None and set(names.values()).isdisjoint(INDIRECT):
+        goes_on = [address for address in addresses if goes_past(names[address], texts[address])]
+        loops = loops_of(blocks, owners, targets, goes_on)
+    headers = innermost(loops or {})
+    lines = {}
+    for address in addresses:
+        mine, block = line(address), blocks[address]
+        lines[address] = mine or ("", owners[address], headers.get(block) if loops is not None else block)
+    constants = {address for address in addresses if names[address] == LOADING and "-RZ, RZ" in texts[address]}
+    kinds = {address: "move" if address in constants else kind_of(opcodes[address]) for address in addresses}
+    within = {address: (owners[address], headers.get(blocks[address])) for address in addresses}
+    return Code(
+        names,
+        {address: kinds[address] if names[address] else "" for address in addresses},
+        lines,
+        {address: (lines[address], blocks[address]) for address in addresses},
+        blocks,
+        within if loops is not None else {address: (lines[address], None) for address in addresses},
+        lambda place: [header for header, body in (loops or {}).items() if place[1] in body],
+        lambda address: unit_of(names[address]),
+        lambda rows, mine: place_of(rows, mine, owners, functions),
+        loops is not None,
+    )
+
+
+def owners_of(addresses, functions):
+    """Where the function of each address (sorted) begins; 0 where nobody knows."""
+    later, begin, found = sorted(functions, reverse=True), 0, {}
+    for address in addresses:
+        while later and later[-1] <= address:
+            begin = later.pop()
+        found[address] = begin
+    return found
+
+
+def goes_past(name, text):
+    """Whether the next instruction may follow."""
+    return name not in ENDS or name == "CALL" or "@" in text or "," in text
+
+
+def blocks_of(
+    addresses,
+    names,
+    owners,
+    targets,
+    equal,
+):
+    """The first address of the block that each is in; ``equal``: what is the same for all of a block."""
+    starts, blocks, before, begin = set(targets.values()) | set(owners.values()), {}, None, 0
+    for address in addresses:
+        follows = before is not None and address == before + INSTRUCTION and names[before] not in ENDS
+        if not follows or address in starts or (equal is not None and equal[address] != equal[before or 0]):
+            begin = address
+        blocks[address] = begin
+        before = address
+    return blocks
+
+
+def loops_of(
+    blocks, owners, targets, goes_on
+):
+    """The blocks of each natural loop, by its header; None if that takes too long."""
+    before = {block: [] for block in blocks.values()}
+    ways = list(targets.items()) + [(address, address + INSTRUCTION) for address in goes_on]
+    for address, after in sorted(ways):
+        if after in before and owners[after] == owners[address]:
+            before[after].append(blocks[address])
+    entries = set(owners.values()) | {block for block in before if not before[block]}
+    found = {}
+    left = STEPS
+    for header in sorted(before):
+        for latch in before[header] if len(before[header]) > 1 or header in entries else ():
+            body, steps = body_of(header, latch, before, entries, left)
+            left -= steps
+            if left <= 0:
+                return None
+            if body:
+                found.setdefault(header, set()).update(body)
+    return found
+
+
+def body_of(
+    header, latch, before, entries, most
+):
+    """What leads to a latch without passing the header, and the steps that took.
+
+    Nothing if one can enter there, as then the header is none.
+    """
+    body, stack, steps = {header}, [latch], 0
+    while stack and steps < most:
+        block, steps = stack.pop(), steps + 1
+        if block not in body:
+            if block in entries:
+                return set(), steps
+            body.add(block)
+            stack += before[block]
+    return body, steps
+
+
+def innermost(loops):
+    """The header of the innermost loop of each block that is in one."""
+    found = {}
+    for header in sorted(loops, key=lambda header: (-len(loops[header]), header)):
+        found.update(dict.fromkeys(loops[header], header))  # the largest first
+    return found
+
+
+def place_of(rows, lines, owners, functions):
+    """What a place is called: by a line of the kernel's own files rather than by one of a library."""
+    line = next((one for one in lines if len(one) == 2 and not of_library(one[0])), lines[0])
+    more, most = len(lines) - 1, ""
+    if line != lines[0]:
+        most = ", most at {},".format(place_of(rows, lines[:1], owners, functions))
+    others = " and {} more line{}".format(more, "s" if more > 1 else "") if more else ""
+    if len(line) == 2:
+        return "{}:{}{}{}".format(line[0].replace("\\", "/").split("/")[-1], line[1], others, most)
+    mine = [row for row in rows if owners[row] == line[1]]
+    begin, first, last = line[1], min(mine), max(mine)
+    to = " to {:#x}".format(last - begin) if last > first else ""
+    several = " of the function at {:#x}".format(begin) if begin and len(functions) > 1 else ""
+    return "{} {:#x}{}{}{}{}".format("Offset" if begin else "Address", first - begin, to, several, others, most)
+
+
+def work_of(code, threads, weights, unknown):
+    """Operations by kind, and all (""), nothing where some do work that can't be told, as tensor cores do.
+
+    ``weights``: by name the kind and operations of a thread's instruction; ``unknown`` is a pattern of others that do work.
+    """
+    others = re.compile(unknown)
+    found = {"": 0.0, "fp32": 0.0, "fp64": 0.0}
+    for address, name in code.names.items():
+        if code.kinds[address] in ("conversion", "move"):
+            continue
+        if name in weights:
+            kind, operations = weights[name]
+            for one in {"", kind}:
+                found[one] = found.get(one, 0.0) + operations * threads.get(address, 0.0)
+        elif not name or others.search(name):
+            return {}
+    return found
+
+
+# Metrics that count by instruction, by what `findings` calls them; the first that a report has.  What is part of what.
+COLUMNS = {
+    'executed': ('inst_executed',), 'active': ('thread_inst_executed',), 'threads': ('thread_inst_executed_true',),
+    'requested': ('memory_l2_theoretical_sectors_global', 'memory_l2_sectors_global'),
+    'ideal': ('memory_l2_theoretical_sectors_global_ideal', 'memory_l2_sectors_global_ideal'),
+    'local': ('memory_l2_theoretical_sectors_local', 'memory_l2_sectors_local'), 'shared': ('memory_l1_wavefronts_shared',),
+    'shared_ideal': ('memory_l1_wavefronts_shared_ideal',), 'samples': ('smsp__pcsamp_sample_count',),
+}
+PARTS = (
+    ('active', 32, 'executed'), ('threads', 32, 'executed'), ('threads', 1, 'active'), ('ideal', 1, 'requested'),
+    ('shared_ideal', 1, 'shared'), ('not_issued', 1, 'samples'),
+)
 STALLED = 'smsp__pcsamp_warps_issue_stalled_'
-FUNCTIONS = "launch__function_pcs"
-FINDING_SHARE = 0.03  # a place with a smaller share of what is counted is not named
+OPCODE_WARPS, OPCODE_THREADS = 'sass__inst_executed_per_opcode_with_modifier_all', 'sass__thread_inst_executed_true_per_opcode_with_modifier_all'
+BLOCK, FUNCTIONS = "launch__block_size", "launch__function_pcs"
 NAMED = 3  # places of a kind that are named
+ASKED = 3000  # instructions whose text is asked for at most: Nsight Compute takes 0.15 ms for one
+Stall = namedtuple("Stall", "waits cause advice caches issue least least_at_place unit limits")
+STALLS = {
+    'long_scoreboard': Stall(
+        waits='for data of earlier loads from global, local or texture memory',
+        cause=(
+            ('A load takes tens of cycles where L1 has its data, and hundreds where L2 or DRAM must send it.', (), ()),
+            ('DRAM is at {dram} of its peak: more loads at a time would mostly queue there.', ('dram',), ()),
+            ('DRAM is at {dram} of its peak, so that its bandwidth is hardly what they wait for.', ('no_dram',), ()),
+            (
+                'Warps wait where too few loads are on their way meanwhile, or where bandwidth is used up.', (),
+                ('dram', 'no_dram'),
+            ),
+        ),
+        advice=(
+            ('Move fewer bytes: smaller types, and one pass over data that several kernels or loops read.', ('dram',), ()),
+            (
+                'Start loads earlier and more of them (unroll, prefetch into registers), and keep in registers or shared memory what is read again.',
+                (), ('dram',),
+            ),
+            (
+                'An SM holds {warps} of the warps that it can, as the grid has too few blocks: launch more.', ('few_blocks',),
+                ('dram',),
+            ),
+            (
+                'An SM holds {warps} of the warps that it can, as of {waves} waves of blocks the last is no whole one: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
+                ('last_wave',), ('dram',),
+            ),
+            ('An SM holds {warps} of the warps that it can: more of them would hide more.', ('few_warps',), ('dram',)),
+            (
+                'By {limits} an SM has room for {warps_possible} of the warps that it can hold: more of them would hide more.',
+                ('capped',), ('dram',),
+            ),
+            ('Tiles of shared memory can be loaded ahead by cp.async.', ('asynchronous', 'shared'), ('dram',)),
+        ),
+        caches=True, issue=False, least=0.1, least_at_place=0.1, unit='', limits=('memory',),
+    ),
+    'short_scoreboard': Stall(
+        waits='for results of shared memory, special functions or special registers',
+        cause=(
+            ('In this kernel these are {slow}, which answer after tens of cycles.', ('slow',), ()),
+            ('Bank conflicts make it later.', ('conflicts',), ()),
+        ),
+        advice=(
+            (
+                'Load from shared memory some iterations ahead, and keep in registers what is read again.', ('shared',),
+                ('dram',),
+            ),
+            ('Remove bank conflicts.', ('conflicts',), ('dram',)),
+            (
+                'Combine values of a lane before lanes exchange them, and start several shuffles before the first is needed.',
+                ('shuffles',), ('dram',),
+            ),
+            ('Use fewer special functions.', ('special',), ('dram',)),
+            ('Convert once and keep the result.', ('conversions',), ('dram',)),
+            (
+                'Let a thread handle several elements, so that it reads its indices once for all of them.', ('indices',),
+                ('dram',),
+            ),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=('shared', 'l1', 'mio', 'xu'),
+    ),
+    'mio_throttle': Stall(
+        waits='since the queue for shared memory and special functions is full',
+        cause=(('Usual where many such instructions follow each other; in this kernel they are {slow}.', ('slow',), ()),),
+        advice=(
+            (
+                'Let a lane access up to 16 bytes of shared memory at once, and keep more of a tile in registers.',
+                ('narrow_shared',), ('dram',),
+            ),
+            ('Remove bank conflicts.', ('conflicts',), ('dram',)),
+            ('Combine values of a lane before lanes exchange them.', ('shuffles',), ('dram',)),
+            ('Use fewer special functions.', ('special',), ('dram',)),
+            (
+                'Let a thread handle several elements, so that it reads its indices once for all of them.', ('indices',),
+                ('dram',),
+            ),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=('shared', 'l1', 'mio', 'xu'),
+    ),
+    'lg_throttle': Stall(
+        waits='since the queue for global and local memory is full',
+        cause=(
+            ('Usual where many accesses to global or local memory follow each other.', (), ()),
+            ('DRAM is at {dram} of its peak, which keeps them from leaving.', ('dram',), ()),
+        ),
+        advice=(
+            ('Move fewer bytes: smaller types, and one pass over data that several kernels or loops read.', ('dram',), ()),
+            ('Let a lane access up to 16 bytes at once, so that fewer instructions do it.', ('narrow',), ('dram',)),
+            ('Let neighbouring lanes access neighbouring addresses.', ('scattered',), ()),
+            ('Avoid local memory: allow more registers, unroll less.', ('spills',), ()),
+            ('Put independent arithmetic between them.', (), ('dram',)),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=('memory',),
+    ),
+    'tex_throttle': Stall(
+        waits='since the queue for textures is full',
+        cause=(('Usual where many texture or surface instructions follow each other.', (), ()),),
+        advice=(('Issue fewer of them, fetch wider texels, or read by ordinary loads.', (), ()),), caches=False, issue=False,
+        least=0.1, least_at_place=0.1, unit='', limits=('tex',),
+    ),
+    'math_pipe_throttle': Stall(
+        waits='since the arithmetic unit it needs is busy',
+        cause=(('Where warps mostly wait so, that unit is what limits.', (), ()),),
+        advice=(
+            (
+                "If it is the unit of the kernel's own work, only less of that work helps; else take off it what the work does not need.",
+                (), (),
+            ),
+        ),
+        caches=False, issue=True, least=0.2, least_at_place=0.1, unit='since the {} is busy', limits=('compute',),
+    ),
+    'wait': Stall(
+        waits='for a result of an arithmetic instruction just before, a few cycles at a fixed latency',
+        cause=(('Usual where each instruction needs the one before it.', (), ()),),
+        advice=(
+            ('Give a warp independent work: unroll, use several accumulators.', (), ('dram',)),
+            (
+                'An SM holds {warps} of the warps that it can, as the grid has too few blocks: launch more.', ('few_blocks',),
+                ('dram',),
+            ),
+            (
+                'An SM holds {warps} of the warps that it can, as of {waves} waves of blocks the last is no whole one: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
+                ('last_wave',), ('dram',),
+            ),
+            ('An SM holds {warps} of the warps that it can: more of them would hide more.', ('few_warps',), ('dram',)),
+            (
+                'By {limits} an SM has room for {warps_possible} of the warps that it can hold: more of them would hide more.',
+                ('capped',), ('dram',),
+            ),
+        ),
+        caches=False, issue=True, least=0.2, least_at_place=0.2, unit='', limits=(),
+    ),
+    'barrier': Stall(
+        waits='at a barrier for the other warps of the block',
+        cause=(
+            (
+                'Usual where warps of a block arrive at different times, or wait together for what was loaded just before.', (),
+                (),
+            ),
+        ),
+        advice=(
+            ('Balance the work between barriers, or use smaller blocks and several of them per SM.', (), ()),
+            ('Load the next tile while this one is used (double buffering).', ('shared',), ()),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'membar': Stall(
+        waits='for a memory fence', cause=(('Fences wait for all stores and loads before them.', (), ()),),
+        advice=(('Use fewer fences and a narrower scope (block instead of device or system).', (), ()),), caches=False,
+        issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'branch_resolving': Stall(
+        waits='for the target of a branch',
+        cause=(('Usual in short loops and branches, where the jump takes longer than the work between.', (), ()),),
+        advice=(('Unroll short loops, and let the compiler predicate short branches.', (), ()),), caches=False, issue=False,
+        least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'no_instructions': Stall(
+        waits='for the instructions themselves',
+        cause=(
+            (
+                'The kernel executes more instructions than the cache nearest to the scheduler holds (12 KiB on Volta).',
+                ('long_code',), (),
+            ),
+            ('At the beginning of a kernel they come from L2 or DRAM, and this one is short.', ('short',), ()),
+            ('Usual at jumps to code that is not in the instruction cache.', (), ('long_code', 'short')),
+        ),
+        advice=(
+            ('Unroll less, inline less, and let warps run the same part of the code at one time.', ('long_code',), ()),
+            ('Let one launch do more: warps wait so mostly as a kernel begins.', ('short',), ()),
+            (
+                'Jump less: let the compiler predicate short branches, and keep rare paths out of loops.', (),
+                ('long_code', 'short'),
+            ),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'imc_miss': Stall(
+        waits='for a constant that is not in the cache of immediate constants',
+        cause=(('Usual at the first use of kernel arguments and constants, and with many different constants.', (), ()),),
+        advice=(
+            ('Let one launch do more: warps wait so mostly as a kernel begins.', ('short',), ()),
+            ('Use fewer different constants and kernel arguments.', (), ('short',)),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'dispatch_stall': Stall(
+        waits='since the dispatcher holds back', cause=(('Usual where units or register ports conflict.', (), ()),),
+        advice=(('Look at the instructions around: mixed pipes and uses of the same registers.', (), ()),), caches=False,
+        issue=True, least=0.2, least_at_place=0.2, unit='', limits=(),
+    ),
+    'drain': Stall(
+        waits='at its end until its stores have left',
+        cause=(
+            ('Such a warp has executed EXIT, and is sampled at what stands behind it.', (), ()),
+            ('Stores leave no faster than memory takes them: DRAM is at {dram} of its peak.', ('dram',), ()),
+            ('Usual in short kernels, and with many stores at the end of a kernel.', (), ('dram',)),
+        ),
+        advice=(
+            (
+                'Store fewer bytes: smaller types, and one pass where several kernels or loops store the same data.', ('dram',),
+                (),
+            ),
+            ('Let neighbouring lanes store to neighbouring addresses.', ('scattered_stores',), ()),
+            ('Let a lane store up to 16 bytes at once.', ('narrow_stores',), ('dram',)),
+            ('Let a thread handle several elements, so that stores are spread over the run.', (), ('dram',)),
+        ),
+        caches=False, issue=False, least=0.1, least_at_place=0.1, unit='', limits=('memory',),
+    ),
+    'sleeping': Stall(
+        waits='asleep', cause=(('The kernel calls __nanosleep, as spinning locks do.', (), ()),),
+        advice=(('Sleep shorter, or wait by another means (barriers, cooperative groups).', (), ()),), caches=False,
+        issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'gmma': Stall(
+        waits='for its warpgroup or for tensor instructions of it (wgmma)',
+        cause=(
+            (
+                'Usual where products are waited for soon after they were started, or the four warps of a warpgroup arrive at different times.',
+                (), (),
+            ),
+        ),
+        advice=(('Keep several products on their way, and load the next tile meanwhile.', (), ()),), caches=False, issue=False,
+        least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'misc': Stall(
+        waits='for a reason that has no name', cause=(('Hardware does not tell.', (), ()),), advice=(), caches=False,
+        issue=False, least=0.1, least_at_place=0.1, unit='', limits=(),
+    ),
+    'not_selected': Stall(
+        waits='while another warp issues', cause=(('More warps were ready than could issue: enough parallelism.', (), ()),),
+        advice=(), caches=False, issue=True, least=0.2, least_at_place=0.2, unit='', limits=(),
+    ),
+    'selected': Stall(
+        waits='not: it issues', cause=(('The warp issues an instruction.', (), ()),), advice=(), caches=False, issue=True,
+        least=0.2, least_at_place=0.2, unit='', limits=(),
+    ),
+}
+OPCODE_UNITS = (
+    (
+        (((7, 0), (9, 0)),),
+        (
+            'BMSK', 'FMNMX', 'FSEL', 'FSET', 'FSETP', 'I2IP', 'IABS', 'IADD', 'IADD3', 'IADD32I', 'IMNMX', 'ISCADD',
+            'ISCADD32I', 'ISET', 'ISETP', 'LEA', 'LOP', 'LOP3', 'LOP32I', 'MOV', 'MOV32I', 'PLOP3', 'PRMT', 'SEL', 'SGXT',
+            'SHF', 'SHL', 'SHR', 'VABSDIFF', 'VABSDIFF4', 'VIADD', 'VIADDMNMX', 'VIMNMX', 'VIMNMX3',
+        ),
+        'ALU pipe',
+    ),
+    (
+        (((7, 0), (9, 0)),),
+        ('FADD', 'FADD32I', 'FFMA', 'FFMA32I', 'FMUL', 'FMUL32I', 'IDP', 'IDP4A', 'IMAD', 'IMUL', 'IMUL32I'), 'FMA pipe',
+    ),
+    ((((7, 0), (7, 5)),), ('HADD2', 'HADD2_32I', 'HFMA2', 'HFMA2_32I', 'HMUL2', 'HMUL2_32I'), 'FP16 pipe'),
+    ((((8, 6), (9, 0)),), ('HADD2', 'HADD2_32I', 'HFMA2', 'HFMA2_32I', 'HMUL2', 'HMUL2_32I'), 'FMA pipe'),
+    ((((7, 0), (9, 0)),), ('BREV', 'F2F', 'F2I', 'FLO', 'FRND', 'I2F', 'MUFU', 'POPC'), 'special function pipe'),
+    ((((7, 0), (9, 0)),), ('DADD', 'DFMA', 'DMUL', 'DSETP'), 'FP64 pipe'), ((((8, 6), (8, 9)),), ('DMMA',), 'FP64 pipe'),
+    ((((7, 0), (9, 0)),), ('BGMMA', 'BMMA', 'DMMA', 'HGMMA', 'HMMA', 'IGMMA', 'IMMA', 'QGMMA', 'QMMA'), 'tensor pipe'),
+)  # which unit an instruction needs: the first that fits
+KINDS_BY_NAME = {
+    'DADD': 'fp64', 'DFMA': 'fp64', 'DMUL': 'fp64', 'DMNMX': 'fp64', 'DSET': 'fp64', 'DSETP': 'fp64', 'FADD': 'fp32',
+    'FADD2': 'fp32', 'FADD32I': 'fp32', 'FCHK': 'fp32', 'FFMA': 'fp32', 'FFMA2': 'fp32', 'FFMA32I': 'fp32', 'FHADD': 'fp32',
+    'FHFMA': 'fp32', 'FMNMX': 'fp32', 'FMNMX3': 'fp32', 'FMUL': 'fp32', 'FMUL2': 'fp32', 'FMUL32I': 'fp32', 'FSEL': 'fp32',
+    'FSET': 'fp32', 'FSETP': 'fp32', 'FSWZADD': 'fp32', 'MUFU': 'fp32', 'UFADD': 'fp32', 'UFFMA': 'fp32', 'UFMNMX': 'fp32',
+    'UFMUL': 'fp32', 'UFSEL': 'fp32', 'UFSET': 'fp32', 'UFSETP': 'fp32', 'HADD2': 'fp16', 'HADD2_32I': 'fp16', 'HFMA2': 'fp16',
+    'HFMA2_32I': 'fp16', 'HMNMX2': 'fp16', 'HMUL2': 'fp16', 'HMUL2_32I': 'fp16', 'HSET2': 'fp16', 'HSETP2': 'fp16',
+    'VHMNMX': 'fp16', 'BGMMA': 'tensor', 'BMMA': 'tensor', 'DMMA': 'tensor', 'HGMMA': 'tensor', 'HMMA': 'tensor',
+    'IGMMA': 'tensor', 'IMMA': 'tensor', 'OMMA': 'tensor', 'QGMMA': 'tensor', 'QMMA': 'tensor', 'UTCHMMA': 'tensor',
+    'UTCIMMA': 'tensor', 'UTCOMMA': 'tensor', 'UTCQMMA': 'tensor', 'UTCMXQMMA': 'tensor', 'BFE': 'integer', 'BFI': 'integer',
+    'BMSK': 'integer', 'BREV': 'integer', 'FLO': 'integer', 'IABS': 'integer', 'IADD': 'integer', 'IADD3': 'integer',
+    'IADD32I': 'integer', 'IDP': 'integer', 'IDP4A': 'integer', 'IMAD': 'integer', 'IMNMX': 'integer', 'IMUL': 'integer',
+    'IMUL32I': 'integer', 'ISCADD': 'integer', 'ISCADD32I': 'integer', 'ISET': 'integer', 'ISETP': 'integer', 'LEA': 'integer',
+    'LOP': 'integer', 'LOP3': 'integer', 'LOP32I': 'integer', 'POPC': 'integer', 'SGXT': 'integer', 'SHF': 'integer',
+    'SHL': 'integer', 'SHR': 'integer', 'VABSDIFF': 'integer', 'VABSDIFF4': 'integer', 'VIADD': 'integer',
+    'VIADDMNMX': 'integer', 'VIMNMX': 'integer', 'VIMNMX3': 'integer', 'REDUX': 'integer', 'CREDUX': 'integer',
+    'UBMSK': 'integer', 'UBREV': 'integer', 'UFLO': 'integer', 'UIABS': 'integer', 'UIADD3': 'integer', 'UIMAD': 'integer',
+    'UIMNMX': 'integer', 'UISETP': 'integer', 'ULEA': 'integer', 'ULOP': 'integer', 'ULOP3': 'integer', 'ULOP32I': 'integer',
+    'UPOPC': 'integer', 'UREDUX': 'integer', 'USGXT': 'integer', 'USHF': 'integer', 'USHL': 'integer', 'USHR': 'integer',
+    'UVIADD': 'integer', 'UVIMNMX': 'integer', 'F2F': 'conversion', 'F2FP': 'conversion', 'F2I': 'conversion',
+    'F2IP': 'conversion', 'FRND': 'conversion', 'I2F': 'conversion', 'I2FP': 'conversion', 'I2I': 'conversion',
+    'I2IP': 'conversion', 'UF2F': 'conversion', 'UF2FP': 'conversion', 'UF2I': 'conversion', 'UF2IP': 'conversion',
+    'UFRND': 'conversion', 'UI2F': 'conversion', 'UI2FP': 'conversion', 'UI2I': 'conversion', 'UI2IP': 'conversion',
+    'ATOM': 'memory', 'ATOMG': 'memory', 'CCTL': 'memory', 'CCTLL': 'memory', 'CCTLT': 'memory', 'LD': 'memory',
+    'LDC': 'memory', 'LDCU': 'memory', 'LDG': 'memory', 'LDGMC': 'memory', 'LDGSTS': 'memory', 'LDL': 'memory',
+    'QSPC': 'memory', 'RED': 'memory', 'REDG': 'memory', 'ST': 'memory', 'STG': 'memory', 'STL': 'memory', 'PIXLD': 'memory',
+    'SUATOM': 'memory', 'SULD': 'memory', 'SUQUERY': 'memory', 'SURED': 'memory', 'SUST': 'memory', 'TEX': 'memory',
+    'TLD': 'memory', 'TLD4': 'memory', 'TMML': 'memory', 'TXD': 'memory', 'TXQ': 'memory', 'LDT': 'memory', 'LDTM': 'memory',
+    'STT': 'memory', 'STTM': 'memory', 'UTCCP': 'memory', 'UTCSHIFT': 'memory', 'UBLKCP': 'memory', 'UBLKPF': 'memory',
+    'UBLKRED': 'memory', 'ULDC': 'memory', 'UTMACCTL': 'memory', 'UTMACMDFLUSH': 'memory', 'UTMALDG': 'memory',
+    'UTMALST': 'memory', 'UTMAPF': 'memory', 'UTMAREDG': 'memory', 'UTMASTG': 'memory', 'ATOMS': 'shared', 'LDS': 'shared',
+    'LDSM': 'shared', 'STAS': 'shared', 'STS': 'shared', 'STSM': 'shared', 'REDAS': 'shared', 'ACQBULK': 'control',
+    'ACQSHMINIT': 'control', 'ARRIVES': 'control', 'BAR': 'control', 'BMOV': 'control', 'BPT': 'control', 'BRA': 'control',
+    'BREAK': 'control', 'BRX': 'control', 'BRXU': 'control', 'BSSY': 'control', 'BSYNC': 'control', 'CALL': 'control',
+    'CGAERRBAR': 'control', 'DEPBAR': 'control', 'ELECT': 'control', 'ENDCOLLECTIVE': 'control', 'ERRBAR': 'control',
+    'EXIT': 'control', 'FENCE': 'control', 'JMP': 'control', 'JMX': 'control', 'JMXU': 'control', 'KILL': 'control',
+    'LDGDEPBAR': 'control', 'LEPC': 'control', 'MATCH': 'control', 'MEMBAR': 'control', 'NANOSLEEP': 'control',
+    'NOP': 'control', 'PLOP3': 'control', 'PREEXIT': 'control', 'PSETP': 'control', 'RET': 'control', 'RPCMOV': 'control',
+    'RTT': 'control', 'SYNCS': 'control', 'VOTE': 'control', 'WARPGROUP': 'control', 'WARPGROUPSET': 'control',
+    'WARPSYNC': 'control', 'YIELD': 'control', 'UCGABAR_ARV': 'control', 'UCGABAR_WAIT': 'control', 'UGETNEXTWORKID': 'control',
+    'UPLOP3': 'control', 'UPSETP': 'control', 'USETMAXREG': 'control', 'USETSHMSZ': 'control', 'UTCATOMSWS': 'control',
+    'UTCBAR': 'control', 'UVIRTCOUNT': 'control', 'VOTEU': 'control', 'B2R': 'move', 'CS2R': 'move', 'CS2UR': 'move',
+    'GETLMEMBASE': 'move', 'MOV': 'move', 'MOV32I': 'move', 'MOVM': 'move', 'MOV64IUR': 'move', 'P2R': 'move', 'PRMT': 'move',
+    'R2B': 'move', 'R2P': 'move', 'R2UR': 'move', 'S2R': 'move', 'S2UR': 'move', 'SEL': 'move', 'SETLMEMBASE': 'move',
+    'SHFL': 'move', 'UMOV': 'move', 'UP2UR': 'move', 'UPRMT': 'move', 'UR2UP': 'move', 'USEL': 'move',
+}
+KINDS_BY_MODIFIER = {
+    ('HADD2', 'F32'): 'conversion', ('HADD2', 'BF16'): 'bf16', ('HADD2', 'BF16_V2'): 'bf16', ('HADD2_32I', 'BF16'): 'bf16',
+    ('HADD2_32I', 'BF16_V2'): 'bf16', ('HFMA2', 'BF16'): 'bf16', ('HFMA2', 'BF16_V2'): 'bf16', ('HFMA2_32I', 'BF16'): 'bf16',
+    ('HFMA2_32I', 'BF16_V2'): 'bf16', ('HMUL2', 'BF16'): 'bf16', ('HMUL2', 'BF16_V2'): 'bf16', ('HMUL2_32I', 'BF16'): 'bf16',
+    ('HMUL2_32I', 'BF16_V2'): 'bf16', ('HMNMX2', 'BF16'): 'bf16', ('HMNMX2', 'BF16_V2'): 'bf16', ('HSET2', 'BF16'): 'bf16',
+    ('HSET2', 'BF16_V2'): 'bf16', ('HSETP2', 'BF16'): 'bf16', ('HSETP2', 'BF16_V2'): 'bf16', ('MUFU', 'RCP64H'): 'fp64',
+    ('MUFU', 'RSQ64H'): 'fp64', ('IMAD', 'MOV'): 'move', ('UIMAD', 'MOV'): 'move',
+}
+# Operations of a thread's instruction, and whether they are of FP64 or FP32; others that do work, products of tensor cores too.
+WORK = {
+    'DADD': ('fp64', 1), 'DMUL': ('fp64', 1), 'DFMA': ('fp64', 2), 'FADD': ('fp32', 1), 'FADD32I': ('fp32', 1),
+    'FMUL': ('fp32', 1), 'FMUL32I': ('fp32', 1), 'FSWZADD': ('fp32', 1), 'FHADD': ('fp32', 1), 'FFMA': ('fp32', 2),
+    'FFMA32I': ('fp32', 2), 'FHFMA': ('fp32', 2), 'FADD2': ('fp32', 2), 'FMUL2': ('fp32', 2), 'FFMA2': ('fp32', 4),
+    'HADD2': ('', 2), 'HADD2_32I': ('', 2), 'HMUL2': ('', 2), 'HMUL2_32I': ('', 2), 'HFMA2': ('', 4), 'HFMA2_32I': ('', 4),
+}
+OTHER_WORK = 'MMA|^[DFH]ADD|^[DFH]MUL|^[DFH]FMA|^FH|^FSWZ'
 
 
 def by_address(kernel, name):
-    """A count of every instruction by its address; empty where nobody counted."""
+    """What was counted of every instruction, by its address; None where nobody counted."""
+    metric = kernel.metric(name)
+    if metric is None:
+        return None
+    if hasattr(kernel.action, "by_address"):  # outside Nsight Compute
+        counted = kernel.action.by_address(name)
+    else:
+        addresses = metric.correlation_ids() if metric.num_instances() else None
+        number = metric.num_instances() if addresses is not None else 0
+        counted = dict([(addresses.as_uint64(index), float(metric.as_uint64(index))) for index in range(number)])
+    return dict([pair for pair in counted.items() if pair[1] > 0]) if counted or kernel.value(name) == 0 else None
+
+
+def by_opcode(kernel, name):
+    """Executions by opcode with its modifiers."""
     metric = kernel.metric(name)
     number = metric.num_instances() if metric is not None else 0
-    addresses = metric.correlation_ids() if number else None
-    if addresses is None:
-        return {}
-    return {addresses.as_uint64(index): float(metric.as_uint64(index)) for index in range(number)}
-
-
-class Place(object):
-    """Instructions of one source line, or without line one or several that follow each other: an amount, of a total, and where most is."""
-
-    def __init__(self, line, file_name, address, functions):
-        self.line, self.file_name, self.address, self.functions = line, file_name, address, functions
-        self.addresses = []
-        self.amount, self.total, self.most = 0.0, 0.0, 0.0
-
-    def add(self, address, amount, total):
-        self.amount, self.total = self.amount + amount, self.total + total
-        self.addresses.append(address)
-        if amount > self.most:
-            self.address, self.most = address, amount
-
-    def name(self):
-        if self.line is None:
-            first, last = self.addresses[0], self.addresses[-1]
-            begin = max([0] + [start for start in self.functions if start <= first])
-            to = " to {:#x}".format(last - begin) if last > first else ""
-            several = " of the function at {:#x}".format(begin) if begin and len(self.functions) > 1 else ""
-            return "{} {:#x}{}{}".format("offset" if begin else "address", first - begin, to, several)
-        return "{}:{}".format(self.file_name.replace("\\", "/").split("/")[-1], self.line)
-
-    def begins(self):
-        name = self.name()
-        return name[:1].upper() + name[1:] if self.line is None else name
-
-
-def places(kernel, amounts, totals, together=None):
-    """Places with any of the amount, most first; without lines each address is one, or those with the same value in ``together``."""
-    found, functions = {}, functions_of(kernel)
-    for address in sorted(amounts):
-        if amounts[address] > 0:
-            line, file_name = line_of(kernel, address)
-            key = (together or {}).get(address, address) if line is None else (file_name, line)
-            if key not in found:
-                found[key] = Place(line, file_name, address, functions)
-            found[key].add(address, amounts[address], totals.get(address, 0.0))
-    return sorted(found.values(), key=lambda place: (-place.amount, place.address))
-
-
-def own_first(found):
-    """Places in headers of libraries behind those in the kernel's own files, else in their order."""
-    return sorted(found, key=lambda place: of_library(place.file_name))
+    opcodes = metric.correlation_ids() if number else None
+    return {} if opcodes is None else dict([(opcodes.as_string(index), float(metric.as_uint64(index))) for index in range(number)])
 
 
 def functions_of(kernel):
@@ -3846,14 +5206,126 @@ def functions_of(kernel):
 
 def line_of(kernel, address):
     info = kernel.action.source_info(address) if hasattr(kernel.action, "source_info") else None
-    return (info.line(), info.file_name()) if info is not None and info.line() > 0 else (None, "")
+    return (info.file_name(), info.line()) if info is not None and info.line() > 0 else None
 
 
-def mark(report, place, text):
+@once
+def counts_of(kernel):
+    """Counts by column, without those that can't be."""
+    counts = {}
+    for column, names in COLUMNS.items():
+        found = [by_address(kernel, name) for name in names if kernel.metric(name) is not None]
+        if found and found[0] is not None:
+            counts[column] = found[0]
+    for part, most, whole in PARTS:
+        if part in counts and whole in counts and [a for a, count in counts[part].items() if count > most * counts[whole].get(a, 0.0)]:
+            del counts[part]
+    return counts
+
+
+@once
+def launch_of(kernel):
+    """What `findings` is to know of a kernel."""
+    counts, kept = counts_of(kernel), {}
+    names = [STALLED + reason for reason in STALLS] + [name for name in kernel.names if name.startswith(STALLED)]
+    reasons = sorted(set([name[len(STALLED):] for name in names if not name.endswith("_not_issued")]))
+
+    def samples(reason):
+        if reason not in kept:
+            kept[reason] = by_address(kernel, STALLED + reason) or {}
+        return kept[reason]
+
+    def sampled(reason):
+        recorded = kernel.value(STALLED + reason)  # some releases record no sum
+        return sum(samples(reason).values()) if recorded is None else recorded
+
+    known = dict([(reason, sampled(reason)) for reason in reasons])
+    known = dict([(reason, count) for reason, count in known.items() if count > 0])
+    if known and not counts.get("samples"):
+        counts["samples"] = {}
+        for reason in known:
+            for address, count in samples(reason).items():
+                counts["samples"][address] = counts["samples"].get(address, 0.0) + count
+    threads = kernel.value(BLOCK)
+    verdict = verdict_of(kernel)
+    bound = verdict.limit if verdict.text.split(":")[0] in ("memory", "compute") else ""
+    return Launch(
+        counts,
+        lambda: work_of(code_of(kernel), counts["threads"], WORK, OTHER_WORK) if "threads" in counts else {},
+        lambda: code_of(kernel),
+        lambda: by_opcode(kernel, OPCODE_WARPS),
+        known,
+        samples,
+        STALLS,
+        about_of(kernel.capability, kernel.value, kernel.seconds, bound),
+        threads / (WARP * math.ceil(threads / WARP)) if threads else math.nan,
+        None,
+    )
+
+
+@once
+def code_of(kernel):
+    """The instructions that were executed or sampled; outside Nsight Compute launches share what is known of them."""
+    counts = counts_of(kernel)
+    executed = dict([(address, math.nan) for column in counts.values() for address in column])
+    executed.update(counts.get("executed", {}))
+    kept, key = getattr(kernel.action, "listings", {}), tuple(sorted(executed))
+    if key not in kept:
+        text = kernel.action.sass_by_pc if hasattr(kernel.action, "sass_by_pc") and len(executed) <= ASKED else None
+        found = listing(
+            executed,
+            functions_of(kernel),
+            (lambda address: text(address) or "") if text is not None else None,
+            lambda address: line_of(kernel, address),
+            kind_of,
+            lambda name: first(*[label for chips, names, label in OPCODE_UNITS if name in names and kernel.is_among(chips)]) or "",
+        )
+        if not found.known:
+            return found  # its blocks are those of these counts
+        kept[key] = found
+    return kept[key]
+
+
+def kind_of(opcode):
+    name = opcode.split(".")[0]
+    own = [KINDS_BY_MODIFIER[name, word] for word in opcode.split(".")[1:] if (name, word) in KINDS_BY_MODIFIER]
+    return own[0] if own else KINDS_BY_NAME.get(name, "other")
+
+
+def say(kernel, report, found):
+    """One message for the places of one title that have most, with what may be done, and marks in the source."""
+    titles = [one.title for one in found]
+    for title in sorted(set(titles), key=titles.index):
+        mine = sorted([one for one in found if one.title == title], key=lambda one: -one.site.amount)[:NAMED]
+        mine.sort(key=lambda one: of_library((line_of(kernel, one.site.rows[0]) or ("",))[0]))
+        texts = ["{}: {}".format(one.site.place, one.said) if one.site.place else one.said for one in mine]
+        for text in [one.more for one in mine] + [one.advice for one in mine]:
+            texts += [text] if text and text not in texts else []
+        saved = share_saved(kernel, mine[0], sum([one.site.amount for one in mine]))
+        message, is_advice = advise(kernel, report, mine[0].limits, " ".join(texts), title, saved)
+        metric = [name for name in COLUMNS.get(mine[0].column, ()) if kernel.metric(name) is not None][:1]
+        if metric:
+            report.focus(message, (metric[0], total(launch_of(kernel), mine[0].column)), "Over all instructions", is_advice)
+        for one in mine if is_advice and mine[0].site.place else ():
+            mark(kernel, report, one)
+
+
+def share_saved(kernel, finding, amount):
+    """The share of what limits the kernel that would be saved; None where that is not known."""
+    if finding.limits == SHARED_PATH:
+        return times(ratio(amount, total(launch_of(kernel), finding.column)), shared_part(kernel))
+    if finding.column in ("requested", "local"):
+        return more_than_needed(kernel, SECTOR * amount)
+    return instructions_saved(kernel, amount / total(launch_of(kernel), "executed")) if finding.kind == "divergence" else None
+
+
+def mark(kernel, report, finding):
     """Markers in the source page, at the instruction and its line, from 2023.2 on."""
     kinds = [getattr(report.frontend, "MarkerKind_" + name, None) for name in ("SASS", "SOURCE")]
+    address = finding.site.rows[0]
     if hasattr(report.frontend, "source_marker") and None not in kinds:
-        kind = report.kind("OPTIMIZATION", "WARNING")
-        report.frontend.source_marker(text, place.address, kinds[0], kind)
-        if place.line is not None:
-            report.frontend.source_marker(text, place.line, kinds[1], place.file_name, kind)
+        kind, text = report.kind("OPTIMIZATION", "WARNING"), finding.said[:1].upper() + finding.said[1:]
+        report.frontend.source_marker(text, address, kinds[0], kind)
+        line = line_of(kernel, address)
+        if line is not None:
+            report.frontend.source_marker(text, line[1], kinds[1], line[0], kind)
