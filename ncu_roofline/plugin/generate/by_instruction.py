@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -72,14 +71,13 @@ def by_instruction(plain_source: Callable[[ModuleType], str]) -> str:
 
 def _constants() -> dict[str, Any]:
     """What the carried modules import of others: numbers, texts and tables of these."""
+    carried = {module.__name__ for module in _CARRIED}
     found = {}
     for module in _CARRIED:
         for node in ast.parse(inspect.getsource(module)).body:
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ncu_roofline.chips."):
-                source = import_module(node.module)
-                values = {alias.name: getattr(source, alias.name) for alias in node.names}
-                if source not in _CARRIED:
-                    found.update({name: value for name, value in values.items() if isinstance(value, (int, float, str, tuple))})
+            if isinstance(node, ast.ImportFrom) and node.module not in carried:
+                values = {alias.name: getattr(module, alias.name, None) for alias in node.names if alias.name.isupper()}
+                found.update({name: value for name, value in values.items() if value is not None})
     return found
 
 
