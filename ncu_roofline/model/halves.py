@@ -20,8 +20,7 @@ from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.chips.thresholds import COMPLETE
 from ncu_roofline.formats.report import Code, Kernel, Report
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
-from ncu_roofline.formats.sass.reach import Reach
+from ncu_roofline.formats.sass.cubin import Cubin, Function, Reach, read_cubin
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 
 HALF, BRAIN = "fp16", "bf16"

@@ -9,7 +9,7 @@ import pytest
 
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.sass.cubin import read_cubin
-from ncu_roofline.formats.sass.lines import Place
+from ncu_roofline.formats.sass.line_program import Place
 from tests.sass.compiling import FOLDER
 from tests.sass.fixtures import CHIPS, cubin, sources
 from tests.sass.line_readers import by_dwarfdump, by_nvdisasm

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, Function, Reach, read_cubin
 from ncu_roofline.formats.sass.instructions import decode
-from ncu_roofline.formats.sass.reach import Reach
 from tests.sass import fixtures
 
 CALLER, APART = "_Z6callerPfi", "_Z5apartfi"

@@ -18,7 +18,7 @@ from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
 from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.formats.sass.lines import Place
+from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.model.displayed import several
 from ncu_roofline.model.halves import placed
 

@@ -19,7 +19,7 @@ from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
 from ncu_roofline.chips.code_limits import INLINED_LETTERS
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.formats.sass.lines import Place
+from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.model.halves import HALF
 
 INTEGER = "integer"

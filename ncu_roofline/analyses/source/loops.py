@@ -16,7 +16,7 @@ from ncu_roofline.analyses.source.sums import Sums
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.sass.control_flow import Flow
 from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.formats.sass.lines import Place
+from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.model.names import short_names
 
 _DEEPEST = 64  # loops around each other, through calls; people write a few

@@ -63,27 +63,24 @@ def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Seque
     code and to what follows it; nothing leads back from there (compilers also leave loops by calls that never return).
     Raises CodeError for loops that are nested deeper than people write them.
     """
-    count = len(instructions)
-    targets = [_targets(each, tables or {}, count) for each in instructions]
-    starts = _starts(instructions, targets)
-    block_of = _spread(starts, count)
+    tables, count = tables or {}, len(instructions)
+    targets = [_targets(each, tables, count) for each in instructions]
+    starts = {0} if instructions else set()
+    for index, each in enumerate(instructions):
+        starts.update([index + 1] if each.flow else (), targets[index])
+    edges = [*sorted(starts - {count}), count]
+    block_of = [block for block, (start, end) in enumerate(pairwise(edges)) for _ in range(start, end)]
     blocks = tuple(
         Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in _next(instructions, targets, end - 1))))
-        for start, end in pairwise([*starts, count])
+        for start, end in pairwise(edges)
     )
     loops, irreducible = _loops(blocks)
     innermost = [-1] * len(blocks)
     for index, loop in enumerate(loops):  # inner ones come later
         for block in loop.blocks:
             innermost[block] = index
-    return Flow(
-        blocks,
-        loops,
-        block_of,
-        [innermost[block] for block in block_of],
-        irreducible,
-        tuple(each.offset for each in instructions if each.flow == "indirect" and not (tables or {}).get(each.offset)),
-    )
+    unresolved = tuple(each.offset for each in instructions if each.flow == "indirect" and not tables.get(each.offset))
+    return Flow(blocks, loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
 
 
 def _targets(instruction: Instruction, tables: Mapping[int, Sequence[int]], count: int) -> list[int]:
@@ -105,35 +102,19 @@ def _next(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]],
         yield from targets[index]
 
 
-def _starts(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]]) -> list[int]:
-    starts = {0} if instructions else set()
-    for index, each in enumerate(instructions):
-        if each.flow:
-            starts.add(index + 1)
-        starts.update(targets[index])
-    starts.discard(len(instructions))
-    return sorted(starts)
-
-
-def _spread(starts: Sequence[int], count: int) -> list[int]:
-    return [block for block, (start, end) in enumerate(pairwise([*starts, count])) for _ in range(start, end)]
-
-
 def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
     """The natural loops, and whether there are cycles that are none."""
     graph = [block.successors for block in blocks]
     root = len(graph)
     graph.append(_entries(graph))
     order, parents = depth_first(graph, root)
-    first, last = _spans(parents, order)
-    dominators = immediate_dominators(graph, root)
-    dominating = _spans(dominators, order)
+    searched, dominated = _spans(parents, order), _spans(immediate_dominators(graph, root), order)
     latches: dict[int, list[int]] = {}
     irreducible = False
     for node in order:
         for after in graph[node]:
-            if _within(node, after, (first, last)):  # goes back up the tree of the search
-                if _within(node, after, dominating):
+            if _within(node, after, searched):  # goes back up the tree of the search
+                if _within(node, after, dominated):
                     latches.setdefault(after, []).append(node)
                 else:
                     irreducible = True
@@ -203,25 +184,6 @@ def _nested(
             found.append(node)
             stack += [_find(outermost, one) for one in before[node]]
     parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
-    return _loops_of(blocks, headers, latches, bodies, parents)
-
-
-def _find(outermost: list[int], node: int) -> int:
-    top = node
-    while outermost[top] != top:
-        top = outermost[top]
-    while outermost[node] != top:
-        outermost[node], node = top, outermost[node]
-    return top
-
-
-def _loops_of(
-    blocks: Sequence[Block],
-    headers: Sequence[int],
-    latches: Mapping[int, Sequence[int]],
-    bodies: Mapping[int, Sequence[int]],
-    parents: Mapping[int, int],
-) -> tuple[Loop, ...]:
     depths: dict[int, int] = {}
     for header in headers:  # outer ones first
         depths[header] = depths[parents[header]] + 1 if header in parents else 1
@@ -245,6 +207,15 @@ def _loops_of(
     )
 
 
+def _find(outermost: list[int], node: int) -> int:
+    top = node
+    while outermost[top] != top:
+        top = outermost[top]
+    while outermost[node] != top:
+        outermost[node], node = top, outermost[node]
+    return top
+
+
 def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int]]:
     """The nodes that can be reached from ``root``, in the order in which a depth-first search meets them.
 
@@ -265,63 +236,35 @@ def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[in
     return order, parents
 
 
-# By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
 def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> list[int]:
-    """The immediate dominator of each node; -1 of the root and of what can't be reached from it."""
+    """The immediate dominator of each node; -1 of the root and of what can't be reached from it.
+
+    By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
+    """
     order, parents = depth_first(successors, root)
-    number = [-1] * len(successors)
-    for index, node in enumerate(order):
-        number[node] = index
+    number = dict(zip(order, range(len(order)), strict=True))
     before: list[list[int]] = [[] for _ in order]
-    for index, node in enumerate(order):
+    for node in order:
         for after in successors[node]:
-            before[number[after]].append(index)
-    parent = [number[parents[node]] if parents[node] >= 0 else -1 for node in order]
+            before[number[after]].append(number[node])
+    parent = [number.get(parents[node], -1) for node in order]
     found = [-1] * len(successors)
-    for index, dominator in enumerate(_by_number(parent, before)):
-        if index:
-            found[order[index]] = order[dominator]
+    for node, dominator in list(zip(order, _by_number(parent, before), strict=True))[1:]:
+        found[node] = order[dominator]
     return found
 
 
 def _by_number(parent: list[int], before: list[list[int]]) -> list[int]:
     """Immediate dominators of nodes 0 (the root) to n - 1, numbered as a depth-first search meets them."""
     count = len(parent)
-    semi = list(range(count))
-    forest = _Forest(count, semi)
-    dominators = [0] * count
-    bucket: list[list[int]] = [[] for _ in range(count)]
-    for node in range(count - 1, 0, -1):
-        for one in before[node]:
-            semi[node] = min(semi[node], semi[forest.lowest(one)])
-        bucket[semi[node]].append(node)
-        above = parent[node]
-        forest.ancestor[node] = above
-        for one in bucket[above]:
-            lowest = forest.lowest(one)
-            dominators[one] = lowest if semi[lowest] < above else above
-        bucket[above] = []
-    for node in range(1, count):
-        if dominators[node] != semi[node]:
-            dominators[node] = dominators[dominators[node]]
-    return dominators
+    semi, label = list(range(count)), list(range(count))
+    ancestor = [-1] * count  # in the part of the tree that was looked at; paths are shortened as they are asked for
 
-
-class _Forest:
-    """The part of the tree that was looked at, its paths shortened as they are asked for."""
-
-    def __init__(self, count: int, semi: list[int]) -> None:
-        self.ancestor = [-1] * count
-        self._semi = semi
-        self._label = list(range(count))
-
-    def lowest(self, node: int) -> int:
+    def lowest(node: int) -> int:
         """The node with the lowest semidominator on the path from ``node`` up to its root, which is left out."""
-        ancestor, label, semi = self.ancestor, self._label, self._semi
         if ancestor[node] < 0:
             return node
-        path = []
-        one = node
+        path, one = [], node
         while ancestor[ancestor[one]] >= 0:
             path.append(one)
             one = ancestor[one]
@@ -331,3 +274,19 @@ class _Forest:
                 label[one] = label[above]
             ancestor[one] = ancestor[above]
         return label[node]
+
+    dominators = [0] * count
+    bucket: list[list[int]] = [[] for _ in range(count)]
+    for node in range(count - 1, 0, -1):
+        for one in before[node]:
+            semi[node] = min(semi[node], semi[lowest(one)])
+        bucket[semi[node]].append(node)
+        above = ancestor[node] = parent[node]
+        for one in bucket[above]:
+            least = lowest(one)
+            dominators[one] = least if semi[least] < above else above
+        bucket[above] = []
+    for node in range(1, count):
+        if dominators[node] != semi[node]:
+            dominators[node] = dominators[dominators[node]]
+    return dominators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -12,9 +12,8 @@ from types import MappingProxyType
 from ncu_roofline.chips.code_limits import NOTE_BYTES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.elf import NO_BITS, Elf, Relocation, Section, Symbol
-from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.formats.sass.line_program import LineTable, Rows
-from ncu_roofline.formats.sass.lines import Lines
+from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.formats.sass.line_program import Lines, LineTable, Rows
 
 _GPU = 190  # the number of CUDA among machines
 _EXECUTABLE = 4
@@ -25,6 +24,8 @@ _ATTRIBUTE = struct.Struct("<BBH")
 _WORD = struct.Struct("<I")
 _WITH_PAYLOAD = 4  # the form of attributes that are followed by as many bytes as they say; others hold their value themselves
 _BRANCH_TARGETS = 0x34
+_MOST = 100  # functions that are followed: more are made to take long
+_TABLES = ("BRX", "BRXU")  # jumps by a table of the function that they are in
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class Cubin:
     def __init__(self, elf: Elf) -> None:
         self._elf = elf
         self._notes_left = NOTE_BYTES
-        self.capability = _capability(elf)
+        # By the flags, two digits: in the lowest byte up to CUDA 12, since then (ABI version 8) in the next.
+        shift = {(0x33, 7): 0, (0x41, 8): 8}.get((elf.abi, elf.abi_version))
+        capability = elf.flags >> shift & 0xFF if shift is not None else 0
+        self.capability = divmod(capability, 10) if capability >= 30 else None
         self.sections: Mapping[str, int] = MappingProxyType(_named(elf))
         self._names = {number: name for name, number in self.sections.items()}
         _check_apart(elf, self._names)
@@ -81,17 +85,13 @@ class Cubin:
                 if symbol.size > len(content) - offset:
                     raise CodeError("one of its functions lies outside its section")
                 inside.append((offset, symbol.size, symbol.name))
-        whole = len(content) // SIZE * SIZE
-        return Function(name, bytes(content[:whole]), self.capability, tuple(sorted(inside)), self._calls(number))
-
-    def _calls(self, number: int) -> tuple[tuple[int, str], ...]:
-        found = set()
+        calls = set()
         for each in self._elf.relocations(number):
-            symbol = self._elf.symbols[each.symbol]
-            if symbol.type == _FUNCTION and symbol.section != number:
-                name = self._names.get(symbol.section, symbol.name)
-                found.add((each.offset // SIZE * SIZE, name))
-        return tuple(sorted(found))
+            called = self._elf.symbols[each.symbol]
+            if called.type == _FUNCTION and called.section != number:
+                calls.add((each.offset // SIZE * SIZE, self._names.get(called.section, called.name)))
+        whole = len(content) // SIZE * SIZE
+        return Function(name, bytes(content[:whole]), self.capability, tuple(sorted(inside)), tuple(sorted(calls)))
 
     def _offset(self, symbol: Symbol) -> int:
         """Where a symbol stands in its section."""
@@ -183,19 +183,12 @@ def _check_apart(elf: Elf, numbers: Iterable[int]) -> None:
         raise CodeError("its sections lie outside the file or on each other")
 
 
-def _capability(elf: Elf) -> tuple[int, int] | None:
-    """Compute capability by the flags, two digits: in the lowest byte up to CUDA 12, since then (ABI version 8) in the next."""
-    shift = {(0x33, 7): 0, (0x41, 8): 8}.get((elf.abi, elf.abi_version))
-    number = elf.flags >> shift & 0xFF if shift is not None else 0
-    return divmod(number, 10) if number >= 30 else None
-
-
 def jump_tables(notes: bytes) -> dict[int, tuple[int, ...]]:
     """Where indirect jumps may go, as the compiler notes it in the section ``.nv.info`` of a function.
 
     Targets by the offset of the jump, both in bytes from the beginning of the code; what is damaged is left out.
     """
-    found: dict[int, tuple[int, ...]] = {}
+    tables: dict[int, tuple[int, ...]] = {}
     place = 0
     while place + _ATTRIBUTE.size <= len(notes):
         form, attribute, size = _ATTRIBUTE.unpack_from(notes, place)
@@ -211,6 +204,43 @@ def jump_tables(notes: bytes) -> dict[int, tuple[int, ...]]:
             at += 3
             if count > len(words) - at:
                 break
-            found[jump] = tuple(words[at : at + count])
+            tables[jump] = tuple(words[at : at + count])
             at += count
-    return found
+    return tables
+
+
+class Reach:
+    """The instructions of some ``names`` in the functions of a cubin, with those that are not known, and with all jumps."""
+
+    def __init__(self, cubin: Cubin, names: Container[str]) -> None:
+        self._cubin, self._names = cubin, names
+        self._called: dict[str, frozenset[str] | None] = {}
+
+    def instructions(self, name: str) -> tuple[Instruction, ...]:
+        """Those of a function, decoded anew.  Raises KeyError for a name that isn't among the cubin's functions."""
+        function = self._cubin.functions[name]
+        return decode(function.code, function.capability, self._names)
+
+    def within(self, name: str) -> frozenset[str] | None:
+        """The functions that a run of the one of this name can come to, itself among them; None if that can't be told.
+
+        Functions of the driver (`vprintf`), which the cubin does not have, are left out.  Raises KeyError as `instructions`.
+        """
+        found, left = {name}, [name]
+        while left:
+            called = self._callees(left.pop())
+            if called is None or len(found | called) > _MOST:
+                return None
+            left += called - found
+            found |= called
+        return frozenset(found)
+
+    def _callees(self, name: str) -> frozenset[str] | None:
+        """The functions of other sections that one calls; None if it calls or jumps to where nobody knows."""
+        if name not in self._called:
+            named = dict(self._cubin.functions[name].calls)
+            jumps = [one for one in self.instructions(name) if one.flow in ("branch", "call", "indirect")]
+            known = all(one.offset in named or one.target is not None or one.name in _TABLES for one in jumps)
+            callees = {named[one.offset] for one in jumps if one.offset in named}
+            self._called[name] = frozenset(callees & self._cubin.functions.keys()) if known else None
+        return self._called[name]

@@ -72,6 +72,9 @@ class Elf:
             raise CodeError("it is no 64-bit little-endian ELF file")
         self._names = Texts(data)
         self.sections = self._read_sections(table, width, count, names) if table else ()
+        self._numbers: dict[str, int] = {}
+        for number, section in enumerate(self.sections):
+            self._numbers.setdefault(section.name, number)
         self.symbols = self._read_symbols()
 
     def _read_sections(self, table: int, width: int, count: int, names: int) -> tuple[Section, ...]:
@@ -109,11 +112,6 @@ class Elf:
     def number(self, name: str) -> int | None:
         """The number of the first section of a name, None if there is none."""
         return self._numbers.get(name)
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        last = len(self.sections) - 1
-        return {section.name: last - place for place, section in enumerate(reversed(self.sections))}
 
     def content(self, section: Section) -> memoryview:
         """The bytes of a section; of one that holds none in the file, none."""

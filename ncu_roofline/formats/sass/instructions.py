@@ -22,16 +22,10 @@ _BRANCH, _RELATIVE_CALL = 0x147, 0x144
 _UNKNOWN = "op {:#05x}"
 FLOWS = {
     "BRA": "branch",
-    "BRX": "indirect",
-    "BRXU": "indirect",
-    "JMP": "indirect",
-    "JMX": "indirect",
-    "JMXU": "indirect",
+    **dict.fromkeys(("BRX", "BRXU", "JMP", "JMX", "JMXU"), "indirect"),
     "CALL": "call",
-    "RET": "return",
-    "RTT": "return",
-    "EXIT": "exit",
-    "KILL": "exit",
+    **dict.fromkeys(("RET", "RTT"), "return"),
+    **dict.fromkeys(("EXIT", "KILL"), "exit"),
 }
 """What changes where control goes next, by name: see `Instruction.flow`."""
 
@@ -65,19 +59,23 @@ def decode(code: bytes, capability: Capability | None, names: Container[str] | N
         names is None or one is None or not one.name or one.name in names or one.name in FLOWS for one in encodings.by_number
     ]
     opcode_of = _opcodes(encodings.by_number)
-    distance_of = _distances(encodings.target)
+    sign = 1 << len(encodings.target) >> 1
     whole = len(code) - len(code) % SIZE
     found = []
     for index, (low, high) in enumerate(struct.iter_unpack("<QQ", memoryview(code)[:whole])):
-        if not wanted[low & _NUMBER]:
+        number = low & _NUMBER
+        if not wanted[number]:
             continue
         name, opcode, flow = opcode_of(low, high)
         guarded = low >> 12 & 15 != _UNGUARDED
         target = None
         if flow:
-            guarded = guarded or _conditional(low, high)
-            if _has_target(low, high):
-                target = (index + 1) * SIZE + distance_of(low | high << 64)
+            # A jump may have a second condition: a predicate as its operand, or (branches) of the warp: .U, .DIV, .CONV.
+            guarded = guarded or high >> 23 & 15 != _UNGUARDED or (number == _BRANCH and low >> 32 & 3 != 0)
+            # A call may add a register to its distance (forms of operands 1, and bit 91).
+            if number == _BRANCH or (number == _RELATIVE_CALL and low >> 9 & 7 == 4 and not high >> 27 & 1):
+                distance = 4 * ((_value(low | high << 64, encodings.target) ^ sign) - sign)
+                target = (index + 1) * SIZE + distance
         inside = target is not None and 0 <= target < whole and target % SIZE == 0
         constant = name == FUSED_HALVES and low >> 9 & 7 == _IMMEDIATE_ADDED and low >> 24 & 0xFF == high & 0xFF == _ZERO
         found.append(Instruction(index * SIZE, name, opcode, guarded, flow, target if inside else None, constant))
@@ -116,24 +114,3 @@ def _opcode(encoding: Encoding | None, bits: int) -> str:
 
 def _value(bits: int, places: Sequence[int]) -> int:
     return sum((bits >> place & 1) << index for index, place in enumerate(places))
-
-
-def _distances(places: Sequence[int]) -> Callable[[int], int]:
-    """Bytes that a relative jump goes from the instruction behind it."""
-    sign = 1 << len(places) >> 1
-
-    def distance_of(bits: int) -> int:
-        return 4 * ((_value(bits, places) ^ sign) - sign)
-
-    return distance_of
-
-
-def _conditional(low: int, high: int) -> bool:
-    """Whether a jump has a second condition: a predicate as its operand, or (branches) of the warp: .U, .DIV, .CONV."""
-    return high >> 23 & 15 != _UNGUARDED or (low & _NUMBER == _BRANCH and low >> 32 & 3 != 0)
-
-
-def _has_target(low: int, high: int) -> bool:
-    """Whether a distance is part of the instruction; a call may add a register to it (forms of operands 1, and bit 91)."""
-    number = low & _NUMBER
-    return number == _BRANCH or (number == _RELATIVE_CALL and low >> 9 & 7 == 4 and not high >> 27 & 1)

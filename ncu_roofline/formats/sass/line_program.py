@@ -11,26 +11,23 @@ from __future__ import annotations
 import bisect
 import struct
 from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
 
 from ncu_roofline.chips.code_limits import LINE_BYTES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.elf import Texts
 
 _CUT = "its line table is cut off"
-DAMAGED = "its line table is damaged"
+_DAMAGED = "its line table is damaged"
 _DEEPEST = 256  # inlined functions: deeper is made to take long
 _LONGEST = 10  # bytes of a number, which has 64 bits
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADVANCE, _FIXED_ADVANCE = 1, 2, 3, 4, 8, 9
 _END_SEQUENCE, _SET_ADDRESS, _INLINED = 1, 2, 0x90
-_OPERANDS = {
-    5: 1,
-    6: 0,
-    7: 0,
-    10: 0,
-    11: 0,
-    12: 1,
-}  # of the standard opcodes that don't matter: columns, statements, prologues, ISA
+# Of the standard opcodes that don't matter: columns, statements, prologues, ISA.
+_OPERANDS = {5: 1, 6: 0, 7: 0, 10: 0, 11: 0, 12: 1}
 
 
 @dataclass
@@ -58,16 +55,16 @@ class Rows:
     def close(self, end: int) -> None:
         """Where the code of the last row ends."""
         if self.offsets and end < self.offsets[-1]:
-            raise CodeError(DAMAGED)
+            raise CodeError(_DAMAGED)
         self.end = end
 
     def add(self, offset: int, file: int, line: int, inlined_at: int, function: int) -> None:
         """One more row.  Raises CodeError for numbers that can't be."""
         count = len(self.offsets)
         if not 0 <= offset < 1 << 64 or not 0 <= line < 1 << 32 or not 0 < file <= len(self.files):
-            raise CodeError(DAMAGED)
+            raise CodeError(_DAMAGED)
         if inlined_at > count or function >= 1 << 32 or (count and offset < self.offsets[-1]):
-            raise CodeError(DAMAGED)
+            raise CodeError(_DAMAGED)
         depth = self.depths[inlined_at - 1] + 1 if inlined_at else 0
         if depth > _DEEPEST:
             raise CodeError(f"its line table has more than {_DEEPEST} functions inlined in each other")
@@ -79,8 +76,7 @@ class Rows:
         self.depths.append(depth)
 
 
-@dataclass(frozen=True)
-class _Unit:
+class _Unit(NamedTuple):
     """A program: where its bytes begin and end, the parameters of its special opcodes, its files' paths."""
 
     start: int
@@ -112,19 +108,16 @@ class LineTable:
         """
         index = bisect.bisect_right(self._starts, place) - 1
         if index < 0 or place >= self._ends[index]:
-            raise CodeError(DAMAGED)
-        unit = self._unit(index)
+            raise CodeError(_DAMAGED)
+        if index not in self._units:
+            self._units[index] = self._read_unit(self._starts[index], self._ends[index])
+        unit = self._units[index]
         start = place - 3  # 0 (extended), length, opcode
         if start < unit.start or self._data[start:place] != bytes((0, 9, _SET_ADDRESS)):
-            raise CodeError(DAMAGED)
+            raise CodeError(_DAMAGED)
         rows, end = _Machine(self._data, unit, Rows(unit.files, self._names), size, base, addend).run(start, start + self._left)
         self._left -= end - start
         return rows, end
-
-    def _unit(self, index: int) -> _Unit:
-        if index not in self._units:
-            self._units[index] = self._read_unit(self._starts[index], self._ends[index])
-        return self._units[index]
 
     def _read_unit(self, begin: int, end: int) -> _Unit:
         try:
@@ -133,40 +126,38 @@ class LineTable:
                 raise CodeError(f"its line table has version {version}")
             place = begin + 11
             if version == 4 and self._data[place] != 1:
-                raise CodeError(DAMAGED)
+                raise CodeError(_DAMAGED)
             line_base, line_range, opcode_base = struct.unpack_from("<xbBB", self._data, place + (version == 4))
             place += 4 + (version == 4)
         except (struct.error, IndexError):
             raise CodeError(_CUT) from None
         start = begin + 10 + length
         if not line_range or not opcode_base or not place + opcode_base - 1 < start <= end:
-            raise CodeError(DAMAGED)
+            raise CodeError(_DAMAGED)
         operands = self._data[place : place + opcode_base - 1]
         return _Unit(start, end, step, line_base, line_range, operands, self._files(place + opcode_base - 1, start))
 
     def _files(self, place: int, end: int) -> tuple[str, ...]:
         """The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name."""
-        folders = [""]
-        files: list[str] = []
-        while True:
-            name, place = self._text(place, end)
-            if not name:
-                break
+        folders, files = [""], list[str]()
+        name, place = self._text(place, end)
+        while name:
             folders.append(name)
-        while True:
             name, place = self._text(place, end)
-            if not name:
-                return tuple(files)
+        name, place = self._text(place, end)
+        while name:
             folder, place = _unsigned(self._data, place, end)
             for _ in range(2):  # time, size
                 _, place = _unsigned(self._data, place, end)
             if folder >= len(folders):
-                raise CodeError(DAMAGED)
+                raise CodeError(_DAMAGED)
             path = name if not folder or name.startswith("/") else f"{folders[folder]}/{name}"
             self._budget -= len(path)
             if self._budget < 0:
                 raise CodeError("the paths in its line table are longer than the file")
             files.append(path)
+            name, place = self._text(place, end)
+        return tuple(files)
 
     def _text(self, place: int, end: int) -> tuple[str, int]:
         stop = self._data.find(b"\0", place, end)
@@ -202,11 +193,15 @@ class _Machine:
                 length, place = _unsigned(data, place, unit.end)
                 if not 0 < length <= unit.end - place:
                     raise CodeError(_CUT)
-                if data[place] == _END_SEQUENCE:
+                kind, start, place = data[place], place + 1, place + length
+                if kind == _END_SEQUENCE:
                     self._rows.close(self._offset())
-                    return self._rows, place + length
-                self._extended(data[place], place + 1, place + length)
-                place += length
+                    return self._rows, place
+                if kind == _SET_ADDRESS:
+                    self._address = int.from_bytes(data[start:place], "little")
+                elif kind == _INLINED:
+                    self._inlined_at, start = _unsigned(data, start, place)
+                    self._function, _ = _unsigned(data, start, place)
         raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
 
     def _standard(self, opcode: int, place: int) -> int:
@@ -217,8 +212,10 @@ class _Machine:
             number, place = _unsigned(data, place, unit.end)
             self._address += number * unit.step
         elif opcode == _ADVANCE_LINE:
-            number, place = _signed(data, place, unit.end)
-            self._line += number
+            number, after = _unsigned(data, place, unit.end)
+            bits = 7 * (after - place)  # signed
+            self._line += number - (1 << bits) if number >> bits - 1 else number
+            place = after
         elif opcode == _SET_FILE:
             self._file, place = _unsigned(data, place, unit.end)
         elif opcode == _CONSTANT_ADVANCE:
@@ -232,13 +229,6 @@ class _Machine:
             for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
                 _, place = _unsigned(data, place, unit.end)
         return place
-
-    def _extended(self, opcode: int, place: int, end: int) -> None:
-        if opcode == _SET_ADDRESS:
-            self._address = int.from_bytes(self._data[place:end], "little")
-        elif opcode == _INLINED:
-            self._inlined_at, place = _unsigned(self._data, place, end)
-            self._function, _ = _unsigned(self._data, place, end)
 
     def _offset(self) -> int:
         absolute = self._base and self._address >= self._base
@@ -271,10 +261,72 @@ def _unsigned(data: bytes, place: int, end: int) -> tuple[int, int]:
         number |= (data[index] & 0x7F) << 7 * (index - place)
         if data[index] < 0x80:
             return number, index + 1
-    raise CodeError(_CUT if end - place < _LONGEST else DAMAGED)
+    raise CodeError(_CUT if end - place < _LONGEST else _DAMAGED)
 
 
-def _signed(data: bytes, place: int, end: int) -> tuple[int, int]:
-    number, after = _unsigned(data, place, end)
-    bits = 7 * (after - place)
-    return number - (1 << bits) if number >> bits - 1 else number, after
+class Place(NamedTuple):
+    """A line of source; ``function`` is the inlined function (mangled) that it belongs to.
+
+    It is "" for what isn't inlined, and in cubins linked from several files, whose names NVIDIA's linker mixes up.
+    """
+
+    file: str
+    line: int
+    function: str = ""
+
+
+class Lines:
+    """The source lines of one function, by offset of an instruction.  False if there are none."""
+
+    def __init__(self, pieces: Iterable[Rows] = ()) -> None:
+        self._pieces = tuple(sorted((piece for piece in pieces if piece.offsets), key=lambda piece: piece.offsets[0]))
+        if any(after.offsets[0] < before.end for before, after in pairwise(self._pieces)):
+            raise CodeError(_DAMAGED)
+        self._begins = [piece.offsets[0] for piece in self._pieces]
+        self._known: dict[tuple[int, int], tuple[Place, ...]] = {}
+        self._made: dict[tuple[int, int], Place] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def at(self, offset: int) -> tuple[Place, ...]:
+        """Where an instruction comes from: the innermost line, then the lines it is inlined at; () if the table has none."""
+        found = self._row(offset)
+        if found is None:
+            return ()
+        if found not in self._known:
+            self._known[found] = tuple(self._places(*found))
+        return self._known[found]
+
+    def levels(self, offset: int) -> int:
+        """How many lines `at` gives, or more."""
+        found = self._row(offset)
+        return 0 if found is None else self._pieces[found[0]].levels(found[1])
+
+    def first(self, offset: int) -> Place | None:
+        """The line that Nsight Compute tells its rules, None if the table has none.
+
+        Where several rows begin at one address it is that of the first, mostly a call of what is inlined.
+        """
+        found = self._row(offset)
+        if found is None:
+            return None
+        piece = self._pieces[found[0]]
+        return next(self._places(found[0], bisect.bisect_left(piece.offsets, piece.offsets[found[1]])), None)
+
+    def _row(self, offset: int) -> tuple[int, int] | None:
+        """The piece and the row in it that an instruction belongs to: of the rows of one address the last."""
+        number = bisect.bisect_right(self._begins, offset) - 1
+        if number < 0 or offset >= self._pieces[number].end:
+            return None
+        return number, bisect.bisect_right(self._pieces[number].offsets, offset) - 1
+
+    def _places(self, number: int, row: int) -> Iterator[Place]:
+        """The line of a row, then those it is inlined at, each made once."""
+        piece = self._pieces[number]
+        while row >= 0 and piece.lines[row]:
+            if (number, row) not in self._made:
+                function = piece.function(row) if piece.callers[row] >= 0 else ""
+                self._made[number, row] = Place(piece.files[piece.file_numbers[row] - 1], piece.lines[row], function)
+            yield self._made[number, row]
+            row = piece.callers[row]

@@ -9,7 +9,7 @@ from ncu_roofline.formats.report import Kernel
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.formats.sass.lines import Lines
+from ncu_roofline.formats.sass.line_program import Lines
 
 
 class KernelCode:
