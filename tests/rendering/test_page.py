@@ -17,7 +17,7 @@ import pytest
 
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.page import render_html
-from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
+from ncu_roofline.analyses.hierarchical.page_facts import facts
 from ncu_roofline.base.texts import block, one_line
 from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering import page
@@ -241,7 +241,7 @@ def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
     for word in ("transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share"):
         assert word in text
     headers = {header for header, _ in facts(roofline)["usage"]["headers"]}
-    assert ({"Verdict", "Headroom", "Busiest", "L2", "Occupancy", "Waves"} <= headers) == usage
+    assert ({"Verdict", "Headroom", "Busiest", "L2 GB/s, %", "Occupancy", "Waves"} <= headers) == usage
 
 
 def test_launches_without_dots_are_summed_by_name() -> None:
@@ -285,10 +285,6 @@ def test_bars_of_the_page() -> None:
     assert usage["rows"][0]["kernel"] == first.kernel
     wanted = [first.fraction_sm, first.fraction_l1, first.fraction_l2, first.fraction_dram]
     assert usage["rows"][0]["shares"] == pytest.approx(wanted, rel=6e-6)
-
-
-def test_percent() -> None:
-    assert [percent(v) for v in (0.0, 0.00001, 0.1234567, 1.0, float("nan"))] == ["0 %", "< 0.01 %", "12.3 %", "100 %", "n/a"]
 
 
 def test_theme() -> None:

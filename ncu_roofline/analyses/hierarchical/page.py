@@ -9,9 +9,9 @@ from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.captions import name_of, report_names
 from ncu_roofline.analyses.hierarchical.columns import TABLES
 from ncu_roofline.analyses.hierarchical.page_data import payload
-from ncu_roofline.analyses.hierarchical.page_facts import facts, percent
+from ncu_roofline.analyses.hierarchical.page_facts import facts
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.frames import Frames, Tables
 from ncu_roofline.rendering.page import explanations_of, number, self_contained, texts_of
 

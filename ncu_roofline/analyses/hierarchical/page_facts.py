@@ -1,53 +1,27 @@
-"""What the page says in words, from the frames: header, kernels without floating-point work, what is missing."""
+"""What the page says in words, from the frames: header, kernels without dots, what is missing, notes, and roofs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
+from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.answer import ranked
-from ncu_roofline.analyses.hierarchical.captions import (
-    above_note,
-    differ,
-    of_the_time,
-    profiled_clock,
-    report_names,
-    row_notes,
-    time_weighted,
-    why,
-)
-from ncu_roofline.analyses.hierarchical.chart import ZERO, Band, asked_work, statuses
-from ncu_roofline.analyses.hierarchical.page_data import levels
+from ncu_roofline.analyses.hierarchical.chart import ZERO, Band, asked_work
 from ncu_roofline.analyses.hierarchical.style import label_of
-from ncu_roofline.analyses.hierarchical.usage import (
-    LONGEST,
-    NAMED,
-    Usage,
-    answers,
-    busiest_text,
-    level_text,
-    levels_of,
-    occupancy_text,
-    per_kernel,
-    tensor_caveat,
-    times_text,
-    unit_label,
-    waves_text,
-    without_dots,
-)
+from ncu_roofline.analyses.hierarchical.text import about_table
+from ncu_roofline.analyses.hierarchical.usage import LONGEST, NAMED, Usage, answers, per_kernel, tensor_caveat, usages
 from ncu_roofline.base.texts import listed, one_line
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import PUBLISHED
-from ncu_roofline.model.columns import KERNELS, ROOFS, UNUSED
-from ncu_roofline.rendering.frames import Column, Frames, view_of
+from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.rendering.document import text_columns
+from ncu_roofline.rendering.frames import Frames, column, rows, view_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-_SHOWN = 100  # rows of a table in words; the rest is summed up
+_SHOWN, _ROOFS, _NOTES = 100, 500, 20  # rows of a table in words; the rest is summed up
 
 _STATUS = {
     "no-work-metrics": "the report has no counters of operations for them",
@@ -55,6 +29,7 @@ _STATUS = {
     "no-time": "the report has no run time for them",
     "foreign": "their counters may be another kernel's",
     "unknown-chip": "their GPU is not known, and the report brings no roofline of its own",
+    "unshown": "they have no dot of the kinds of work and levels chosen",
 }
 _STATUS_OF_VIEW = {
     "instruction": {
@@ -65,243 +40,150 @@ _STATUS_OF_VIEW = {
 }
 
 
-@dataclass(frozen=True)
-class Total:
-    """Launches that share a name, a status or a note: how many, their seconds (NaN: unknown) and share of all time."""
-
-    label: str
-    launches: int
-    seconds: float
-    share: float
-    detail: str = ""
-
-    @property
-    def time(self) -> str:
-        return format_value(self.seconds, "second", 3)
-
-    @property
-    def percent(self) -> str:
-        return percent(self.share)
-
-
-def percent(ratio: float) -> str:
-    """A ratio in percent with up to three digits; "n/a" for NaN."""
-    if ratio != ratio:
-        return "n/a"
-    return "< 0.01 %" if 0 < ratio < 1e-4 else f"{100 * ratio:.3g} %"
-
-
 def facts(frames: Frames) -> dict[str, Any]:
     """All the words of a page, as plain values for the template."""
-    kernels, roofs = _tidy(frames.kernels, KERNELS).assign(status=statuses(frames)), _tidy(frames.roofs, ROOFS)
+    kernels = list(usages(frames).values())
+    absent = [one for one in kernels if one.status != "ok"]
+    devices = dict.fromkeys(rows(frames, "kernels" if kernels else "roofs", "device", "compute_capability"))
+    asked = {"uncounted-asked": f"the report has no counters of {asked_work(frames)} for them"}
     return {
-        "devices": _devices(kernels if len(kernels) else roofs),
-        "reports": [one_line(name) for name in report_names(frames).values()],
-        "versions": _distinct(kernels["ncu_version"]),
-        "clocks": {**_clocks(frames, kernels), "roofs": _roof_clocks(roofs)},
-        "tiles": _tiles(kernels),
-        "usage": _usage(frames),
+        "devices": [one_line(f"{name or 'unknown GPU'}{f' (compute capability {cc})' if cc else ''}") for name, cc in devices],
+        "reports": [one_line(name) for name in captions.report_names(frames).values()],
+        "versions": [one_line(text) for text in dict.fromkeys(column(frames, "kernels", "ncu_version")) if text],
+        "clocks": _clocks(frames),
+        "tiles": _tiles(frames, kernels),
+        "usage": _usage(frames, absent),
         "tensor": tensor_caveat(frames),
-        "statuses": _statuses(kernels, {**_STATUS, **_asked(frames), **_STATUS_OF_VIEW.get(view_of(frames), {})}),
-        "missing": _missing(kernels, {level["id"]: level["label"] for level in levels(frames)}),
+        "statuses": _statuses(kernels, {**_STATUS, **asked, **_STATUS_OF_VIEW.get(view_of(frames), {})}),
+        "missing": _missing(kernels),
         "notes": _notes(kernels),
-        "row_notes": [one_line(note) for note in (above_note(frames), *row_notes(frames, 12)) if note],
-        "answered": answers(frames, without_dots(frames)),
-        "roofs": _roofs(roofs, report_names(frames)),
-        "has_points": len(frames.points) > 0,
+        "row_notes": [one_line(note) for note in (captions.above_note(frames), *captions.row_notes(frames, 12)) if note],
+        "answered": answers(frames, absent),
+        "roofs": _roofs(frames),
+        "has_points": len(column(frames, "points", "kernel")) > 0,
         "view": view_of(frames),
-        "has_kernels": len(kernels) > 0,
+        "has_kernels": bool(kernels),
     }
 
 
-def _tidy(frame: pd.DataFrame, declared: Sequence[Column]) -> pd.DataFrame:
-    """``frame`` with one_line texts and NaN for infinite numbers: a time or a clock that overflowed is not known."""
-    columns: dict[str, Any] = {}
-    for column in declared:
-        if column.name not in frame:  # a view that has no use for it
-            continue
-        values = frame[column.name]
-        if column.dtype == "str":
-            columns[column.name] = [one_line(value) for value in values]
-        elif column.dtype == "float":
-            columns[column.name] = values.where(values.abs() < float("inf"))
-    tidy: pd.DataFrame = frame.assign(**columns)
-    return tidy
-
-
-def _distinct(values: pd.Series) -> list[str]:
-    """Distinct texts in order of appearance, without the empty one."""
-    return [text for text in dict.fromkeys(v for v in values) if text]
-
-
-def _devices(frame: pd.DataFrame) -> list[str]:
-    """ "name (compute capability x.y)" of each GPU."""
-    pairs = dict.fromkeys(zip(frame["device"], frame["compute_capability"], strict=True))
-    return [f"{name or 'unknown GPU'}{f' (compute capability {cc})' if cc else ''}" for name, cc in pairs]
-
-
-def _range(values: pd.Series, unit: str) -> str:
-    """ "low" or "low to high" with unit; "" where nothing is known."""
-    known = values.dropna()
-    if not len(known):
-        return ""
-    low, high = (format_value(float(v), unit, 4) for v in (known.min(), known.max()))
-    return low if low == high else f"{low} to {high}"
-
-
-def _clocks(frames: Frames, kernels: pd.DataFrame) -> dict[str, Any]:
-    """Profiled SM clock over the kernels' time, its maximum, and whether they are too far apart."""
-    ratios = time_weighted(frames, "clock_ratio")
-    ratio = ratios[0] if ratios else float("nan")
-    between = f" ({percent(ratios[1])} to {percent(ratios[2])})" if ratios and differ(*ratios[1:]) else ""
+def _clocks(frames: Frames) -> dict[str, Any]:
+    """Profiled SM clock over the kernels' time, its maximum, whether they are too far apart, and that of theoretical roofs."""
+    ratios = captions.time_weighted(frames, "clock_ratio")
+    ratio = ratios[0] if ratios else math.nan
+    between = f" ({percent(ratios[1])} to {percent(ratios[2])})" if ratios and captions.differ(*ratios[1:]) else ""
+    found = rows(frames, "roofs", "clock_basis", "origin", "kind")
+    bases = {one_line(basis) for basis, origin, kind in found if basis and origin == "theoretical" and kind != "wall"}
     return {
-        "profiled": profiled_clock(frames),
-        "maximum": _range(kernels["clock_max"], "hertz"),
+        "profiled": captions.profiled_clock(frames),
+        "maximum": captions.frequency(column(frames, "kernels", "clock_max")),
         "ratio": f"{percent(ratio)}{between}",
         "warn": ratio < CLOCK_WARNING,
+        "roofs": bases.pop() if len(bases) == 1 else "",
     }
 
 
-def _roof_clocks(roofs: pd.DataFrame) -> str:
-    """At which clock the theoretical roofs stand, where all of them agree."""
-    bases = set(roofs[(roofs["origin"] == "theoretical") & (roofs["kind"] != "wall")]["clock_basis"]) - {""}
-    return bases.pop() if len(bases) == 1 else ""
+def _sum(values: Iterable[float]) -> float:
+    """Of what is known; NaN where nothing is."""
+    known = [value for value in values if math.isfinite(value)]
+    return math.fsum(known) if known else math.nan
 
 
-def _tiles(kernels: pd.DataFrame) -> list[tuple[str, str]]:
+def _launches(kernels: Sequence[Usage]) -> int:
+    return sum(max(one.launches, 1) for one in kernels)
+
+
+def _tiles(frames: Frames, kernels: Sequence[Usage]) -> list[tuple[str, str]]:
     """The few numbers of the header: (label, value)."""
-    launches = int(kernels["launches"].clip(lower=1).sum()) if len(kernels) else 0
-    names = int(kernels["kernel"].nunique())
+    names, launches = len(set(column(frames, "kernels", "kernel"))), _launches(kernels)
     tiles = [("kernel" if names == 1 else "kernels", str(names)), ("launch" if launches == 1 else "launches", str(launches))]
-    seconds = kernels["seconds"]
-    if seconds.notna().any():
-        tiles.append(("GPU time", format_value(float(seconds.sum()), "second", 4)))
-        share = float(seconds[kernels["status"] == "ok"].sum() / seconds.sum()) if seconds.sum() else float("nan")
-        if (kernels["status"] == "ok").any():
-            tiles.append(("of it on the chart", percent(share)))
+    seconds, drawn = _sum(one.seconds for one in kernels), [one for one in kernels if one.status == "ok"]
+    if not math.isnan(seconds):
+        tiles.append(("GPU time", format_value(seconds, "second", 4)))
+        share = _sum(one.seconds for one in drawn) / seconds if seconds else math.nan
+        tiles += [("of it on the chart", percent(share))] if drawn else []
     return tiles
 
 
-def _total(label: str, rows: pd.DataFrame, detail: str = "") -> Total:
-    """Sum of ``rows``; a time that no row has stays unknown."""
-    return Total(
-        label=label,
-        launches=int(rows["launches"].clip(lower=1).sum()),
-        seconds=float(rows["seconds"].sum(min_count=1)),
-        share=float(rows["time_share"].sum(min_count=1)),
-        detail=detail,
-    )
-
-
-def _usage(frames: Frames) -> dict[str, Any]:
-    """Kernels without dots as a table of texts, ranked, without columns that nobody fills; the tail is summed up."""
-    found = ranked(per_kernel(without_dots(frames)))
+def _usage(frames: Frames, absent: Sequence[Usage]) -> dict[str, Any]:
+    """Kernels without dots as a table of texts, ranked; the tail is summed up."""
+    found = ranked(per_kernel(absent))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
-    several = len({one.device for one in found}) > 1
-    columns = [
-        ("GPU", False, [one.device or "unknown" if several else "" for one in shown]),
-        ("Verdict", False, [one.verdict for one in shown]),
-        ("Headroom", True, [one.headroom_text for one in shown]),
-        ("To compute roof", True, [times_text(one.headroom_compute) for one in shown]),
-        ("Could save", True, [_to_save(one) for one in shown]),
-        ("Time", True, [format_value(one.seconds, "second", 3) for one in shown]),
-        ("Share", True, [percent(one.share) for one in shown]),
-        ("Launches", True, [one.launches_text if any(other.launches > 1 for other in shown) else "" for one in shown]),
-        ("Busiest", False, [busiest_text(one) for one in shown]),
-        *((unit_label(level), True, [level_text(one, level) for one in shown]) for level in levels_of(shown)),
-        ("Occupancy", True, [occupancy_text(one) for one in shown]),
-        ("Waves", True, [waves_text(one) for one in shown]),
-    ]
-    filled = [(header, number, texts) for header, number, texts in columns if any(texts)]
-    rows = [
-        {
-            "kernel": one.marked,
-            "device": one_line(one.device),
-            "reason": _why(frames, one),
-            "cells": [(texts[index], number) for _, number, texts in filled],
-        }
-        for index, one in enumerate(shown)
-    ]
-    note = LONGEST if any(one.longest for one in shown) else ""
-    more = f"{len(tail)} more kernels{of_the_time(one.share for one in tail)}" if tail else ""
-    return {"headers": [(header, number) for header, number, _ in filled], "rows": rows, "more": more, "note": note}
-
-
-def _to_save(one: Usage) -> str:
-    """The time by which it exceeds what its headroom leaves; nothing where there is no verdict."""
-    if not one.verdict:
-        return ""
-    return "unknown" if one.seconds > 0 and one.recoverable != one.recoverable else format_value(one.recoverable, "second", 3)
-
-
-def _why(frames: Frames, one: Usage) -> str:
-    """The reason of the verdict, and why there is no dot."""
-    absent = why(frames, one.status)
-    return "; ".join(filter(None, (one.reason, f"no dot: {absent}" if absent else "")))
-
-
-def _asked(frames: Frames) -> dict[str, str]:
+    table = about_table(shown, used=True)
+    more = [{"kernel": one.marked, **({"launches": one.launches_text} if one.longest else {})} for one in shown]
+    cells = [{**row, **known} for row, known in zip(table.rows, more, strict=True)]
+    several = ("device",) if len({one.device for one in found}) > 1 else ()
+    show = (table.show[0], *several, *(name for name in table.show[1:] if name not in ("label", "launch")))
+    columns = list(text_columns(replace(table, rows=cells, show=show)).values())[1:]
+    texts = zip(*(one.cells for one in columns), strict=True)
     return {
-        "uncounted-asked": f"the report has no counters of {asked_work(frames)} for them",
-        "unshown": "they have no dot of the kinds of work and levels chosen",
+        "headers": [(f"{one.header[0].upper()}{one.header[1:]}", not one.left) for one in columns],
+        "rows": [
+            {
+                "kernel": one.marked,
+                "device": one_line(one.device),
+                "reason": "; ".join(filter(None, (one.reason, f"no dot: {captions.why(frames, one.status)}"))),
+                "cells": [(text, not of.left) for text, of in zip(row, columns, strict=True)],
+            }
+            for one, row in zip(shown, texts, strict=True)
+        ],
+        "more": f"{len(tail)} more kernels{captions.of_the_time(one.share for one in tail)}" if tail else "",
+        "note": LONGEST if any(one.longest for one in shown) else "",
     }
 
 
-def _statuses(kernels: pd.DataFrame, why: dict[str, str]) -> list[Total]:
+def _total(label: str, members: Sequence[Usage], detail: str = "") -> dict[str, Any]:
+    """Launches that share something: how many, and their share of all time."""
+    return {
+        "label": one_line(label),
+        "launches": _launches(members),
+        "percent": percent(_sum(one.share for one in members)),
+        "detail": detail,
+    }
+
+
+def _statuses(kernels: Sequence[Usage], why: dict[str, str]) -> list[dict[str, Any]]:
     """Launches without a point, by reason; ``why`` by status."""
-    found = []
-    for status, rows in kernels.groupby("status", sort=False):
-        if status not in {"ok", "", *ZERO}:
-            reason = why.get(str(status), f"status {status}")
-            found.append(_total(reason, rows, listed(_distinct(rows["kernel"]), NAMED)))
-    return found
+    members: dict[str, list[Usage]] = {}
+    for one in kernels:
+        if one.status not in {"ok", "", *ZERO}:
+            members.setdefault(one.status, []).append(one)
+    named = {status: listed((one.kernel for one in found), NAMED) for status, found in members.items()}
+    return [_total(why.get(status, f"status {status}"), found, named[status]) for status, found in members.items()]
 
 
-def _missing(kernels: pd.DataFrame, labels: dict[str, str]) -> list[Total]:
-    """Precisions and levels that launches lack, those of most launches first."""
-    kernels = kernels[~kernels["status"].isin(list(ZERO))]  # their work is known
-    split = [str(text).split() for text in kernels["missing"]]
-    counts = Counter(word for words in split for word in set(words))
-    return [
-        _total(labels.get(word) or _id_label(word), kernels[[word in words for words in split]], word)
-        for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
+def _counted(kernels: Sequence[Usage], words: Callable[[Usage], Iterable[str]]) -> dict[str, list[Usage]]:
+    """What launches say, each distinct text with those that do, that of most rows first."""
+    members: dict[str, list[Usage]] = {}
+    for one in kernels:
+        for text in dict.fromkeys(filter(None, words(one))):
+            members.setdefault(text, []).append(one)
+    return {text: members[text] for text in sorted(members, key=lambda text: (-len(members[text]), text))}
 
 
-def _id_label(word: str) -> str:
-    return label_of(word)
+def _missing(kernels: Sequence[Usage]) -> list[dict[str, Any]]:
+    """Precisions and levels that launches lack, those of most launches first; of work that was counted and is zero none."""
+    found = _counted(kernels, lambda one: () if one.status in ZERO else one.missing.split())
+    return [_total(label_of(word), members) for word, members in found.items()]
 
 
-def _notes(kernels: pd.DataFrame) -> list[Total]:
+def _notes(kernels: Sequence[Usage]) -> list[dict[str, Any]]:
     """Distinct sentences of the notes with the launches they hold for; the tail of very many is one row."""
-    split = [{part for part in text.split("; ") if part} for text in kernels["notes"]]
-    counts = Counter(part for parts in split for part in parts)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    totals = [_total(part, kernels[[part in parts for parts in split]]) for part, _ in ordered[:20]]
-    if len(ordered) > 20:
-        rest = {part for part, _ in ordered[20:]}
-        totals.append(_total(f"{len(rest)} more notes: see the kernels", kernels[[bool(parts & rest) for parts in split]]))
-    return totals
+    found = list(_counted(kernels, lambda one: one.notes.split("; ")).items())
+    rest = {id(one): one for _, members in found[_NOTES:] for one in members}
+    tail = [_total(f"{len(found) - _NOTES} more notes: see the kernels", list(rest.values()))] if rest else []
+    return [*(_total(note, members) for note, members in found[:_NOTES]), *tail]
 
 
-def _roofs(roofs: pd.DataFrame, called: Mapping[str, str]) -> list[dict[str, str]]:
+def _roofs(frames: Frames) -> list[dict[str, str]]:
     """Every roof as a row of texts."""
-    rows = []
-    for roof in roofs.to_dict("records"):
-        unit = str(roof["unit"])
-        low, high, value = (float(roof[column]) for column in ("value_min", "value_max", "value"))
-        clock = format_value(float(roof["clock"]), "hertz")
-        rows.append(
-            {
-                "device": roof["device"],
-                "report": called.get(roof["report"], roof["report"]),
-                "label": roof["label"],
-                "value": Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}",
-                "origin": PUBLISHED if roof["source"] == PUBLISHED and roof["origin"] != UNUSED else roof["origin"],
-                "clock": "" if clock == "n/a" else f"{clock} {roof['clock_basis']}".strip(),
-                "source": roof["source"],
-                "metrics": roof["metrics"],
-                "notes": roof["notes"],
-            }
-        )
-    return rows[:500]
+    called, found = captions.report_names(frames), []
+    names = ("device", "report", "label", "source", "metrics", "notes")
+    columns = (*names, "origin", "unit", "clock", "clock_basis", "value", "value_min", "value_max")
+    for *texts, origin, unit, clock, basis, value, low, high in rows(frames, "roofs", *columns):
+        row = dict(zip(names, map(one_line, texts), strict=True))
+        row["report"] = one_line(called.get(texts[1], texts[1]))
+        row["value"] = Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}"
+        row["origin"] = PUBLISHED if texts[3] == PUBLISHED and origin != UNUSED else one_line(origin)
+        row["clock"] = f"{format_value(clock, 'hertz')} {one_line(basis)}".strip() if math.isfinite(clock) else ""
+        found.append(row)
+    return found[:_ROOFS]

@@ -102,22 +102,24 @@ def kernels_table(frames: Frames) -> Table:
     dots = [one for key, one in found.items() if key in works]
     kernels = _ordered([*dots, *by_time(one for key, one in found.items() if key not in works)])
     of = {id(one): works.get(key, []) for key, one in found.items()}
+    parts = [of[id(one)] for one in kernels]
+    detail = _work_table([row for members in parts for row in members], any(one.verdict for one in kernels)) if dots else None
+    return replace(about_table(kernels, used=not dots), detail=detail, parts=list(map(len, parts)))
+
+
+def about_table(kernels: Sequence[Usage], *, used: bool) -> Table:
+    """What is said of kernels, where they have no dots how full they kept the GPU, too."""
     levels = levels_of(kernels)
     names = [(one.kernel, one.step, one.step_label) for one in kernels]
     hidden = set() if len(set(names)) < len(names) else {"launch"}
     hidden |= set() if any(one.verdict for one in kernels) else set(_JUDGED)
     shown = [name for name in (*_ABOUT, *_JUDGED) if name not in hidden]
-    if not dots:
+    if used:
         shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"]
     labels = {f"bandwidth_{level}": f"{unit_label(level)} GB/s, %" for level in levels}
     declared = [replace(one, label=labels.get(one.name, one.label)) for one in KERNELS]
-    parts = [of[id(one)] for one in kernels]
-    detail = _work_table([row for members in parts for row in members], "verdict" in shown) if dots else None
     cells = [_cells(one, levels) for one in kernels]
-    return Table(
-        "kernels", declared, cells, shown, detail=detail, parts=list(map(len, parts)), weight="time_share", first=_FIRST,
-        steps=_STEPS,
-    )  # fmt: skip
+    return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
 
 
 def _cells(one: Usage, levels: Sequence[str]) -> dict[str, Any]:
