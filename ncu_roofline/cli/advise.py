@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli.ceilings import wanted
-from ncu_roofline.cli.options import CeilingsOption, LaunchFilters, ReportOptions, flag, option, positive
+from ncu_roofline.cli.options import AUTO_HELP, add_launches, add_reports, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.formats.ceilings import Ceilings
 
@@ -23,84 +24,79 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launches(LaunchFilters):
-    """Which launches the rules run on."""
+EPILOG = """\
+Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows
+all of them in full, as does --all-findings.
+What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel
+promise is the same time, not to be added up.  Clocks are told once per GPU.
+Rules are Python programs and run with your rights: name only folders that you trust.
+--json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id
+(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,
+error), title, text, spoken (whose numbers: ranges, longest launch, or empty where all say the same), count and
+launches (report, launch), seconds, share (of the GPU's time), recoverable (seconds) and speedup, which is
+seconds / (seconds - recoverable); null is unknown."""
 
-    longest: int = option("only the N launches with the longest run time, of each report", "N", type=positive, default=0)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
+def add_options(parser: ArgumentParser) -> None:
     """Which reports, which rules, and how much of what they say."""
-
-    EPILOG: ClassVar[str] = (
-        "Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows\n"
-        "all of them in full, as does --all-findings.\n"
-        "What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel\n"
-        "promise is the same time, not to be added up.  Clocks are told once per GPU.\n"
-        "Rules are Python programs and run with your rights: name only folders that you trust.\n"
-        "--json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id\n"
-        "(the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,\n"
-        "error), title, text, spoken (whose numbers: ranges, longest launch, or empty where all say the same), count and\n"
-        "launches (report, launch), seconds, share (of the GPU's time), recoverable (seconds) and speedup, which is\n"
-        "seconds / (seconds - recoverable); null is unknown."
-    )
-    reports: ReportOptions
-    launches: Launches
-    rules: tuple[str, ...] = option(
-        "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated",
-        "DIR",
-        action="append",
-    )
-    all_rules: bool = flag("also rules of sections that the report was not made with")
-    top: int = option("only the N findings that could save most time", "N", type=positive, default=0)
-    verbose: bool = flag("all findings of a kernel, each with all that is said, not the three that could save most")
-    all_findings: bool = flag(
-        "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
-    )
-    measured: CeilingsOption
-    json: bool = flag("the same as JSON on standard output")
-    full_paths: bool = flag("with --json: where the reports lie, not only their names")
+    parser.epilog = EPILOG
+    add_reports(parser)
+    group = add_launches(parser, top=None)
+    about = "only the N launches with the longest run time, of each report"
+    group.add_argument("--longest", metavar="N", type=positive, default=0, help=about)
+    about = "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated"
+    parser.add_argument("--rules", metavar="DIR", action="append", default=[], help=about)
+    about = "also rules of sections that the report was not made with"
+    parser.add_argument("--all-rules", action="store_true", help=about)
+    about = "only the N findings that could save most time"
+    parser.add_argument("--top", metavar="N", type=positive, default=0, help=about)
+    about = "all findings of a kernel, each with all that is said, not the three that could save most"
+    parser.add_argument("--verbose", action="store_true", help=about)
+    about = "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
+    parser.add_argument("--all-findings", action="store_true", help=about)
+    about = f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated"
+    parser.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
+    about = "with --json: where the reports lie, not only their names"
+    parser.add_argument("--full-paths", action="store_true", help=about)
 
 
-def run(request: Request) -> int:
+def run(args: Namespace) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
     from ncu_roofline.cli.reading import expand, for_each_report, no_launch
     from ncu_roofline.model.roofline import check_ceilings
 
-    if request.full_paths and not request.json:
+    if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "text for people names reports only", "Add --json.")
-    given = request.measured.ceilings
-    named = wanted(given)
-    if given and request.rules:
+    named = wanted(args.ceilings)
+    if args.ceilings and args.rules:
         reason = "they are for the rules that come with ncu-roofline"
-        raise UsageError("Cannot use --ceilings", given[0], reason, "Leave out --rules or --ceilings.")
+        raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
     # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
-    rules = _Rules(tuple(os.path.abspath(folder) for folder in request.rules))
+    rules = _Rules(tuple(os.path.abspath(folder) for folder in args.rules))
     if named.all:
         from ncu_roofline.plugin.generate.rules import render_rules
 
         rules = _Rules(rendered=tuple(render_rules(ceilings=named.all).items()))
     with rules.loaded():  # says at once what is wrong with a folder
         pass
-    paths = expand(request.reports.reports)
+    paths = expand(args.reports)
     # A bar over the launches; with several reports there is one over these.
-    watched = len(paths) == 1 and not request.reports.dask
-    names = ReportNames(full=True) if request.full_paths else ReportNames.apart(paths)
+    watched = len(paths) == 1 and not args.dask
+    names = ReportNames(full=True) if args.full_paths else ReportNames.apart(paths)
     called = {path: names(path) for path in paths}  # as they are called here, wherever the work is done
-    work = partial(_advise, called=called, request=request, rules=rules, watched=watched)
-    found, failed = for_each_report(request.reports, work, as_typed=True)
+    work = partial(_advise, called=called, args=args, rules=rules, watched=watched)
+    found, failed = for_each_report(args, work, as_typed=True)
     if not any(one.kernels for one in found):
-        raise no_launch(request.reports, request.launches)
+        raise no_launch(args)
     devices = [key for one in found for key in zip(one.measurements.device, one.measurements.capability, strict=True)]
     check_ceilings(named.files, devices)
     warn(f"Left out {problem.path}: {problem.reason}." for one in found for problem in one.problems)
-    write_text(_printed(found, named.of(devices), request))
+    write_text(_printed(found, named.of(devices), args))
     return 1 if failed else 0
 
 
-def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], request: Request) -> str:
+def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], args: Namespace) -> str:
     """The advice on all reports, as text or JSON."""
     from ncu_roofline.analyses.hierarchical.answer import answers_of
     from ncu_roofline.model import Measurements
@@ -109,13 +105,13 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], requ
 
     launches = Measurements.joined([one.measurements for one in reports])
     advice = (kernel for one in reports for kernel in one.kernels)
-    found = findings(advice, launches, ceilings, **({"share": 0.0} if request.all_findings else {}))
+    found = findings(advice, launches, ceilings, **({"share": 0.0} if args.all_findings else {}))
     told = Told.of(reports, found, {answer.device: answer.sentences for answer in answers_of(found.roofline)})
-    told = told.first(request.top) if request.top else told
-    if request.json:
+    told = told.first(args.top) if args.top else told
+    if args.json:
         return as_json(told)
-    brief = not (request.verbose or request.all_findings)
-    return as_text(told, terminal_width(100), brief=brief, whole=request.all_findings)
+    brief = not (args.verbose or args.all_findings)
+    return as_text(told, terminal_width(100), brief=brief, whole=args.all_findings)
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,7 @@ def _state(folder: str) -> object:
     return None
 
 
-def _advise(path: str, name: str, called: Mapping[str, str], request: Request, rules: _Rules, watched: bool) -> ReportAdvice:
+def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: _Rules, watched: bool) -> ReportAdvice:
     from ncu_roofline.cli.reading import check_kernels
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report import read_report
@@ -162,13 +158,12 @@ def _advise(path: str, name: str, called: Mapping[str, str], request: Request, r
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
     check_report(path, "rules read more of a report than its metrics")
-    chosen = request.launches
-    select = Selection(kernel=chosen.kernel, nvtx=chosen.nvtx, launch=chosen.launch, top=chosen.longest)
+    select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
     with read_report(path) as report, rules.loaded() as loaded:
         check_kernels(report)
         measurements = select.launches(measurements_of(report, label=called[name]))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
-        collected_only = bool(request.rules) and not request.all_rules
+        collected_only = bool(args.rules) and not args.all_rules
         return ReportAdvice(
             report=called[name],
             ncu_version=report.ncu_version,

@@ -1,18 +1,13 @@
-"""Options as fields: a command's request is a frozen dataclass that declares them.  Here is how, and what commands share."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from ncu_roofline.analyses import views
 from ncu_roofline.base.texts import expression
-from ncu_roofline.cli.outputs import PLACES, REPORT
-
-R = TypeVar("R")
+from ncu_roofline.cli.outputs import REPORT
 
 Group = argparse._ArgumentGroup
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -20,71 +15,6 @@ AUTO = "auto"
 """The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
-
-
-def option(about: str, metavar: str | None = None, *, short: str = "", default: Any = "", **how: Any) -> Any:
-    """A field that is the option called like it, and ``short``; ``how`` is what `argparse` takes."""
-    if metavar in PLACES:
-        how.setdefault("type", place)
-    given = MISSING if how.get("required") else () if how.get("action") in ("append", "extend") else default
-    return field(default=given, metadata={"names": [short] if short else [], "help": about, "metavar": metavar, **how})
-
-
-def choice(about: str, names: Iterable[str], *, default: str | None = "") -> Any:
-    """A field that is one of ``names``, the first of them unless another is named or none."""
-    choices = tuple(names)
-    return option(about, choices=choices, default=choices[0] if default == "" else default)
-
-
-def flag(about: str) -> Any:
-    """A field that is True where the option called like it is given."""
-    return field(default=False, metadata={"names": [], "help": about, "action": "store_true"})
-
-
-def argument(about: str, metavar: str | None = None, **how: Any) -> Any:
-    """A field that is given by position; "+" and "*" values of ``nargs`` are a tuple."""
-    return field(default=() if how.get("nargs") == "*" else MISSING, metadata={"help": about, "metavar": metavar, **how})
-
-
-def add_options(parser: Container, request: type) -> None:
-    """The options that a class of requests declares; a part of it with a TITLE is a group of its own in the help.
-
-    A request may have a DESCRIPTION, in the place of the line on its command, and an EPILOG, lines that stay as they are.
-    """
-    for item, part in _fields(request):
-        how = dict(item.metadata)
-        if part:
-            add_options(_group(parser, part), part)
-        elif "names" in how:
-            names = [*how.pop("names"), f"--{item.name.replace('_', '-')}"]
-            # argparse converts a default that is text, as if it were given: of none "" has to mean that.
-            absent = how.get("action") in ("append", "extend") or item.default is MISSING or item.default == ""
-            parser.add_argument(*names, default=None if absent else item.default, **how)
-        else:
-            parser.add_argument(item.name, **how)
-
-
-def _group(parser: Container, part: type) -> Container:
-    if getattr(part, "EXCLUSIVE", False):
-        return parser.add_mutually_exclusive_group()
-    title = getattr(part, "TITLE", "")
-    return parser.add_argument_group(title) if title and isinstance(parser, argparse.ArgumentParser) else parser
-
-
-def taken(request: type[R], args: argparse.Namespace) -> R:
-    """The request that a command line makes."""
-    return request(**{item.name: taken(part, args) if part else _value(item, args) for item, part in _fields(request)})
-
-
-def _value(item: Field[Any], args: argparse.Namespace) -> Any:
-    value = getattr(args, item.name)
-    return tuple(value) if isinstance(value, list) else item.default if value is None else value
-
-
-def _fields(request: type) -> Iterator[tuple[Field[Any], type | None]]:
-    """The fields, with their class where they are a part that declares options itself."""
-    hints = get_type_hints(request)
-    return ((item, None if item.metadata else hints[item.name]) for item in fields(request))
 
 
 def place(text: str) -> str:
@@ -193,8 +123,10 @@ def add_reports(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dask", metavar="ADDRESS", type=scheduler, help=about)
 
 
-def add_launches(parser: argparse.ArgumentParser, top: str = "only the N with the longest run time", of: int = 0) -> Group:
-    """Which launches; the group of filters, for more."""
+def add_launches(
+    parser: argparse.ArgumentParser, top: str | None = "only the N with the longest run time", of: int = 0
+) -> Group:
+    """Which launches, with an option ``top`` unless that is None; the group of filters, for more."""
     group = parser.add_argument_group("filters")
     group.add_argument(
         "--kernel", metavar="REGEX", type=regex, default="", help="kernels whose name matches (searched anywhere in it)"
@@ -202,7 +134,8 @@ def add_launches(parser: argparse.ArgumentParser, top: str = "only the N with th
     about = "launches by position in the report, from 0"
     group.add_argument("--launch", metavar="N,N-M", type=ranges, default=(), help=about)
     group.add_argument("--nvtx", metavar="REGEX", type=regex, default="", help="launches inside NVTX ranges that match")
-    group.add_argument("--top", metavar="N", type=positive, default=of, help=top)
+    if top is not None:
+        group.add_argument("--top", metavar="N", type=positive, default=of, help=top)
     return group
 
 
@@ -297,38 +230,3 @@ def add_looks(group: Container) -> None:
     group.add_argument("--title", metavar="TEXT", default="", help="title of the page, picture or Markdown")
     about = "colours (default: light; a page follows the reader's system)"
     group.add_argument("--theme", choices=("light", "dark"), help=about)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReportOptions:
-    """The reports, what to do with those that can't be read, and where to read them."""
-
-    reports: tuple[str, ...] = argument(
-        "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input", REPORT, nargs="+"
-    )
-    keep_going: bool = flag(KEEP_GOING)
-    dask: str | None = option(
-        "read them on the workers of this dask scheduler: tcp://host:port, or its scheduler file (.json)",
-        "ADDRESS",
-        type=scheduler,
-        default=None,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaunchFilters:
-    """Which launches, however long they take."""
-
-    TITLE: ClassVar[str] = "filters"
-    kernel: str = option("kernels whose name matches (searched anywhere in it)", "REGEX", type=regex)
-    launch: tuple[tuple[int, int], ...] = option("launches by position in the report, from 0", "N,N-M", type=ranges, default=())
-    nvtx: str = option("launches inside NVTX ranges that match", "REGEX", type=regex)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CeilingsOption:
-    """Measured ceilings of a command that draws nothing itself."""
-
-    ceilings: tuple[str, ...] = option(
-        f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated", "FILE|auto", action="append"
-    )

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any, NoReturn
@@ -142,29 +142,10 @@ def _add(commands: Commands[Any], name: str, about: str) -> argparse.ArgumentPar
 
 def declare(parser: argparse.ArgumentParser, module: Any) -> None:
     """The options of a command."""
-    if hasattr(module, "add_options"):
-        module.add_options(parser)
-        parser.set_defaults(run=module.run)
-    elif not hasattr(module, "ACTIONS"):
-        _add_request(parser, module.Request, module.run)
-    else:
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-        for name, (about, request, run) in module.ACTIONS.items():
-            _add_request(_add(actions, name, about), request, run)
+    module.add_options(parser)
+    parser.set_defaults(run=module.run)
     if "\n" in (parser.epilog or ""):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-
-
-def _add_request(parser: argparse.ArgumentParser, request: Any, run: Callable[[Any], int]) -> None:
-    """The options that a class of requests declares."""
-    from ncu_roofline.cli.options import add_options, taken
-
-    parser.description = getattr(request, "DESCRIPTION", parser.description)
-    parser.epilog = getattr(request, "EPILOG", "")
-    if "\n" in parser.epilog:
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add_options(parser, request)
-    parser.set_defaults(run=lambda args: run(taken(request, args)))
 
 
 class _ShowVersion(argparse.Action):
