@@ -24,7 +24,7 @@ from ncu_roofline.cli.outputs import (
 )
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.portability.platforms import Platform
+    from ncu_roofline.analyses.portability.runs import Platform
 
 _DESCRIPTION = (
     "How much of what each platform can give an application gets, and over all of them: "
@@ -99,7 +99,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
     from ncu_roofline.analyses.portability.frames import Choices, portability
-    from ncu_roofline.analyses.portability.platforms import Reading, read_runs
+    from ncu_roofline.analyses.portability.runs import Reading, read_runs
     from ncu_roofline.cli.ceilings import Shelf, ceiling_files
     from ncu_roofline.cli.reading import launches
 
@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _inputs(given: Sequence[str]) -> list[Platform]:
     """The files, with what was written before them; a file whose name has an = in it is a file."""
-    from ncu_roofline.analyses.portability.platforms import Platform
+    from ncu_roofline.analyses.portability.runs import Platform
     from ncu_roofline.cli.reading import expand
 
     found = []

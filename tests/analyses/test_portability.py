@@ -15,8 +15,16 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
 from ncu_roofline.analyses.portability.frames import Choices, Portability, efficiency, performance_portability, portability
-from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
-from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, runs_of_roofline, runs_of_table, table_roofs
+from ncu_roofline.analyses.portability.runs import (
+    Platform,
+    PlatformRoof,
+    PlatformRun,
+    Reading,
+    read_runs,
+    runs_of_roofline,
+    runs_of_table,
+    table_roofs,
+)
 from ncu_roofline.analyses.portability.text import render_text
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs.plain_table import plain_rows

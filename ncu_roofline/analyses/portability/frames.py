@@ -20,8 +20,16 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
-from ncu_roofline.analyses.portability.platforms import Platform, Reading, read_runs
-from ncu_roofline.analyses.portability.runs import PlatformRoof, PlatformRun, merged, runs_of_frame
+from ncu_roofline.analyses.portability.runs import (
+    Path,
+    Platform,
+    PlatformRoof,
+    PlatformRun,
+    Reading,
+    merged,
+    read_runs,
+    runs_of_frame,
+)
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.units import UNITS
@@ -37,10 +45,8 @@ if TYPE_CHECKING:
 
 FLOPS = ("executed", "canonical")
 CEILINGS = ("fma", "nofma", "divide", "divide_nofma", "mix")
-Path = str | PathLike[str]
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
-_WHAT = "Cannot compare"
 _UNREAD, _MISSING = "unread", "missing"
 _LEFT_OUT = ("not run", _UNREAD)
 __all__ = ["Choices", "Portability", "efficiency", "performance_portability", "portability"]
@@ -76,8 +82,8 @@ def efficiency(performance: float, compute: float, bandwidth: float, intensity: 
 def efficiency_row(run: PlatformRun, choices: Choices) -> dict[str, Any]:
     """A row of the platforms frame, without the portability of its variant."""
     row: dict[str, Any] = {column.name: math.nan if column.dtype == "float" else "" for column in PORTABILITY_PLATFORMS}
-    row.update(application=run.application, variant=run.variant, platform=run.platform, device=run.device, source=run.source)
-    row.update(status=run.supported, flops=choices.flops, ceiling=choices.ceiling, notes="; ".join(run.notes))
+    row |= {name: getattr(run, name) for name in ("application", "variant", "platform", "device", "source")}
+    row |= {"status": run.supported, "flops": choices.flops, "ceiling": choices.ceiling, "notes": "; ".join(run.notes)}
     if run.supported != "yes":
         return {**row, "efficiency": math.nan if run.supported in _LEFT_OUT else 0.0}
     run = _counted(run, choices)
@@ -90,11 +96,11 @@ def efficiency_row(run: PlatformRun, choices: Choices) -> dict[str, Any]:
         attainable, bound = run.attainable, "stated"
     share = run.performance / attainable if attainable > 0 else math.nan
     if not 0 < share < math.inf:
-        raise RooflineError(_WHAT, run.source, f"the numbers of {run.about} give no efficiency", "Check their units.")
-    row.update(precision=run.precision, unit=run.unit, performance=run.performance, work=run.work, seconds=run.seconds)
-    row.update(level=level, intensity=intensity, compute_roof=compute.value, compute_origin=compute.origin, bound=bound)
-    row.update(bandwidth_roof=bandwidth.value, bandwidth_origin=bandwidth.origin, attainable=attainable)
-    return {**row, "efficiency": share}
+        raise run.cannot(f"the numbers of {run.about} give no efficiency", "Check their units.")
+    row |= {name: getattr(run, name) for name in ("precision", "unit", "performance", "work", "seconds")}
+    row |= {"level": level, "intensity": intensity, "attainable": attainable, "bound": bound, "efficiency": share}
+    row |= {"compute_roof": compute.value, "compute_origin": compute.origin}
+    return {**row, "bandwidth_roof": bandwidth.value, "bandwidth_origin": bandwidth.origin}
 
 
 def _counted(run: PlatformRun, choices: Choices) -> PlatformRun:
@@ -103,11 +109,10 @@ def _counted(run: PlatformRun, choices: Choices) -> PlatformRun:
         return run
     canonical = choices.canonical.get(run.variant, choices.canonical.get("", run.canonical))
     if math.isnan(canonical):
-        next_step = "Add a column canonical_flops, or give --canonical-flops."
-        raise RooflineError(_WHAT, run.source, f"{run.about} has no canonical FLOP count", next_step)
+        raise run.cannot(f"{run.about} has no canonical FLOP count", "Add a column canonical_flops, or give --canonical-flops.")
     if math.isnan(run.work):
         reason = f"{run.about} has rates only, and a canonical count needs the time or the executed FLOPs"
-        raise RooflineError(_WHAT, run.source, reason, "Add a column seconds or flops.")
+        raise run.cannot(reason, "Add a column seconds or flops.")
     ratio = canonical / run.work
     scaled = {level: intensity * ratio for level, intensity in run.intensity.items()}
     return replace(run, performance=run.performance * ratio, work=canonical, intensity=scaled)
@@ -116,11 +121,13 @@ def _counted(run: PlatformRun, choices: Choices) -> PlatformRun:
 def _limits(run: PlatformRun, choices: Choices) -> tuple[PlatformRoof, str, PlatformRoof]:
     """The compute ceiling, the level and its bandwidth ceiling; NaN ones where the run states what is attainable.
 
+    The ceiling "mix" is what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7).
     Raises RooflineError where one is missing.
     """
-    missing = PlatformRoof(math.nan, "")
-    stated = PlatformRoof(math.nan, "stated")
-    compute = _ceiling(run, choices.ceiling) or missing
+    missing, stated = PlatformRoof(math.nan, ""), PlatformRoof(math.nan, "stated")
+    compute = run.compute.get("fma" if choices.ceiling == "mix" else choices.ceiling, missing)
+    if choices.ceiling == "mix":
+        compute = compute._replace(value=compute.value * (1 + run.fma_share) / 2)
     level = choices.levels.get(run.platform, choices.level)
     if level == BINDING:
         slopes = {name: run.intensity[name] * roof.value for name, roof in run.bandwidth.items() if name in run.intensity}
@@ -130,30 +137,14 @@ def _limits(run: PlatformRun, choices: Choices) -> tuple[PlatformRoof, str, Plat
         return compute, level, bandwidth
     if not math.isnan(run.attainable):
         return stated, level, stated
-    raise _lacks(run, choices.ceiling, level, compute)
-
-
-def _lacks(run: PlatformRun, ceiling: str, level: str, compute: PlatformRoof) -> RooflineError:
     if level not in run.intensity:
-        known = ", ".join(run.intensity) or "none"
-        reason = f"{run.about} has no intensity at {level} (it has {known})"
-        return RooflineError(_WHAT, run.source, reason, f"Choose another with --level '{run.platform}=LEVEL'.")
+        reason = f"{run.about} has no intensity at {level} (it has {', '.join(run.intensity) or 'none'})"
+        raise run.cannot(reason, f"Choose another with --level '{run.platform}=LEVEL'.")
+    reason = f"{run.about} has no bandwidth ceiling of {level}"
     if math.isnan(compute.value):
         known = ", ".join(run.compute) or "none"
-        reason = f"{run.about} has no {ceiling} ceiling in {run.precision} (it has {known})"
-        return RooflineError(_WHAT, run.source, reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
-    reason = f"{run.about} has no bandwidth ceiling of {level}"
-    return RooflineError(_WHAT, run.source, reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
-
-
-def _ceiling(run: PlatformRun, ceiling: str) -> PlatformRoof | None:
-    """A compute ceiling; "mix" is what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7)."""
-    if ceiling != "mix":
-        return run.compute.get(ceiling)
-    peak = run.compute.get("fma")
-    if peak is None or math.isnan(run.fma_share):
-        return None
-    return replace(peak, value=peak.value * (1 + run.fma_share) / 2)
+        reason = f"{run.about} has no {choices.ceiling} ceiling in {run.precision} (it has {known})"
+    raise run.cannot(reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,28 +219,29 @@ def portability(
     (['nw=1', 'KNL 7250'], '90.8%')
     """
     chosen = choices or Choices()
-    runs, said = _runs(runs, ceilings, reading)
+    runs, told = _runs(runs, ceilings, reading)
     runs = _named(runs)
     _check_canonical(runs, chosen)
     groups: dict[tuple[str, str], dict[str, list[PlatformRun]]] = {}
+    everywhere: dict[str, dict[str, None]] = {}
     for run in runs:
         groups.setdefault((run.application, run.variant), {}).setdefault(run.platform, []).append(run)
+        everywhere.setdefault(run.application, {})[run.platform] = None
     rows: list[dict[str, Any]] = []
     summaries: list[dict[str, Any]] = []
-    warnings: list[str] = list(said)
+    warnings: list[str] = list(told)
     called = ReportNames.apart(run.source for run in runs)
     for (application, variant), by_platform in groups.items():
-        everywhere = [run.platform for run in runs if run.application == application]
-        wanted = chosen.platforms or tuple(dict.fromkeys(everywhere))
         absent = PlatformRun("", application, variant, "", supported=_UNREAD if chosen.incomplete else _MISSING)
         one = {name: merged(mine) for name, mine in by_platform.items()}
+        wanted = chosen.platforms or everywhere[application]
         found = [efficiency_row(one.get(name, replace(absent, platform=name)), chosen) for name in wanted]
-        summary = _summary(application, variant, found)
-        rows += [{**row, "source": called(row["source"]), "portability": summary["portability"]} for row in found]
-        summaries.append(summary)
+        summaries.append(_summary(application, variant, found))
+        pp = summaries[-1]["portability"]
+        rows += [{**row, "source": called(row["source"]), "portability": pp} for row in found]
         warnings += _warnings(found)
     if not rows:
-        raise RooflineError(_WHAT, "the inputs", "they hold no run", "Give reports or tables with points.")
+        raise RooflineError("Cannot compare", "the inputs", "they hold no run", "Give reports or tables with points.")
     unused = dict.fromkeys(run.platform for run in runs if chosen.platforms and run.platform not in chosen.platforms)
     if unused:
         warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
@@ -292,7 +284,7 @@ def _named(runs: Sequence[PlatformRun]) -> list[PlatformRun]:
     nameless = next((run for run in runs if not run.application), None)
     if nameless:
         reason = f"it names no application, and the other inputs name {', '.join(names[:6])}"
-        raise RooflineError(_WHAT, nameless.source, reason, "Say which it is with --application.")
+        raise nameless.cannot(reason, "Say which it is with --application.")
     return list(runs)
 
 
@@ -322,17 +314,20 @@ def _summary(application: str, variant: str, rows: Sequence[Mapping[str, Any]]) 
     }
 
 
+_ABSENT = {
+    _MISSING: "no input has it, which counts as not supported, and the portability is 0",
+    "not run": "not run, and left out of the set of platforms",
+    _UNREAD: "no input that could be read has it, so it is left out of the set of platforms",
+}
+
+
 def _warnings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a reader must know of the platforms of one variant."""
     found = []
     for row in rows:
         about = " ".join(filter(None, (str(row["platform"]), str(row["variant"]))))
-        if row["status"] == _MISSING:
-            found.append(f"{about}: no input has it, which counts as not supported, and the portability is 0")
-        if row["status"] == "not run":
-            found.append(f"{about}: not run, and left out of the set of platforms")
-        if row["status"] == _UNREAD:
-            found.append(f"{about}: no input that could be read has it, so it is left out of the set of platforms")
+        if row["status"] in _ABSENT:
+            found.append(f"{about}: {_ABSENT[row['status']]}")
         if row["efficiency"] > 1:
             counted = f"{row['flops']} {UNITS[row['unit']].symbol}s"
             unless = " (unless two measurements differ by that much)" if row["efficiency"] <= REPEATED else ""

@@ -1,98 +1,45 @@
-"""One application on one platform, as performance portability needs it: from rooflines and from rows of plain tables."""
+"""Runs: one application on one platform, from reports, other tools' files and rows of plain tables, with measured ceilings."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.base.errors import RooflineError
+import numpy as np
+
+from ncu_roofline.base.errors import RooflineError, unexpected
+from ncu_roofline.base.texts import expression, first_found
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.roofs import INSTEAD, why_not
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
-from ncu_roofline.formats.inputs import ANY_PRECISION
-from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_rows
-from ncu_roofline.model import Roofline
+from ncu_roofline.formats.inputs import ANY_PRECISION, open_ceilings
+from ncu_roofline.formats.inputs.opening import recognised
+from ncu_roofline.formats.inputs.plain_table import FORMAT as PLAIN
+from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_rows, read_rows
+from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import as_percent
+from ncu_roofline.model.plausible import left_out
+from ncu_roofline.rendering.frames import records
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MIXED = "mixed"
-_WHAT = "Cannot compare"
+_KEY = ("report", "launch", "kernel", "device", "label")
+Path = str | PathLike[str]
+Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
 
 
-@dataclass(frozen=True)
-class PlatformRoof:
+class PlatformRoof(NamedTuple):
     """A roof in SI units, and whether it is measured, published, theoretical or stated (by a table, as what is attainable)."""
 
     value: float
     origin: str
-
-
-def frame_roofs(roofs: pd.DataFrame, precision: str, peak: float) -> dict[str, PlatformRoof]:
-    """Compute roofs by ceiling; the peak is that of the points, a mean over their launches."""
-    mine = roofs[roofs["precision"] == precision]
-    result = {}
-    for name in dict.fromkeys(mine["roof"]):
-        kind = str(name).removeprefix(precision).lstrip(".") or "fma"
-        rows = mine[mine["roof"] == name]
-        measured = rows[rows["origin"] == "measured"]
-        row = (measured if len(measured) else rows).iloc[0]
-        result[kind] = PlatformRoof(float(row["value"]), _origin(measured))
-    if not math.isnan(peak):
-        pipes = roofs[(roofs["kind"] == "compute") & (roofs["origin"] == "measured")]
-        unclear = PlatformRoof(peak, _origin(pipes))  # of several
-        result["fma"] = replace(result.get("fma", unclear), value=peak)
-    return result
-
-
-def origin_of(roofs: pd.DataFrame, roof: str) -> str:
-    """Whether a roof of the frame is measured, published or theoretical."""
-    return _origin(roofs[(roofs["roof"] == roof) & (roofs["origin"] == "measured")])
-
-
-def _origin(measured: pd.DataFrame) -> str:
-    """What the roofs of ceilings files are, theoretical where there are none."""
-    if not len(measured):
-        return "theoretical"
-    return PUBLISHED if (measured["source"] == PUBLISHED).any() else MEASURED
-
-
-def table_roofs(
-    row: PlainRow, ceilings: Ceilings | None, precision: str
-) -> tuple[dict[str, PlatformRoof], dict[str, PlatformRoof]]:
-    """The roofs of the row; measured ones of a ceilings file go before them."""
-    compute, bandwidth = {}, {}
-    for roof in row.roofs:
-        found = PlatformRoof(roof.value, "measured" if roof.measured else "theoretical")
-        if roof.kind == "bandwidth":
-            bandwidth[roof.id] = found
-        else:
-            kind = roof.id.removeprefix(precision).removeprefix(ANY_PRECISION).lstrip(".") or "fma"
-            compute[kind] = found
-    if ceilings:
-        for kind in ("fma", "nofma", "divide", "divide_nofma"):
-            if (ceiling := _measured(ceilings, precision, kind)) and not ceiling.impossible:
-                compute[kind] = PlatformRoof(ceiling.value, ceilings.status)
-        for level in dict.fromkeys((*row.traffic, *row.intensity)):
-            if (best := ceilings.bandwidth(level)) and not best.impossible:
-                bandwidth[level] = PlatformRoof(best.value, ceilings.status)
-    return compute, bandwidth
-
-
-def _measured(ceilings: Ceilings, precision: str, kind: str) -> Ceiling | None:
-    """The measured ceiling of a kind; where one side names no precision, it fits the only one of the other."""
-    names = [
-        precision if precision.startswith("tensor") and kind == "fma" else f"{precision}.{kind}",
-        f"{ANY_PRECISION}.{kind}",
-    ]
-    if precision == ANY_PRECISION:
-        stated = [name for name in ceilings.by_id if name.partition(".")[2] == kind]
-        names += stated if len(stated) == 1 else []
-    return next((found for name in names if (found := ceilings.compute(name))), None)
 
 
 @dataclass(frozen=True)
@@ -129,16 +76,169 @@ class PlatformRun:
         return next((one.unit for one in load_spec().precisions if one.id == self.precision), "flop")
 
     @property
-    def left_out(self) -> str:
-        """Which part of its launches is left out, "" if none is."""
-        if not self.coverage < 1 - 1e-9:
-            return ""
-        return f"{self.about}: launches with {as_percent(1 - self.coverage)} of the time are left out, as they lack metrics"
-
-    @property
     def about(self) -> str:
         """Which run it is, for messages."""
         return " ".join(filter(None, (self.platform, self.variant)))
+
+    def cannot(self, reason: str, next_step: str) -> RooflineError:
+        """The error of a run that can't be compared."""
+        return RooflineError("Cannot compare", self.source, reason, next_step)
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A file with runs; ``platform`` is what its machine is called, "" for what the file says."""
+
+    path: str
+    platform: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become runs: ``by`` application or kernel; ``label`` as of `as_trajectory` names the variants of reports."""
+
+    precision: str = ""
+    by: str = "application"
+    label: str = ""
+    clock: str = "profiled"
+    application: str = ""
+    select: Selection = field(default_factory=Selection)
+
+
+def read_runs(
+    inputs: Sequence[Platform | Path],
+    ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path] = (),
+    reading: Reading | None = None,
+    find: Find | None = None,
+    leave_out: Callable[[RooflineError], None] | None = None,
+) -> tuple[list[PlatformRun], list[str]]:
+    """The runs of all inputs, and sentences on what was left out.
+
+    ``ceilings`` maps platforms to the file measured on each; a plain list is matched by the GPU that each file names.
+    ``find`` is asked for the ceilings of GPUs (name, and compute capability where known) that none of them is of.
+    ``leave_out`` is given the error of each input that can't be read, of whatever type, and the others are done; then ceilings
+    may fit no platform.  Raises RooflineError for files that can't be read without it, and for ceilings that fit no platform,
+    or that could be of any.
+    """
+    how, machines = reading or Reading(), _Machines(ceilings, find)
+    runs: list[PlatformRun] = []
+    warnings: dict[str, None] = {}
+    complete = True
+    for source in (one if isinstance(one, Platform) else Platform(os.fspath(one)) for one in inputs):
+        try:
+            more, told = _read(source, machines, how)
+        except Exception as error:
+            if leave_out is None:
+                raise
+            leave_out(error if isinstance(error, RooflineError) else unexpected("Cannot read", source.path, error))
+            complete = False
+            continue
+        runs += more
+        warnings |= dict.fromkeys(told)
+    machines.check(runs, complete)
+    return [replace(run, application=run.application or how.application) for run in runs], list(warnings)
+
+
+def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
+    def cannot(reason: str, next_step: str) -> RooflineError:
+        return RooflineError("Cannot compare", source.path, reason, next_step)
+
+    kind = recognised(source.path)
+    if kind is not None and kind.id == PLAIN:
+        table = read_rows(source.path)
+        platforms = {row.platform for row in table.rows}
+        if source.platform and len(platforms) > 1:
+            reason = f"it has {len(platforms)} platforms of its own, and can't be called {source.platform}"
+            raise cannot(reason, "Give the file without a platform before it.")
+        rows = tuple(replace(row, platform=source.platform or row.platform) for row in table.rows)
+        return runs_of_table(replace(table, rows=rows), machines.of_row, how.precision, how.by), list(table.warnings)
+    with closing_input(source.path) as opened:
+        m = how.select.launches(measurements_of(opened, label=source.path))
+        warnings = list(opened.warnings)
+    implausible = left_out(m)
+    if not len(m):
+        raise cannot("it holds no launch, or none that passes the filters", "Loosen the filters.")
+    if how.label.partition(":")[0] == "nvtx":
+        m = as_trajectory(m, how.label)
+    elif how.label and not any(m.label):
+        if not (text := first_found(expression(how.label), source.path)):
+            raise cannot(f"the pattern {how.label!r} finds no variant in its path", "Change --label, or leave the file out.")
+        m = replace(m, label=np.full(len(m), text, dtype=object))
+    asked = Selection(precisions=(how.precision,)) if how.precision in load_spec().on_request else None
+    runs = []
+    for label in dict.fromkeys(m.label):
+        part = m.take(np.flatnonzero(m.label == label))
+        if how.by == "application" and len(part) > 1 and part.rates.any():
+            reason = f"it has {len(part)} kernels with rates and no times, which can't be added up"
+            raise cannot(reason, "Use --by kernel.")
+        result = roofline(part, machines.of_measurements(part, source.platform), clock=how.clock, by=how.by, select=asked)
+        name = source.platform or ("" if any(part.device) else os.path.splitext(os.path.basename(source.path))[0])
+        runs += [replace(run, platform=name or run.platform) for run in runs_of_roofline(result, how.precision, how.by)]
+    if not runs:
+        reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
+        reason += f" ({implausible[0]})" if implausible else ""
+        raise cannot(reason, "Ask `ncu-roofline explain` what it lacks.")
+    partly = (
+        f"{run.about}: launches with {as_percent(1 - run.coverage)} of the time are left out, as they lack metrics"
+        for run in runs
+        if run.coverage < 1 - 1e-9
+    )
+    return runs, [*warnings, *implausible, *partly]
+
+
+class _Machines:
+    """The ceilings of each platform, and which of them found one."""
+
+    def __init__(self, ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path], find: Find | None) -> None:
+        pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
+        self._given = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
+        self._named = {name.lower(): one for name, one in self._given if name}
+        self._used: set[int] = set()
+        self._find: Find = find or (lambda _device, _capability: None)
+
+    def _of(self, platform: str, device: str, capability: tuple[int, int] | None) -> tuple[Ceilings | None, list[Ceilings]]:
+        """What is named for a platform, and what was measured on its device."""
+        named = self._named.get(platform.lower())
+        others = [one for name, one in self._given if not name]
+        return named, [one for one in others if one.applies_to(device, capability or one.compute_capability)]
+
+    def of_measurements(self, m: Measurements, platform: str) -> list[Ceilings]:
+        """Those for the launches of one file; what is named for a platform is taken to be measured on it."""
+        found = []
+        for device, capability in dict.fromkeys(zip(m.device, m.capability, strict=True)):
+            named, fitting = self._of(platform or str(device), str(device), capability)
+            self._used |= {id(one) for one in (named, *fitting) if one}
+            found += [replace(named, device=str(device), compute_capability=capability)] if named else []
+            found += fitting
+            if not named and not fitting and (more := self._find(str(device), capability)):
+                found.append(more)
+        return found
+
+    def of_row(self, row: PlainRow) -> Ceilings | None:
+        """Those for a row of a plain table: named for its platform or measured on its device."""
+        named, fitting = self._of(row.platform, row.device, None)
+        found = named or next(iter(fitting), None)
+        self._used |= {id(found)} if found else set()
+        return found or self._find(row.device, None)
+
+    def check(self, runs: Sequence[PlatformRun], complete: bool) -> None:
+        """Raise RooflineError for ceilings of nobody knows which platform, and where runs are ``complete`` of none of them."""
+        platforms = list(dict.fromkeys(run.platform for run in runs))
+        for name, one in self._given:
+            if not name and not one.device and len(platforms) > 1:
+                reason = f"they don't say on which of {len(platforms)} platforms they were measured"
+                raise RooflineError("Cannot use ceilings", one.path, reason, f"Give them as --ceilings '{platforms[0]}=FILE'.")
+        for name, one in sorted(self._given, key=lambda pair: not pair[0]):
+            if not complete or id(one) in self._used:
+                continue
+            reason, step = (
+                f"there is no platform {name} (there are {', '.join(platforms[:6])})",
+                "Correct the name before the =.",
+            )
+            if not name:
+                reason = f"they were measured on {one.device or 'an unnamed machine'}, which is none of the platforms"
+                step = "Give them as --ceilings PLATFORM=FILE."
+            raise RooflineError("Cannot use ceilings", one.path, reason, step)
 
 
 def runs_of_roofline(result: Roofline, precision: str = "", by: str = "application") -> list[PlatformRun]:
@@ -146,43 +246,59 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
 
     The variant is the label of its points and, unless ``by`` is application, the kernel.  Platforms are called as their GPUs.
     """
-    points = result.points
-    keys = ["report", "launch", "kernel", "device", "label"]
-    runs = []
-    for (report, _, kernel, device, label), rows in points.groupby(keys, sort=False):
-        amounts = rows.drop_duplicates("precision").set_index("precision")["performance"].to_dict()
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in records(result.point_columns):
+        groups.setdefault(tuple(row[name] for name in _KEY), []).append(row)
+    every_roof, runs = records(result.roof_columns), []
+    for (report, _, kernel, device, label), rows in groups.items():
+        amounts = {row["precision"]: row["performance"] for row in rows}
         chosen, notes = chosen_precision(amounts, precision)
-        rows = rows[rows["precision"] == chosen]
-        if not len(rows):
+        rows = [row for row in rows if row["precision"] == chosen]
+        if not rows:
             continue
-        first = rows.iloc[0]
-        roofs = result.roofs[result.roofs["device"] == device]
-        unused = roofs[(roofs["origin"] == UNUSED) & roofs["precision"].isin(["", chosen])]
-        roofs = roofs[roofs["origin"] != UNUSED]
-        told = zip(unused["label"], unused["notes"], strict=True)
+        first = rows[0]
+        roofs = [roof for roof in every_roof if roof["device"] == device]
+        unused = [roof for roof in roofs if roof["origin"] == UNUSED and roof["precision"] in ("", chosen)]
+        told = [f"{roof['label']}: {note}" for roof in unused for note in roof["notes"].split("; ") if INSTEAD in note]
+        roofs = [roof for roof in roofs if roof["origin"] != UNUSED]
         run = PlatformRun(
-            platform=str(device),
+            platform=device,
             application="",
-            variant=" ".join(filter(None, (str(label), "" if by == "application" else str(kernel)))),
-            source=str(report),
-            device=str(device),
+            variant=" ".join(filter(None, (label, "" if by == "application" else kernel))),
+            source=report,
+            device=device,
             precision=chosen,
-            performance=float(first["performance"]),
-            work=float(first["work"]),
-            seconds=float(first["seconds"]),
-            fma_share=float(first["fma_share"]),
-            intensity={str(row["level"]): float(row["intensity"]) for _, row in rows.iterrows()},
-            compute=frame_roofs(roofs, chosen, float(first["compute_roof"])),
+            **{name: first[name] for name in ("performance", "work", "seconds", "fma_share", "coverage")},
+            intensity={row["level"]: row["intensity"] for row in rows},
+            compute=_compute_roofs(roofs, chosen, first["compute_roof"]),
             bandwidth={
-                str(row["level"]): PlatformRoof(float(row["bandwidth_roof"]), origin_of(roofs, str(row["level"])))
-                for _, row in rows.iterrows()
+                row["level"]: PlatformRoof(row["bandwidth_roof"], _origin(roofs, "roof", row["level"]))
+                for row in rows
                 if not math.isnan(row["bandwidth_roof"])
             },
-            coverage=float(first["coverage"]),
-            notes=(*notes, *(f"{label}: {note}" for label, text in told for note in text.split("; ") if INSTEAD in note)),
+            notes=(*notes, *told),
         )
         runs.append(run)
     return runs
+
+
+def _compute_roofs(roofs: Sequence[dict[str, Any]], precision: str, peak: float) -> dict[str, PlatformRoof]:
+    """Compute roofs by ceiling, measured ones first; the peak is that of the points, a mean over their launches."""
+    result: dict[str, PlatformRoof] = {}
+    for roof in sorted(roofs, key=lambda roof: roof["origin"] != "measured"):
+        if roof["precision"] == precision:
+            kind = roof["roof"].removeprefix(precision).lstrip(".") or "fma"
+            result.setdefault(kind, PlatformRoof(roof["value"], _origin(roofs, "roof", roof["roof"])))
+    if not math.isnan(peak):
+        origin = result["fma"].origin if "fma" in result else _origin(roofs, "kind", "compute")  # of several
+        result["fma"] = PlatformRoof(peak, origin)
+    return result
+
+
+def _origin(roofs: Sequence[dict[str, Any]], name: str, value: str) -> str:
+    """What the roofs of ceilings files are, theoretical where there are none."""
+    sources = {roof["source"] for roof in roofs if roof[name] == value and roof["origin"] == "measured"}
+    return PUBLISHED if PUBLISHED in sources else MEASURED if sources else "theoretical"
 
 
 def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tuple[str, ...]]:
@@ -193,10 +309,10 @@ def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tu
     if wanted:
         fitting = [name for name in amounts if name == wanted or name.startswith(f"{wanted}.")]
         fitting = fitting or [name for name in amounts if name == ANY_PRECISION]
-        return (max(fitting, key=lambda name: amounts[name]), ()) if fitting else ("", ())
+        return max(fitting, key=lambda name: amounts[name], default=""), ()
     usual = {name: amount for name, amount in amounts.items() if name not in load_spec().on_request} or amounts
-    plain = {name: amount for name, amount in usual.items() if name != MIXED} or dict(usual)
-    best = max(plain, key=lambda name: plain[name], default="")
+    plain = [name for name in usual if name != MIXED] or list(usual)
+    best = max(plain, key=lambda name: amounts[name], default="")
     others = ", ".join(name for name in plain if name != best) if MIXED in amounts else ""
     return best, ((f"work in {others} is left out; --precision mixed adds it up",) if others else ())
 
@@ -228,10 +344,7 @@ def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted:
     chosen, _ = chosen_precision(rates, wanted)
     if not chosen:
         reason = f"{run.about} has no performance{f' in {wanted}' if wanted else ''}"
-        raise RooflineError(
-            _WHAT, run.source, reason, "Add columns such as flops and seconds, or write `no` into a column supported."
-        )
-    others = [name for name in rates if name != chosen]
+        raise run.cannot(reason, "Add columns such as flops and seconds, or write `no` into a column supported.")
     work, seconds = row.work.get(chosen, math.nan), row.seconds
     if math.isnan(work):
         work = rates[chosen] * seconds
@@ -240,6 +353,9 @@ def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted:
     intensity = {level: work / traffic for level, traffic in row.traffic.items() if not math.isnan(work)}
     compute, bandwidth = table_roofs(row, ceilings, chosen)
     unused = [one for one in ceilings.by_id.values() if one.impossible] if ceilings else []
+    others = ", ".join(name for name in rates if name != chosen)
+    notes = [f"work in {others} is left out"] if others else []
+    notes += [f"{one.id}: {why_not(one.value / one.theory, clock_known=True)}" for one in unused]
     return replace(
         run,
         precision=chosen,
@@ -252,12 +368,37 @@ def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted:
         intensity={**row.intensity, **intensity},
         compute=compute,
         bandwidth=bandwidth,
-        notes=(
-            *([f"work in {', '.join(others)} is left out"] if others else []),
-            *(f"{one.id}: {why_not(one.value / one.theory, clock_known=True)}" for one in unused),
-            *([row.note] if row.note else []),
-        ),
+        notes=(*notes, *filter(None, [row.note])),
     )
+
+
+def table_roofs(
+    row: PlainRow, ceilings: Ceilings | None, precision: str
+) -> tuple[dict[str, PlatformRoof], dict[str, PlatformRoof]]:
+    """The roofs of the row; measured ones of a ceilings file go before them."""
+    compute, bandwidth = {}, {}
+    for roof in row.roofs:
+        known = PlatformRoof(roof.value, "measured" if roof.measured else "theoretical")
+        if roof.kind == "bandwidth":
+            bandwidth[roof.id] = known
+        else:
+            compute[roof.id.removeprefix(precision).removeprefix(ANY_PRECISION).lstrip(".") or "fma"] = known
+    if ceilings:
+        for kind in ("fma", "nofma", "divide", "divide_nofma"):
+            if (ceiling := _measured(ceilings, precision, kind)) and not ceiling.impossible:
+                compute[kind] = PlatformRoof(ceiling.value, ceilings.status)
+        for level in dict.fromkeys((*row.traffic, *row.intensity)):
+            if (best := ceilings.bandwidth(level)) and not best.impossible:
+                bandwidth[level] = PlatformRoof(best.value, ceilings.status)
+    return compute, bandwidth
+
+
+def _measured(ceilings: Ceilings, precision: str, kind: str) -> Ceiling | None:
+    """The measured ceiling of a kind; where one side names no precision, it fits the only one of the other."""
+    own = precision if precision.startswith("tensor") and kind == "fma" else f"{precision}.{kind}"
+    stated = [name for name in ceilings.by_id if name.partition(".")[2] == kind]
+    only = stated if precision == ANY_PRECISION and len(stated) == 1 else []
+    return next((found for name in (own, f"{ANY_PRECISION}.{kind}", *only) if (found := ceilings.compute(name))), None)
 
 
 def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
@@ -265,19 +406,19 @@ def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
 
     Raises RooflineError where a kernel gives only rates, which can't be added.
     """
-    if len(runs) == 1:
-        return runs[0]
     first = runs[0]
+    if len(runs) == 1:
+        return first
     if any(math.isnan(run.work) or math.isnan(run.seconds) or run.supported != "yes" for run in runs):
         reason = f"{len(runs)} rows are of {first.about}, and without work and time of each they can't be added up"
-        raise RooflineError(
-            _WHAT, first.source, reason, "Add columns with work and seconds, label the rows, or use --by kernel."
-        )
+        raise first.cannot(reason, "Add columns with work and seconds, label the rows, or use --by kernel.")
     if len({run.precision for run in runs}) > 1:
-        reason = f"the rows of {first.about} are of several precisions"
-        raise RooflineError(_WHAT, first.source, reason, "Choose one with --precision.")
+        raise first.cannot(f"the rows of {first.about} are of several precisions", "Choose one with --precision.")
     work, seconds = sum(run.work for run in runs), sum(run.seconds for run in runs)
     levels = [level for level in first.intensity if all(level in run.intensity for run in runs)]
+    # The roofs that all have, with the value of the first: they are of one platform.
+    compute = {name: roof for name, roof in first.compute.items() if all(name in run.compute for run in runs)}
+    bandwidth = {name: roof for name, roof in first.bandwidth.items() if all(name in run.bandwidth for run in runs)}
     return replace(
         first,
         performance=work / seconds,
@@ -287,12 +428,7 @@ def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
         attainable=work / sum(run.work / run.attainable for run in runs),
         fma_share=math.nan,
         intensity={level: work / sum(run.work / run.intensity[level] for run in runs) for level in levels},
-        compute=_common([run.compute for run in runs]),
-        bandwidth=_common([run.bandwidth for run in runs]),
+        compute=compute,
+        bandwidth=bandwidth,
         notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
     )
-
-
-def _common(roofs: Sequence[Mapping[str, PlatformRoof]]) -> dict[str, PlatformRoof]:
-    """The roofs that all have, with the value of the first: they are of one platform."""
-    return {name: roof for name, roof in roofs[0].items() if all(name in one for one in roofs)}
