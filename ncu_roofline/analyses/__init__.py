@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.portability.frames import Portability
-    from ncu_roofline.analyses.ranks.text import RankFrames
+    from ncu_roofline.analyses.ranks.frames import Ranks
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.frames import Column, Frames
 
-    Result = Frames | RankFrames | Comparison | Portability | SourceRoofline
+    Result = Frames | Ranks | Comparison | Portability | SourceRoofline
 
 __all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
 

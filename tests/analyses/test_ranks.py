@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from ncu_roofline.analyses.ranks.frames import cause, modified_z, outliers, ranks
-from ncu_roofline.analyses.ranks.names import RankSource, natural, rank_names
-from ncu_roofline.analyses.ranks.parts import rank_part
+from ncu_roofline.analyses.ranks.parts import RankSource, natural, rank_names, rank_part
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import Selection, roofline

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ncu_roofline.analyses.ranks import columns
-from ncu_roofline.analyses.ranks.names import RankNames, RankSource, rank_names
-from ncu_roofline.analyses.ranks.parts import RankPart, rank_part
+from ncu_roofline.analyses.ranks.parts import RankPart, RankSource, natural, rank_names, rank_part
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.chips import load_spec
@@ -21,8 +19,8 @@ from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.displayed import KERNEL, LAUNCHES, SHARE, TIME, Shown, as_factor
-from ncu_roofline.model.measurements import FloatArray, TextArray
-from ncu_roofline.model.roofline import Columns, Table, frame_of, of_rows
+from ncu_roofline.model.measurements import FloatArray
+from ncu_roofline.model.roofline import Columns, Table, frame_of, of_columns, of_rows
 
 THRESHOLD = 3.5
 OFF_MEDIAN = 0.05
@@ -31,7 +29,6 @@ _NORMAL_QUARTILE = 0.6745
 _NORMAL_MEAN = 1.2533
 _SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
 Row = dict[str, Any]
-Key = tuple[str, ...]
 ALL_RANKS = "all ranks"
 GROUPINGS = ("kernel", "application")
 Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
@@ -93,179 +90,162 @@ def _pace(sign: float, clock: float, when: str) -> str:
     return f"{'slow' if sign > 0 else 'fast'} GPU: {'longer' if sign > 0 else 'shorter'} {when}"
 
 
-class RankRows:
-    """Numbers by kernel and rank: matrices of shape (kernels, ranks), NaN where a rank did not run a kernel."""
+class _Cells:
+    """Rows of all ranks together and those of each rank: numbers become matrices of shape (rows, ranks)."""
 
-    def __init__(self, whole: Roofline, each: Roofline, names: tuple[str, ...], ranks: Mapping[RankSource, str]) -> None:
-        self.whole, self.each, self.names, self.sources = whole, each, names, ranks
-        self.places = {name: place for place, name in enumerate(names)}
-        # Of an application the label is the rank, so what tells rows apart is the GPU model only.
-        self.named = "kernel" if not (whole.kernel_columns["kind"] == "application").any() else "device"
-        homes = {key: row for row, key in enumerate(self.keys(whole.kernel_columns))}
-        self._row = np.array([homes[key] for key in self.keys(each.kernel_columns)], dtype=np.int64)
-        self._column = self.columns_of(each.kernel_columns)
-        table = each.kernel_columns
-        self.ran = np.isfinite(self._matrix(np.ones(len(self._row))))
-        self.seconds, self.work, self.clock, self.launches = (
-            self._matrix(table[name].astype(np.float64)) for name in ("seconds", "work", "clock_profiled", "launches")
-        )
-        self.traffic = {level: self._matrix(values) for level, values in each.traffic.items()}
+    def __init__(self, whole: Columns, each: Columns, ranks: Sequence[str], *key: str) -> None:
+        homes = {key: row for row, key in enumerate(zip(*(whole[name] for name in key), strict=True))}
+        places = {rank: place for place, rank in enumerate(ranks)}
+        self._shape = len(homes), len(ranks)
+        self._rows = [homes[key] for key in zip(*(each[name] for name in key), strict=True)]
+        self._ranks = [places[rank] for rank in each["report"]]
 
-    def keys(self, table: Columns, *more: str) -> list[Key]:
-        """What a row is about, whichever rank it is of."""
-        return list(zip(*(table[name].tolist() for name in (self.named, "device", *more)), strict=True))
-
-    def columns_of(self, table: Columns) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """The rank of each row, as its position."""
-        return np.array([self.places[rank] for rank in table["report"]], dtype=np.int64)
-
-    def _matrix(self, values: FloatArray) -> FloatArray:
-        result = np.full((len(self.whole.kernel_columns["kernel"]), len(self.names)), np.nan)
-        result[self._row, self._column] = values
+    def of(self, values: Any) -> FloatArray:
+        """NaN where a rank lacks the row."""
+        result = np.full(self._shape, np.nan)
+        result[self._rows, self._ranks] = values
         return result
 
-    @cached_property
-    def signs(self) -> FloatArray:
-        """1 where a rank was too slow, -1 where too fast."""
-        return np.vstack([outliers(row) for row in self.seconds])
 
-    def missing(self) -> list[list[str]]:
-        """For each kernel the ranks that did not run it: neither on this GPU model nor on another."""
-        names = self.whole.kernel_columns["name"] if self.named == "kernel" else np.full(len(self.ran), "")
-        somewhere: dict[str, Any] = {}
-        for name, ran in zip(names, self.ran, strict=True):
-            somewhere[name] = somewhere.get(name, False) | ran
-        return [[self.names[i] for i in np.flatnonzero(~somewhere[name])] for name in names]
-
-    def chosen(self, kernel: int, sign: float) -> list[str]:
-        """The outliers of a kernel with this sign."""
-        return [self.names[i] for i in np.flatnonzero(self.signs[kernel] == sign)]
-
-
-def kernels_table(rows: RankRows) -> Table:
-    """RANK_KERNELS."""
-    whole = rows.whole.kernel_columns
-    same = ("kernel", "device", "name", "compute_capability", "seconds", "time_share", "work", "status", "notes")
-    table = []
-    for k, missing in enumerate(rows.missing()):
-        launches = rows.launches[k][rows.ran[k]].astype(np.int64)
-        seconds = _numbers("seconds", rows.seconds[k])
-        known = rows.seconds[k][np.isfinite(rows.seconds[k])]
-        slow, fast = rows.chosen(k, 1.0), rows.chosen(k, -1.0)
-        table.append(
-            {
-                **{name: whole[name][k] for name in same},
-                "ranks": len(launches),
-                "missing": len(missing),
-                "missing_ranks": "; ".join(missing),
-                "launches": launches.sum(),
-                "launches_min": launches.min(),
-                "launches_max": launches.max(),
-                **seconds,
-                "slowest": rows.names[int(np.nanargmax(rows.seconds[k]))] if len(known) else "",
-                "imbalance": seconds["seconds_max"] / known.mean() if len(known) else np.nan,
-                "imbalance_median": seconds["seconds_max"] / seconds["seconds_median"],
-                "spread": (seconds["seconds_max"] - seconds["seconds_min"]) / seconds["seconds_median"],
-                **_numbers("work", rows.work[k]),
-                "outliers": len(slow) + len(fast),
-                "slow_ranks": "; ".join(slow),
-                "fast_ranks": "; ".join(fast),
-            }
-        )
-    order = sorted(range(len(table)), key=lambda k: -np.nan_to_num(table[k]["seconds"]))
-    return of_rows([table[k] for k in order], columns.RANK_KERNELS)
-
-
-def points_table(rows: RankRows) -> Table:
-    """RANK_POINTS."""
-    whole, each = rows.whole.point_columns, rows.each.point_columns
-    of: dict[Key, list[int]] = {}
-    for row, key in enumerate(rows.keys(each, "precision", "level")):
-        of.setdefault(key, []).append(row)
-    spread = ("intensity", "performance", "fraction")
-    same = [point.name for point in columns.RANK_POINTS if point.name in whole]
-    table = []
-    for row, key in enumerate(rows.keys(whole, "precision", "level")):
-        members = of.get(key, [])
-        numbers = [_numbers(name, each[name][members]) for name in spread]
-        ranks = {"ranks": len(members)}
-        table.append({**{name: whole[name][row] for name in same}, **ranks, **numbers[0], **numbers[1], **numbers[2]})
-    return of_rows(table, columns.RANK_POINTS)
-
-
-def ranks_table(rows: RankRows) -> Table:
-    """RANK_RANKS, kernel by kernel, ranks in their order."""
-    about = _about(rows)
-    table: list[Row] = []
-    for k in range(len(rows.ran)):
-        table += _ranks_of(rows, k, about)
-    return of_rows(table, columns.RANK_RANKS)
-
-
-def _ranks_of(rows: RankRows, k: int, about: Mapping[str, Row]) -> list[Row]:
-    whole = rows.whole.kernel_columns
-    where = {"kernel": whole["kernel"][k], "device": whole["device"][k]}
-    ratios = {"seconds": rows.seconds, "work": rows.work, "clock": rows.clock, "launches": rows.launches, **rows.traffic}
-    to_median = {name: ratio_to_median(matrix[k]) for name, matrix in ratios.items()}
-    outermost_first = reversed(load_spec().chain)
-    level = next((one for one in outermost_first if one in rows.traffic and np.isfinite(rows.traffic[one][k]).any()), "")
-    nothing = np.full(len(rows.names), np.nan)
-    traffic = rows.traffic[level][k] if level else nothing
-    score = modified_z(rows.seconds[k])
-    found = []
-    for r in np.flatnonzero(rows.ran[k]):
-        sign = float(rows.signs[k, r])
-        loads = {"launches": to_median["launches"][r], "FLOPs": to_median["work"][r]}
-        loads |= {f"{one} bytes": to_median[one][r] for one in rows.traffic}
-        row = {
-            **where,
-            "rank": rows.names[r],
-            **about[rows.names[r]],
-            "launches": int(rows.launches[k, r]),
-            "seconds": rows.seconds[k, r],
-            "seconds_ratio": to_median["seconds"][r],
-            "score": score[r],
-            "outlier": _SIGNS[sign],
-            "cause": cause(sign, to_median["seconds"][r], loads, to_median["clock"][r]) if sign else "",
-            "work": rows.work[k, r],
-            "work_ratio": to_median["work"][r],
-            "traffic_level": level,
-            "traffic": traffic[r],
-            "traffic_ratio": to_median[level][r] if level else np.nan,
-            "clock_profiled": rows.clock[k, r],
-            "clock_ratio": to_median["clock"][r],
-        }
-        found.append(row)
-    return found
-
-
-def _about(rows: RankRows) -> dict[str, Row]:
-    """What is known of each rank, whatever it ran."""
-    sources: dict[str, list[RankSource]] = {}
-    for source, rank in rows.sources.items():
-        sources.setdefault(rank, []).append(source)
-    called = ReportNames.apart(source.report for source in rows.sources)
+def _over_ranks(name: str, cells: FloatArray) -> dict[str, FloatArray]:
+    """Minimum, median and maximum over the ranks that have the number; NaN where none has."""
+    known = np.where(np.isfinite(cells), cells, np.nan)
+    medians = np.array([np.median(row[~np.isnan(row)]) if not np.isnan(row).all() else np.nan for row in known])
     return {
-        rank: {
-            "reports": _joined("; ", [called(one.report) for one in several]),
-            "host": _joined(" ", [one.host for one in several]),
-            "pid": _joined(" ", [str(one.pid) if one.pid else "" for one in several]),
-            "gpu": _joined(" ", [one.gpu for one in several]),
-        }
-        for rank, several in sources.items()
+        f"{name}_min": np.fmin.reduce(known, axis=1),
+        f"{name}_median": medians,
+        f"{name}_max": np.fmax.reduce(known, axis=1),
     }
 
 
-def _joined(separator: str, texts: list[str]) -> str:
-    return separator.join(dict.fromkeys(text for text in texts if text))
+def _tables(whole: Roofline, each: Roofline, names: Sequence[str], sources: Mapping[RankSource, str]) -> tuple[Table, ...]:
+    """RANK_KERNELS, RANK_POINTS and RANK_RANKS."""
+    kernels, of_rank = whole.kernel_columns, each.kernel_columns
+    # Of an application the label is the rank, so what tells rows apart is the GPU model only.
+    key = ("device",) if (kernels["kind"] == "application").any() else ("kernel", "device")
+    cells = _Cells(kernels, of_rank, names, *key)
+    seconds, work, launches, clock = (cells.of(of_rank[name]) for name in ("seconds", "work", "launches", "clock_profiled"))
+    loads = {"launches": launches, "FLOPs": work, **{f"{level} bytes": cells.of(each.traffic[level]) for level in each.traffic}}
+    ran, signs = np.isfinite(launches), np.array([outliers(row) for row in seconds])
+    return (
+        _kernels_table(kernels, names, seconds, work, launches, signs, by_name=len(key) > 1),
+        _points_table(whole.point_columns, each.point_columns, names, key),
+        _ranks_table(kernels, names, _about(sources), ran, signs, seconds, clock, loads),
+    )
 
 
-def _numbers(name: str, values: FloatArray) -> dict[str, float]:
-    """Minimum, median and maximum over the ranks that have the number; NaN where none has."""
-    known = values[np.isfinite(values)]
-    if not len(known):
-        return {f"{name}_{what}": np.nan for what in ("min", "median", "max")}
-    return {f"{name}_min": known.min(), f"{name}_median": float(np.median(known)), f"{name}_max": known.max()}
+def _kernels_table(
+    kernels: Columns,
+    names: Sequence[str],
+    seconds: FloatArray,
+    work: FloatArray,
+    launches: FloatArray,
+    signs: FloatArray,
+    *,
+    by_name: bool,
+) -> Table:
+    def listed(where: Any) -> list[str]:
+        return ["; ".join(names[rank] for rank in np.flatnonzero(row).tolist()) for row in where]
+
+    ran, known = np.isfinite(launches), np.isfinite(seconds)
+    # A kernel is missing where a rank ran it neither on this GPU model nor on another.
+    full = kernels["name"] if by_name else np.zeros(len(ran))
+    lacking = ~np.array([ran[full == name].any(axis=0) for name in full])
+    times = _over_ranks("seconds", seconds)
+    longest = np.argmax(np.where(known, seconds, -np.inf), axis=1).tolist()
+    table = {
+        **{name: kernels[name] for name in ("kernel", "device", "name", "compute_capability", "seconds", "time_share", "work")},
+        "ranks": ran.sum(axis=1),
+        "missing": lacking.sum(axis=1),
+        "missing_ranks": listed(lacking),
+        "launches": np.nansum(launches, axis=1),
+        "launches_min": np.fmin.reduce(launches, axis=1),
+        "launches_max": np.fmax.reduce(launches, axis=1),
+        **times,
+        "slowest": [names[rank] if any(row) else "" for rank, row in zip(longest, known, strict=True)],
+        "imbalance": times["seconds_max"] / (np.where(known, seconds, 0.0).sum(axis=1) / known.sum(axis=1)),
+        "imbalance_median": times["seconds_max"] / times["seconds_median"],
+        "spread": (times["seconds_max"] - times["seconds_min"]) / times["seconds_median"],
+        **_over_ranks("work", work),
+        "outliers": (signs != 0).sum(axis=1),
+        "slow_ranks": listed(signs > 0),
+        "fast_ranks": listed(signs < 0),
+        "status": kernels["status"],
+        "notes": kernels["notes"],
+    }
+    order = np.argsort(-np.nan_to_num(kernels["seconds"]), kind="stable")
+    return of_columns({name: np.asarray(values)[order] for name, values in table.items()}, columns.RANK_KERNELS)
+
+
+def _points_table(whole: Columns, each: Columns, names: Sequence[str], key: Sequence[str]) -> Table:
+    cells = _Cells(whole, each, names, *key, "precision", "level")
+    table = {**whole, "ranks": np.isfinite(cells.of(1.0)).sum(axis=1)}
+    for name in ("intensity", "performance", "fraction"):
+        table |= _over_ranks(name, cells.of(each[name]))
+    return of_columns(table, columns.RANK_POINTS)
+
+
+def _ranks_table(
+    kernels: Columns,
+    names: Sequence[str],
+    about: Mapping[str, Row],
+    ran: Any,
+    signs: FloatArray,
+    seconds: FloatArray,
+    clock: FloatArray,
+    loads: Mapping[str, FloatArray],
+) -> Table:
+    """Kernel by kernel, ranks in their order."""
+    numbers = {"seconds": seconds, "clock": clock, **loads}
+    to_median = {name: np.array([ratio_to_median(row) for row in cells]) for name, cells in numbers.items()}
+    score = np.array([modified_z(row) for row in seconds])
+    levels = [level for level in reversed(load_spec().chain) if f"{level} bytes" in loads]
+    rows = []
+    for k, r in np.argwhere(ran).tolist():
+        # The outermost level whose bytes are known of some rank.
+        level = next((one for one in levels if np.isfinite(loads[f"{one} bytes"][k]).any()), "")
+        ratio = {name: values[k, r] for name, values in to_median.items()}
+        rows.append(
+            {
+                "kernel": kernels["kernel"][k],
+                "device": kernels["device"][k],
+                "rank": names[r],
+                **about[names[r]],
+                "launches": loads["launches"][k, r],
+                "seconds": seconds[k, r],
+                "seconds_ratio": ratio["seconds"],
+                "score": score[k, r],
+                "outlier": _SIGNS[signs[k, r]],
+                "cause": cause(signs[k, r], ratio["seconds"], {name: ratio[name] for name in loads}, ratio["clock"])
+                if signs[k, r]
+                else "",
+                "work": loads["FLOPs"][k, r],
+                "work_ratio": ratio["FLOPs"],
+                "traffic_level": level,
+                "traffic": loads[f"{level} bytes"][k, r] if level else np.nan,
+                "traffic_ratio": ratio[f"{level} bytes"] if level else np.nan,
+                "clock_profiled": clock[k, r],
+                "clock_ratio": ratio["clock"],
+            }
+        )
+    return of_rows(rows, columns.RANK_RANKS)
+
+
+def _about(ranks: Mapping[RankSource, str]) -> dict[str, Row]:
+    """What is known of each rank, whatever it ran."""
+    called = ReportNames.apart(source.report for source in ranks)
+    found: dict[str, Row] = {}
+    for rank in dict.fromkeys(ranks.values()):
+        sources = [source for source, mine in ranks.items() if mine == rank]
+        texts = {
+            "reports": [called(source.report) for source in sources],
+            "host": [source.host for source in sources],
+            "pid": [str(source.pid or "") for source in sources],
+            "gpu": [source.gpu for source in sources],
+        }
+        apart = {"reports": "; "}
+        found[rank] = {name: apart.get(name, " ").join(filter(None, dict.fromkeys(values))) for name, values in texts.items()}
+    return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -330,13 +310,18 @@ def ranks(
     m = Measurements.joined([part.measurements for part in parts])
     if not len(m):
         raise RooflineError("Cannot merge", f"{len(parts)} reports", "no launch passes the filters", "Loosen the filters.")
-    m = Selection(top=chosen.top, top_by="kernel").launches(replace(m, report=_rank_of_each(parts, named)))
+    offsets = np.cumsum([0, *(len(part.sources) for part in parts)])
+    index = np.concatenate([part.index + offset for part, offset in zip(parts, offsets, strict=False)])
+    m = replace(m, report=np.array([*named.ranks], dtype=object)[index])
+    m = Selection(top=chosen.top, top_by="kernel").launches(m)
     unfiltered = Selection(precisions=chosen.precisions, levels=chosen.levels)
     together = replace(m, report=np.full(len(m), ALL_RANKS, dtype=object))
     whole = roofline(together, ceilings, clock=clock, by=by, select=unfiltered)
     each = roofline(m, ceilings, clock=clock, by="kernel-report" if by == "kernel" else by, select=unfiltered)
-    rows = RankRows(whole, each, tuple(named.ordered()), dict(zip(sources, named.ranks, strict=True)))
-    return Ranks(rows.names, named.origin, whole, kernels_table(rows), points_table(rows), ranks_table(rows))
+    names = tuple(sorted(dict.fromkeys(named.ranks), key=natural))
+    with np.errstate(all="ignore"):
+        tables = _tables(whole, each, names, dict(zip(sources, named.ranks, strict=True)))
+    return Ranks(names, named.origin, whole, *tables)
 
 
 def _part(one: Source, select: Selection) -> RankPart:
@@ -346,11 +331,3 @@ def _part(one: Source, select: Selection) -> RankPart:
         with closing_input(one) as opened:
             return rank_part(opened, str(one), select)
     return rank_part(one, str(one.path), select)
-
-
-def _rank_of_each(parts: Sequence[RankPart], named: RankNames) -> TextArray:
-    """The rank of each launch of all parts."""
-    names = np.array([*named.ranks], dtype=object)
-    offsets = np.cumsum([0, *(len(part.sources) for part in parts)])
-    found: TextArray = names[np.concatenate([part.index + offset for part, offset in zip(parts, offsets[:-1], strict=True)])]
-    return found
