@@ -73,6 +73,26 @@ def intensity_text(value: float) -> str:
     return f"{value:.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
+def range_text(low: float, high: float, unit: str, digits: int = 3) -> str:
+    """``low`` and ``high`` with the unit, once where both have the same prefix, to as many digits each."""
+    small, great = format_value(low, unit, digits), format_value(high, unit, digits)
+    (_, _, small_unit), (_, _, great_unit) = small.partition(" "), great.partition(" ")
+    if small_unit != great_unit:
+        return f"{small} to {great}"
+    return " ".join(
+        [_padded(small.split(" ")[0], digits), "to", _padded(great.split(" ")[0], digits), *filter(None, [great_unit])]
+    )
+
+
+def _padded(number: str, digits: int) -> str:
+    """``2.1`` to three digits: 2.10; what has an exponent stays."""
+    whole, _, part = number.partition(".")
+    lacking = digits - len(whole.lstrip("-0")) - len(part)
+    if "e" in number or lacking <= 0 or not whole.lstrip("-0"):
+        return number
+    return f"{whole}.{part}{'0' * lacking}"
+
+
 def percent(share: float) -> str:
     """A ratio as a percentage of three digits at most, "n/a" for a missing one; what is not zero never reads 0."""
     if not math.isfinite(share):

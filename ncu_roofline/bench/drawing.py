@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.drawing import draw_axes, draw_label
+from ncu_roofline.analyses.hierarchical.drawing import Label, draw_axes, draw_label
 from ncu_roofline.analyses.hierarchical.looks import level_colour
-from ncu_roofline.analyses.hierarchical.plan import Label
 from ncu_roofline.base.forms import inside, number
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs

@@ -1,89 +1,68 @@
-"""A chart of marks as a figure of matplotlib: panels in rows on paper of some size, the legend and notes below."""
+"""A chart of marks as a figure of matplotlib: blocks in rows on paper of some size, the legend and notes below."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
-from ncu_roofline.rendering.chart import BEYOND, Axis, Chart, Key, Label, Line, Panel, Plan, Region, label, plan
-from ncu_roofline.rendering.layout import Measure
+from ncu_roofline.rendering.chart import Axis, Block, Chart, Key, Line, Listing, Panel, Point, Region, Roof, Text, Timeline
+from ncu_roofline.rendering.layout import Measure, View
+from ncu_roofline.rendering.legend import Legend, Pen, below, columns, draw_legend, faced
 from ncu_roofline.rendering.lettering import drawable, first_fitting, fitted, halo, measurer, put_text, wrapped
+from ncu_roofline.rendering.listing import draw_listing, draw_timeline, height_of
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, put_header, sheet_over
-from ncu_roofline.rendering.style import MARKERS, THEMES, Theme
+from ncu_roofline.rendering.plan import ARROW, EXPLANATION, Arrow, Label, Plan, label, plan, size_of
+from ncu_roofline.rendering.style import LOOKS, MARKERS, THEMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.path import Path
 
-_MOST_COLUMNS = 4
 _NARROW_CHART = 60.0  # less than this from end to end leaves but one power of ten, or none
-# On the default paper, points left, right, above and below the axes: of a panel, and of one with axes on all sides.
-_PLAIN = (42.0, 10.0, 17.0, 28.0)
-_FRAMED = (42.0, 40.0, 40.0, 28.0)
-_SHAPE, _WIDE = 0.83, 0.52  # height over width of axes side by side, and of axes as wide as the paper
+# On the default paper, points left, right, above and below the axes: of a panel, of one with axes on all sides, and of bands.
+_PLAIN, _FRAMED, _BANDS = (44.0, 9.0, 15.0, 28.0), (42.0, 40.0, 40.0, 28.0), (58.0, 34.0, 15.0, 28.0)
+_UNTITLED = 3.0  # above axes without a title
+_WIDE, _SHAPE, _LOWEST, _HIGHEST = 0.6, 0.9, 18.0, 38.0  # height over width of axes, and their height in fonts
 _LEAST = 9.0  # fonts: lower axes show nothing
 _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
 _NOTE_LINES = 6
-_ARROWS = ("sweep",)
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a role is drawn: its colour (an attribute of Theme) unless marks have their own, and the line or the shape."""
-
-    colour: str
-    width: float = 0.0
-    dashes: Any = "-"
-    order: float = 3
-    size: float = 0.0  # of a shape
-    ring: bool = False
-    italic: bool = False
-
-
-LOOKS = {
-    "dot": Look("faint", order=7, size=4.6),
-    "ring": Look("faint", order=6, size=6.6, ring=True),  # around the dot where both stand at one place
-    "contour": Look("grid", 0.7, order=1.5),
-    "balance": Look("compute", 1.2),
-    "gap": Look("connector", 0.7, (0, (1, 1.5)), 4),
-    "sweep": Look("connector", 0.8, order=4),
-    "sweep-time": Look("connector", 0.8, (0, (4, 2)), 4),
-    "overhead": Look("faint", 0.8, (0, (4, 2.5)), 2),
-    "corner": Look("text", italic=True),
-}
-_LABELS = {"contour": "faint", "factor": "faint"}  # colours of labels that are not those of what they label
+_PASSES = 5
+_ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
 
 
 @dataclass(frozen=True)
 class _Slot:
-    """A panel, its left and top edge in points, counted from the left and the top."""
+    """A block, and the place of its axes or of all of a list: points, counted from the left and the top; the end of its row."""
 
-    plan: Plan
+    block: Block
     left: float
     top: float
+    width: float
+    height: float
+    end: float
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True)
 class _Page:
-    """What is on the paper, lengths in points: lines of the header, panels, legend and notes; ``foot`` below the panels.
-
-    ``keys`` and ``names``: each text with its line and its left edge; ``lines`` of the legend.
-    """
+    """What is on the paper, lengths in points: header, blocks, the legend in one of these or below their ``end``, notes."""
 
     chart: Chart
     heading: tuple[str, ...]
     slots: Sequence[_Slot]
-    keys: Sequence[tuple[Key, int, float]]
-    names: Sequence[tuple[str, int, float]]
-    lines: int
+    inside: Legend
+    legend: Legend
     notes: Sequence[str]
     foot: float
+    end: float
     height: float
 
 
@@ -97,6 +76,7 @@ def chart_figure(
     font: float | None = None,
     dpi: float | None = None,
     preset: str | None = None,
+    heading: bool = True,
 ) -> Figure:
     """The first of ``charts`` that the paper has room for, from complete (0) on, as a figure of its own, outside pyplot.
 
@@ -109,278 +89,374 @@ def chart_figure(
     from matplotlib.figure import Figure
 
     colours, paper, measure = THEMES[theme], paper_of(width, height, font, dpi, preset), measurer()
-    made = Figure(figsize=(paper.width / 72, 5), dpi=paper.dpi, facecolor=colours.ground)
+    page = _page(charts, measure, paper, heading)
+    made = Figure(figsize=(paper.width / 72, page.height / 72), dpi=paper.dpi, facecolor=colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
-    page = _page(charts, measure, paper)
-    made.set_size_inches(paper.width / 72, page.height / 72)
     sheet = sheet_over(made, paper.width, page.height)
-    put_header(sheet, clean(title or page.chart.title), page.heading, colours, measure, paper)
+    if heading:
+        put_header(sheet, clean(title or page.chart.title), page.heading, colours, measure, paper)
     shapes = {name: MARKERS[place % len(MARKERS)] for place, name in enumerate(page.chart.names)}
+    pen = Pen(colours, measure, paper, shapes)
+
+    def axes_at(left: float, bottom: float, width: float, height: float, **more: Any) -> Axes:
+        parts = left / paper.width, bottom / page.height, width / paper.width, height / page.height
+        return made.add_axes(parts, **more)
+
+    axes = None
     for slot in page.slots:
-        view = slot.plan.view
-        bottom = page.height - slot.top - view.height
-        place = (slot.left / paper.width, bottom / page.height, view.width / paper.width, view.height / page.height)
-        label(slot.plan, list(shapes), measure, paper.small)
-        _draw(made.add_axes(place, facecolor=colours.ground), slot.plan, shapes, colours, measure, paper)
-    if not page.slots:
-        room = page.height - page.foot - header_height(len(page.heading), paper)
-        axes = made.add_axes((0.1, page.foot / page.height, 0.8, room / page.height), facecolor="none")
-        axes.set_axis_off()
-        _explain(axes, page.chart.empty, colours, measure, paper)
-    _draw_legend(sheet, page, shapes, colours, paper)
+        bottom = page.height - slot.top - slot.height
+        if isinstance(slot.block, Listing):
+            draw_listing(sheet, (slot.left, page.height - slot.top, slot.width), slot.block, pen)
+        elif isinstance(slot.block, Timeline):
+            draw_timeline(sheet, (slot.left, bottom, slot.width, slot.height), slot.block, pen)
+        elif slot.plan:
+            axes = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=colours.ground)
+            _draw(axes, slot.plan, pen)
+            if box := slot.plan.legend:
+                corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
+                frame = axes_at(*corner, box.width, box.height, facecolor=colours.ground, zorder=3)
+                frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
+                for spine in frame.spines.values():
+                    spine.set(color=colours.grid, linewidth=0.6)
+                draw_legend(frame, 0, 0, page.inside, pen)
+    if page.chart.empty:
+        if not axes:
+            room = page.height - page.foot - header_height(len(page.heading), paper)
+            axes = axes_at(0.1 * paper.width, page.foot, 0.8 * paper.width, room, facecolor="none")
+            axes.set_axis_off()
+        _explain(axes, page.chart.empty, pen)
+    draw_legend(sheet, 4, page.height - page.end - page.legend.height, page.legend, pen)
     for index, line in enumerate(page.notes):
         y = paper.edge - 2 + paper.note_row * (len(page.notes) - 1 - index)
         put_text(sheet, paper.edge, y, line, paper.small, colours.faint, va="bottom", gid="note")
     return made
 
 
-def _page(charts: Callable[[int], Chart | None], measure: Measure, paper: Paper) -> _Page:
+def _page(charts: Callable[[int], Chart | None], measure: Measure, paper: Paper, heading: bool) -> _Page:
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
     less = 0
     while chart := charts(less):
         for lines in (_NOTE_LINES,) if not paper.height else (2, 0):
-            if page := _filled(chart, lines, measure, paper):
+            if page := _filled(chart, lines, measure, paper, heading):
                 return page
         less += 1
     raise PaperError(f"height {paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
 
 
-def _filled(chart: Chart, lines: int, measure: Measure, paper: Paper) -> _Page | None:
+def _filled(chart: Chart, lines: int, measure: Measure, paper: Paper, heading: bool) -> _Page | None:
     """A page with so many lines of notes at most; None where its height leaves too little to the axes."""
     room = paper.width - 2 * paper.edge
-    heading = (*wrapped(chart.sentences, paper.key, room, 2, measure), chart.facts) if lines else ()
-    head, factor = header_height(len(heading), paper), 1.0
-    names, name_lines = _name_places(list(chart.names.values()), measure, paper)
-    while True:
-        slots, down, axes = _slots(chart, head, factor, paper)
-        beyond = _beyond([entry for slot in slots for entry in slot.plan.beyond])
-        told = [beyond if note == BEYOND else note for note in chart.notes]
-        notes = wrapped(told if lines else [], paper.small, room, lines, measure)
-        regions = {region.role for slot in slots for region in slot.plan.regions}
-        wanted = [key for key in chart.keys if key.role != "overhead" or key.role in regions] if names else []
-        keys, key_lines = _key_places(wanted, measure, paper)
-        foot = (paper.row * (key_lines + name_lines) + 12 * paper.scale) if names else 0.0
-        foot += paper.note_row * len(notes) + paper.edge
-        height = down + foot
-        whole = not paper.height or abs(height - paper.height) < 0.01
-        if whole or factor != 1.0 or not axes:  # after the second time nothing is lost but some of the paper
-            if not whole and height >= paper.height + 0.01:
-                return None
-            return _Page(chart, heading, slots, keys, names, key_lines, notes, foot, height if whole else paper.height)
-        factor = 1 + (paper.height - height) / axes
-        if factor * min(slot.plan.view.height for slot in slots) < _LEAST * paper.font:
-            return None
+    texts = (*wrapped(chart.sentences, paper.key, room, 2, measure), *filter(None, [chart.facts])) if lines else ()
+    head = header_height(len(texts), paper) if heading else 4.0
+    reserved, factor, page = 0.0, 1.0, None
+    for _ in range(_PASSES):  # what the axes leave to legend and notes depends on what they hold of them
+        bare, down, stretching = _slots(chart, head, factor, paper)
+        slots, inside, legend = _planned(chart, bare, measure, paper)
+        notes = wrapped(_notes(chart, slots) if lines else [], paper.small, room, lines, measure)
+        foot = paper.note_row * len(notes) + paper.edge
+        needed = foot + (legend.height + 6 if legend.keys else 0)
+        if not paper.height or down + needed <= paper.height + 0.01:
+            end = max((slot.end for slot in slots if slot.plan), default=down)
+            lower = legend.height + 6 if legend.keys else 0.0  # lists stand below the legend
+            slots = [replace(slot, top=slot.top + (lower if slot.top > end else 0.0)) for slot in slots]
+            page = _Page(chart, texts, slots, inside, legend, notes, foot, end, paper.height or down + needed)
+        if not paper.height or not stretching or (page and abs(needed - reserved) < 1):
+            break
+        lowest, reserved = min(slot.height for slot in bare if _stretches(slot.block)) / factor, needed
+        factor = (paper.height - reserved - (down - factor * stretching)) / stretching
+        if factor * lowest < _LEAST * paper.font:
+            return page
+    return page
 
 
-def _beyond(entries: Sequence[tuple[str, str]]) -> str:
-    """What lies outside the axes, each thing once with all its numbers."""
-    found: dict[str, list[str]] = {}
-    for text, number in entries:
-        if number not in found.setdefault(text, []):
-            found[text].append(number)
-    parts = [f"{text} ({', '.join(numbers)})" for text, numbers in found.items()]
-    return f"Below the axes: {'; '.join(parts)}." if parts else ""
+def _stretches(block: Block) -> bool:
+    return not isinstance(block, Listing)
 
 
 def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list[_Slot], float, float]:
-    """Where the panels go, how far down they reach, and how high the axes of all rows are together.
+    """Where the blocks go, how far down they reach, and how high those that can be higher or lower are together.
 
-    Panels of a row stand side by side where the paper is wide enough; ``factor`` makes all axes higher or lower.
+    Blocks of a row stand side by side where the paper is wide enough; ``factor`` makes axes higher or lower.
     """
     slots: list[_Slot] = []
-    down, axes = head, 0.0
+    down, stretching = head, 0.0
     across = 2 if paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
-    for wished in chart.rows:
-        alone = len(wished) == 1 or across == 1
-        for start in range(0, len(wished), across):
-            row = wished[start : start + across]
-            left, right, above, below = (paper.scale * points for points in (_FRAMED if row[0].x.second else _PLAIN))
-            each = paper.width / (1 if alone else across)
-            shape = _WIDE if alone and across > 1 else _SHAPE
-            width = each - (left + right)
-            height = factor * max(shape * width, 18 * paper.font)
-            for column, panel in enumerate(row):
-                slots.append(_Slot(plan(panel, width, height), left + column * each, down + above))
-            down += above + height + below
-            axes += height
-    return slots, down if slots else down + 20 * paper.font, axes
+    titled = sum(isinstance(block, Panel) for row in chart.rows for block in row) > 1
+    for row in (wished[start : start + across] for wished in chart.rows for start in range(0, len(wished), across)):
+        left, above, below_, high, total = 0.0, 0.0, 0.0, 0.0, sum(block.weight for block in row)
+        placed = []
+        for block in row:
+            width = paper.width * block.weight / total
+            margins = _margins(block, titled, paper)
+            tall = width - margins[0] - margins[1]
+            natural = (
+                height_of(block, tall, paper)
+                if not isinstance(block, Panel)
+                else tall * (_WIDE if len(row) == 1 and across > 1 else _SHAPE)
+            )
+            if isinstance(block, Panel):
+                natural = min(max(natural, _LOWEST * paper.font), _HIGHEST * paper.font)
+            placed.append((block, left + margins[0], tall, natural * (factor if _stretches(block) else 1.0)))
+            left, above, below_ = left + width, max(above, margins[2]), max(below_, margins[3])
+        high = max(tall for *_, tall in placed)
+        for block, at, width, tall in placed:
+            end = down + above + high + below_
+            slots.append(_Slot(block, at, down + above, width, high if _stretches(block) else tall, end))
+        down += above + high + below_
+        stretching += high / factor if any(map(_stretches, row)) else 0.0
+    return slots, down if slots else down + 20 * paper.font, stretching
 
 
-def _name_places(texts: Sequence[str], measure: Measure, paper: Paper) -> tuple[list[tuple[str, int, float]], int]:
-    """The names in as many columns as fit, filled column by column, and how many lines they take."""
-    lefts: list[float] = []
-    down = 1
-    for columns in range(min(_MOST_COLUMNS, len(texts)), 0, -1):
-        down = -(-len(texts) // columns)
-        parts = [texts[i : i + down] for i in range(0, len(texts), down)]
-        widths = [max(measure(text, paper.key)[0] for text in part) + 30 * paper.scale for part in parts]
-        lefts = [10 + sum(widths[:i]) for i in range(len(widths))]
-        if sum(widths) <= paper.width - 12:
+def _margins(block: Block, titled: bool, paper: Paper) -> tuple[float, ...]:
+    """Points left, right, above and below the axes of a block."""
+    if isinstance(block, Listing):
+        return (paper.edge, paper.edge, 6.0 * paper.scale, 6.0 * paper.scale)
+    margins = _BANDS if isinstance(block, Timeline) else _FRAMED if block.x.second else _PLAIN
+    above = margins[2] if titled or margins is not _PLAIN else _UNTITLED
+    return tuple(points * paper.scale for points in (*margins[:2], above, margins[3]))
+
+
+def _planned(chart: Chart, slots: Sequence[_Slot], measure: Measure, paper: Paper) -> tuple[list[_Slot], Legend, Legend]:
+    """The blocks with their plans, the legend inside one of them, and what stands below them instead.
+
+    Things that find no room for their name are in the legend, which takes room from names in turn.
+    """
+    named = {mark.key for slot in slots if isinstance(slot.block, Panel) for mark in slot.block.marks if isinstance(mark, Text)}
+    listed = [name for name in chart.names if name not in named]
+    while True:
+        regions = {mark.role for slot in slots if slot.plan for mark in slot.plan.regions}
+        keys = [key for key in chart.keys if not key.instead or key.instead in listed]
+        names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if name in listed]
+        blocks = [columns([*keys, *names], number, measure, paper) for number in (1, 2, 3)] if chart.inside else []
+        extents = [(block.width, block.height) for block in blocks if block.keys]
+        inside, missing, found = Legend(), dict[str, None](), []
+        for slot in slots:
+            planned = None
+            if isinstance(slot.block, Panel):
+                planned = plan(slot.block, slot.width, slot.height)
+                label(planned, list(chart.names), measure, paper, listed, () if inside.keys else extents)
+                missing |= dict.fromkeys(sorted(planned.missing - set(listed)))
+                if planned.legend:
+                    inside = next(block for block in blocks if (block.width, block.height) == planned.legend.extent)
+            found.append(replace(slot, plan=planned))
+        if not missing:
             break
-    return [(text, index % down, lefts[index // down]) for index, text in enumerate(texts)], down
+        listed += missing
+    regions = {mark.role for slot in found if slot.plan for mark in slot.plan.regions}
+    keys = [key for key in keys if key.role != "overhead" or key.role in regions] if slots else []
+    return found, inside, Legend() if inside.keys else below(keys, names, paper.width - 8, measure, paper)
 
 
-def _key_places(keys: Sequence[Key], measure: Measure, paper: Paper) -> tuple[list[tuple[Key, int, float]], int]:
-    """The entries one behind the other, and how many lines they take; one that even alone is too long is left out."""
-    placed, line, x = [], 0, 10.0
-    for key in keys:
-        needed = 24 * paper.scale + measure(key.label, paper.key)[0]
-        if x + needed > paper.width - 6 and x > 10:
-            line, x = line + 1, 10.0
-        if x + needed <= paper.width - 6:
-            placed.append((key, line, x))
-            x += needed + 8 * paper.scale
-    return placed, line + 1
+def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
+    """What of the marks has no room or lies beyond the axes, then the notes of the chart."""
+    plans = [slot.plan for slot in slots if slot.plan]
+    untold = dict.fromkeys(text for one in plans for text in one.untold)
+    beyond: dict[str, dict[str, None]] = {}
+    for text, number in (entry for one in plans for entry in one.beyond):
+        beyond.setdefault(text, {})[number] = None
+    parts = [f"{text} ({', '.join(numbers)})" for text, numbers in beyond.items()]
+    outside = sum(one.outside for one in plans)
+    return [
+        *([f"Roofs without room for their value: {', '.join(untold)}."] if untold else ()),
+        *([f"{outside} dot{'s' if outside > 1 else ''} beyond the axes."] if outside else ()),
+        *([f"Below the axes: {'; '.join(parts)}."] if parts else ()),
+        *chart.notes,
+    ]
 
 
-def _draw_legend(sheet: Axes, page: _Page, shapes: Mapping[str, str], colours: Theme, paper: Paper) -> None:
-    """The entries, then the names with their shapes, downwards from the foot of the page."""
-    top, scale = page.foot - 6 * paper.scale, paper.scale
-    for key, line, x in page.keys:
-        look, y = LOOKS[key.role], top - line * paper.row
-        colour = colours.of(key.hue) if key.hue else str(getattr(colours, look.colour))
-        if look.ring:
-            paint: dict[str, Any] = {"ms": (look.size - 1) * scale, "mfc": "none", "mec": colour, "mew": 0.9 * scale}
-            sheet.plot([x + 8 * scale], [y], ls="none", marker="o", **paint)
-        elif look.size:
-            sheet.plot([x + 8 * scale], [y], ls="none", marker="o", ms=look.size * scale, color=colour, mew=0)
-        else:
-            sheet.plot([x, x + 16 * scale], [y, y], ls=look.dashes, lw=look.width * scale, color=colour)
-        put_text(sheet, x + 20 * scale, y, key.label, paper.key, colours.text, va="center_baseline")
-    for (text, line, x), shape in zip(page.names, shapes.values(), strict=True):
-        y = top - paper.row * (page.lines + line) - 3 * scale
-        sheet.plot([x + 8 * scale], [y], marker=shape, ms=4.8 * scale, color=colours.faint, mew=0)
-        put_text(sheet, x + 20 * scale, y, text, paper.key, colours.text, va="center_baseline")
-
-
-def _draw(axes: Axes, found: Plan, shapes: Mapping[str, str], colours: Theme, measure: Measure, paper: Paper) -> None:
-    """Axes, lines, regions, shapes and labels of one panel."""
-    _draw_axes(axes, found.panel, found, colours, measure, paper)
-    for region in found.regions:
-        _draw_region(axes, found, region, colours)
-    for line in found.lines:
-        _draw_line(axes, line, colours)
-    for point in found.points:
-        look = LOOKS[point.role]
-        colour = colours.of(point.hue) if point.hue else str(getattr(colours, look.colour))
-        fill, edge, width = (colours.ground, colour, 0.9 * paper.scale) if look.ring else (colour, colours.ground, 0.4)
-        axes.plot(
-            [point.x], [point.y], ls="none", marker=shapes[point.name], gid=f"point-{point.role}",
-            mfc=fill, mec=edge, mew=width, ms=look.size * paper.scale, zorder=look.order,
-        )  # fmt: skip
-    for one in found.labels:
-        _draw_label(axes, found, one, colours, paper)
-
-
-def _draw_axes(axes: Axes, panel: Panel, found: Plan, colours: Theme, measure: Measure, paper: Paper) -> None:
+def _draw(axes: Axes, found: Plan, pen: Pen) -> None:
+    """Axes, lines, regions, symbols and labels of one panel."""
     view = found.view
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlim(view.x0, view.x1)
-    axes.set_ylim(view.y0, view.y1)
-    sides = ((axes.xaxis, panel.x, view.width, view.x1 / view.x0), (axes.yaxis, panel.y, view.height, view.y1 / view.y0))
-    for axis, side, length, span in sides:
-        _ticks(axis, side.unit, length, span, first_fitting(side.names, paper.axis, length, measure), colours, paper)
+    _draw_axes(axes, found.panel, view, pen)
+    for hue, corners in found.areas:
+        xs, ys = zip(*corners, strict=True)
+        look = LOOKS["band"]
+        axes.fill(xs, ys, color=pen.colours.colour("band", hue), alpha=look.alpha, lw=0, zorder=look.order, gid="band")
+    for region in found.regions:
+        _draw_region(axes, view, region, pen)
+    joined = [line for line in found.lines if line.role == "joined"]
+    for line in (line for line in found.lines if line.role != "joined"):
+        _draw_line(axes, view, line, pen)
+    if joined:
+        from matplotlib.collections import LineCollection
+
+        look = LOOKS["joined"]
+        paint: dict[str, Any] = {
+            "colors": pen.colours.connector,
+            "linewidths": look.width * pen.paper.scale,
+            "zorder": look.order,
+        }
+        axes.add_collection(LineCollection([line.places for line in joined], **paint), autolim=False)
+    _draw_points(axes, found.points, pen)
+    for arrow in found.arrows:
+        _draw_arrow(axes, view, arrow, pen)
+    for one in found.labels:
+        _draw_label(axes, view, one, pen)
+
+
+def _draw_points(axes: Axes, points: Iterable[Point], pen: Pen) -> None:
+    """The symbols, those that look alike at once; large ones first, so that none hides another, and the first of all last."""
+    groups: dict[tuple[Any, ...], list[Point]] = {}
+    for point in points:
+        look = LOOKS[point.role]
+        shape = pen.shapes.get(point.name) or look.shape or "o"
+        key = (look.order, -size_of(point, pen.paper), point.role, point.fill, pen.colours.colour(point.role, point.hue), shape)
+        groups.setdefault(key, []).append(point)
+    backwards = list(groups.items())[::-1]
+    for (order, size, role, fill, colour, shape), alike in sorted(backwards, key=lambda item: item[0][:2]):
+        look = LOOKS[role]
+        face = faced("none" if look.ring else fill, colour, pen, look.ring * pen.paper.scale)
+        xs, ys = [point.x for point in alike], [point.y for point in alike]
+        gid = f"dots-{fill}" if role == "dot" else f"point-{role}"
+        axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **face)
+
+
+def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
+    axes.set(xscale="log", yscale="log", xlim=(view.x0, view.x1), ylim=(view.y0, view.y1))
+    _ticks(axes.xaxis, panel.x, (view.x0, view.x1), view.width, 5.2, pen)
+    _ticks(axes.yaxis, panel.y, (view.y0, view.y1), view.height, 2.4, pen)
     frame = {"left", "bottom"}
     for where, side, limits in (("top", panel.x, (view.x0, view.x1)), ("right", panel.y, (view.y0, view.y1))):
         if side.second:
             frame.add(where)
-            _draw_second(axes, where, side, limits, view.width if where == "top" else view.height, colours, paper)
+            _draw_second(axes, where, side, limits, view, pen)
     for name, spine in axes.spines.items():
         spine.set_visible(name in frame)
-        spine.set_color(colours.faint)
-        spine.set_linewidth(0.6)
+        spine.set(color=pen.colours.faint, linewidth=0.6)
+    if panel.shape == "roofline":
+        axes.grid(which="major", color=pen.colours.grid, linewidth=0.5)
     axes.set_axisbelow(True)
-    size = paper.size(7.6)
-    title = fitted(panel.title, size * 1.2, view.width, measure)  # bold is wider than what is measured
-    axes.set_title(drawable(title), fontsize=size, color=colours.text, loc="left", pad=3, weight="bold")
+    size = pen.paper.size(7.6)
+    title = fitted(panel.title, size * 1.2, view.width, pen.measure)  # bold is wider than what is measured
+    axes.set_title(drawable(title), fontsize=size, color=pen.colours.text, loc="left", pad=3, weight="bold")
 
 
-def _ticks(axis: Any, unit: str, length: float, span: float, name: str, colours: Theme, paper: Paper) -> None:
-    """Ticks and name of one side, so long (points) and from lowest to highest value such a factor.
-
-    Bytes and operations carry the prefix at the tick and the unit in the name; in a narrow range 2 and 5 have ticks, too.
-    """
+def _ticks(axis: Any, side: Axis, limits: tuple[float, float], length: float, apart: float, pen: Pen) -> None:
+    """Ticks and name of one side, so long (points), with numbers so many letters apart; in a narrow range of 2 and 5, too."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    span, unit = limits[1] / limits[0], side.unit
     symbol = "" if unit == "second" else UNITS[unit].symbol
-    room = length / (3 * math.log10(span)) > 5.2 * paper.key
+    scale, prefixed = 1.0, symbol
+    if side.prefix == "name":  # of the largest, at most tera as people compare chips in it
+        scale = 10.0 ** min(max(3 * int(math.log10(limits[1] / 2) // 3), 0), 12)
+        prefixed = format_value(scale, unit).split(" ")[-1]
+    room = length / (3 * math.log10(span)) > apart * pen.paper.key
     subs = (1.0, 2.0, 5.0) if span < _NARROW_CHART and room else (1.0,)
-    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=max(int(length / (5.2 * paper.key)), 3)))
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=max(int(length / (apart * pen.paper.key)), 3)))
     axis.set_minor_locator(LogLocator(base=10, subs=range(2, 10), numticks=30))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, unit, 3).removesuffix(symbol).strip()))
+    if side.prefix == "tick":
+        axis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value, unit, 3).removesuffix(symbol).strip()))
+    else:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
     axis.set_minor_formatter(NullFormatter())
-    axis.set_tick_params(which="both", direction="out", labelsize=paper.key, colors=colours.text, width=0.6, length=3, pad=2)
+    axis.set_tick_params(
+        which="both", direction="out", labelsize=pen.paper.key, colors=pen.colours.text, width=0.6, length=3, pad=2
+    )
     axis.set_tick_params(which="minor", length=1.6, width=0.4)
-    axis.set_label_text(drawable(name), fontsize=paper.axis, color=colours.text)
+    name = first_fitting([text.replace("{unit}", prefixed) for text in side.names], pen.paper.axis, length, pen.measure)
+    axis.set_label_text(drawable(name), fontsize=pen.paper.axis, color=pen.colours.text)
     axis.labelpad = 2
 
 
-def _draw_second(
-    axes: Axes, where: str, side: Axis, limits: tuple[float, float], length: float, colours: Theme, paper: Paper
-) -> None:
+def _draw_second(axes: Axes, where: str, side: Axis, limits: tuple[float, float], view: View, pen: Pen) -> None:
     """The upper or right axis: the same places times a number, in another unit."""
     assert side.second
     by, unit, name = side.second
-    low, high = limits
+    low, high = limits[0] * by, limits[1] * by
     if where == "top":
         twin = axes.twiny()
-        twin.set_xscale("log")
-        twin.set_xlim(low * by, high * by)
-        axis, idle = twin.xaxis, twin.yaxis
+        twin.set(xscale="log", xlim=(low, high))
+        twin.yaxis.set_visible(False)
+        _ticks(twin.xaxis, Axis(unit, (name,)), (low, high), view.width, 5.2, pen)
     else:
         twin = axes.twinx()
-        twin.set_yscale("log")
-        twin.set_ylim(low * by, high * by)
-        axis, idle = twin.yaxis, twin.xaxis  # type: ignore[assignment]
-    _ticks(axis, unit, length, high / low, name, colours, paper)
-    idle.set_visible(False)
+        twin.set(yscale="log", ylim=(low, high))
+        twin.xaxis.set_visible(False)
+        _ticks(twin.yaxis, Axis(unit, (name,)), (low, high), view.height, 2.4, pen)
     for spine in twin.spines.values():
         spine.set_visible(False)
 
 
-def _draw_region(axes: Axes, found: Plan, region: Region, colours: Theme) -> None:
+def _draw_region(axes: Axes, view: View, region: Region, pen: Pen) -> None:
     from matplotlib.patches import Rectangle
 
-    view, look = found.view, LOOKS[region.role]
-    colour = colours.of(region.hue) if region.hue else str(getattr(colours, look.colour))
+    look, colour = LOOKS[region.role], pen.colours.colour(region.role, region.hue)
     size = (region.x - view.x0, region.y - view.y0)
     axes.add_patch(Rectangle((view.x0, view.y0), *size, facecolor=colour, alpha=0.1, lw=0, zorder=1, gid=region.role))
     edge = ([view.x0, region.x, region.x], [region.y, region.y, view.y0])
-    axes.plot(*edge, ls=look.dashes, lw=look.width, color=colour, zorder=look.order)
+    axes.plot(*edge, ls=look.dashes, lw=look.width * pen.paper.scale, color=colour, zorder=look.order)
 
 
-def _draw_line(axes: Axes, line: Line, colours: Theme) -> None:
-    from matplotlib.patches import FancyArrowPatch
-
-    look = LOOKS[line.role]
-    colour, order = colours.of(line.hue) if line.hue else str(getattr(colours, look.colour)), look.order
+def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
+    """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
+    look, colour = LOOKS[line.role], pen.colours.colour(line.role, line.hue)
     xs, ys = zip(*line.places, strict=True)
-    dashes: dict[str, Any] = {"ls": look.dashes, "dash_capstyle": "butt"}
-    axes.plot(xs, ys, lw=look.width, color=colour, zorder=order, gid=f"line-{line.role}", **dashes)
-    if line.role in _ARROWS:
-        for start, end in zip(line.places, line.places[1:], strict=False):
-            shape: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 5, "lw": 0, "shrinkB": 2.6}
-            axes.add_patch(FancyArrowPatch(start, end, color=colour, zorder=order, **shape))
+    paint: dict[str, Any] = {"ls": look.dashes, "lw": look.width * pen.paper.scale, "alpha": look.alpha, "zorder": look.order}
+    if look.arrow != "end":
+        axes.plot(xs, ys, color=colour, dash_capstyle="butt", gid=line.role, **paint)
+    for (ax, ay), (bx, by) in pairwise(line.places if look.arrow else ()):
+        start, end = (view.x(ax), view.y(ay)), (view.x(bx), view.y(by))
+        style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7 * pen.paper.scale, "color": colour}
+        style |= {"lw": 0, "shrinkA": 0, "shrinkB": 0}
+        if look.arrow == "end":
+            off = pen.paper.scale * LOOKS["dot"].size / 2 + 1
+            style |= {"lw": look.width * pen.paper.scale, "shrinkA": off, "shrinkB": off}
+            tail, tip = start, end
+        elif math.dist(start, end) < _ARROW_FROM:
+            continue
+        else:
+            tip = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+            tail = (tip[0] - (end[0] - start[0]) / 20, tip[1] - (end[1] - start[1]) / 20)
+        (tail_x, tail_y), (tip_x, tip_y) = tail, tip
+        axes.annotate(
+            "", xy=(tip_x / view.width, tip_y / view.height), xytext=(tail_x / view.width, tail_y / view.height),
+            xycoords="axes fraction", textcoords="axes fraction", arrowprops=style, annotation_clip=True, zorder=look.order,
+            gid="arrow",
+        )  # fmt: skip
 
 
-def _draw_label(axes: Axes, found: Plan, one: Label, colours: Theme, paper: Paper) -> None:
-    view, box, role = found.view, one.box, one.mark.role
-    look = LOOKS.get(role, Look("text"))
-    colour = colours.of(one.mark.hue) if one.mark.hue else str(getattr(colours, _LABELS.get(role, look.colour)))
-    put_text(
-        axes, box.x / view.width, box.y / view.height, one.text, paper.small, colour,
-        transform=axes.transAxes, ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8,
-        bbox=halo(colours), gid=f"label-{role}", style="italic" if look.italic else "normal",
+def _draw_arrow(axes: Axes, view: View, arrow: Arrow, pen: Pen) -> None:
+    look, colour = LOOKS["edge"], pen.colours.colour("edge", arrow.hue)
+    axes.plot(
+        [arrow.x / view.width], [arrow.y / view.height], ls="none", marker=_shaft(arrow.direction),
+        ms=1.3 * ARROW * pen.paper.scale,
+        mfc="none", mec=colour, mew=look.width * pen.paper.scale, transform=axes.transAxes, zorder=look.order, clip_on=False,
+        gid="edge",
     )  # fmt: skip
 
 
-def _explain(axes: Axes, text: str, colours: Theme, measure: Measure, paper: Paper) -> None:
+def _shaft(direction: str) -> Path:
+    """An arrow that looks like no symbol of a thing."""
+    from matplotlib.path import Path
+
+    vertices = [(0, -1), (0, 1), (-0.65, 0.3), (0, 1), (0.65, 0.3)]
+    cos, sin = {"^": (1, 0), "<": (0, 1), "v": (-1, 0), ">": (0, -1)}[direction]
+    codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO]
+    return Path([(x * cos - y * sin, x * sin + y * cos) for x, y in vertices], codes)
+
+
+def _draw_label(axes: Axes, view: View, one: Label, pen: Pen) -> None:
+    """A text at its place, with the line to its dot, on a ground that keeps lines away from its letters."""
+    box, role = one.box, one.mark.role
+    gid = f"label-{'roof' if isinstance(one.mark, Roof) else role}"
+    if one.leader:
+        xs, ys = zip(*((x / view.width, y / view.height) for x, y in one.leader), strict=True)
+        axes.plot(xs, ys, transform=axes.transAxes, lw=0.4 * pen.paper.scale, color=pen.colours.faint, zorder=4, gid="leader")
+    colour = pen.colours.faint if role == "contour" else pen.colours.colour(role, one.mark.hue)
+    put_text(
+        axes, box.x / view.width, box.y / view.height, one.text, one.size, colour,
+        transform=axes.transAxes, ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8,
+        bbox=halo(pen.colours), gid=gid, style="italic" if LOOKS[role].italic else "normal",
+    )  # fmt: skip
+
+
+def _explain(axes: Axes, text: str, pen: Pen) -> None:
     """The reason for an empty chart, in its middle."""
-    box = {"boxstyle": "round,pad=0.6", "facecolor": colours.ground, "edgecolor": colours.faint, "linewidth": 0.6}
-    letters = int(min(80, 0.8 * paper.width / measure("n", paper.axis)[0]))
+    box = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
+    letters = int(min(80, 0.8 * pen.paper.width / pen.measure("n", pen.paper.axis)[0]))
     lines = "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, letters))
     put_text(
-        axes, 0.6, 0.36, lines, paper.axis, colours.text,
-        transform=axes.transAxes, ha="center", va="center", bbox=box, zorder=8, linespacing=1.5,
+        axes, EXPLANATION.x, EXPLANATION.y, lines, pen.paper.axis, pen.colours.text,
+        transform=axes.transAxes, ha="center", va="center", bbox=box, zorder=9, linespacing=1.5,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.base.texts import shorten
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.paper import DEFAULT, Paper
 
@@ -60,6 +61,14 @@ def fitted(text: str, size: float, width: float, measure: Measure) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if measure(text[:middle] + "...", size)[0] <= width else (low, middle - 1)
     return text[:low].rstrip() + "..."
+
+
+def squeezed(text: str, size: float, width: float, measure: Measure) -> str:
+    """``text`` cut in its middle to ``width`` points, as names differ at their ends."""
+    length = len(text)
+    while length > 8 and measure(shorten(text, length), size)[0] > width:
+        length -= 1
+    return fitted(shorten(text, length), size, width, measure)
 
 
 def first_fitting(texts: Sequence[str], size: float, width: float, measure: Measure) -> str:

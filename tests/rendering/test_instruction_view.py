@@ -69,7 +69,7 @@ def test_walls_keep_their_labels_off_the_dots(tmp_path: Path) -> None:
 def test_global_loads_are_open_dots(tmp_path: Path) -> None:
     (axes,) = axes_of(roofline_of(tmp_path, global_ld=(10**6, 32 * 10**6)))
     ground = axes.get_facecolor()
-    dots = [line for line in axes.lines if line.get_zorder() == 5]
+    dots = [line for line in axes.lines if (line.get_gid() or "").startswith("dots-")]
     from matplotlib.colors import to_rgba
 
     opened = {bool(to_rgba(line.get_markerfacecolor()) == ground): float(line.get_xdata()[0]) for line in dots}

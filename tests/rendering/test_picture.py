@@ -24,14 +24,17 @@ from matplotlib.text import Text
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
-from ncu_roofline.analyses.hierarchical.edges import view_of
-from ncu_roofline.analyses.hierarchical.picture import figure
-from ncu_roofline.analyses.hierarchical.plan import Asked, plan_panel, roof_texts
+from ncu_roofline.analyses.hierarchical.marks import roof_texts
+from ncu_roofline.analyses.hierarchical.picture import figure, roofline_chart
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.usage import Bars
 from ncu_roofline.chips import load_spec
+from ncu_roofline.rendering.chart import Chart, Panel
 from ncu_roofline.rendering.layout import Box, overlap
 from ncu_roofline.rendering.paper import DEFAULT
 from ncu_roofline.rendering.picture import settings
+from ncu_roofline.rendering.plan import Plan, plan
+from ncu_roofline.rendering.plan import label as place_labels
 from ncu_roofline.rendering.style import MARKERS, THEMES
 from tests.rendering.frames import A100, FakeRoofline, make_roofline
 
@@ -42,10 +45,24 @@ def measure(text: str, size: float) -> tuple[float, float]:
     return 0.6 * size * len(text), 1.2 * size
 
 
-def plan_of(roofline: FakeRoofline, index: int = 0, **asked: Any) -> Any:
-    data = chart(roofline)
-    panel = data.panels[index]
-    return plan_panel(panel, view_of(panel, 450, 270), data, measure, DEFAULT, Asked(**asked))
+def chart_of(roofline: FakeRoofline) -> Chart:
+    """What its picture shows, without bars."""
+    return roofline_chart(roofline, chart(roofline), Bars((), (), 0))
+
+
+def plan_of(roofline: FakeRoofline) -> Plan:
+    """Where everything in its first panel goes."""
+    shown = chart_of(roofline)
+    panel = shown.rows[0][0]
+    assert isinstance(panel, Panel)
+    found = plan(panel, 450, 270)
+    place_labels(found, list(shown.names), measure, DEFAULT)
+    return found
+
+
+def said(found: Plan, role: str) -> list[str]:
+    """The labels of a role."""
+    return [one.text for one in found.labels if one.mark.role == role]
 
 
 def drawn(roofline: FakeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
@@ -122,7 +139,7 @@ def test_the_sum_over_pipes_is_drawn_where_it_binds() -> None:
 
 def test_a_kernel_of_several_precisions_is_named_once() -> None:
     _, texts = drawn(make_roofline(3, FOUR, zero_flop=0, missing=0))
-    said = [text.get_text() for text in texts if text.get_gid() in ("label-kernel", "key")]
+    said = [text.get_text() for text in texts if text.get_gid() in ("label-name", "key")]
     for kernel in chart(make_roofline(3, FOUR)).kernels:
         assert len([text for text in said if text.startswith(kernel.label[:8])]) == 1
 
@@ -134,15 +151,12 @@ def test_the_name_stands_at_the_precision_that_is_nearest_to_its_roof() -> None:
     points["compute_roof"] = points.precision.map({"fp64": 9.7e12, "fp32": 19.5e12})
     points["performance"] = points.precision.map({"fp64": 3e12, "fp32": 3.5e11})
     points.loc[points.precision == "fp64", "intensity"] += 40  # near to the edge, where the name has no room on the right
-    plan = plan_of(roofline, names=frozenset(points.kernel))
-    (name,) = [label for label in plan.labels if label.role == "kernel"]
-    near = min(
-        plan.panel.series,
-        key=lambda one: min(
-            math.hypot(plan.view.x(x) - name.box.x, plan.view.y(one.performance) - name.box.y) for _, x in one.dots
-        ),
-    )
-    assert near.precision == "fp64"
+    found = plan_of(roofline)
+    (name,) = [label for label in found.labels if label.mark.role == "name"]
+    dots = [point for point in found.points if point.role == "dot"]
+    x, y = found.view.x, found.view.y
+    near = min(dots, key=lambda dot: math.hypot(x(dot.x) - name.box.x, y(dot.y) - name.box.y))
+    assert near.of == "FP64"
 
 
 def test_of_many_orders_the_names_take_that_which_leaves_none_out() -> None:
@@ -150,8 +164,9 @@ def test_of_many_orders_the_names_take_that_which_leaves_none_out() -> None:
     points = roofline.points
     points["intensity"] = points.intensity.groupby(points.level).transform("median") * (1 + 0.1 * (points.index % 7))
     points["performance"] = 2e12 * (1 + 0.01 * (points.index // 3))
-    plan = plan_of(roofline, names=frozenset(points.kernel))
-    assert plan.named == set(points.kernel)
+    found = plan_of(roofline)
+    assert not found.missing
+    assert len(said(found, "name")) == len(set(points.kernel))
 
 
 def test_arrows_at_the_edges_say_which_precision_they_are_of() -> None:
@@ -160,7 +175,7 @@ def test_arrows_at_the_edges_say_which_precision_they_are_of() -> None:
     points["bandwidth_roof"] = points.level.map(A100.bandwidth)
     index = points.index[(points.precision == "fp32") & (points.level == "l1")][0]
     points.loc[index, "intensity"] = 4.44e9
-    assert "FP32 4.4e9 FLOP/B" in {label.text for label in plan_of(roofline).labels if label.role == "edge"}
+    assert "FP32 4.4e9 FLOP/B" in said(plan_of(roofline), "edge")
 
 
 def test_dots_of_a_level_without_verdict_stretch_the_axes_little() -> None:
@@ -172,7 +187,7 @@ def test_dots_of_a_level_without_verdict_stretch_the_axes_little() -> None:
     points.loc[far, "intensity"] = 1.2 * before.x1
     assert before.x1 < plan_of(roofline).view.x1 < 2 * before.x1
     points.loc[far, "intensity"] = 3 * before.x1
-    assert [arrow.level for arrow in plan_of(roofline).arrows] == ["l1"]
+    assert [arrow.hue for arrow in plan_of(roofline).arrows] == [level_style("l1")]
 
 
 def test_roofs_that_are_told_by_name_only_have_their_value_below() -> None:
@@ -308,22 +323,22 @@ def test_system_memory_only_where_it_has_dots() -> None:
 
 
 def test_roofs_meet_at_the_ridge_points() -> None:
-    plan = plan_of(make_roofline(3))
-    roofs = {roof.id: roof for roof in plan.panel.roofs}
-    assert [(x, y) for x, y, _ in plan.ridges] == [
-        (pytest.approx(roofs["fp64.fma"].measured / roofs[level].measured), roofs["fp64.fma"].measured)
-        for level in ("l1", "l2", "dram")
-    ]
-    for line in plan.lines:
-        if line.kind == "bandwidth":
-            assert line.ends[1][1] == pytest.approx(getattr(roofs["fp64.fma"], line.origin))
+    roofline = make_roofline(3)
+    found, roofs = plan_of(roofline), {roof.id: roof for roof in chart(roofline).panels[0].roofs}
+    peak = roofs["fp64.fma"].measured
+    ridges = [(point.x, point.y) for point in found.points if point.role == "ridge"]
+    assert ridges == [(pytest.approx(peak / roofs[level].measured), peak) for level in ("l1", "l2", "dram")]
+    for line in (line for line in found.lines if line.role in ("roof", "theory")):
+        origin, (start, end) = {"roof": "measured", "theory": "theoretical"}[line.role], line.places
+        if line.hue:
+            assert end[1] == pytest.approx(getattr(roofs["fp64.fma"], origin))
         else:
-            assert line.ends[0][0] == pytest.approx(line.ends[0][1] / getattr(roofs["l1"], line.origin))
+            assert start[0] == pytest.approx(start[1] / getattr(roofs["l1"], origin))
 
 
 def test_every_roof_gets_its_label_along_its_line() -> None:
-    plan = plan_of(make_roofline(5, levels=("l1", "shared", "l2", "dram")))
-    labels = {label.text: label for label in plan.labels if label.role == "roof"}
+    found = plan_of(make_roofline(5, levels=("l1", "shared", "l2", "dram")))
+    labels = {label.text: label for label in found.labels if label.mark.role == "theory"}
     assert sorted(labels) == [
         "FP64 FMA 8.67 TFLOP/s (theory 7.57 TFLOP/s)",
         "FP64 no FMA 4.34 TFLOP/s (theory 3.78 TFLOP/s)",
@@ -331,15 +346,17 @@ def test_every_roof_gets_its_label_along_its_line() -> None:
         "L1/TEX, Shared 17.3 TB/s (theory 15.1 TB/s)",
         "L2 6.42 TB/s (theory 5.61 TB/s)",
     ]
-    assert labels["L2 6.42 TB/s (theory 5.61 TB/s)"].box.angle == plan.view.slope
+    assert labels["L2 6.42 TB/s (theory 5.61 TB/s)"].box.angle == found.view.slope
     assert labels["FP64 FMA 8.67 TFLOP/s (theory 7.57 TFLOP/s)"].box.angle == 0.0
-    assert plan.unlabelled == []
+    assert found.untold == []
 
 
 def test_numbers_where_markers_do_not_suffice() -> None:
-    assert not [label for label in plan_of(make_roofline(len(MARKERS))).labels if label.role == "number"]
-    numbers = [label.text for label in plan_of(make_roofline(30)).labels if label.role == "number"]
-    assert len(numbers) == len(set(numbers)) >= 28
+    assert not said(plan_of(make_roofline(len(MARKERS))), "number")
+    found = plan_of(make_roofline(30))
+    numbers, names = said(found, "number"), said(found, "name")
+    assert names
+    assert len(numbers) == len(set(numbers)) >= 28 - len(names)
 
 
 def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
@@ -347,10 +364,10 @@ def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
     points = roofline.points
     points["bandwidth_roof"] = points.level.map(A100.bandwidth)
     points.loc[2, "intensity"] = 4.44e9
-    plan = plan_of(roofline)
-    assert [(arrow.direction, arrow.texts[-1]) for arrow in plan.arrows] == [(">", "4.4e9 FLOP/B")]
-    assert "4.4e9 FLOP/B" in {label.text for label in plan.labels}
-    assert plan.untold == 0
+    found = plan_of(roofline)
+    assert [(arrow.direction, arrow.texts[-1]) for arrow in found.arrows] == [(">", "4.4e9 FLOP/B")]
+    assert "4.4e9 FLOP/B" in said(found, "edge")
+    assert found.outside == 0
     made, _ = drawn(roofline)
     assert len([line for axes in made.axes for line in axes.lines if line.get_gid() == "edge"]) == 1
 
@@ -363,29 +380,26 @@ def test_what_carries_no_verdict_does_not_stretch_the_axes() -> None:
     points["bandwidth_roof"] = points.level.map(A100.bandwidth)
     points["compute_roof"] = points.precision.map({"fp64": 9.7e12, "fp16": 78e12})
     small = (points.precision == "fp16") | (points.kernel == kernels.kernel[2])
-    view = view_of(chart(FakeRoofline(points[~small], roofline.roofs, kernels)).panels[0], 450, 270)
+    view = plan_of(FakeRoofline(points[~small], roofline.roofs, kernels)).view
     points.loc[points.precision == "fp16", "performance"] = 1e6  # constants, in the way of HFMA2
     points.loc[points.kernel == kernels.kernel[2], "performance"] = 1e5
     kernels["seconds"] = [0.6, 0.399, 0.001]
     far = (points.level == "l1") & (points.precision == "fp64")
     points.loc[far, "intensity"] = 1e7
-    data = chart(roofline)
-    matter = {kernel.label for kernel in data.kernels if kernel.matters}
-    wide = view_of(data.panels[0], 450, 270, matter)
+    found = plan_of(roofline)
+    wide = found.view
     assert wide.x1 < 10 * view.x1
     assert (wide.y0, wide.y1) == (view.y0, view.y1)
-    plan = plan_panel(data.panels[0], wide, data, measure, DEFAULT)
-    assert sum(arrow.count for arrow in plan.arrows) == sum(
-        not wide.holds(x, one.performance) for one in data.panels[0].series for _, x in one.dots
-    )
+    dots = [point for point in found.points if point.role == "dot"]
+    assert sum(arrow.count for arrow in found.arrows) == sum(not wide.holds(dot.x, dot.y) for dot in dots)
 
 
 def test_walls() -> None:
     roofline = make_roofline(1)
     wall = roofline.roofs.iloc[-1:].assign(roof="wall", kind="wall", level="", label="stride 1", value=0.25, unit="flop/byte")
-    plan = plan_of(FakeRoofline(roofline.points, pd.concat([roofline.roofs, wall], ignore_index=True), roofline.kernels))
-    assert [line.ends[0][0] for line in plan.lines if line.kind == "wall"] == [0.25]
-    assert [label.box.angle for label in plan.labels if label.text.startswith("stride 1")] == [90.0]
+    found = plan_of(FakeRoofline(roofline.points, pd.concat([roofline.roofs, wall], ignore_index=True), roofline.kernels))
+    assert [line.places[0][0] for line in found.lines if line.role == "wall"] == [0.25]
+    assert [label.box.angle for label in found.labels if label.text.startswith("stride 1")] == [90.0]
 
 
 @pytest.mark.sampled
@@ -435,7 +449,7 @@ def test_names_are_never_formulas() -> None:
 
 def test_few_kernels_are_named_at_their_dots() -> None:
     _, texts = drawn(make_roofline(4))
-    assert len([text for text in texts if text.get_gid() == "label-kernel"]) == 4
+    assert len([text for text in texts if text.get_gid() == "label-name"]) == 4
 
 
 def test_unknown_glyphs_and_long_names_and_titles() -> None:
@@ -452,8 +466,7 @@ def test_unknown_glyphs_and_long_names_and_titles() -> None:
 def test_an_empty_roofline_says_why_and_shows_the_roofs() -> None:
     roofline = make_roofline(0, missing=2, usage=False)
     roofline.kernels["seconds"] = math.nan
-    plan = plan_of(roofline)
-    assert len([line for line in plan.lines if line.kind == "bandwidth"]) == 6
+    assert len([line for line in plan_of(roofline).lines if line.hue]) == 6
     _, texts = drawn(roofline)
     assert any("No kernel can be drawn." in text.get_text() and "FP64, L2" in text.get_text() for text in texts)
     assert overlapping(texts) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.captions import sweep_note
 from ncu_roofline.analyses.hierarchical.chart import ChartRoof, Panel, Series, chart, kernel_labels
 from ncu_roofline.analyses.hierarchical.picture import figure
-from ncu_roofline.analyses.hierarchical.plan import PanelPlan
-from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, step_names, trajectories
+from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, sweep_marks
 from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.base.units import format_value
-from ncu_roofline.rendering.layout import View, overlap
 from ncu_roofline.rendering.picture import settings
 from tests import published
 from tests.rendering.frames import FakeRoofline, make_roofline
+from tests.rendering.test_picture import drawn as drawn_texts
+from tests.rendering.test_picture import overlapping
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 PUBLISHED = {"l1": published.INTENSITY_L1, "l2": published.INTENSITY_L2, "dram": published.INTENSITY_DRAM}
@@ -56,16 +55,14 @@ def drawn(frames: Any, gid: str) -> list[Any]:
     return [artist for axes in made.axes for artist in [*axes.lines, *axes.texts] if artist.get_gid() == gid]
 
 
-def plans(monkeypatch: pytest.MonkeyPatch, frames: Any) -> list[PanelPlan]:
-    """The plans that a picture of ``frames`` is drawn from."""
-    from ncu_roofline.analyses.hierarchical import picture
+def marks(frames: Any, role: str) -> list[Any]:
+    """The marks of a role in the first panel."""
+    panels = chart(frames).panels
+    return [mark for mark in sweep_marks(panels[0], panels) if mark.role == role]
 
-    kept: list[PanelPlan] = []
-    original = picture.draw_panel
-    monkeypatch.setattr(picture, "draw_panel", lambda axes, plan, *rest: (kept.append(plan), original(axes, plan, *rest)))
-    with settings():
-        figure(frames)
-    return kept
+
+def said(frames: Any, role: str) -> list[str]:
+    return [mark.labels[0] for mark in marks(frames, role)]
 
 
 def test_lines_go_through_the_published_points(gpp: Roofline) -> None:
@@ -87,13 +84,13 @@ def test_arrows_point_along_the_sweep(gpp: Roofline) -> None:
     assert all(0 <= value <= 1 for arrow in arrows for value in arrow.xy)
 
 
-def test_every_step_is_named_once_and_no_label_covers_another(gpp: Roofline, monkeypatch: pytest.MonkeyPatch) -> None:
-    (plan,) = plans(monkeypatch, gpp)
-    steps = sorted(label.text for label in plan.labels if label.role == "step")
-    assert [text.partition(",")[0] for text in steps] == NW
-    assert steps[0] == "nw=1, 552 ms"
-    assert [a.text for a, b in combinations(plan.labels, 2) if overlap(a.box, b.box)] == []
-    assert len(drawn(gpp, "label-step")) == 6
+def test_every_step_is_named_once_and_no_label_covers_another(gpp: Roofline) -> None:
+    steps = sorted(drawn(gpp, "label-step"), key=lambda text: str(text.get_text()))
+    assert [text.get_text().partition(",")[0] for text in steps] == NW
+    assert steps[0].get_text() == "nw=1, 552 ms"
+    made, texts = drawn_texts(gpp)
+    assert made
+    assert overlapping(texts) == []
 
 
 @pytest.mark.parametrize("preset", [None, "column", "page", "slide"])
@@ -110,17 +107,15 @@ def test_every_step_is_told_with_its_time(preset: str | None) -> None:
         assert [one for one in told if one.startswith(f"nw{int(step) + 1}") and one.endswith(time)], (preset, told)
 
 
-def test_arrows_say_by_what_a_step_of_the_same_work_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrows_say_by_what_a_step_of_the_same_work_is_faster() -> None:
     frames = sweep(1, 3)
     for frame in (frames.points, frames.kernels):
         frame["seconds"] = frame["step"].map({0: 9.0, 1: 3.0, 2: 4.5})
     frames.points["performance"] = frames.points["work"].iloc[0] / frames.points["seconds"]
-    (plan,) = plans(monkeypatch, frames)
-    assert [label.text for label in plan.labels if label.role == "arrow"] == ["3x", "0.67x"]
+    assert said(frames, "speedup") == ["3x", "0.67x"]
     frames.points["performance"] *= 1 + frames.points["step"]  # more work in each step: a speed-up would mislead
-    (plan,) = plans(monkeypatch, frames)
-    assert [label.text for label in plan.labels if label.role == "arrow"] == []
-    assert {label.text for label in plan.labels if label.role == "step"} >= {"n=0, 9 s"}
+    assert said(frames, "speedup") == []
+    assert "n=0, 9 s" in said(frames, "step")
 
 
 def test_one_kernel_in_the_legend_without_its_reports() -> None:
@@ -137,14 +132,14 @@ def test_same_kernel_of_two_reports_without_a_sweep_keeps_the_report() -> None:
         frame["step"] = -1
     (name,) = set(frames.points["kernel"])
     assert set(kernel_labels(frames).values()) == {f"{name} [n0]", f"{name} [n1]"}
-    assert trajectories(chart(frames).panels[0]) == []
+    assert marks(frames, "trajectory") == []
 
 
 def test_trajectories_follow_the_steps_not_the_rows() -> None:
     frames = sweep(1, 3)
     shuffled = FakeRoofline(frames.points.iloc[::-1].reset_index(drop=True), frames.roofs, frames.kernels)
-    for path in trajectories(chart(shuffled).panels[0]):
-        assert np.diff([x for x, _ in path.dots]).min() > 0
+    for path in marks(shuffled, "trajectory"):
+        assert np.diff([x for x, _ in path.places]).min() > 0
 
 
 def test_a_step_without_a_level_is_left_out_of_its_line() -> None:
@@ -153,16 +148,14 @@ def test_a_step_without_a_level_is_left_out_of_its_line() -> None:
     frames = FakeRoofline(
         points[(points.level != "l2") | (points.step != 1)].reset_index(drop=True), frames.roofs, frames.kernels
     )
-    lengths = {path.level: len(path.dots) for path in trajectories(chart(frames).panels[0])}
-    assert lengths == {"l1": 3, "l2": 2, "dram": 3}
+    assert [len(path.places) for path in marks(frames, "trajectory")] == [3, 2, 3]
 
 
 @pytest.mark.parametrize(("kernels", "named"), [(1, 5), (3, 15), (4, 8), (9, 0)])
 def test_many_kernels_are_named_at_the_ends_only(kernels: int, named: int) -> None:
-    view = View(0.001, 1e4, 1e8, 1e14, 400, 250)
-    names = step_names(chart(sweep(kernels, 5)).panels[0], view)
+    names = said(sweep(kernels, 5), "step")
     assert len(names) == named
-    assert {text for text, _, _ in names[:5]} == (
+    assert {text.partition(",")[0] for text in names[:5]} == (
         {f"n={i}" for i in range(5)} if kernels <= 3 else {"n=0", "n=4"} if named else set()
     )
 
@@ -193,9 +186,6 @@ def panel(*shares: float, peak: float = 1e13, intensity: float = 100.0) -> Panel
     return Panel("", "flop", tuple(series), tuple(roofs))
 
 
-VIEW = View(0.01, 1e4, 1e9, 1e14, 400, 250)
-
-
 def test_mark_of_the_published_mix(gpp: Roofline) -> None:
     (mark,) = drawn(gpp, "mix")
     assert mark.get_ydata() == pytest.approx([5.655e12] * 2, rel=1e-3)
@@ -215,19 +205,19 @@ def test_mark_of_the_published_mix(gpp: Roofline) -> None:
     ],
 )
 def test_marks_of_mixes(shares: tuple[float, ...], texts: list[str]) -> None:
-    assert [mix.text for mix in mixes(panel(*shares), VIEW)] == texts
+    assert [line.labels[0] for line in mixes(panel(*shares)) if line.labels] == texts
 
 
 def test_no_mark_where_memory_limits_to_less() -> None:
-    assert len(mixes(panel(0.6, intensity=8.1), VIEW)) == 1
-    assert mixes(panel(0.6, intensity=7.9), VIEW) == []
+    assert len(mixes(panel(0.6, intensity=8.1))) == 1
+    assert mixes(panel(0.6, intensity=7.9)) == []
 
 
 def test_no_marks_where_they_would_be_many() -> None:
     shares = (0.05, 0.3, 0.6, 0.9)
-    found = mixes(panel(*shares[:MAX_MIXES]), VIEW)
+    found = mixes(panel(*shares[:MAX_MIXES]))
     assert len(found) == MAX_MIXES
-    assert mixes(panel(*shares), VIEW) == []
+    assert mixes(panel(*shares)) == []
 
 
 def test_rows_of_a_sweep_stay_together_in_order(gpp: Roofline) -> None:

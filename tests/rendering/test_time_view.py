@@ -19,8 +19,9 @@ from ncu_roofline.analyses.hierarchical.style import bounds
 from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import chart, time_figure
-from ncu_roofline.rendering.chart import Line, Plan, plan
+from ncu_roofline.rendering.chart import Line, Panel
 from ncu_roofline.rendering.picture import settings
+from ncu_roofline.rendering.plan import Plan, plan
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.frames import ODD
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels
@@ -63,7 +64,7 @@ def panels(frames: TimeRoofline) -> dict[str, Plan]:
     """The first panel of each title, on paper."""
     made = chart(frames)
     assert made
-    found = {panel.title: plan(panel, 200, 180) for row in reversed(made.rows) for panel in row}
+    found = {panel.title: plan(panel, 200, 180) for row in reversed(made.rows) for panel in row if isinstance(panel, Panel)}
     return {title.partition(",")[0] if title.startswith("Complexity, ") else title: one for title, one in found.items()}
 
 
@@ -81,7 +82,8 @@ class TestPanels:
         places = by_name(found)
         assert (places["stream"], places["tiny"]) == ((1e9, 1e8), (1e5, 1e4))
         balances = lines(found, "balance")
-        assert [line.label for line in balances] == ["balance 8 FLOP/B (FP64)", "balance 16 FLOP/B (FP32)"]
+        labels = [mark.labels for mark in found.panel.marks if mark.role == "balance"]
+        assert labels == [("balance 8 FLOP/B (FP64)",), ("balance 16 FLOP/B (FP32)",)]
         for line, balance in zip(balances, (8.0, 16.0), strict=True):
             assert [y / x for x, y in line.places] == pytest.approx([balance] * 2)
         for line in lines(found, "contour"):
@@ -93,7 +95,7 @@ class TestPanels:
         """The corner is overhead * bandwidth, overhead * peak; of different invocations the fewest and the most."""
         found = panels(several(1))
         regions = found["Complexity"].regions
-        assert [region.label for region in regions] == ["overhead of 1 launch", "overhead of 3 launches"]
+        assert [region.labels[0] for region in regions] == ["overhead of 1 launch", "overhead of 3 launches"]
         for region, launches in zip(regions, (1, 3), strict=True):
             assert (region.x, region.y) == pytest.approx((launches * LATENCY * 1e12, launches * LATENCY * 8e12))
         for region, launches in zip(found["Time"].regions, (1, 3), strict=True):
@@ -183,11 +185,11 @@ class TestPicture:
         made, _ = picture
         both = next(axes for axes in made.axes if axes.get_title(loc="left") == "Complexity and time, FP64")
         places = {
-            gid: [line.get_xydata()[0].tolist() for line in both.lines if line.get_gid() == gid]
-            for gid in ("point-dot", "point-ring")
+            gid: [place for line in both.lines if line.get_gid() == gid for place in line.get_xydata().tolist()]
+            for gid in ("dots-full", "point-ring")
         }
-        assert len(places["point-dot"]) == len(places["point-ring"]) == 4
-        assert any(one == pytest.approx([1e9, 8e9]) for one in places["point-dot"])
+        assert len(places["dots-full"]) == len(places["point-ring"]) == 4
+        assert any(one == pytest.approx([1e9, 8e9]) for one in places["dots-full"])
         assert any(one == pytest.approx([1e9, 8e9]) for one in places["point-ring"])
 
     def test_a_row_of_charts_per_gpu(self, picture: tuple[Figure, list[Text]]) -> None:

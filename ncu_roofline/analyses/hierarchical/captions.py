@@ -372,8 +372,8 @@ def source_note(frames: Frames, among: Iterable[str] = tuple(_SOURCES)) -> str:
     return " ".join(f"{count} of {plural(total, 'dot')} {names[source]}." for source, count in sources.most_common())
 
 
-def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[str]:
-    """Sentences below a chart, the weightiest first; ``outside`` dots lie beyond its axes without their value.
+def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
+    """Sentences below a chart, the weightiest first.
 
     Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
@@ -384,8 +384,6 @@ def footnotes(frames: Frames, chart: RooflineChart, outside: int = 0) -> list[st
         part = f" ({percent(sum(shares))} of the time)" if shares else ""
         notes.append(f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn{part}.")
     notes += [sweep_note(frames), *status_notes(frames)]
-    if outside:
-        notes.append(f"{plural(outside, 'dot')} beyond the axes.")
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
     return [note for note in (*notes, roof_note(frames), *doubts_of(frames)) if note]

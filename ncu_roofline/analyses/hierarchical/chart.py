@@ -19,6 +19,7 @@ from ncu_roofline.analyses.hierarchical.roofs import ChartRoof as ChartRoof
 from ncu_roofline.analyses.hierarchical.roofs import range_text as range_text
 from ncu_roofline.analyses.hierarchical.series import MIXED, Placed, series_of
 from ncu_roofline.analyses.hierarchical.series import Series as Series
+from ncu_roofline.analyses.hierarchical.series import by_verdict as by_verdict
 from ncu_roofline.analyses.hierarchical.style import (
     DEFAULT_UNIT,
     level_order,

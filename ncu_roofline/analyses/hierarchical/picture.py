@@ -1,44 +1,73 @@
-"""The roofline chart as png, svg or pdf, as one would put it in a paper; drawn by matplotlib without any window.
-
-Output is deterministic: the same frames and matplotlib give the same bytes.
-"""
+"""The roofline as a chart of marks, and as png, svg or pdf, as one would put it in a paper."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.answer import answers_of
-from ncu_roofline.analyses.hierarchical.bars import BarPlan, draw_bars
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, RooflineChart, chart, of_largest, without_last
-from ncu_roofline.analyses.hierarchical.drawing import draw_panel, explain
-from ncu_roofline.analyses.hierarchical.edges import view_of
-from ncu_roofline.analyses.hierarchical.legend import Block, Key, below, columns, draw_block, kernel_keys, keys_of
-from ncu_roofline.analyses.hierarchical.plan import Asked, PanelPlan, plan_panel
-from ncu_roofline.analyses.hierarchical.series import by_verdict
-from ncu_roofline.analyses.hierarchical.sweeps import step_keys
-from ncu_roofline.analyses.hierarchical.usage import BESIDE, MARK, bar_notes, bars, usages
-from ncu_roofline.base.texts import clean
+from ncu_roofline.analyses.hierarchical.chart import (
+    MAX_KERNELS,
+    ChartKernel,
+    RooflineChart,
+    Series,
+    by_verdict,
+    chart,
+    of_largest,
+    without_last,
+)
+from ncu_roofline.analyses.hierarchical.chart import Panel as Group
+from ncu_roofline.analyses.hierarchical.marks import axes_of, roof_marks, twins
+from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.sweeps import STEPS, step_keys, sweep_marks
+from ncu_roofline.analyses.hierarchical.usage import (
+    BESIDE,
+    MARK,
+    SM,
+    TIME,
+    Bars,
+    Usage,
+    bar_notes,
+    bars,
+    percent,
+    unit_label,
+    usages,
+)
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.verdict import REACHED
+from ncu_roofline.rendering.chart import (
+    ASIDE,
+    FOLLOWED,
+    SEEN,
+    Block,
+    Chart,
+    Key,
+    Line,
+    Listing,
+    Mark,
+    Panel,
+    Point,
+    Row,
+    Scale,
+    Text,
+)
+from ncu_roofline.rendering.chart_picture import chart_figure
 from ncu_roofline.rendering.frames import Frames
-from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import measurer, put_text, wrapped
-from ncu_roofline.rendering.paper import SIZES, Paper, PaperError, paper_of
-from ncu_roofline.rendering.picture import header_height, pictures, put_header, sheet_over
-from ncu_roofline.rendering.style import THEMES, Theme
+from ncu_roofline.rendering.paper import SIZES
+from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.style import MARKERS, Hue
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 9.0, 15.0, 28.0  # around each panel on the default paper
-_SHAPES = {1: 0.6, 2: 0.95}  # height over width of axes, by panels side by side
-_LOWEST, _HIGHEST = 18.0, 38.0  # of axes, in fonts; lower ones only where a height is asked for
-_LEAST = 9.0  # fonts: lower axes show nothing
-_SIDE_BY_SIDE = 26.0  # fonts that a panel needs
 _DIRECT = 8  # kernels that are named at their dots, those that could save most
-_NOTE_LINES = 6
+_NAME, _BRIEF, _LONGEST = 32, 18, 40  # characters of a name: at a dot, there where room is scarce, in the legend
+_SMALLEST, _WHOLE = 2.8, 13.0  # symbols in points of no and of all the time
+_EXAMPLES = (0.5, 0.05)  # shares of the time whose dots explain the sizes
 
 
 def figure(
@@ -54,253 +83,118 @@ def figure(
     preset: str | None = None,
     size: str = "equal",
 ) -> Figure:
-    """The chart as a matplotlib figure of its own, outside pyplot.
+    """The chart of the ``top`` largest kernels as a matplotlib figure; the paper as `chart_figure` takes it.
 
-    ``width`` and ``height`` are lengths ("3.3in", "84mm") or inches, ``font`` is in points; ``preset``: column, page or slide,
-    ``size`` "time" where the areas of dots are to be shares of the time.  Raises ValueError for an unknown theme, preset or
-    size, and PaperError, which is one, for a paper that nothing can be drawn or read on.
+    ``size`` is "time" where the areas of dots are to be shares of the time; raises ValueError for an unknown one.
     """
-    for name, value, known in (("theme", theme, tuple(THEMES)), ("size", size, SIZES)):
-        if value not in known:
-            raise ValueError(f"{name} {value!r} is not one of {', '.join(known)}")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    if size not in SIZES:
+        raise ValueError(f"size {size!r} is not one of {', '.join(SIZES)}")
+    paper = {"width": width, "height": height, "font": font, "dpi": dpi, "preset": preset}
+    stages = _stages(roofline, top)
 
-    paper = paper_of(width, height, font, dpi, preset)
-    colours, marks = THEMES[theme], {usage.kernel: MARK for usage in usages(roofline).values() if usage.tensor_unknown}
-    data = chart(roofline, top, marks)
-    beside = any(panel.series for panel in data.panels)
-    shown = bars(roofline, min(top, BESIDE) if beside else top)
-    if shown.rows and not beside:
-        data = replace(data, panels=())
-    made = Figure(figsize=(paper.width / 72, 5), dpi=paper.dpi, facecolor=colours.ground)
-    FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
-    measure = measurer()
-    page = _page(roofline, data, BarPlan(shown, paper), colours, measure, size == "time")
-    data, beneath = page.data, page.beneath
-    made.set_size_inches(paper.width / 72, page.height / 72)
-    sheet = sheet_over(made, paper.width, page.height)
-    name = captions.name_of(roofline) if data.panels else "Utilisation"
-    put_header(sheet, _default_title(data, title, name), page.lines, colours, measure, paper)
-    axes = _draw_panels(made, page, colours, measure)
-    if data.panels and not beside:
-        explain(axes[-1], captions.explanation(roofline), colours, measure, paper)
-    if beneath.data.rows:
-        into = made.add_axes(_parts(beneath.place(page.foot), page), facecolor="none")
-        heading = "Kernels without dots" if beside else "Kernels by time"
-        draw_bars(sheet, into, page.foot, beneath, heading, colours, measure)
-    draw_block(sheet, 4, page.foot + beneath.height, page.key, colours, paper)
-    for index, line in enumerate(page.notes):
-        y = paper.edge - 2 + paper.note_row * (len(page.notes) - 1 - index)
-        put_text(sheet, paper.edge, y, line, paper.small, colours.faint, va="bottom", gid="note")
-    return made
+    def staged(less: int) -> Chart | None:
+        found = stages(less)
+        return roofline_chart(roofline, *found, by_time=size == "time") if found else None
+
+    return chart_figure(staged, title=title, theme=theme, **paper)  # type: ignore[arg-type]
 
 
 render_png, render_svg, render_pdf = pictures(figure)
 
 
-@dataclass(frozen=True)
-class _Page:
-    """What is on the paper: lines of the header, panels, the key below them or in one of them, bars, notes; points."""
+def _stages(frames: Frames, top: int) -> Callable[[int], tuple[RooflineChart, Bars] | None]:
+    """What is drawn, and so many times less of it: first of the bars, then of the panels, then of the kernels."""
+    marks = {usage.kernel: MARK for usage in usages(frames).values() if usage.tensor_unknown}
+    data = chart(frames, top, marks)
+    dotted = any(panel.series for panel in data.panels)
+    shown = bars(frames, min(top, BESIDE) if dotted else top)
+    if shown.rows and not dotted:
+        data = replace(data, panels=())
 
-    beneath: BarPlan
-    data: RooflineChart
-    lines: tuple[str, ...]
-    plans: tuple[PanelPlan, ...]
-    inside: Block
-    key: Block
-    notes: tuple[str, ...]
-    needed: float
-    foot: float
+    def stage(less: int) -> tuple[RooflineChart, Bars] | None:
+        kept, listed = data, shown
+        for _ in range(less):
+            if len(listed.rows) > (0 if kept.panels else 1):
+                listed = replace(listed, rows=listed.rows[: len(listed.rows) * 3 // 4])
+            elif len(kept.panels) > 1:
+                kept = without_last(kept)
+            elif len(kept.kernels) > 1:
+                kept = of_largest(kept, len(kept.kernels) // 2)
+            else:
+                return None
+        return kept, listed
 
-    @property
-    def paper(self) -> Paper:
-        """What it is drawn on."""
-        return self.beneath.paper
-
-    @property
-    def height(self) -> float:
-        """As asked for, else as high as needed."""
-        return self.paper.height or self.needed
-
-    @property
-    def fits(self) -> bool:
-        """Whether all of it has room."""
-        return self.needed <= self.height + 0.01
-
-    @property
-    def head(self) -> float:
-        """Height of the header."""
-        return header_height(len(self.lines), self.paper)
+    return stage
 
 
-def header(frames: Frames, measure: Measure, paper: Paper) -> tuple[str, ...]:
-    """The lines below the title of a picture: the headroom in all, of one GPU, and where it comes from."""
+def roofline_chart(frames: Frames, data: RooflineChart, shown: Bars, by_time: bool = False) -> Chart:
+    """The chart of what is drawn of a Roofline: panels of dots under roofs, and bars of kernels without dots."""
+    mains = _main_panels(data)
+    panels = [
+        _panel(panel, data, {name for name, at in mains.items() if at == index}, by_time)
+        for index, panel in enumerate(data.panels)
+    ]
+    rows: list[Sequence[Block]] = [panels[start : start + 2] for start in range(0, len(panels), 2)]
+    dotted = any(panel.series for panel in data.panels)
+    if shown.rows:
+        rows.append([_listing(shown, "Kernels without dots" if dotted else "Kernels by time")])
     answers = answers_of(frames)
-    said = answers[0].sentences[:1] if len(answers) == 1 else ()
-    return (*wrapped(said, paper.key, paper.width - 2 * paper.edge, 2, measure), captions.subtitle(frames))
+    return Chart(
+        _title(frames, data),
+        answers[0].sentences[:1] if len(answers) == 1 else (),
+        captions.subtitle(frames),
+        rows,
+        _keys(data, by_time) if data.panels else [],
+        _names(data),
+        [*captions.footnotes(frames, data), *bar_notes(shown)],
+        captions.explanation(frames) if data.panels and not dotted else "",
+        inside=True,
+    )
 
 
-def _page(roofline: Frames, data: RooflineChart, beneath: BarPlan, colours: Theme, measure: Measure, by_time: bool) -> _Page:
-    """The page with all that has room; of a height that is asked for first notes, then bars, then panels, then
-    kernels give way.
-
-    Raises PaperError where even so nothing would be seen.
-    """
-    paper = beneath.paper
-    lines = header(roofline, measure, paper)
-    if not paper.height:
-        return _filled(roofline, data, lines, beneath, colours, measure, _NOTE_LINES, by_time)
-    while True:
-        for notes, kept in ((2, lines), (0, ())):
-            made = _filled(roofline, data, kept, beneath, colours, measure, notes, by_time)
-            if made.fits:
-                return made
-        shown = beneath.data
-        if len(shown.rows) > (0 if data.panels else 1):
-            beneath = replace(beneath, data=replace(shown, rows=shown.rows[: len(shown.rows) * 3 // 4]))
-        elif len(data.panels) > 1:
-            data = without_last(data)
-        elif len(data.kernels) > 1:
-            data = of_largest(data, len(data.kernels) // 2)
-        else:
-            raise PaperError(f"height {paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
+def _title(frames: Frames, data: RooflineChart) -> str:
+    name = captions.name_of(frames) if data.panels else "Utilisation"
+    titles = {panel.title for panel in data.panels if panel.title}
+    return f"{name}, {next(iter(titles))}" if name == "Roofline" and len(data.panels) == 1 and titles else name
 
 
-def _filled(
-    roofline: Frames,
-    data: RooflineChart,
-    lines: tuple[str, ...],
-    beneath: BarPlan,
-    colours: Theme,
-    measure: Measure,
-    most: int,
-    by_time: bool,
-) -> _Page:
-    """A page with ``most`` lines of notes at most."""
-    paper = beneath.paper
-    across = _across(data, paper)
-    down = -(-len(data.panels) // across)  # rounded up
-    width = paper.width / across - (_LEFT + _RIGHT) * paper.scale
-    tall = min(max(_SHAPES[across] * width, _LOWEST * paper.font), _HIGHEST * paper.font)
-    keys = keys_of(data, colours, paper, by_time) if data.panels else []
-    fixed = header_height(len(lines), paper) + down * _margins(data) * paper.scale + beneath.height
-    reserved = 0.0
-    while True:  # what the axes leave to the key depends on what they hold of it
-        if paper.height and down:
-            tall = max((paper.height - fixed - reserved) / down, _LEAST * paper.font)
-        plans, inside, key = _plans(data, (width, tall), keys, colours, measure, paper, by_time)
-        said = _notes(roofline, data, plans, beneath) if most else []
-        notes = wrapped(said, paper.small, paper.width - 2 * paper.edge, most, measure)
-        foot = paper.note_row * len(notes) + paper.edge
-        needed = foot + key.height + (6 if key.keys else 0)
-        if not paper.height or needed <= reserved or tall == _LEAST * paper.font:
-            break
-        reserved = needed
-    height = fixed + down * tall + max(needed, reserved)
-    return _Page(beneath, data, lines, tuple(plans), inside, key, tuple(notes), height, foot)
+def _names(data: RooflineChart) -> Mapping[str, str]:
+    """What the legend says of each kernel: its number where shapes don't suffice, its name and its share of the time."""
+    numbered = len(data.kernels) > len(MARKERS)
+    return {
+        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(kernel.marked, _LONGEST)}"
+        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
+        for number, kernel in enumerate(data.kernels, 1)
+    }
 
 
-def _notes(roofline: Frames, data: RooflineChart, plans: Sequence[PanelPlan], beneath: BarPlan) -> list[str]:
-    untold = sum(plan.untold for plan in plans)
-    return [*_unlabelled(plans), *captions.footnotes(roofline, data, untold), *bar_notes(beneath.data)]
+def _size(share: float) -> float:
+    """Points across a symbol whose area is the share of the time, down to what can be seen."""
+    return max(_SMALLEST, _WHOLE * math.sqrt(share) if share > 0 else 0.0)
 
 
-def _draw_panels(made: Figure, page: _Page, colours: Theme, measure: Measure) -> list[Axes]:
-    """The panels row by row, the key in the one that has room for it."""
-    paper, across, found = page.paper, _across(page.data, page.paper), []
-    for index, plan in enumerate(page.plans):
-        row, column = divmod(index, across)
-        left = _LEFT * paper.scale + column * paper.width / across
-        cell = plan.view.height + _margins(page.data) * paper.scale
-        bottom = page.height - page.head - (row + 1) * cell + _BOTTOM * paper.scale
-        place = (left, bottom, plan.view.width, plan.view.height)
-        found.append(made.add_axes(_parts(place, page), facecolor=colours.ground))
-        draw_panel(found[-1], plan, page.data, colours, measure, paper)
-        if plan.legend:
-            box = plan.legend
-            corner = (left + box.x - box.width / 2, bottom + box.y - box.height / 2)
-            frame = made.add_axes(_parts((*corner, box.width, box.height), page), facecolor=colours.ground, zorder=3)
-            frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
-            for spine in frame.spines.values():
-                spine.set(color=colours.grid, linewidth=0.6)
-            draw_block(frame, 0, 0, page.inside, colours, paper)
-    return found
-
-
-def _parts(place: tuple[float, float, float, float], page: _Page) -> tuple[float, float, float, float]:
-    """Left, bottom, width and height in points as parts of the figure."""
-    left, bottom, width, tall = place
-    return left / page.paper.width, bottom / page.height, width / page.paper.width, tall / page.height
-
-
-def _margins(data: RooflineChart) -> float:
-    """Above and below axes, on the default paper."""
-    return _BOTTOM + (_TOP if len(data.panels) > 1 else 3.0)
-
-
-def _across(data: RooflineChart, paper: Paper) -> int:
-    """Panels side by side."""
-    return 2 if len(data.panels) > 1 and paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
-
-
-def _default_title(data: RooflineChart, title: str, name: str) -> str:
-    if title:
-        return clean(title)
-    panels = {panel.title for panel in data.panels if panel.title}
-    if name != "Roofline":
-        return name
-    return f"{name}, {next(iter(panels))}" if len(data.panels) == 1 and panels else name
-
-
-def _plans(
-    data: RooflineChart,
-    extent: tuple[float, float],
-    keys: Sequence[Key],
-    colours: Theme,
-    measure: Measure,
-    paper: Paper,
-    by_time: bool,
-) -> tuple[list[PanelPlan], Block, Block]:
-    """Plans of all panels, the legend inside one of them, and what stands below them instead.
-
-    Kernels that find no room for their name at a dot are in the legend, which takes room from names in turn.
-    """
-    matter = {kernel.label for kernel in data.kernels if kernel.matters}
-    views = [view_of(panel, *extent, matter) for panel in data.panels]
-    main = _main_panels(data)
-    listed = [kernel.label for kernel in data.kernels if kernel.label not in main]
-    steps: list[Key] = []
-    while True:
-        legend = [*keys, *steps, *kernel_keys(data, listed, colours, paper)]
-        blocks = [columns(legend, number, measure, paper) for number in (1, 2, 3)] if legend else []
-        extents = tuple((block.width, block.height) for block in blocks)
-        plans: list[PanelPlan] = []
-        inside = Block()
-        for index, (panel, view) in enumerate(zip(data.panels, views, strict=True)):
-            names = frozenset(label for label, at in main.items() if at == index and label not in listed)
-            asked = Asked(names, () if inside.keys else extents, by_time, not steps)
-            plan = plan_panel(panel, view, data, measure, paper, asked)
-            if plan.legend:
-                inside = next(block for block in blocks if (block.width, block.height) == plan.legend.extent)
-            plans.append(plan)
-        named = {label for plan in plans for label in plan.named}
-        missing = [kernel.label for kernel in data.kernels if kernel.label not in named and kernel.label not in listed]
-        lacking = [] if steps or all(plan.told for plan in plans) else [Key(text) for text in step_keys(data.panels)]
-        if not missing and not lacking:
-            break
-        steps, listed = [*steps, *lacking], [*listed, *missing]
-    key = Block()
-    if not inside.keys and legend:
-        key = below([*keys, *steps], kernel_keys(data, listed, colours, paper), paper.width - 8, measure, paper)
-    return plans, inside, key
+def _keys(data: RooflineChart, by_time: bool) -> list[Key]:
+    """Levels, precisions, lines and sizes, as far as the chart has them."""
+    found = [Key(data.level_labels.get(level) or level_style(level).label, "dot", level_style(level)) for level in data.levels]
+    fills: dict[str, list[str]] = {}
+    for precision in data.precisions():
+        fills.setdefault(data.fills[precision], []).append(precision_label(precision))
+    found += [Key(" or ".join(names), "dot", fill=fill) for fill, names in fills.items()]  # fills are of all panels
+    roofs = [roof for panel in data.panels for roof in panel.roofs]
+    if data.several_origins:
+        found += [Key(f"{data.empirical} roof", "roof"), Key("theoretical roof", "theory")]
+    else:
+        origins = [name for name in ("measured", "theoretical") if any(getattr(roof, name) > 0 for roof in roofs)]
+        found += [Key(f"{data.empirical if name == 'measured' else name} roof", "roof") for name in origins]
+    found += [Key("range over launches", "band")] if any(roof.bands for roof in roofs) else []
+    found += [Key(f"{percent(share)} of the time", "dot", size=_size(share)) for share in _EXAMPLES if by_time]
+    return [*found, *(Key(text, instead=STEPS) for text in step_keys(data.panels))]
 
 
 def _main_panels(data: RooflineChart) -> dict[str, int]:
     """The panel that a kernel is named in, the one of most of its work by share of a roof; of those that could save most."""
-    ranked = sorted(data.kernels, key=lambda one: -one.recoverable if one.recoverable > 0 else 0.0)
     found = {}
-    for kernel in ranked[:_DIRECT]:
+    for kernel in _ranked(data)[:_DIRECT]:
         drawn = [
             (*by_verdict(one), index)
             for index, panel in enumerate(data.panels)
@@ -312,6 +206,83 @@ def _main_panels(data: RooflineChart) -> dict[str, int]:
     return found
 
 
-def _unlabelled(plans: Sequence[PanelPlan]) -> list[str]:
-    texts = [text for plan in plans for text in plan.unlabelled]
-    return [f"Roofs without room for their value: {', '.join(dict.fromkeys(texts))}."] if texts else []
+def _ranked(data: RooflineChart) -> list[ChartKernel]:
+    """The kernels, those that could save most first."""
+    return sorted(data.kernels, key=lambda kernel: -kernel.recoverable if kernel.recoverable > 0 else 0.0)
+
+
+def _panel(panel: Group, data: RooflineChart, named: set[str], by_time: bool) -> Panel:
+    """Roofs, ridge points, sweeps, dots in the shape of their kernel, and the names of kernels."""
+    series = sorted(panel.series, key=by_verdict)
+    marks: list[Mark] = [
+        *roof_marks([roof for kind in ("compute", "bandwidth", "wall") for roof in panel.of_kind(kind)], data.several_origins)
+    ]
+    marks += _ridges(panel)
+    marks += sweep_marks(panel, data.panels)
+    marks += _dots(panel, series, data, by_time)
+    for kernel in _ranked(data):
+        mine = [one for one in series if one.kernel == kernel.label and kernel.label in named]
+        main = [one for one in mine if one.precision == mine[0].precision]
+        if main:
+            more = f"{f' {kernel.mark}' if kernel.mark else ''}{f' {percent(kernel.share)}' if kernel.share > 0 else ''}"
+            labels = tuple(f"{shorten(kernel.label, length)}{more}" for length in (_NAME, _BRIEF))
+            places = tuple((x, one.performance) for one in main for _, x in reversed(one.dots))
+            weight = kernel.share if kernel.share > 0 else 0.0
+            marks.append(Text(role="name", labels=labels, places=places, key=kernel.label, weight=weight))
+    return Panel(panel.title if len(data.panels) > 1 else "", *axes_of(panel.unit), marks, "roofline")
+
+
+def _ridges(panel: Group) -> Iterator[Mark]:
+    """Where bandwidth roofs meet the highest compute roof; the outermost with its machine balance."""
+    compute = panel.of_kind("compute")
+    found = [(compute[0].value / group[0].value, group[0]) for group in twins(panel.of_kind("bandwidth")) if compute]
+    for intensity, roof in found:
+        hue: Hue = level_style(roof.level)
+        yield Point(role="ridge", hue=hue, x=intensity, y=compute[0].value)
+        if intensity == max(x for x, _ in found):
+            text = f"ridge {format_value(intensity, COUNTED[panel.unit].intensity_unit, 3)}"
+            yield Text(role="ridge", labels=(text,), hue=hue, places=((intensity, compute[0].value),))
+
+
+def _dots(panel: Group, series: Sequence[Series], data: RooflineChart, by_time: bool) -> Iterator[Mark]:
+    """Dots in the colour of their level and the fill of their precision; those of a series joined, but in a sweep.
+
+    Axes reach to those that carry a verdict, of kernels that matter.
+    """
+    matter = {kernel.label for kernel in data.kernels if kernel.matters}
+    seen = [one for one in series if not one.side and (not matter or one.kernel in matter)] or series
+    kept = set(map(id, seen))
+    for one in series:
+        for level, intensity in reversed(one.dots):
+            extent = ASIDE if id(one) not in kept else SEEN if one.nearest in ("", level) else FOLLOWED
+            yield Point(
+                role="dot", hue=level_style(level), x=intensity, y=one.performance, name=one.kernel,
+                fill=data.fills[one.precision], size=_size(data.share_of(one)) if by_time else 0.0, extent=extent,
+                of=precision_label(one.precision) if len(panel.precisions) > 1 else "",
+            )  # fmt: skip
+        if len(one.dots) > 1 and one.step < 0:
+            xs = [x for _, x in one.dots]
+            yield Line(role="joined", places=((min(xs), one.performance), (max(xs), one.performance)))
+
+
+def _listing(data: Bars, title: str) -> Listing:
+    """Bars of how full the units of the GPU were, with names and verdicts of the kernels."""
+    hues = {unit: None if unit in (SM, TIME) else level_style(unit) for unit in data.units}
+    rows = []
+    for one in data.rows:
+        shares = data.shares(one)
+        cells = [(shares.get(unit, math.nan), hues[unit]) for unit in data.units]
+        known = [share for share, _ in cells if math.isfinite(share)]
+        scale = Scale(cells, text=percent(max(known)) if known else "not collected")
+        rows.append(Row(one.marked, [scale], _time_text(one), ", ".join(filter(None, (one.verdict, one.headroom_text)))))
+    limit = f"from {100 * REACHED:.0f} % on (dashed) a unit limits"
+    names = ("% of the time",) if data.of_time else (f"% of peak; {limit}", "% of peak")
+    said = "verdict, headroom" if any(row.verdict for row in data.rows) else ""
+    keys = [] if data.of_time else [Key(unit_label(unit), "bar", hues[unit]) for unit in data.units]
+    return Listing(title, ("", said), rows, keys, names, 0.0 if data.of_time else REACHED)
+
+
+def _time_text(one: Usage) -> str:
+    parts = [f"{one.launches_text} launches"] if one.launches > 1 else []
+    parts += [format_value(one.seconds, "second", 3)] if math.isfinite(one.seconds) else []
+    return ", ".join([*parts, percent(one.share)] if math.isfinite(one.share) else parts)

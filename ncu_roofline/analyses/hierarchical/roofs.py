@@ -11,6 +11,7 @@ from typing import Any
 from ncu_roofline.analyses.hierarchical.style import apart
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import range_text as range_text
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering.frames import Frames, rows
 
@@ -58,26 +59,6 @@ class Band:
         if math.isnan(self.high):
             return ""
         return range_text(self.low, self.high, unit, digits) if self.wide else format_value(self.high, unit, digits)
-
-
-def range_text(low: float, high: float, unit: str, digits: int = 3) -> str:
-    """``low`` and ``high`` with the unit, once where both have the same prefix, to as many digits each."""
-    small, great = format_value(low, unit, digits), format_value(high, unit, digits)
-    (_, _, small_unit), (_, _, great_unit) = small.partition(" "), great.partition(" ")
-    if small_unit != great_unit:
-        return f"{small} to {great}"
-    return " ".join(
-        [_padded(small.split(" ")[0], digits), "to", _padded(great.split(" ")[0], digits), *filter(None, [great_unit])]
-    )
-
-
-def _padded(number: str, digits: int) -> str:
-    """``2.1`` to three digits: 2.10; what has an exponent stays."""
-    whole, _, part = number.partition(".")
-    lacking = digits - len(whole.lstrip("-0")) - len(part)
-    if "e" in number or lacking <= 0 or not whole.lstrip("-0"):
-        return number
-    return f"{whole}.{part}{'0' * lacking}"
 
 
 @dataclass(frozen=True)

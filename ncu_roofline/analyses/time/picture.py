@@ -22,7 +22,6 @@ from ncu_roofline.analyses.time.captions import TimeFrames, drawable
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering.chart import (
-    BEYOND,
     Axis,
     Chart,
     Contours,
@@ -136,7 +135,7 @@ def chart(frames: TimeFrames, top: int = MAX_KERNELS, less: int = 0) -> Chart | 
         _keys(devices, level),
         names,
         _notes(frames, devices, kernels, total, len(left_out), list(lacking)),
-        time_captions.explanation(frames),
+        "" if panels else time_captions.explanation(frames),
     )
 
 
@@ -169,7 +168,6 @@ def _notes(
     notes += time_captions.absent_notes(frames)
     if left_out:
         notes.append(f"{plural(left_out, 'further GPU')} left out: render its reports apart.")
-    notes.append(BEYOND)
     for one in devices:
         for machine in one.machines:
             if machine["peak_max"] > (1 + _DIFFER) * machine["peak_min"]:
@@ -201,10 +199,10 @@ def _time(one: Drawn, level: str) -> Panel:
     """Bandwidth time and compute time on equal axes: isocurves of run time, the balance diagonal, the launch overhead."""
     symbols = [row for row in one.symbols if drawable(row["time"])]
     marks: list[Mark] = [Contours(role="contour", of="max", unit="second")]
-    marks += [Roof(role="balance", label="compute time = bandwidth time", slope=1.0)]
+    marks += [Roof(role="balance", labels=("compute time = bandwidth time",), kind="bandwidth", value=1.0)]
     marks += [*_overhead(one, one.machines[:1]), *_symbols(symbols, "time", "dot"), *_sweeps(symbols, "time"), *_corners()]
     x, y = Axis("second", (f"Bandwidth time ({level})", "Bandwidth time")), Axis("second", ("Compute time", "Compute", ""))
-    return Panel("Time", x, y, marks, equal=True)
+    return Panel("Time", x, y, marks, "square")
 
 
 def _both(whole: Drawn, machine: Row, level: str) -> Panel:
@@ -216,8 +214,8 @@ def _both(whole: Drawn, machine: Row, level: str) -> Panel:
     marks += [*_symbols(symbols, "at_roofs", "ring"), *_symbols(symbols, "complexity", "dot")]
     marks += [*_sweeps(symbols, "complexity"), *_sweeps(symbols, "at_roofs", "sweep-time"), *_corners()]
     if len(symbols) <= _FACTORS:
-        places = ((factor(row["inefficiency"]), *row["at_roofs"]) for row in symbols)
-        marks += [Text(role="factor", label=text, x=x, y=y) for text, x, y in places]
+        places = ((factor(row["inefficiency"]), row["at_roofs"]) for row in symbols)
+        marks += [Text(role="factor", labels=(text,), places=(place,)) for text, place in places]
     upper = 1 / machine["bandwidth"], "second", f"Bandwidth time ({level})"
     right = 1 / machine["peak"], "second", "Compute time"
     return Panel(f"Complexity and time, {precision_label(machine['precision'])}", *_axes(one, level, upper, right), marks)
@@ -247,7 +245,7 @@ def _balances(one: Drawn, machines: Sequence[Row]) -> list[Mark]:
         names = ", ".join(precision_label(row["precision"]) for row in group)
         text = f"balance {format_value(group[0]['balance'], unit, 3)}"
         text = f"{text} ({names})" if len(kept) > 1 else f"machine {text}"
-        found.append(Roof(role="balance", label=text, slope=group[0]["balance"]))
+        found.append(Roof(role="balance", labels=(text,), kind="bandwidth", value=group[0]["balance"]))
     return found
 
 
@@ -260,7 +258,7 @@ def _overhead(one: Drawn, machines: Sequence[Row], *per_second: str) -> Iterator
             x, y = (seconds * float(machine[name]) for name in per_second) if per_second else (seconds, seconds)
             if drawable((x, y)):
                 hue, text = bounds()["overhead"], f"overhead of {plural(count, 'launch')}"
-                yield Region(role="overhead", label=text, hue=hue, x=x, y=y)
+                yield Region(role="overhead", labels=(text,), hue=hue, x=x, y=y)
 
 
 def _symbols(symbols: Sequence[Row], place: str, role: str) -> list[Mark]:
@@ -274,7 +272,7 @@ def _symbols(symbols: Sequence[Row], place: str, role: str) -> list[Mark]:
         sweeps = _by_kernel(row for row in symbols if row["label"])
         for steps in sweeps:
             named = steps if len(sweeps) <= _STEPS else (steps[0], steps[-1])
-            found += [Text(role="step", label=row["label"], x=row[place][0], y=row[place][1]) for row in named]
+            found += [Text(role="step", labels=(row["label"],), places=(row[place],)) for row in named]
     return found
 
 
@@ -298,7 +296,7 @@ def _sweeps(symbols: Sequence[Row], place: str, role: str = "sweep") -> list[Mar
 def _corners() -> list[Mark]:
     """Region names: compute-bound in the upper left, memory-bound in the lower right corner."""
     sides = (("compute", "upper left"), ("memory", "lower right"))
-    return [Corner(role="corner", label=bounds()[side].label, hue=bounds()[side], where=where) for side, where in sides]
+    return [Corner(role="corner", labels=(bounds()[side].label,), hue=bounds()[side], where=where) for side, where in sides]
 
 
 def time_figure(
