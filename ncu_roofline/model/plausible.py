@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.plausible import MOST_COUNT, Bound, load_limits
 from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.formats.report import Instances, Value
@@ -25,9 +24,6 @@ from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quan
 
 LEFT_OUT = "implausible and left out:"
 """How a note on a value begins that can't be."""
-_SMS = "device__attribute_multiprocessor_count"
-_TIMES = tuple(f"gpu__time_duration.{how}" for how in ("sum", "avg", "max"))
-_NANOSECOND = 1e-9
 _NAME = 60  # characters of a kernel's name in a note
 
 
@@ -58,8 +54,7 @@ def _likewise(others: int, one: str = "launch", several: str = "launches") -> st
 class Gate:
     """What the launches of one report can have measured, and notes on what they can't.
 
-    ``columns`` hold metrics as the report has them; SM count and time among them say what the counts can be.  ``name`` gives
-    the name of the kernel of a launch.
+    ``columns`` hold metrics as the report has them.  ``name`` gives the name of the kernel of a launch.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Value | None]], count: int, name: Callable[[int], str]) -> None:
@@ -68,17 +63,7 @@ class Gate:
         """For each launch what of it was left out, "" for nothing: a sentence per metric, the same for all of its launches."""
         self._limits = load_limits()
         self._missing: FloatArray = np.full(count, np.nan)
-        self._sms, self._seconds = np.full(count, self._limits.sms), np.full(count, self._limits.seconds)
-        first = {metric: self._checked(metric, columns[metric]) for metric in (_SMS, *_TIMES) if metric in columns}
-        # No launch had less than one SM or nanosecond.
-        sms, times = first.get(_SMS, self._missing), self._missing
-        for metric in _TIMES:
-            times = np.where(times > 0, times, first.get(metric, times))
-        self._sms = np.where(sms >= 1, sms, self._limits.sms)
-        self._seconds = np.where(times >= 1, times * _NANOSECOND, self._limits.seconds)
-        self.columns = {
-            metric: first[metric] if metric in first else self._checked(metric, columns[metric]) for metric in columns
-        }
+        self.columns = {metric: self._checked(metric, column) for metric, column in columns.items()}
         """Numbers by metric, NaN where missing, text or implausible."""
 
     def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
@@ -90,7 +75,7 @@ class Gate:
         if bound is None:
             return list(column)
         totals = np.array([_total(counts) for counts in column], dtype=np.float64)
-        wrong = ~self._possible(bound, totals)
+        wrong = ~_possible(bound, totals)
         self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
         own = self.columns.get(metric, self._missing)
         sums = zip(column, totals, own, strict=True)
@@ -117,19 +102,12 @@ class Gate:
         if str in set(map(type, column)):
             texts = np.array([isinstance(value, str) for value in column], dtype=bool)
             self._tell(metric, texts, lambda row: f"is the text {short_name(str(column[row]))!r}", bound, values)
-        wrong = ~(self._possible(bound, values) | np.isnan(values))
+        wrong = ~(_possible(bound, values) | np.isnan(values))
         self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
         return np.where(wrong, np.nan, values) if wrong.any() else values
 
-    def _possible(self, bound: Bound, values: FloatArray) -> Mask:
-        size = np.abs(values) if bound.signed else values
-        return np.asarray((size >= 0) & (size <= np.minimum(bound.most, bound.limit(self._sms, self._seconds))))
-
     def _tell(self, metric: str, rows: Mask, what: Callable[[int], str], bound: Bound, values: FloatArray) -> None:
-        def why(row: int) -> str:
-            return _why(bound, float(values[row]), float(self._sms[row]), float(self._seconds[row]))
-
-        self._note(metric, rows, lambda row: f"{what(row)}, {why(row)}")
+        self._note(metric, rows, lambda row: f"{what(row)}, {_why(bound, float(values[row]))}")
 
     def _note(self, metric: str, rows: Mask, what: Callable[[int], str]) -> None:
         if rows.any():
@@ -147,25 +125,18 @@ def _total(counts: Instances) -> float:
     return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
 
 
-def _why(bound: Bound, value: float, sms: float, seconds: float) -> str:
+def _possible(bound: Bound, values: FloatArray) -> Mask:
+    size = np.abs(values) if bound.signed else values
+    return np.asarray((size >= 0) & (size <= bound.most))
+
+
+def _why(bound: Bound, value: float) -> str:
     """What is wrong with a value, with the bound."""
     if math.isnan(value):
         return "which is no number"
     if value < 0 and not bound.signed:
         return "less than 0"
-    limit = bound.limit(sms, seconds)
-    if bound.most <= limit:
-        origin = "a counter has 64 bits" if bound.most == MOST_COUNT else bound.origin
-        return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({origin})"
-    who = f"{bound.sms if bound.is_peak else sms:.0f} SMs" if bound.per_sm else "a unit"
-    per = "second" if bound.form == "second" else format_value(seconds, "second", 3)
-    amount = f"the {limit:.3g} {bound.unit} per {per} that {who} could do"
-    if bound.longer:
-        count = bound.rate * (sms if bound.per_sm else 1.0) * bound.clock * bound.longer
-        amount = f"the {count:.3g} {bound.unit} that {who} could do in {bound.longer:g} s"
-    elif bound.per_cycle:
-        amount = f"{bound.headroom:g} times the {limit / bound.headroom:.3g} {bound.unit} per cycle that {who} could do"
-    return f"more than {amount} ({bound.origin})"
+    return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({bound.origin})"
 
 
 class PlausibleMetrics(Mapping[str, Value]):
@@ -175,7 +146,6 @@ class PlausibleMetrics(Mapping[str, Value]):
         self._metrics = metrics
         self._limits = load_limits()
         self._read: dict[str, Value | None] = {}
-        self._context: tuple[float, float] | None = None
 
     def __getitem__(self, name: str) -> Value:
         value = self.recorded(name)
@@ -203,22 +173,7 @@ class PlausibleMetrics(Mapping[str, Value]):
         if isinstance(value, str):
             return False
         size = -value if bound.signed and value < 0 else value
-        if 0 <= size <= bound.most:
-            return bound.rate == math.inf or size <= bound.limit(*self._launch())
-        return size != size
-
-    def _launch(self) -> tuple[float, float]:
-        """SMs and seconds of the launch, those of the bounds where it says nothing plausible."""
-        if self._context is None:
-            sms = next(self._at_least_one(_SMS), self._limits.sms)
-            times = (value * _NANOSECOND for name in _TIMES for value in self._at_least_one(name))
-            self._context = sms, next(times, self._limits.seconds)
-        return self._context
-
-    def _at_least_one(self, name: str) -> Iterator[float]:
-        value = self.get(name)
-        if isinstance(value, (int, float)) and value >= 1:
-            yield float(value)
+        return 0 <= size <= bound.most or size != size
 
 
 def plausible_import(m: Measurements) -> Measurements:

@@ -37,12 +37,10 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "text as time": (TIME, "1000000", "is the text '1000000', which is no number"),
     "negative time": (TIME, -1e6, "less than 0"),
     "endless time": (TIME, 1e300, "more than 3.2e+16 ns"),
-    "1e308 bytes": (DRAM, 1e308, "more than the 6.86e+12 byte per 1 ms that 108 SMs could do"),
-    "more bytes than SMs can move": (DRAM, 1e13, "more than the 6.86e+12 byte per 1 ms that 108 SMs could do"),
+    "1e308 bytes": (DRAM, 1e308, "more than 1.845e+19 (a counter has 64 bits)"),
     "infinite bytes": (DRAM, math.inf, "is inf, more than"),
     "negative bytes": (DRAM, -1.0, "less than 0"),
     "clock": (CLOCK, 1e308, "more than 1.55e+10 Hz"),
-    "count that wrapped": (DFMA, 2**64 - 1, "more than the 1.29e+17 thread instructions that 108 SMs could do in 600 s"),
     "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "more than 1.55e+07 kHz"),
 }
 
@@ -148,25 +146,6 @@ def test_rules_do_not_advise_on_what_cannot_be(tmp_path: Path, run: Command) -> 
     assert "To go faster" not in outcome.out
 
 
-def test_instruction_patching_may_take_another_time(tmp_path: Path) -> None:
-    """Recorded: by application replay 160,000 times as many instructions as the hardware saw in its time."""
-    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), "inst_executed": 7.95e10, **flops("d", fma=10**15)}))
-    assert left_out(measurements_of(file)) == ()
-
-
-def test_counts_of_instruction_patching_are_bounded_in_every_form() -> None:
-    """By an execution of ten minutes more than the launch; a peak by what SMs are."""
-    launch, most = {SMS: 108, TIME: 1e6}, 128 * 108 * 5 * 3.1e9 * (600 + 1e-3)
-    name = DFMA.removesuffix(".sum")
-    for form, bound in ((".sum", most), (".sum.per_cycle_elapsed", most), (".sum.per_second", 1e3 * most), (".avg", most)):
-        bound = min(bound, 2.0**64)
-        assert name + form in PlausibleMetrics({**launch, name + form: bound})
-        assert name + form not in PlausibleMetrics({**launch, name + form: bound * 1.001})
-    timeless = {SMS: 108, "inst_executed": 2**63}
-    assert "inst_executed" in PlausibleMetrics(timeless)  # a year
-    assert "inst_executed" not in PlausibleMetrics({**timeless, TIME: 1e6})
-
-
 @pytest.mark.parametrize("which", WRONG)
 def test_rules_get_none_of_it(tmp_path: Path, which: str) -> None:
     name, value, _ = WRONG[which]
@@ -190,26 +169,6 @@ def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
     )
     drawn = [roofline(report(tmp_path / "r.ncu-rep", each), source="embedded") for each in (good, wrong)]
     assert [len(each.points) for each in drawn] == [1, 0]
-
-
-PEAK, PER_CYCLE = "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", "lts__t_bytes.sum.per_cycle_elapsed"
-
-
-def test_a_peak_that_a_report_states_may_be_of_a_newer_chip_and_of_more_sms() -> None:
-    """A launch under MPS or MIG has fewer SMs than the peaks cover; 128 lanes per SM are what chips have so far."""
-    few = {SMS: 16, TIME: 1e6}
-    for peak in (16896.0, 2 * 16896.0, 5 * 128 * 5 * 192.0):
-        assert PEAK in PlausibleMetrics({**few, PEAK: peak})
-    assert PEAK not in PlausibleMetrics({**few, PEAK: 5 * 128 * 5 * 192.0 + 1})
-    assert PER_CYCLE in PlausibleMetrics({**few, PER_CYCLE: 5 * 4096 * 16.0})
-    assert PER_CYCLE not in PlausibleMetrics({**few, PER_CYCLE: 5 * 4096 * 16.0 + 1})
-
-
-def test_a_note_on_a_peak_names_the_sms_of_the_largest_chip(tmp_path: Path) -> None:
-    (told,) = left_out(
-        measurements_of(report(tmp_path / "r.ncu-rep", kernel({**complete(), "lts__t_bytes.sum.peak_sustained": 1e12})))
-    )
-    assert "more than 5 times the 3.93e+06 byte per cycle that 960 SMs could do" in told
 
 
 DERIVED = ("derived__mine_dfma", "derived__peak_dfma", "derived__mine_bytes", "derived__peak_bytes")
@@ -319,7 +278,7 @@ def test_every_command_tells_it(tmp_path: Path, run: Command, words: tuple[str, 
     outcome = run(*(word.format(good=good) for word in words), bad)
     assert outcome.code == 0, outcome.err
     told = " ".join(f"{outcome.out} {outcome.err}".split())
-    assert f"{DRAM} of launch 0 (kernel) is 1e+308, more than the 6.86e+12 byte per 1 ms" in told
+    assert f"{DRAM} of launch 0 (kernel) is 1e+308, more than 1.845e+19" in told
     assert "1e+308" not in told.replace("is 1e+308", "")
 
 
