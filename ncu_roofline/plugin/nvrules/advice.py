@@ -221,7 +221,7 @@ def advise(
             outcomes=tuple(collectable(outcome, report.ncu_version) for outcome in outcomes),
         )
 
-    with rare_collection():
+    with rare_collection(), rules.active():
         return tuple([advice(row) for row in watch(range(len(m)))])
 
 

@@ -12,26 +12,44 @@ from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
 from ncu_roofline.formats.sass.line_program import Lines
 
 
+class _Module:
+    """The code of a module, whose functions are decoded once for all launches; none where it can't be read."""
+
+    def __init__(self, data: bytes) -> None:
+        self.listings: dict[object, dict[object, object]] = {}
+        self._decoded: dict[str, tuple[Lines, tuple[Instruction, ...]]] = {}
+        try:
+            self._cubin: Cubin | None = read_cubin(data)
+        except CodeError:
+            self._cubin = None
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        return dict(self._cubin.functions) if self._cubin else {}
+
+    def decoded(self, function: Function) -> tuple[Lines, tuple[Instruction, ...]]:
+        if function.name not in self._decoded and self._cubin is not None:
+            try:
+                lines = self._cubin.lines(function.name)
+            except CodeError:
+                lines = Lines()
+            self._decoded[function.name] = lines, decode(function.code, function.capability or self._cubin.capability)
+        return self._decoded[function.name]
+
+
+_module = lru_cache(maxsize=4)(_Module)  # kernels of one module mostly follow each other
+
+
 class KernelCode:
     """The functions of a kernel's module by address, looked at when first asked for; none where the report has no code."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._lines: dict[str, Lines] = {}
-        self._instructions: dict[str, tuple[Instruction, ...]] = {}
 
     def line(self, address: int) -> tuple[str, int] | None:
         """File (the path that the compiler noted) and line that Nsight Compute names for an address, None where it has none."""
         found = self._find(address)
-        if found is None:
-            return None
-        cubin, function, offset = found
-        if function.name not in self._lines:
-            try:
-                self._lines[function.name] = cubin.lines(function.name)
-            except CodeError:
-                self._lines[function.name] = Lines()
-        place = self._lines[function.name].first(offset)
+        place = found[0].first(found[2]) if found else None
         return (place.file, place.line) if place else None
 
     def text(self, address: int) -> str:
@@ -41,46 +59,38 @@ class KernelCode:
         operands only where a jump or call goes (an address, last), and "-RZ, RZ" where HFMA2 loads constants.
         """
         found = self._find(address)
-        if found is None:
+        if found is None or found[2] // SIZE >= len(found[1]):
             return ""
-        cubin, function, offset = found
-        if function.name not in self._instructions:
-            self._instructions[function.name] = decode(function.code, function.capability or cubin.capability)
-        instructions = self._instructions[function.name]
-        if offset // SIZE >= len(instructions):
-            return ""
-        one = instructions[offset // SIZE]
+        one = found[1][found[2] // SIZE]
         text = f"@P {one.opcode}" if one.guarded else one.opcode
         if one.target is not None:
-            return f"{text} {address - offset + one.target:#x}"
+            return f"{text} {address - found[2] + one.target:#x}"
         return f"{text} -RZ, RZ" if one.constant else text
 
-    def _find(self, address: int) -> tuple[Cubin, Function, int] | None:
-        cubin, functions = self._functions
-        place = bisect_right(functions, address, key=lambda one: one[0]) - 1
-        if cubin is None or place < 0:
+    @property
+    def listings(self) -> dict[object, object]:
+        """What rules keep of the code, for all launches whose functions lie at the same addresses."""
+        module, starts, functions = self._placed
+        where = tuple(zip(starts, (function.name for function in functions), strict=True))
+        return module.listings.setdefault(where, {}) if module else {}
+
+    def _find(self, address: int) -> tuple[Lines, tuple[Instruction, ...], int] | None:
+        module, starts, functions = self._placed
+        place = bisect_right(starts, address) - 1
+        if module is None or place < 0 or address - starts[place] >= len(functions[place].code):
             return None
-        start, function = functions[place]
-        return (cubin, function, address - start) if address - start < len(function.code) else None
+        return (*module.decoded(functions[place]), address - starts[place])
 
     @cached_property
-    def _functions(self) -> tuple[Cubin | None, list[tuple[int, Function]]]:
+    def _placed(self) -> tuple[_Module | None, list[int], list[Function]]:
         code = self._kernel.code
-        cubin = _cubin(code.cubin) if code and code.cubin else None
-        if code is None or cubin is None:
-            return None, []
+        module = _module(code.cubin) if code and code.cubin else None
+        if code is None or module is None:
+            return None, [], []
         addresses = {function.name: function.address for function in code.functions}
         base = self._kernel.base_address()
         if base is not None:
             addresses[self._kernel.mangled_name] = base
-        known = [(address, cubin.functions[name]) for name, address in addresses.items() if name in cubin.functions]
-        return cubin, sorted(known, key=lambda one: one[0])
-
-
-@lru_cache(maxsize=2)  # kernels of one module mostly follow each other
-def _cubin(data: bytes) -> Cubin | None:
-    """A cubin, None for what can't be read."""
-    try:
-        return read_cubin(data)
-    except CodeError:
-        return None
+        functions = module.functions
+        placed = sorted((address, name) for name, address in addresses.items() if name in functions)
+        return module, [address for address, _ in placed], [functions[name] for _, name in placed]

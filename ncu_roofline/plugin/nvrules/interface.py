@@ -72,12 +72,8 @@ class IMetric:
     __str__ = name
 
     def kind(self, *instance: int) -> ValueKind:
-        value = self.value(*instance)
-        if isinstance(value, str):
-            return ValueKind.STRING
-        if isinstance(value, float):
-            return ValueKind.DOUBLE
-        return ValueKind.UNKNOWN if value is None else ValueKind.UINT64
+        kinds = {str: ValueKind.STRING, float: ValueKind.DOUBLE, type(None): ValueKind.UNKNOWN}
+        return kinds.get(type(self.value(*instance)), ValueKind.UINT64)
 
     def has_value(self, kind: ValueKind = ValueKind.ANY) -> bool:
         return self._value is not None and kind in (ValueKind.ANY, self.kind())
@@ -100,11 +96,12 @@ class IMetric:
     def has_correlation_ids(self) -> bool:
         return any(instance[0] is not None for instance in self._instances)
 
-    def correlation_ids(self) -> IMetric | None:
-        return self._ids(IMetric(self._name)) if self.has_correlation_ids() else None
+    def correlation_ids(self) -> Any:
+        return self.mutable_correlation_ids() if self.has_correlation_ids() else None
 
-    def _ids(self, ids: Any) -> Any:
+    def mutable_correlation_ids(self) -> Any:
         """A metric whose instances are what these instances belong to."""
+        ids = type(self)(self._name)
         ids._instances, ids._part = self._instances, 0
         return ids
 
@@ -138,73 +135,55 @@ for _number, _word in enumerate(_SUBTYPES):
 class IMutableMetric(IMetric):
     """A metric that a rule adds; it lives as long as the kernel's rules run.  Setters: ``([instance,] kind, value)``."""
 
-    def _set(self, args: Sequence[Value], value: Value) -> bool:
+    def _set(self, *args: Value) -> bool:
         if len(args) < 3 and self._part:
-            self._value = value
+            self._value = args[-1]
             return True
         index = int(args[0]) if len(args) > 2 else 0
         self._instances += [[None, None] for _ in range(index + 1 - len(self._instances))]
-        self._instances[index][self._part] = value
+        self._instances[index][self._part] = args[-1]
         return True
 
     def set_double(self, *args: Value) -> bool:
-        return self._set(args, float(args[-1]))
+        return self._set(*args[:-1], float(args[-1]))
 
     def set_uint64(self, *args: Value) -> bool:
-        return self._set(args, int(args[-1]))
+        return self._set(*args[:-1], int(args[-1]))
 
     def set_string(self, *args: Value) -> bool:
-        return self._set(args, str(args[-1]))
-
-    def mutable_correlation_ids(self) -> IMutableMetric:
-        ids: IMutableMetric = self._ids(IMutableMetric(self._name))
-        return ids
+        return self._set(*args[:-1], str(args[-1]))
 
 
-class ISourceInfo:
+class _Asked:
+    """What answers by methods that only tell what it was made with."""
+
+    def __init__(self, **answers: Any) -> None:
+        for name, answer in answers.items():
+            setattr(self, name, lambda *_, answer=answer: answer)
+
+
+class ISourceInfo(_Asked):
     def __init__(self, file_name: str, line: int) -> None:
-        self._file_name, self._line = file_name, line
-
-    def file_name(self) -> str:
-        return self._file_name
-
-    def line(self) -> int:
-        return self._line
+        super().__init__(file_name=file_name, line=line)
 
 
-class INvtxRange:
+class INvtxRange(_Asked):
     def __init__(self, name: str) -> None:
-        self._name = name
-
-    def name(self) -> str:
-        return self._name
-
-    def has_attributes(self) -> bool:
-        return False
+        super().__init__(name=name, has_attributes=False)
 
 
-class INvtxDomainInfo:
+class INvtxDomainInfo(_Asked):
     """The one domain that stands for all; our reader counts all ranges to those that are pushed and popped."""
 
     def __init__(self, ranges: Sequence[str]) -> None:
         self._ranges = tuple(ranges)
+        super().__init__(name=str(self), push_pop_ranges=self._ranges, start_end_ranges=(), start_end_range=None)
 
-    def name(self) -> str:
+    def __str__(self) -> str:
         return "<default domain>"
-
-    __str__ = name
-
-    def push_pop_ranges(self) -> tuple[str, ...]:
-        return self._ranges
 
     def push_pop_range(self, idx: int) -> INvtxRange | None:
         return INvtxRange(self._ranges[idx]) if 0 <= idx < len(self._ranges) else None
-
-    def start_end_ranges(self) -> tuple[str, ...]:
-        return ()
-
-    def start_end_range(self, _idx: int) -> None:
-        return
 
 
 class INvtxState(dict[int, INvtxDomainInfo]):
@@ -218,8 +197,9 @@ class INvtxState(dict[int, INvtxDomainInfo]):
 class IAction:
     """A kernel with its metrics, and over them those that rules added.
 
-    ``shared`` (not part of NvRules) is for rules that work the same way: what one of them has read or worked out, the others
-    need not do again.  It starts with what is ``known``, and is emptied when a rule adds a metric.
+    Not part of NvRules: ``shared`` is for rules that work the same way: what one of them has read or worked out, the others
+    need not do again.  It starts with what is ``known``, and is emptied when a rule adds a metric.  ``listings`` is shared by
+    the launches of one module for what they know of its code, and ``by_address`` gives all instances of a metric at once.
     """
 
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
@@ -228,6 +208,14 @@ class IAction:
         self._added: dict[str, IMutableMetric] = {}
         self._found: dict[str, IMetric] = {}
         self.shared: dict[object, object] = dict(known or {})
+
+    @property
+    def listings(self) -> dict[object, object]:
+        return self._code.listings
+
+    def by_address(self, name: str) -> dict[int, float]:
+        addresses, values = self._kernel.metrics.by_address(name)
+        return {address: value for address, value in zip(addresses, values, strict=True) if value > 0}
 
     def __str__(self) -> str:
         return self.name()
@@ -272,20 +260,19 @@ class IAction:
         self.shared.clear()
         return self._added[name]
 
-    def add_double_metric(self, name: str, kind: int, value: float) -> IMetric:
+    def _added_metric(self, name: str, kind: int, value: Value) -> IMetric:
         metric = self.add_metric(name)
-        metric.set_double(kind, value)
+        {str: metric.set_string, int: metric.set_uint64}.get(type(value), metric.set_double)(kind, value)
         return metric
+
+    def add_double_metric(self, name: str, kind: int, value: float) -> IMetric:
+        return self._added_metric(name, kind, float(value))
 
     def add_integer_metric(self, name: str, kind: int, value: int) -> IMetric:
-        metric = self.add_metric(name)
-        metric.set_uint64(kind, value)
-        return metric
+        return self._added_metric(name, kind, int(value))
 
     def add_string_metric(self, name: str, kind: int, value: str) -> IMetric:
-        metric = self.add_metric(name)
-        metric.set_string(kind, value)
-        return metric
+        return self._added_metric(name, kind, str(value))
 
     def added(self) -> dict[str, Value]:
         """The scalars that rules added so far (not part of NvRules)."""

@@ -73,10 +73,15 @@ class RuleModules:
     path: list[str]
     owned: frozenset[str]
     modules: dict[str, ModuleType] = field(default_factory=dict)
+    _inside: bool = False
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
         """While inside, imports by rules find their own folder and NvRules; what they print goes to standard error."""
+        if self._inside:
+            yield
+            return
+        self._inside = True
         saved_path, saved_flag = list(sys.path), sys.dont_write_bytecode
         # There rarely are modules of others that have our names: not all of them are looked at.
         others = self._taken(sys.modules) if any(name in sys.modules for name in self.owned) else {}
@@ -92,6 +97,7 @@ class RuleModules:
             self.modules = self._taken(sys.modules.keys() - before)
             sys.modules.update(others)
             sys.path[:], sys.dont_write_bytecode = saved_path, saved_flag
+            self._inside = False
 
     def _taken(self, names: Iterable[str]) -> dict[str, ModuleType]:
         """Those of these modules that have our names, out of the interpreter's table."""
@@ -158,6 +164,13 @@ class RuleSet:
 
     rules: tuple[Rule, ...]
     problems: tuple[RuleProblem, ...]
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """While inside, rules of one folder are run without going in and out for each kernel, which takes as long as a rule."""
+        folders = list({id(rule.namespace): rule.namespace for rule in self.rules}.values())
+        with folders[0].active() if len(folders) == 1 else contextlib.nullcontext():
+            yield
 
     def run(
         self, kernel: Kernel, *, collected_only: bool = False, known: Mapping[object, object] | None = None

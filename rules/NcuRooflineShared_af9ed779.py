@@ -5184,8 +5184,8 @@ def by_address(kernel, name):
     else:
         addresses = metric.correlation_ids() if metric.num_instances() else None
         number = metric.num_instances() if addresses is not None else 0
-        counted = dict([(addresses.as_uint64(index), float(metric.as_uint64(index))) for index in range(number)])
-    return dict([pair for pair in counted.items() if pair[1] > 0]) if counted or kernel.value(name) == 0 else None
+        counted = dict([(addresses.as_uint64(index), float(metric.as_uint64(index))) for index in range(number) if metric.as_uint64(index)])
+    return counted if counted or kernel.value(name) == 0 else None
 
 
 def by_opcode(kernel, name):
@@ -5269,9 +5269,9 @@ def code_of(kernel):
     counts = counts_of(kernel)
     executed = dict([(address, math.nan) for column in counts.values() for address in column])
     executed.update(counts.get("executed", {}))
-    kept, key = getattr(kernel.action, "listings", {}), tuple(sorted(executed))
+    text = kernel.action.sass_by_pc if hasattr(kernel.action, "sass_by_pc") and len(executed) <= ASKED else None
+    kept, key = getattr(kernel.action, "listings", {}), (text is not None,) + tuple(sorted(executed))
     if key not in kept:
-        text = kernel.action.sass_by_pc if hasattr(kernel.action, "sass_by_pc") and len(executed) <= ASKED else None
         found = listing(
             executed,
             functions_of(kernel),
