@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.clocks import clocks_text
@@ -59,21 +58,18 @@ def sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str
     release = release_of(report.ncu_version)
     if release == LAST_RELEASE or not len(m) or isinstance(report, MetricTable):
         return UsedSets()
+
+    def given(one: SectionSet) -> int:  # how much of what is missing
+        held = {*one.work, *(load_spec().sections if one.opcodes else ())}
+        return sum(name in one.traffic or name.partition(".")[0] in held for name in missing)
+
     sections = report.kernels[int(m.launch[0])].sections
     made = load_sets().made(release, filter(None, map(_identifier, sections)))
     offered = [one for one in load_sets().of(release) if one.name in _OFFERED and one is not made]
-    best = max(offered, key=lambda one: _given(one, missing), default=None)
-    if best is None or _given(best, missing) <= (_given(made, missing) if made else 0):
-        best = None
-    return UsedSets(
-        made.name if made else "", made.gives if made else "", best.name if best else "", best.gives if best else ""
-    )
-
-
-def _given(one: SectionSet, missing: Sequence[str]) -> int:
-    """How much of what is missing a set holds."""
-    held = {*one.work, *(load_spec().sections if one.opcodes else ())}
-    return sum(name in one.traffic or name.partition(".")[0] in held for name in missing)
+    best = max(offered, key=given, default=None)
+    own = (made.name, made.gives) if made else ("", "")
+    better = best is not None and given(best) > (given(made) if made else 0)
+    return UsedSets(*own, *((best.name, best.gives) if best and better else ("", "")))
 
 
 def _identifier(data: bytes) -> str:
@@ -164,7 +160,8 @@ def explain(
     Where all core precisions are wanted, so are the tensor operations of launches that used tensor cores.
     """
     release, spec = release_of(report.ncu_version), load_spec()
-    unasked = [] if precisions else [p for p in spec.precisions if p.id in spec.on_request and _works(m.work.get(p.id))]
+    worked = {name for name, quantity in m.work.items() if (quantity.values > 0).any()}
+    unasked = [] if precisions else [p for p in spec.precisions if p.id in spec.on_request and p.id in worked]
     precisions, levels = precisions or spec.core, levels or spec.chain
     wanted = Wanted.of(m, precisions, levels)
     own = int((disbelieved(m) == "").sum())  # of the other launches nothing is missing
@@ -175,13 +172,20 @@ def explain(
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
     clocks = clocks_text(report.ncu_version, report.session.clock_control)
     notes = [*told(m), *left_out(m), *_notes(m, wanted, (*precisions, *levels), clocks)]
-    metrics, added, more = _collected(wanted, (*missing, *partial), release, report.ncu_version)
-    notes += more
+    metrics, added = wanted.metrics(release), (*missing, *partial)
+    tensor = [name for name in added if name.startswith(f"{TENSOR}.")]
+    if tensor and release < OPS_PATH_SINCE and any(map(counts_tensor_operations, wanted.metrics(LAST_RELEASE))):
+        since = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {report.ncu_version}"
+        added = added if WARPS in metrics else tuple(name for name in added if name not in tensor)
+        notes.append(f"{since}; the command adds {opcodes_note()}" if WARPS in metrics else since)
     uncounted = uncounted_tensor(m, spec)
     if set(spec.core) <= set(precisions) and uncounted.any():
-        missing, tensor, note = (*missing, TENSOR), *_tensor(wanted, m, uncounted, release)
-        metrics, added = (*metrics, *tensor), (*added, TENSOR) if tensor else added
-        notes.append(note)
+        more, how = tensor_metrics(wanted.gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
+        active = m.tensor_active[uncounted]
+        busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
+        where = f"{int(uncounted.sum())} of {len(m)} launches{busy}"
+        notes.append(f"the tensor pipe was active in {where}, and its operations were not counted; {how}")
+        missing, metrics, added = (*missing, TENSOR), (*metrics, *more), (*added, TENSOR) if more else added
     return Explanation(
         report=str(m.report[0]) if len(m) else str(report.path),
         ncu_version=report.ncu_version,
@@ -195,36 +199,6 @@ def explain(
         command=command_of(report, tuple(dict.fromkeys(metrics)), kernel, mixed=own < len(m)) if added and wanted.gpus else "",
         notes=tuple(notes),
         sets=sets_of(report, m, missing),
-    )
-
-
-def _works(quantity: Quantity | None) -> bool:
-    """Whether some launch is known to do work."""
-    return quantity is not None and bool((quantity.values > 0).any())
-
-
-def _collected(
-    wanted: Wanted, added: tuple[str, ...], release: Release, version: str
-) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Metrics to collect, the ids that they add, and notes on what the release can't collect."""
-    metrics = wanted.metrics(release)
-    lacking = any(name.startswith(f"{TENSOR}.") for name in added)
-    if not lacking or not any(map(counts_tensor_operations, wanted.metrics(LAST_RELEASE))) or release >= OPS_PATH_SINCE:
-        return metrics, added, []
-    text = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {version}"
-    if WARPS in metrics:
-        return metrics, added, [f"{text}; the command adds {opcodes_note()}"]
-    return metrics, tuple(name for name in added if not name.startswith("tensor.")), [text]
-
-
-def _tensor(wanted: Wanted, m: Measurements, uncounted: NDArray[np.bool_], release: Release) -> tuple[tuple[str, ...], str]:
-    """Metrics for the tensor work of these launches, and a note."""
-    metrics, text = tensor_metrics(wanted.gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
-    active = m.tensor_active[uncounted]
-    busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
-    return metrics, (
-        f"the tensor pipe was active in {int(uncounted.sum())} of {len(m)} launches{busy}, "
-        f"and its operations were not counted; {text}"
     )
 
 
@@ -257,13 +231,15 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
         notes.append("no launch to look at")
     elif not capabilities:
         notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
-    known = {chip.compute_capability for chip in wanted.chips}
     notes += chip_notes(capabilities)
-    found = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
-    absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in found)]
+    counted = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
+    absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in counted)]
     if absent and wanted.chips:
-        chips = ", ".join(map(capability_text, sorted(known)))
-        notes.append(f"compute capability {chips} has no counters for {', '.join(map(label_of, absent))}{_boards(wanted)}")
+        chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip in wanted.chips})))
+        # What the data files say of GPUs that lack something of their chip's family.
+        rules = [rule for chip, device in wanted.gpus for rule in chip.boards if rule.absent and rule.applies(device)]
+        boards = "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
+        notes.append(f"compute capability {chips} has no counters for {', '.join(map(label_of, absent))}{boards}")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = m.clock / m.clock_max
     if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
@@ -277,16 +253,8 @@ def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -
 def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     """A sentence on each chip that is not known, or whose counters are unproven."""
     read = [(capability, load_spec().read_as(capability)) for capability in capabilities]
-    texts = [
-        chip.caveat if chip else f"compute capability {capability_text(one)} is not known to this version" for one, chip in read
-    ]
-    return [text for text in texts if text]
-
-
-def _boards(wanted: Wanted) -> str:
-    """What the data files say of GPUs that lack something of their chip's family."""
-    rules = [rule for chip, device in wanted.gpus for rule in chip.boards if rule.absent and rule.applies(device)]
-    return "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
+    unknown = "compute capability {} is not known to this version"
+    return [text for one, chip in read if (text := chip.caveat if chip else unknown.format(capability_text(one)))]
 
 
 SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
@@ -336,18 +304,17 @@ class Wanted:
 
     def metrics(self, release: Release) -> tuple[str, ...]:
         """What ncu has to collect for all of it; counts per opcode where the release can't count tensor operations."""
-        names = [name for chip, device in self.gpus for name in self._of_gpu(chip, device)]
+        levels = [level.id for level in self.levels]
+        names: list[str] = []
+        for chip, device in self.gpus:
+            precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
+            names += load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
         if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
             opcodes = [WARPS] if release >= OPCODES_SINCE else []
             names = [name for name in names if not counts_tensor_operations(name)] + opcodes
         if any(not p.bindings for p in self.precisions):
             names.append(THREADS)
         return tuple(dict.fromkeys(names))
-
-    def _of_gpu(self, chip: Architecture, device: str) -> tuple[str, ...]:
-        precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
-        levels = [level.id for level in self.levels]
-        return load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
 
     def estimated(self) -> tuple[str, ...]:
         """Ids of levels that no GPU of the report has counters of its own for: nothing better than an estimate can be had."""
@@ -372,7 +339,9 @@ def tensor_metrics(
 
     ``had_opcodes``: the report has counts per opcode, and they did not tell.
     """
-    if release >= OPS_PATH_SINCE and (had_opcodes or _needs_counters(gpus)):
+    # Instructions whose work the counts per opcode don't tell.
+    families = [p for p in load_spec().precisions if p.id.endswith(_NOT_BY_OPCODE)]
+    if release >= OPS_PATH_SINCE and (had_opcodes or any(_counts(chip, p) for chip, _ in gpus for p in families)):
         types = [p for p in load_spec().precisions if p.kind == TENSOR and (not p.part_of or p.disjoint)]
         wanted = Wanted(tuple(gpus), tuple(p for p in types if any(_counts(chip, p, device) for chip, device in gpus)), ())
         passes = max(chip.tensor_passes for chip, _ in gpus)
@@ -382,12 +351,6 @@ def tensor_metrics(
         return (WARPS,), f"the command adds {opcodes_note()}"
     needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)
     return (), f"counters that tell them need Nsight Compute {needed} or later"
-
-
-def _needs_counters(gpus: Iterable[tuple[Architecture, str]]) -> bool:
-    """Whether one of the chips has instructions whose work the counts per opcode don't tell."""
-    families = [p for p in load_spec().precisions if p.id.endswith(_NOT_BY_OPCODE)]
-    return any(_counts(chip, p) for chip, _ in gpus for p in families)
 
 
 def opcodes_note() -> str:
@@ -421,12 +384,11 @@ def command_of(
     replaced = (*collect, *(_FILTERS if kernel else ()), *(("--replay-mode",) if mixed else ()))
     kept = [option for option in recorded.options if not option.replaced and option.name not in replaced]
     words += [word for option in kept for word in option.words]
-    names = {option.name for option in kept}
-    for name, value, known in (
-        ("--clock-control", report.session.clock_control.lower(), _CLOCK_CONTROLS),
-        ("--replay-mode", "" if mixed else report.session.replay.lower(), _REPLAYS),
-    ):
-        if name not in names and value in known and not recorded.options:
-            words += [name, value]
+    # Settings that the report tells without its command line.
+    replay = "" if mixed else report.session.replay
+    settings = (("--clock-control", report.session.clock_control, _CLOCK_CONTROLS), ("--replay-mode", replay, _REPLAYS))
+    for name, value, known in settings:
+        if value.lower() in known and not recorded.options:
+            words += [name, value.lower()]
     attached = any(option.name == "--mode" and option.value == "attach" for option in kept)
     return shlex.join([*words, *(recorded.application or (() if attached else ("./app",)))])
