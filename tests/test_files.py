@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import ReportNames, check_target, write_atomically
-from ncu_roofline.base.temporary import temporary_folder
+from ncu_roofline.base.files import ReportNames, check_target, temporary_folder, write_atomically
 from ncu_roofline.base.texts import expression, printable
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")

@@ -8,8 +8,8 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -130,7 +130,9 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.writelines(chunks)
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() else 0o666 & ~_umask())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() else 0o666 & ~mask)
             os.replace(beside, target)
         except BaseException:
             with suppress(OSError):
@@ -142,13 +144,48 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
         raise RooflineError("Cannot write", path, reason, next_step) from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def pack_folder(name: str) -> Path:
     """The folder ``sections``, ``rules`` or ``bench``: package data of an installed wheel, else of the checkout."""
     installed = _PACKAGE / "data" / name
     return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def temporary_place() -> Path:
+    """Where the system wants temporary files.  Raises RooflineError where there is no such folder."""
+    import tempfile
+
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        raise no_room(error) from error
+
+
+@contextmanager
+def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]:
+    """A folder of our own with these ``files`` in it, gone afterwards.  Raises RooflineError where there is no room for it."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(folder_in(temporary_place()))
+            for file, data in (files or {}).items():
+                (folder / file).write_bytes(data)
+        except OSError as error:
+            raise no_room(error) from error
+        yield folder
+
+
+@contextmanager
+def folder_in(place: Path, *, hidden: bool = False) -> Iterator[Path]:
+    """A new folder of our own in ``place``, gone afterwards; ``hidden`` where people keep files.  Raises OSError."""
+    import tempfile
+
+    prefix = f"{'.' if hidden else ''}ncu-roofline-"
+    with tempfile.TemporaryDirectory(dir=place, prefix=prefix, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def no_room(error: OSError) -> RooflineError:
+    """The sentence where a temporary file can't be written."""
+    import tempfile
+
+    place, next_step = tempfile.tempdir or "temporary files", "Set TMPDIR to a folder with space that you may write to."
+    return RooflineError("Cannot write", place, error.strerror or str(error), next_step)

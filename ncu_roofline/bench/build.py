@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import pack_folder
-from ncu_roofline.base.temporary import temporary_folder, temporary_place
+from ncu_roofline.base.files import pack_folder, temporary_folder, temporary_place
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability, parse_target
 

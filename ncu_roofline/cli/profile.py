@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import pack_folder
+from ncu_roofline.base.files import pack_folder, temporary_folder
 from ncu_roofline.base.suggestions import advice
-from ncu_roofline.base.temporary import temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.chips.fields import parse_release, release_text

@@ -37,7 +37,7 @@ def kept(args: Namespace) -> Iterator[None]:
         raise UsageError("Cannot read", NAME, "it is closed", "Leave it open, or name a file.")
     if sys.stdin.isatty():
         raise UsageError("Cannot read", NAME, "it is a terminal", "Send a report there: `cat FILE | ncu-roofline show -`.")
-    from ncu_roofline.base.temporary import temporary_folder
+    from ncu_roofline.base.files import temporary_folder
 
     with temporary_folder() as folder:
         path = folder / NAME
@@ -56,7 +56,7 @@ def _is_input(report: str) -> bool:
 
 def _copy(stream: BinaryIO, path: Path) -> None:
     """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
-    from ncu_roofline.base.temporary import no_room
+    from ncu_roofline.base.files import no_room
     from ncu_roofline.formats.inputs.opening import recognised
     from ncu_roofline.formats.inputs.text import HEAD_BYTES
     from ncu_roofline.formats.report.compressed import bounded, is_compressed

@@ -31,7 +31,7 @@ def stand(*words):
     print("there", flush=True)
     time.sleep(300)
 
-files._umask = stand
+files.os.replace = stand
 runner.load_rules = stand
 if {ignore}:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.temporary import temporary_folder
+from ncu_roofline.base.files import temporary_folder
 from ncu_roofline.chips.fields import Capability
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.plugin.machine.machine import Machine, this_machine

@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError, Terminated
-from ncu_roofline.base.temporary import folder_in, temporary_folder
+from ncu_roofline.base.files import folder_in, temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
 from ncu_roofline.chips.fields import capability_text
