@@ -111,6 +111,11 @@ class Architecture:
     coherent: tuple[str, ...] = ()
     gpus: tuple[Gpu, ...] = ()
 
+    @property
+    def halves(self) -> bool:
+        """Whether it issues integer multiply-adds, and all other integer work, at half rate."""
+        return "int32.mad" in self.rates
+
     def number(self, release: Release) -> int | None:
         """The number that sections of a release of Nsight Compute know it by: 90, None if by none."""
         known = (capability for capability, (since, until) in self.releases.items() if since <= release <= until)

@@ -57,6 +57,9 @@ Share = namedtuple("Share", "value lower of_active")
 # What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
 # its instructions need, fused or not, both as far as there is a roof.
 Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
+# Work of several precisions together: all of it, and of the precision with the second most; the seconds that the busiest pipe
+# needs at its peaks, and which of them asks for most there, by its place.
+Together = namedtuple("Together", "work second seconds busiest")
 # A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
 # and bytes per second of the roof.  NaN where unknown.
 Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
@@ -447,6 +450,32 @@ def slots(numbers: Any, work: Any, fused: Any, half_rates: Any, counts_instructi
 def whole_of(together: Any, whole: Any) -> Any:
     """Whether families of a precision that have so much work together make up all of it."""
     return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
+
+
+def together(numbers: Any, demands: Sequence[Any]) -> Together:
+    """Work of several precisions: its roof is that at which the busiest pipe is full.
+
+    If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
+    so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
+    """
+    owners = {}  # type: dict[str, Any]
+    total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
+    for one in demands:  # families of a precision count together
+        owner = one.precision.id if one.precision.adds else one.precision.part_of
+        work = numbers.where(numbers.known(one.work), one.work, 0.0)
+        owners[owner], total = owners.get(owner, 0.0) + work, total + work
+    for work in owners.values():
+        second = numbers.where(work > most, most, numbers.where(work > second, work, second))
+        most = numbers.where(work > most, work, most)
+    longest, fullest, largest, busiest = 0.0, -1.0, -1.0, 0  # type: Any, Any, Any, Any
+    for place, one in enumerate(demands):
+        seconds = sum([numbers.where(other.pipe == one.pipe, other.seconds, 0.0) for other in demands])
+        longest = numbers.where((seconds > longest) | (seconds != seconds), seconds, longest)
+        of_pipe, own = [numbers.where(numbers.known(number), number, 0.0) for number in (seconds, one.seconds)]
+        better = (of_pipe > fullest) | ((of_pipe == fullest) & (own > largest))
+        fullest, largest = numbers.where(better, of_pipe, fullest), numbers.where(better, own, largest)
+        busiest = numbers.where(better, place, busiest)
+    return Together(total, second, longest, busiest)
 
 
 def uncounted(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> Any:

@@ -78,7 +78,7 @@ def _if_it_counts(m: Measurements, spec: Spec, work: Work, select: Selection, bo
     busy = np.nansum(np.vstack(others), axis=0) > 0 if others else np.zeros(len(m), dtype=bool)
     if bounds and (busy & (work.quantity.values > 0)).any():
         busy &= bounds() != work.roof_id
-    return replace(work, quantity=work.quantity.scaled(np.where(busy, np.nan, 1.0)))
+    return work._replace(quantity=work.quantity.where(~busy))
 
 
 class _Rows:

@@ -35,7 +35,7 @@ from ncu_roofline.chips import (
     thresholds,
     verdict,
 )
-from ncu_roofline.chips.architectures import Bandwidth, OperationRate
+from ncu_roofline.chips.architectures import Bandwidth
 from ncu_roofline.chips.formula import twin
 from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
@@ -82,13 +82,13 @@ class RuleTemplate(NamedTuple):
 # What rules read of the facts of `chips`: the fields that every record has, and those that are left out where they are so.
 _WAY = {"peak": None, "clock": "sm", "source": "binding", "note": "", "includes": (), "lower_bound": False, "fused": None}
 _PRECISION = {"part_of": "", "pipes": {}, "on_request": False, "counts_instructions": False}
-_CHIP: dict[str, object] = {"peaks": {}, "bandwidth": {}, "boards": (), "slices": {}, "launching": {}, "lacks": (), "rates": {}}
+_CHIP: dict[str, object] = {"peaks": {}, "bandwidth": {}, "boards": (), "slices": {}, "launching": {}, "lacks": ()}
 _FIELDS: dict[type, tuple[str, Mapping[str, object]]] = {
     Binding: ("counters capabilities", {**_WAY, "writes": None}),
     Precision: ("id label roof roof_name kind unit adds bindings", _PRECISION),
     Level: ("id label short order chain domain bindings", {}),
     BoardRule: ("names", {"peaks": {}, "absent": ()}),
-    Architecture: ("", _CHIP),
+    Architecture: ("", {**_CHIP, "halves": False}),
     TensorActivity: ("whole parts", {}),
 }
 _RECORDS: dict[type, Any] = {
@@ -97,7 +97,7 @@ _RECORDS: dict[type, Any] = {
 }
 
 
-_SAME = (Bandwidth, OperationRate, Unit, Rate, Gauge, Scale, Slices, Units)  # which they have as they are
+_SAME = (Bandwidth, Unit, Rate, Gauge, Scale, Slices, Units)  # which they have as they are
 
 
 class _Ceilings(NamedTuple):
@@ -201,9 +201,7 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "clocks": clocks,
         "counters": source_counters,
         "thresholds": thresholds,
-        "records": _definitions(
-            *_RECORDS.values(), _Ceilings, _Ceiling, Bandwidth, OperationRate, Unit, Rate, Gauge, Scale, Slices, Units
-        ),
+        "records": _definitions(*_RECORDS.values(), *_SAME, _Ceilings, _Ceiling),
         "constants": _constants(formulas, "MIXED_SHARE"),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name, formulas)),
         "by_instruction": by_instruction(plain_source),

@@ -111,7 +111,7 @@ class Lender:
         for p in spec.precisions:
             work, by_fused, needed = m.work.get(p.id), fused.get(p.id, self._missing), self._missing
             if p.counts_instructions and work is not None:
-                by_fused, needed = self._missing, slots_of(m, p, work.values).tolist()
+                by_fused, needed = self._missing, slots_of(m, spec, p, work.values).tolist()
             self._lent["work", p.id] = self._counted(work, by_fused, needed, adding)
             self._lent["compute_roof", p.id] = self._known(m.compute.get(p.roof)).__getitem__
         for level in spec.levels:

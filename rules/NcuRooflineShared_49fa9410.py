@@ -21,20 +21,12 @@ Level = namedtuple("Level", "id label short order chain domain bindings")
 BoardRule = namedtuple("BoardRule", "names peaks absent")
 BoardRule.__new__.__defaults__ = ({}, ())
 # A compute capability: identity, what its chips lack, and vendor peaks.
-Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launching lacks rates")
-Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), {})
+Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launching lacks halves")
+Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), False)
 # Metrics (without suffix) of the tensor pipe's activity.
 TensorActivity = namedtuple("TensorActivity", "whole parts")
-# Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
-Ceilings = namedtuple("Ceilings", "chip model provenance values by_writes launching origin")
-Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, {}, None, 'measured')
-# A measured roof per second, theory and the SM clock (Hz) by its file, and what it does in a cycle of that.
-Ceiling = namedtuple("Ceiling", "value theory clock clock_known follows_sm_clock per_cycle")
 # Bytes per cycle and one unit of what `UNITS_PER` counts.
 Bandwidth = namedtuple("Bandwidth", "bytes per")
-# Operations per SM and cycle; where they are uncertain, a measurement above disproves them.
-OperationRate = namedtuple("OperationRate", "per_sm uncertain")
-OperationRate.__new__.__defaults__ = (False,)
 # A hardware unit: the largest of its metrics (without suffix) says how full it was.
 Unit = namedtuple("Unit", "id label kind metrics level parts group")
 Unit.__new__.__defaults__ = ('', (), False)
@@ -50,6 +42,11 @@ Scale = namedtuple("Scale", "metrics capabilities factor")
 Slices = namedtuple("Slices", "counters forms")
 # All of it.
 Units = namedtuple("Units", "units rates scales gauges counts tensor slices")
+# Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
+Ceilings = namedtuple("Ceilings", "chip model provenance values by_writes launching origin")
+Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, {}, None, 'measured')
+# A measured roof per second, theory and the SM clock (Hz) by its file, and what it does in a cycle of that.
+Ceiling = namedtuple("Ceiling", "value theory clock clock_known follows_sm_clock per_cycle")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -201,7 +198,7 @@ CHIPS = {
             'shared': Bandwidth(bytes=128, per='sm'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        launching={'V100': 4.2e-06}, rates={'int32.mad': OperationRate(per_sm=128, uncertain=True)},
+        launching={'V100': 4.2e-06}, halves=True,
     ),
     (7, 2): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
     (7, 5): Architecture(
@@ -221,7 +218,7 @@ CHIPS = {
                 absent=('tensor.fp16', 'tensor.int8', 'tensor.int4', 'tensor.int1'),
             ),
         ),
-        slices={'RTX 2080 Ti': 44}, rates={'int32.mad': OperationRate(per_sm=128, uncertain=True)},
+        slices={'RTX 2080 Ti': 44}, halves=True,
     ),
     (8, 0): Architecture(
         peaks={
@@ -237,7 +234,7 @@ CHIPS = {
             'l2': Bandwidth(bytes=64, per='slice'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        rates={'int32.mad': OperationRate(per_sm=128, uncertain=True)},
+        halves=True,
     ),
     (8, 6): Architecture(
         peaks={
@@ -252,7 +249,7 @@ CHIPS = {
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
         boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512}),),
-        rates={'int32.mad': OperationRate(per_sm=128, uncertain=True)},
+        halves=True,
     ),
     (8, 7): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
     (8, 9): Architecture(
@@ -273,7 +270,7 @@ CHIPS = {
                 peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512, 'tensor.fp8': 1024},
             ),
         ),
-        slices={'RTX 4090': 36, 'RTX 4090 D': 36}, rates={'int32.mad': OperationRate(per_sm=128, uncertain=True)},
+        slices={'RTX 4090': 36, 'RTX 4090 D': 36}, halves=True,
     ),
     (9, 0): Architecture(
         peaks={
@@ -295,7 +292,7 @@ CHIPS = {
             'l2': Bandwidth(bytes=64, per='slice'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        rates={'int32.mad': OperationRate(per_sm=128)},
+        halves=True,
     ),
     (10, 0): Architecture(
         peaks={
@@ -309,7 +306,7 @@ CHIPS = {
             'shared': Bandwidth(bytes=128, per='sm'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        slices={'B200': 184}, rates={'bf16': OperationRate(per_sm=256, uncertain=True)},
+        slices={'B200': 184},
     ),
     (10, 3): Architecture(
         peaks={
@@ -322,7 +319,6 @@ CHIPS = {
             'shared': Bandwidth(bytes=128, per='sm'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        rates={'bf16': OperationRate(per_sm=256, uncertain=True)},
     ),
     (10, 7): Architecture(),
     (11, 0): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
@@ -343,7 +339,7 @@ CHIPS = {
                 peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512, 'tensor.fp8': 1024},
             ),
         ),
-        slices={'RTX 5090': 48}, rates={'bf16': OperationRate(per_sm=256)},
+        slices={'RTX 5090': 48},
     ),
     (12, 1): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
 }
@@ -2512,6 +2508,9 @@ Share = namedtuple("Share", "value lower of_active")
 # What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
 # its instructions need, fused or not, both as far as there is a roof.
 Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
+# Work of several precisions together: all of it, and of the precision with the second most; the seconds that the busiest pipe
+# needs at its peaks, and which of them asks for most there, by its place.
+Together = namedtuple("Together", "work second seconds busiest")
 # A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
 # and bytes per second of the roof.  NaN where unknown.
 Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
@@ -2902,6 +2901,32 @@ def slots(numbers, work, fused, half_rates, counts_instructions):
 def whole_of(together, whole):
     """Whether families of a precision that have so much work together make up all of it."""
     return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
+
+
+def together(numbers, demands):
+    """Work of several precisions: its roof is that at which the busiest pipe is full.
+
+    If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
+    so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
+    """
+    owners = {}  # type: dict[str, Any]
+    total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
+    for one in demands:  # families of a precision count together
+        owner = one.precision.id if one.precision.adds else one.precision.part_of
+        work = numbers.where(numbers.known(one.work), one.work, 0.0)
+        owners[owner], total = owners.get(owner, 0.0) + work, total + work
+    for work in owners.values():
+        second = numbers.where(work > most, most, numbers.where(work > second, work, second))
+        most = numbers.where(work > most, work, most)
+    longest, fullest, largest, busiest = 0.0, -1.0, -1.0, 0  # type: Any, Any, Any, Any
+    for place, one in enumerate(demands):
+        seconds = sum([numbers.where(other.pipe == one.pipe, other.seconds, 0.0) for other in demands])
+        longest = numbers.where((seconds > longest) | (seconds != seconds), seconds, longest)
+        of_pipe, own = [numbers.where(numbers.known(number), number, 0.0) for number in (seconds, one.seconds)]
+        better = (of_pipe > fullest) | ((of_pipe == fullest) & (own > largest))
+        fullest, largest = numbers.where(better, of_pipe, fullest), numbers.where(better, own, largest)
+        busiest = numbers.where(better, place, busiest)
+    return Together(total, second, longest, busiest)
 
 
 def uncounted(numbers, activity, gaps, works):
@@ -3443,8 +3468,8 @@ class Demand(object):
         named = [name for name, ranges in sorted(precision.pipes.items()) if kernel.is_among(ranges)]
         # What precisions of one pipe ask of it adds up; all tensor types share one.
         self.pipe = named[0] if named else ("tensor" if precision.kind == "tensor" else precision.id)
-        halves = "int32.mad" in kernel.facts.rates
-        needed = first(work.slots, slots(Numbers, work.total, or_unknown(work.fused), halves, precision.counts_instructions))
+        mixed = slots(Numbers, work.total, or_unknown(work.fused), kernel.facts.halves, precision.counts_instructions)
+        needed = first(work.slots, mixed)
         peak = peak_of(kernel, precision)[0]
         self.seconds = ratio(work.total, peak) if work.total > 0 else 0.0
         self.mix_seconds = ratio(needed, peak) if work.total > 0 else 0.0
@@ -3467,10 +3492,6 @@ def demands(kernel):
     return found
 
 
-def added(values):
-    return None if None in values else sum(values)
-
-
 class Mix(object):
     """Floating-point work of several precisions: the total, its rate if the busiest pipe is full (None: unknown), and that pipe's
     largest demand; ``mixed`` is whether a second precision has a share that counts."""
@@ -3478,19 +3499,12 @@ class Mix(object):
     def __init__(self, found):
         flops = [demand for demand in found if demand.precision.unit == "flop"]
         self.used = [demand for demand in flops if demand.work.total > 0]
-        self.total = sum([demand.work.total for demand in flops])
-        owners = {}
-        for demand in flops:
-            owner = demand.precision.id if demand.precision.adds else demand.precision.part_of
-            owners[owner] = owners.get(owner, 0.0) + demand.work.total
-        parts = sorted(owners.values())
-        self.mixed = len(parts) > 1 and self.total > 0 and parts[-2] >= MIXED_SHARE * self.total
-        needs = [(added([demand.seconds for demand in mine]), mine) for _, mine in by_pipe(flops)]
-        self.seconds, self.peak, self.busiest = None, None, None
-        if needs and None not in [seconds for seconds, _ in needs]:
-            self.seconds, mine = max(needs, key=lambda need: need[0])
-            self.peak = ratio(self.total, self.seconds)
-            self.busiest = max(mine, key=lambda demand: demand.seconds)
+        asked = [Asked(one.precision, one.pipe, one.work.total, 0.0, or_unknown(one.seconds), 0.0) for one in flops]
+        whole = together(Numbers, asked)
+        self.total, self.seconds = whole.work, unless_unknown(whole.seconds)
+        self.mixed = whole.work > 0 and whole.second >= MIXED_SHARE * whole.work
+        self.peak = ratio(self.total, self.seconds)
+        self.busiest = flops[whole.busiest] if flops and self.seconds is not None else None
 
 
 @once
