@@ -7,16 +7,18 @@ The counts are instances of two metrics that every report with source counters h
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Precision, Spec, load_spec
+from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Spec, load_spec
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
+from ncu_roofline.model.numbers import Columns
 
 THREADS, WARPS = OPCODE_THREADS, OPCODE_WARPS
 OPCODES = "opcodes"
@@ -58,8 +60,8 @@ class Executed:
     @classmethod
     def nothing(cls, count: int) -> Executed:
         """No opcodes were counted."""
-        missing = np.full(count, np.nan)
-        return cls({}, {}, missing, missing, missing, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
+        conversions, copied, shared = (np.full(count, np.nan) for _ in range(3))
+        return cls({}, {}, conversions, copied, shared, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
     @property
     def halves(self) -> Mask:
@@ -86,30 +88,44 @@ def executed(
 ) -> Executed:
     """From the instances of both metrics, launch by launch."""
     count = len(threads)
+    found = Executed.nothing(count)
     if not any(threads) and not any(warps):
-        return Executed.nothing(count)
-    tallies = [_tally(_counts(a), _counts(b), table, capability) for a, b in zip(threads, warps, strict=True)]
-    work, fused = {}, {}
-    for precision in spec.precisions:
-        if precision.bindings and not spec.bindings(precision, capability):
-            continue
-        found = [tally.of(precision) for tally in tallies]
-        values = np.array([value for value, _ in found])
-        if np.isnan(values).all():
-            continue
-        metric = WARPS if precision.kind == "tensor" else THREADS
-        choice = np.array([-1 if math.isnan(value) else int(unproven) for value, unproven in found], dtype=np.int64)
-        work[precision.id] = Quantity(values, choice, tuple(Origin(OPCODES, metric, note) for note in ("", _UNPROVEN)))
-        if precision.kind == "core":
-            fused[precision.id] = np.array([tally.fused(precision) for tally in tallies])
-    return Executed(
-        work,
-        fused,
-        np.array([tally.conversions for tally in tallies]),
-        np.array([tally.copied for tally in tallies]),
-        np.array([tally.shared for tally in tallies]),
-        np.array([tally.tensor_gap for tally in tallies], dtype=bool),
-        np.array([tally.only_constants for tally in tallies], dtype=bool),
+        return found
+    precisions = [one for one in spec.precisions if not one.bindings or spec.bindings(one, capability)]
+    values, fused = ({one.id: np.full(count, np.nan) for one in precisions} for _ in range(2))
+    proven = {one.id: np.ones(count, dtype=bool) for one in precisions}
+
+    def weighed(counts: Mapping[str, float], per: str) -> list[tuple[OpcodeWork, float]]:
+        works = ((table.work(opcode, capability), number) for opcode, number in counts.items())
+        return [(work, number) for work, number in works if work is not None and work.per == per]
+
+    for row, (by_thread, by_warp) in enumerate(zip(map(_counts, threads), map(_counts, warps), strict=True)):
+        unknown = [one for one, number in (by_thread or by_warp or {}).items() if number and table.unknown(one, capability)]
+        found.gaps[row] = any("MMA" in one for one in unknown)
+        core, tensor = None, None if by_warp is None or found.gaps[row] else weighed(by_warp, "warp")
+        if by_thread is not None:
+            found.copied[row] = sum(_copied(one) * number for one, number in by_thread.items())
+            found.shared[row] = sum(number for one, number in by_thread.items() if _name(one) in _SHARED)
+            core = weighed(by_thread, "thread") if all("MMA" in one for one in unknown) else None
+            found.constants[row] = _only_constants(by_thread, core or ())
+        if core is not None:
+            found.conversions[row] = sum(number for work, number in core if work.conversion)
+        for one in precisions:
+            works = tensor if one.kind == "tensor" else core
+            if works is not None:
+                mine = [(work, number) for work, number in works if _is(one.id, work)]
+                values[one.id][row] = sum(work.weight * number for work, number in mine)
+                proven[one.id][row] = all(work.proven for work, number in mine if number)
+                fused[one.id][row] = sum(work.weight * number for work, number in mine if work.fused)
+    work = {}
+    for one in precisions:
+        missing = np.isnan(values[one.id])
+        if not missing.all():
+            origins = tuple(Origin(OPCODES, WARPS if one.kind == "tensor" else THREADS, note) for note in ("", _UNPROVEN))
+            choice = np.where(missing, -1, np.where(proven[one.id], 0, 1)).astype(np.int64)
+            work[one.id] = Quantity(values[one.id], choice, origins)
+    return replace(
+        found, work=work, fused={one.id: fused[one.id] for one in precisions if one.id in work and one.kind == "core"}
     )
 
 
@@ -123,58 +139,6 @@ def _counts(instances: Instances) -> dict[str, float] | None:
     return counts or None
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """One launch: (what one execution does, executions), None where not counted."""
-
-    core: tuple[tuple[OpcodeWork, float], ...] | None
-    tensor: tuple[tuple[OpcodeWork, float], ...] | None
-    copied: float
-    shared: float
-    tensor_gap: bool
-    only_constants: bool
-
-    @property
-    def conversions(self) -> float:
-        """Thread instructions that counters take for arithmetic."""
-        return math.nan if self.core is None else sum(number for work, number in self.core if work.conversion)
-
-    def of(self, precision: Precision) -> tuple[float, bool]:
-        """Operations (NaN where unknown), and whether an unproven weight is in them."""
-        pairs = self.tensor if precision.kind == "tensor" else self.core
-        if pairs is None:
-            return math.nan, False
-        mine = [(work, number) for work, number in pairs if _is(precision.id, work)]
-        return sum(work.weight * number for work, number in mine), not all(work.proven for work, number in mine if number)
-
-    def fused(self, precision: Precision) -> float:
-        """Operations by multiply-adds."""
-        if self.core is None:
-            return math.nan
-        return sum(work.weight * number for work, number in self.core if work.fused and work.precision == precision.id)
-
-
-def _tally(
-    threads: dict[str, float] | None, warps: dict[str, float] | None, table: OpcodeTable, capability: tuple[int, int]
-) -> _Tally:
-    gaps = [one for one, number in (threads or warps or {}).items() if number and table.unknown(one, capability)]
-    tensor_gap = any("MMA" in gap for gap in gaps)
-    core = (
-        None
-        if threads is None or any("MMA" not in gap for gap in gaps)
-        else tuple(_weigh(threads, "thread", table, capability))
-    )
-    tensor = None if warps is None or tensor_gap else tuple(_weigh(warps, "warp", table, capability))
-    return _Tally(
-        core=core,
-        tensor=tensor,
-        copied=math.nan if threads is None else sum(_copied(one) * number for one, number in threads.items()),
-        shared=math.nan if threads is None else sum(number for one, number in threads.items() if _name(one) in _SHARED),
-        tensor_gap=tensor_gap,
-        only_constants=_only_constants(threads or {}, core or ()),
-    )
-
-
 def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWork, float]]) -> bool:
     """Whether half precision is but HFMA2.MMA in a kernel that works in FP64 or FP32.
 
@@ -183,15 +147,6 @@ def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWor
     halves = [one for one, number in threads.items() if number and _name(one) in _HALF]
     others = any(number for work, number in core if work.precision in load_spec().plain)
     return bool(halves) and others and all(halve.startswith(_LOADS_CONSTANTS) for halve in halves)
-
-
-def _weigh(
-    counts: Mapping[str, float], per: str, table: OpcodeTable, capability: tuple[int, int]
-) -> Iterator[tuple[OpcodeWork, float]]:
-    for opcode, number in counts.items():
-        work = table.work(opcode, capability)
-        if work is not None and work.per == per:
-            yield work, number
 
 
 def _name(opcode: str) -> str:
@@ -204,6 +159,7 @@ def _copied(opcode: str) -> int:
     return next((_COPIED[modifier] for modifier in modifiers if modifier in _COPIED), _COPIED_LEAST) if name == _COPY else 0
 
 
+@lru_cache(maxsize=4096)
 def _is(precision: str, work: OpcodeWork) -> bool:
     """Whether work belongs to a precision id: tensor.fp16, tensor.fp16.mma.sparse, tensor.fp16.acc16, fp64."""
     if work.per == "thread":
@@ -221,23 +177,17 @@ def _is(precision: str, work: OpcodeWork) -> bool:
 
 def told_apart(counted: Quantity, other: Quantity, label: str, tolerance: float = 0.01) -> Quantity:
     """``counted``, the work of the precision ``label``, with a note where opcode counts give another number, and which."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = other.values / counted.values
-        differs = np.abs(ratio - 1) > tolerance
-    differs &= np.isfinite(counted.values) & (counted.choice >= 0)
-    choice = counted.choice.copy()
-    origins, place = list(counted.origins), dict[Origin, int]()
+    ratio = Columns.divided(other.values, counted.values)
+    differs = (np.abs(ratio - 1) > tolerance) & np.isfinite(counted.values) & (counted.choice >= 0)
+    choice, notes = counted.choice.copy(), dict[Origin, int]()
     for row in np.flatnonzero(differs):
         origin = counted.origins[counted.choice[row]]
-        told = f"{ratio[row]:.2g} of what" if math.isfinite(ratio[row]) else "work where"
-        gives = "the counters give" if math.isfinite(ratio[row]) else "the counters give 0"
-        note = "; ".join(filter(None, (origin.note, f"{TOLD} {label} is {told} {gives}")))
-        noted = Origin(origin.source, origin.metrics, note)
-        if noted not in place:
-            place[noted] = len(origins)
-            origins.append(noted)
-        choice[row] = place[noted]
-    return Quantity(counted.values, choice, tuple(origins))
+        known = math.isfinite(ratio[row])
+        told = f"{ratio[row]:.2g} of what the counters give" if known else "work where the counters give 0"
+        note = "; ".join(filter(None, (origin.note, f"{TOLD} {label} is {told}")))
+        noted = replace(origin, note=note, lower_bound=False)
+        choice[row] = notes.setdefault(noted, len(counted.origins) + len(notes))
+    return Quantity(counted.values, choice, (*counted.origins, *notes))
 
 
 def metrics_of(names: Iterable[str]) -> tuple[str, ...]:
