@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ncu_roofline.chips.fields import DATA, Capability, Weights, bad, read
+from ncu_roofline.chips.fields import DATA, Capability, Weights, read
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.precisions import Source
 from ncu_roofline.chips.spec import Spec
@@ -127,19 +126,5 @@ class _File(NamedTuple):
 @lru_cache(maxsize=1)
 def load_instructions() -> InstructionSpec:
     """The description that comes with the package, read once."""
-    return read_instructions(DATA)
-
-
-def read_instructions(folder: Path) -> InstructionSpec:
-    """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    file = read(folder / FILE, FILE, _File)
-    ids = [kind.id for kind in file.kinds]
-    if ids[0] != EXECUTED or len(set(ids)) < len(ids):
-        bad(FILE, "kinds", f"the first must be {EXECUTED!r}, and each id stand once")
-    for index, kind in enumerate(file.kinds):
-        if bool(kind.level) != bool(kind.transactions):
-            bad(FILE, f"kinds[{index}].transactions", "go with a level, and a level with transactions")
-    for wall in file.walls:
-        if wall.kind not in ids:
-            bad(FILE, "walls", f"there is no kind {wall.kind!r}")
+    file = read(DATA / FILE, FILE, _File)
     return InstructionSpec(file.transaction, file.warp, *file.issue, *file.lanes, file.kinds, file.walls)

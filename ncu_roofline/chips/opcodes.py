@@ -11,10 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from ncu_roofline.base.records import MisfitError, Stated, decode
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, bad, covers, in_file, read, toml
-from ncu_roofline.chips.spec import Spec, load_spec
-from ncu_roofline.chips.units import load_units
+from ncu_roofline.base.records import Stated
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, covers, read
 
 FILE = "opcodes.toml"
 LONGEST = 200
@@ -173,15 +171,6 @@ def _same(word: str, wanted: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
-# What a row does -> the keys that it needs beside its opcodes, and those that it may have.
-_KEYS = {
-    "arithmetic": (("precision", "weight"), ("fused",)),
-    "products": (("family", "precision", "accumulator"), ("weight",)),
-    "conversion": (("precision",), ()),
-    "nothing": ((), ()),
-}
-
-
 class _Names(NamedTuple):
     names: tuple[str, ...]
 
@@ -200,56 +189,19 @@ class _File(NamedTuple):
 @lru_cache(maxsize=1)
 def load_opcodes() -> OpcodeTable:
     """The table that comes with the package, read once."""
-    return read_opcodes(DATA, load_spec())
+    return read_opcodes(DATA)
 
 
-def read_opcodes(folder: Path, spec: Spec) -> OpcodeTable:
-    """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    known = {precision.id for precision in spec.precisions}
-    with in_file(FILE):
-        table = toml(folder / FILE, FILE)
-        file: _File = decode(_File, table)
-        for index, row in enumerate(file.rows):
-            _check_row(row, set(table["rows"][index]), known, f"rows[{index}]")
-        _check_reachable(file.rows)
-        sizes: dict[str, int] = {}
-        for digits, size in file.shapes.items():
-            if len(size) != 3 or "".join(map(str, size)) != digits:
-                raise MisfitError(f"shapes.{digits}", "must be M, N and K, whose digits run together are the key")
-            for spelling in (digits, "x".join(map(str, size))):  # 16816 and (from 9.0) 16x8x16
-                sizes[spelling] = math.prod(size)
-    return OpcodeTable(file.rows, sizes, file.modifiers.products, file.unknown.names)
+def read_opcodes(folder: Path) -> OpcodeTable:
+    """Read the file in a folder of data files; `SpecError` names the key of the first mistake."""
+    file = read(folder / FILE, FILE, _File)
+    # A shape is spelled 16816 and (from 9.0) 16x8x16.
+    shapes = {spelled: math.prod(size) for size in file.shapes.values() for spelled in ("".join(map(str, size)), _x(size))}
+    return OpcodeTable(file.rows, shapes, file.modifiers.products, file.unknown.names)
 
 
-def _check_row(row: OpcodeRow, keys: set[str], known: set[str], where: str) -> None:
-    needed, possible = _KEYS[row.does]
-    needed += ("k",) if row.family == "wgmma" else ()
-    for key in needed:
-        if key not in keys:
-            raise MisfitError(f"{where}.{key}", "is missing")
-    for key in sorted(keys.difference(needed, possible, ("opcodes", "does", "capabilities"))):
-        raise MisfitError(f"{where}.{key}", "is not a key of such a table")
-    if row.precision and row.precision not in known:
-        raise MisfitError(f"{where}.precision", f"there is no precision {row.precision!r}")
-    if (row.does == "products") != row.precision.startswith("tensor."):
-        raise MisfitError(
-            f"{where}.precision", "must be one of the tensor cores for products, and one of the CUDA cores for all else"
-        )
-    if row.family == "wgmma" and not 1 <= len(row.k) <= 2:
-        raise MisfitError(f"{where}.k", "must be K of the dense shapes and, if there are any, of the sparse ones")
-
-
-def _check_reachable(rows: Sequence[OpcodeRow]) -> None:
-    """Each pattern must be able to fit: none before it may fit everything that it fits."""
-    for index, row in enumerate(rows):
-        for name, modifiers in row.opcodes:
-            for earlier in rows[:index]:
-                hides = any(other == name and _left(modifiers, words) is not None for other, words in earlier.opcodes)
-                if hides and all(
-                    any(a <= since and until <= b for a, b in earlier.capabilities) for since, until in row.capabilities
-                ):
-                    reason = f"{'.'.join((name, *modifiers))} can never fit, a row before it takes it"
-                    raise MisfitError(f"rows[{index}].opcodes", reason)
+def _x(size: Sequence[int]) -> str:
+    return "x".join(map(str, size))
 
 
 KINDS = ("fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "memory", "shared", "control", "move", "other")
@@ -274,7 +226,7 @@ class OpcodeKinds(NamedTuple):
 
 
 class _KindsFile(NamedTuple):
-    names: Mapping[str, tuple[str, ...]]
+    names: Mapping[Literal[KINDS], tuple[str, ...]]  # type: ignore[valid-type]
     modifiers: Mapping[str, Literal[KINDS]]  # type: ignore[valid-type]
 
 
@@ -286,25 +238,9 @@ def kind_of(opcode: str) -> str:
 @lru_cache(maxsize=1)
 def load_opcode_kinds() -> OpcodeKinds:
     """The table that comes with the package, read once."""
-    return read_opcode_kinds(DATA / _KINDS_FILE)
-
-
-def read_opcode_kinds(path: Path) -> OpcodeKinds:
-    """Read and check a table.  `SpecError` names file and key of the first mistake."""
-    file = read(path, _KINDS_FILE, _KindsFile)
-    names: dict[str, str] = {}
-    for kind, listed in file.names.items():
-        if kind not in KINDS or kind == OTHER:
-            bad(_KINDS_FILE, f"names.{kind}", f"is none of {', '.join(KINDS[:-1])}")
-        for name in listed:
-            if names.setdefault(name, kind) != kind:
-                bad(_KINDS_FILE, f"names.{kind}", f"{name} is of kind {names[name]}, too")
-    modifiers = {}
-    for opcode, kind in file.modifiers.items():
-        name, _, modifier = opcode.partition(".")
-        if name not in names or not modifier:
-            bad(_KINDS_FILE, f"modifiers.{opcode}", "is no known name with a modifier")
-        modifiers[name, modifier] = kind
+    file = read(DATA / _KINDS_FILE, _KINDS_FILE, _KindsFile)
+    names = {name: kind for kind, listed in file.names.items() for name in listed}
+    modifiers = {opcode.partition(".")[::2]: kind for opcode, kind in file.modifiers.items()}
     return OpcodeKinds(names, modifiers)
 
 
@@ -328,14 +264,4 @@ class OpcodeUnits(NamedTuple):
 @lru_cache(maxsize=1)
 def load_opcode_units() -> OpcodeUnits:
     """The table that comes with the package, read once."""
-    return read_opcode_units(DATA / _UNITS_FILE)
-
-
-def read_opcode_units(path: Path) -> OpcodeUnits:
-    """Read and check a table.  `SpecError` names file and key of the first mistake."""
-    table = read(path, _UNITS_FILE, OpcodeUnits)
-    known = tuple(unit.id for unit in load_units().units)
-    for index, row in enumerate(table.rows):
-        if row.unit not in known:
-            bad(_UNITS_FILE, f"rows[{index}].unit", f"must be one of {', '.join(map(repr, known))}, not {row.unit!r}")
-    return table
+    return read(DATA / _UNITS_FILE, _UNITS_FILE, OpcodeUnits)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from fnmatch import translate
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
-from ncu_roofline.chips.fields import DATA, bad, read
+from ncu_roofline.chips.fields import DATA, read
 
 FILE = "plausible.toml"
 MOST_COUNT = 2.0**64
@@ -56,8 +55,6 @@ class Limits:
 
     def __init__(self, file: _File) -> None:
         most = {bound.id: bound.most for bound in file.quantity}
-        if any(needed not in most for needed in ("time", "slices")) or len(most) < len(file.quantity):
-            bad(FILE, "quantity", "must name time and slices, and nothing twice")
         self.slices, self.seconds = most["slices"], most["time"] * 1e-9
         self.drawn_most, self.drawn_least = file.drawn
         self.imported_seconds, self.imported_rate = file.imported
@@ -84,9 +81,4 @@ def _pattern(wildcards: tuple[str, ...]) -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def load_limits() -> Limits:
     """The file that comes with the package, read once."""
-    return read_limits(DATA)
-
-
-def read_limits(folder: Path) -> Limits:
-    """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    return Limits(read(folder / FILE, FILE, _File))
+    return Limits(read(DATA / FILE, FILE, _File))

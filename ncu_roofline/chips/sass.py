@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
-from ncu_roofline.base.records import MisfitError, Stated, decode
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, covers, in_file, toml
+from ncu_roofline.base.records import Stated
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, covers, read
 
 FILE = "sass.toml"
 NUMBERS = 512
@@ -170,11 +170,4 @@ class SassTable(NamedTuple):
 @lru_cache(maxsize=1)
 def load_sass() -> SassTable:
     """The table that comes with the package, read once."""
-    with in_file(FILE):
-        table: SassTable = decode(SassTable, toml(DATA / FILE, FILE))
-        for index, modifiers in enumerate(table.modifiers):
-            for place, (bits, words) in enumerate(modifiers.fields):
-                if len(words) != 1 << len(bits):
-                    reason = f"must be {1 << len(bits)}, one for each value of the bits"
-                    raise MisfitError(f"modifiers[{index}].fields[{place}].words", reason)
-    return table
+    return read(DATA / FILE, FILE, SassTable)

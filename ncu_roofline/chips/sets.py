@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.chips.fields import DATA, Release, Releases, read
@@ -49,9 +48,4 @@ class SectionSets(NamedTuple):
 @lru_cache(maxsize=1)
 def load_sets() -> SectionSets:
     """The description that comes with the package, read once."""
-    return read_sets(DATA)
-
-
-def read_sets(folder: Path) -> SectionSets:
-    """Read and check the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    return read(folder / FILE, FILE, SectionSets)
+    return read(DATA / FILE, FILE, SectionSets)

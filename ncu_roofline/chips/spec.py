@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ncu_roofline.base.records import MisfitError, decode
+from ncu_roofline.base.records import decode
 from ncu_roofline.chips.architectures import Architecture
-from ncu_roofline.chips.fields import ANY_MINOR, DATA, LAST, Capability, bad, capability_text, in_file, read, toml
+from ncu_roofline.chips.fields import DATA, LAST, Capability, in_file, read, toml
 from ncu_roofline.chips.precisions import ROOF_FACTORS, TENSOR_SECTION, Binding, Level, Precision
 
 Ranges = tuple[tuple[Capability, Capability], ...]
@@ -159,101 +159,58 @@ def load_spec() -> Spec:
 
 
 def read_spec(folder: Path) -> Spec:
-    """Read and check the three folders of data files.
+    """Read the three folders of data files.
 
-    `SpecError` names file and key of the first mistake.
+    `SpecError` names file and key of the first mistake; whether the files agree with each other is for the tests.
     """
-    origin: dict[str, str] = {}
-    architectures: list[Architecture] = []
-    precisions: list[Precision] = []
-    levels: list[Level] = []
-    for path, name in _files(folder, "architectures"):
-        architectures.append(read(path, name, Architecture))
-        _note(origin, capability_text(architectures[-1].compute_capability), name)
+    architectures = [read(path, name, Architecture) for path, name in _files(folder, "architectures")]
     architectures.sort(key=lambda one: one.compute_capability)
     lacks = {one.compute_capability: one.lacks for one in architectures}
+    precisions: list[Precision] = []
+    levels: list[Level] = []
     for path, name in _files(folder, "precisions"):
         with in_file(name):
-            for index, one in enumerate(decode(_Precisions, toml(path, name)).precision):
-                precisions.append(_precision(one, f"precision[{index}]", lacks))
-                _note(origin, one.id, name)
+            precisions += (_precision(one, lacks) for one in decode(_Precisions, toml(path, name)).precision)
     for path, name in _files(folder, "levels"):
         with in_file(name):
             levels.append(_level(toml(path, name), lacks))
-            _note(origin, levels[-1].id, name)
-    spec = Spec(
+    return Spec(
         architectures=tuple(_with_all_peaks(one, precisions) for one in architectures),
         precisions=tuple(sorted(precisions, key=lambda one: one.order)),
         levels=tuple(sorted(levels, key=lambda one: one.order)),
     )
-    _check(spec, origin)
-    return spec
 
 
 def _files(folder: Path, kind: str) -> list[tuple[Path, str]]:
     return [(path, f"{kind}/{path.name}") for path in sorted((folder / kind).glob("*.toml"))]
 
 
-def _note(origin: dict[str, str], name: str, file: str) -> None:
-    """Which file a thing comes from; `SpecError` if its id is taken."""
-    if name in origin:
-        bad(file, name, f"is described in {origin[name]}, too")
-    origin[name] = file
-
-
-def _precision(stated: Precision, where: str, lacks: Lacks) -> Precision:
-    if stated.opcodes == bool(stated.bindings):
-        raise MisfitError(f"{where}.bindings", "is not a key of such a table" if stated.opcodes else "is missing")
-    pipes = {name: _of_chips(ranges, f"{where}.pipes.{name}", lacks) for name, ranges in stated.pipes.items()}
-    return replace(stated, bindings=_bindings(stated.bindings, f"{where}.bindings", lacks), pipes=pipes)
+def _precision(stated: Precision, lacks: Lacks) -> Precision:
+    pipes = {name: _of_chips(ranges, lacks) for name, ranges in stated.pipes.items()}
+    return replace(stated, bindings=_bindings(stated.bindings, lacks), pipes=pipes)
 
 
 def _level(table: dict[str, Any], lacks: Lacks) -> Level:
-    if "clock" not in table:
-        raise MisfitError("clock", "is missing")
-    bindings = table.get("bindings")
-    for one in bindings if isinstance(bindings, list) else ():
-        if isinstance(one, dict):
-            one.setdefault("clock", table["clock"])
+    """A level, whose clock is that of its bindings that state none, and whose ceilings only read where it names no share."""
+    if isinstance(bindings := table.get("bindings"), list):
+        table["bindings"] = [{"clock": table.get("clock", ""), **one} if isinstance(one, dict) else one for one in bindings]
     stated: Level = decode(Level, table)
-    writes = dict(stated.writes)
-    shares = [
-        (name, writes.get(name, 0.0)) for name in stated.ceilings if writes
-    ]  # those that the table does not name only read
-    return replace(
-        stated,
-        short=stated.short or stated.label,
-        bindings=_bindings(stated.bindings, "bindings", lacks, stated.id),
-        writes=tuple(sorted(shares, key=lambda pair: pair[1])),
-    )
+    shares = dict(stated.writes)
+    writes = sorted(((name, shares.get(name, 0.0)) for name in stated.ceilings if shares), key=lambda pair: pair[1])
+    bound = _bindings(stated.bindings, lacks, stated.id)
+    return replace(stated, short=stated.short or stated.label, bindings=bound, writes=tuple(writes))
 
 
-def _bindings(stated: Sequence[Binding], where: str, lacks: Lacks, level: str = "") -> tuple[Binding, ...]:
+def _bindings(stated: Sequence[Binding], lacks: Lacks, level: str = "") -> tuple[Binding, ...]:
     """Each for the chips that there are, but for those that lack counters of the level, or for these alone."""
-    found = []
-    for index, one in enumerate(stated):
-        place = f"{where}[{index}]"
-        if (one.lower_bound or one.source != "binding") and not one.note:
-            raise MisfitError(f"{place}.note", "must say what a derived count or a lower bound leaves out")
-        if one.peak and not one.clock:
-            raise MisfitError(f"{place}.clock", "is needed for a peak")
-        if one.lacking and not level:
-            raise MisfitError(f"{place}.lacking", "is not a key of such a table")
-        if one.lacking and one.source == "binding":
-            raise MisfitError(f"{place}.source", "must be another on chips that lack counters of the level's own")
-        ranges = _of_chips(one.capabilities, f"{place}.capabilities", lacks, level, lacking=one.lacking)
-        found.append(replace(one, capabilities=ranges))
-    return tuple(found)
+    return tuple(replace(one, capabilities=_of_chips(one.capabilities, lacks, level, lacking=one.lacking)) for one in stated)
 
 
-def _of_chips(stated: Ranges, where: str, lacks: Lacks, level: str = "", *, lacking: bool = False) -> Ranges:
+def _of_chips(stated: Ranges, lacks: Lacks, level: str = "", *, lacking: bool = False) -> Ranges:
     """Ranges from a chip that there is to one that there is, without those that lack ``level``.
 
     With ``lacking`` those that do instead.  An open end stays open.
     """
-    for major, minor in (end for pair in stated for end in pair if end != LAST):
-        if (major, minor) not in lacks and (minor != ANY_MINOR or major not in {chip[0] for chip in lacks}):
-            raise MisfitError(where, f"there is no architecture {major}.{'x' if minor == ANY_MINOR else minor}")
     found: list[tuple[Capability, Capability]] = []
     for since, until in stated:
         before = False
@@ -264,8 +221,6 @@ def _of_chips(stated: Ranges, where: str, lacks: Lacks, level: str = "", *, lack
             before = inside
         if until == LAST and before:
             found[-1] = found[-1][0], LAST
-    if not found:
-        raise MisfitError(where, "are of no chip that there is")
     return tuple(found)
 
 
@@ -292,88 +247,3 @@ def _with_all_peaks(one: Architecture, precisions: Sequence[Precision]) -> Archi
         targets=one.targets or ("{}{}".format(*one.compute_capability),),
         gpus=tuple(replace(gpu, compute_capability=one.compute_capability) for gpu in one.gpus),
     )
-
-
-def _check(spec: Spec, origin: Mapping[str, str]) -> None:
-    """Raise `SpecError` for the first thing that does not hold."""
-    for item in _items(spec):
-        _check_order(item.bindings, origin[item.id], item.id)
-    _check_words(spec, origin)
-    for precision in spec.precisions:
-        _check_family(precision, spec, origin[precision.id])
-    for architecture in spec.architectures:
-        file = origin[capability_text(architecture.compute_capability)]
-        _check_peaks(architecture, spec, file)
-        _check_levels(architecture, spec, file)
-
-
-def _items(spec: Spec) -> tuple[Precision | Level, ...]:
-    return (*spec.precisions, *spec.levels)
-
-
-def _check_order(bindings: Sequence[Binding], file: str, name: str) -> None:
-    """A binding must be reachable: none before it may do with a part of its counters."""
-    for index, later in enumerate(bindings):
-        for earlier in bindings[:index]:
-            if set(earlier.counters.counters()) <= set(later.counters.counters()) and any(
-                since <= end and start <= until for since, until in earlier.capabilities for start, end in later.capabilities
-            ):
-                reason = f"{later.counters.text()} can never be chosen, {earlier.counters.text()} comes before it"
-                bad(file, f"{name}.bindings", reason)
-
-
-def _check_words(spec: Spec, origin: Mapping[str, str]) -> None:
-    """A word or a ceiling stands for one thing, an order for one place."""
-    taken: dict[tuple[str, str], str] = {}
-    for item in _items(spec):
-        kind = type(item).__name__
-        stated = [(f"{kind}.order", str(item.order)), *((f"{kind}.aliases", word) for word in (item.id, *item.aliases))]
-        stated += [("ceilings", ceiling) for ceiling in item.ceilings] if isinstance(item, Level) else []
-        for key, value in stated:
-            if taken.setdefault((key, value), item.id) != item.id:
-                bad(origin[item.id], f"{item.id}.{key.rpartition('.')[2]}", f"{value} is {taken[key, value]}'s, too")
-
-
-def _check_family(precision: Precision, spec: Spec, file: str) -> None:
-    ids = {p.id for p in spec.precisions}
-    if precision.part_of and (precision.part_of not in ids or precision.part_of == precision.id):
-        bad(file, f"{precision.id}.part_of", f"there is no other precision {precision.part_of!r}")
-    if precision.disjoint and not precision.part_of:
-        bad(file, f"{precision.id}.disjoint", "says nothing without part_of")
-    included = tuple(name for binding in precision.bindings for name in binding.includes)
-    beside = (precision.beside,) if precision.beside else ()
-    stated = (("bindings.includes", included), ("beside", beside), ("replacements", precision.replacements))
-    for key, name in ((key, name) for key, names in stated for name in names):
-        if name not in ids:
-            bad(file, f"{precision.id}.{key}", f"there is no precision {name!r}")
-    standard = next((p.id for p in spec.precisions if p.standard), "")
-    if precision.standard and (precision.kind != "tensor" or precision.id != standard):
-        bad(file, f"{precision.id}.standard", "is for one precision of the tensor cores")
-
-
-def _check_peaks(architecture: Architecture, spec: Spec, file: str) -> None:
-    owner = {roof: p for p in spec.precisions for roof in p.roof_ids()}
-    ids = {p.id for p in spec.precisions}
-    stated = [("peaks", roof) for roof in architecture.peaks]
-    for index, rule in enumerate(architecture.boards):
-        stated += [(f"boards[{index}]", roof) for roof in (*rule.peaks, *rule.absent)]
-    for key, roof in stated:
-        if roof not in owner:
-            parent = roof.rpartition(".")[0]
-            reason = f"precision {parent!r} has no such roof" if parent in ids else "there is no such precision"
-            bad(file, f"{key}.{roof}", reason)
-        if not owner[roof].opcodes and not spec.bindings(owner[roof], architecture.compute_capability):
-            bad(file, f"{key}.{roof}", "no counter is bound for this precision on this compute capability")
-
-
-def _check_levels(architecture: Architecture, spec: Spec, file: str) -> None:
-    ids = {level.id: level for level in spec.levels}
-    for key, names in (("lacks", architecture.lacks), ("bandwidth", architecture.bandwidth)):
-        for name in names:
-            if name not in ids:
-                bad(file, f"{key}.{name}", "there is no such level")
-    for name in sorted(architecture.left_out - ids.keys() - {p.id for p in spec.precisions}):
-        bad(file, f"left_out.{name}", "there is no such level or precision")
-    clocks = {binding.clock for level in spec.levels for binding in level.bindings}
-    for clock in architecture.costly - clocks:
-        bad(file, f"costly.{clock}", "no binding runs at such a clock")

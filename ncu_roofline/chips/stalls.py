@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.circumstances import ACCESSES, KINDS
-from ncu_roofline.chips.fields import DATA, bad, read
+from ncu_roofline.chips.fields import DATA, read
 from ncu_roofline.chips.thresholds import BUSY_SHARE, STALL_SHARE
 
 FILE = "stalls.toml"
@@ -34,40 +31,13 @@ COUNTED = (
 )
 """Metrics of waves of blocks, and of the blocks that an SM has room for."""
 
-WORDS = (
-    *(word for word, _ in KINDS + ACCESSES),
-    "slow",
-    *("scattered", "scattered_stores", "spills", "conflicts"),  # sectors that addresses waste, local memory, bank conflicts
-    *("dram", "no_dram"),  # its bandwidth limits, or doesn't
-    *("capped", "few_blocks", "last_wave", "few_warps"),  # an SM has no room for its warps, or has it and yet holds few
-    *("long_code", "short", "asynchronous"),
-)
-"""What `circumstances` may show."""
-
-
-def _known(words: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        if word not in WORDS:
-            raise ValueError(f"{word} is none of {', '.join(WORDS)}")
-    return words
-
-
-def _with_place(text: str) -> str:
-    if text.count("{}") != 1:
-        raise ValueError("must name the place of the unit by {}")
-    return text
-
-
-Words = Annotated[tuple[str, ...], Stated(tuple[str, ...], _known)]
-WithPlace = Annotated[str, Stated(str, _with_place)]
-
 
 class Sentence(NamedTuple):
     """A text, the words of `circumstances` that must be shown for it, and those that must not be."""
 
     text: str
-    where: Words = ()
-    unless: Words = ()
+    where: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
 
 class Stall(NamedTuple):
@@ -84,7 +54,7 @@ class Stall(NamedTuple):
     advice: tuple[Sentence, ...] = ()
     caches: bool = False
     issue: bool = False
-    unit: WithPlace = ""
+    unit: str = ""
     limits: tuple[str, ...] = ()
 
     @property
@@ -109,13 +79,4 @@ class _Stalls(NamedTuple):
 @lru_cache(maxsize=1)
 def load_stalls() -> Mapping[str, Stall]:
     """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
-    return read_stalls(DATA / FILE)
-
-
-def read_stalls(path: Path) -> Mapping[str, Stall]:
-    """Read and check a file.  `SpecError` names file and key of the first mistake."""
-    found: dict[str, Stall] = {}
-    for index, stall in enumerate(read(path, FILE, _Stalls).stalls):
-        if found.setdefault(stall.id, stall) is not stall:
-            bad(FILE, f"stalls[{index}].id", f"{stall.id} stands there twice")
-    return found
+    return {stall.id: stall for stall in read(DATA / FILE, FILE, _Stalls).stalls}

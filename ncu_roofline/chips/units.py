@@ -15,7 +15,6 @@ from ncu_roofline.chips.fields import (
     Expanded,
     Ranges,
     Releases,
-    bad,
     covers,
     read,
 )
@@ -148,7 +147,5 @@ def load_units() -> Units:
     """The file that comes with the package, read once."""
     file = read(DATA / FILE, FILE, _File)
     units = (*file.unit, *(unit._replace(group=True) for unit in file.group))
-    if len({unit.id for unit in units}) < len(units):
-        bad(FILE, "unit", "names something twice")
     gauges, counts = (tuple(one._replace(id=name) for name, one in table.items()) for table in (file.gauges, file.counts))
     return Units(units, file.rate, file.scale, gauges, counts, file.tensor, file.slices)

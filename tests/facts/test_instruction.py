@@ -4,43 +4,12 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
-from ncu_roofline.chips import SpecError, load_instructions, load_spec
-from ncu_roofline.chips.fields import DATA
-from ncu_roofline.chips.instruction import FILE, read_instructions
+from ncu_roofline.chips import load_instructions, load_spec
 
 RULE = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules" / "access_pattern.py.j2"
-
-
-def test_the_file_of_the_package_is_read() -> None:
-    assert read_instructions(DATA) == load_instructions()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "replacement", "reason"),
-    [
-        (r"transaction = 32\n", "", "transaction: is missing"),
-        (r"warp = 32", "warp = 0", "warp: must be positive and finite, not 0"),
-        (r"per_sm = 4", "per_sm = 4\nper_gpu = 1", "issue.per_gpu: is not a key of such a table"),
-        (r'id = "inst"\n', 'id = "instructions"\n', "kinds: the first must be 'inst', and each id stand once"),
-        (r'id = "inst.shared"', 'id = "inst.global_ld"', "kinds: the first must be 'inst', and each id stand once"),
-        (r'kind = "inst.shared"', 'kind = "inst.texture"', "walls: there is no kind 'inst.texture'"),
-        (r'level = "l1"\n', "", "kinds[1].transactions: go with a level, and a level with transactions"),
-        (r"smsp__inst_executed = 1", "smsp_inst = 1", "'smsp_inst' is no name of a counter without suffix"),
-        (r"\[issue\]", "[issue", "(whole file): "),
-    ],
-    ids=["absent", "zero", "unknown key", "first kind", "twice", "wall", "level", "counter", "syntax"],
-)
-def test_mistakes_are_named(tmp_path: Path, pattern: str, replacement: str, reason: str) -> None:
-    text, count = re.subn(pattern, replacement, (DATA / FILE).read_text(encoding="utf-8"), count=1)
-    assert count == 1
-    (tmp_path / FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match=re.escape(reason)) as caught:
-        read_instructions(tmp_path)
-    assert FILE in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.chips import SpecError, kind_of, load_opcodes
-from ncu_roofline.chips.opcodes import KINDS, OTHER, load_opcode_kinds, read_opcode_kinds
+from ncu_roofline.chips import kind_of, load_opcodes
+from ncu_roofline.chips.opcodes import KINDS, OTHER, load_opcode_kinds
 
 COMPILED = json.loads((Path(__file__).parent / "opcodes.json").read_text(encoding="utf-8"))["opcodes"]
 
@@ -59,20 +59,3 @@ def test_what_compilers_make_is_known() -> None:
 def test_every_kind_has_opcodes() -> None:
     table = load_opcode_kinds()
     assert {*table.names.values(), *table.modifiers.values(), OTHER} == set(KINDS)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('[modifiers]\n[names]\nfp8 = ["X"]', "is none of fp64"),
-        ('[modifiers]\n[names]\nfp64 = ["X"]\nfp32 = ["X"]', "X is of kind fp64, too"),
-        ('[modifiers]\n"Y.Z" = "move"\n[names]\nfp64 = ["X"]', "no known name with a modifier"),
-        ('[modifiers]\n"X.Z" = "fast"\n[names]\nfp64 = ["X"]', "must be one of"),
-        ("[modifiers]\n[names]\n[more]", "more"),
-    ],
-)
-def test_a_wrong_table_is_refused(text: str, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "kinds.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match=reason):
-        read_opcode_kinds(path)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.chips import SpecError
-from ncu_roofline.chips.opcodes import load_opcode_units, read_opcode_units
+from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model.opcodes import WARPS
 
@@ -68,18 +67,3 @@ def check(kernel: Kernel, about: str) -> list[str]:
             assert sums[unit] == pytest.approx(share / 100 * peak * cycles * sms, rel=0.1), f"{about} {unit}"
             told.append(unit)
     return told
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('[[rows]]\ncapabilities = "8.0"\nunit = "warp"\nnames = ["X"]', "must be one of"),
-        ('[[rows]]\ncapabilities = "8.0"\nunit = "alu"\nnames = ["X", "X"]', "names something twice"),
-        ('[[rows]]\ncapabilities = "8.0"\nunit = "alu"\nnames = ["X"]\nmore = 1', "more"),
-    ],
-)
-def test_a_wrong_table_is_refused(text: str, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "units.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match=reason):
-        read_opcode_units(path)

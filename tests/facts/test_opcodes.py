@@ -297,38 +297,26 @@ TENSOR = '[[rows]]\nopcodes = ["HMMA"]\ndoes = "products"\nprecision = "tensor.f
     ("text", "key"),
     [
         (HEAD, "rows: is missing"),
-        (HEAD + ROW + ROW, "rows[1].opcodes: FADD can never fit"),
-        (HEAD + ROW + ROW.replace("FADD", "FADD.FTZ"), "rows[1].opcodes: FADD.FTZ can never fit"),
-        (HEAD + ROW.replace("fp32", "fp33"), "rows[0].precision: there is no precision 'fp33'"),
-        (HEAD + ROW.replace("fp32", "tensor.fp16"), "rows[0].precision: must be one of the tensor cores for products"),
         (HEAD + ROW + ROW.replace("FADD", "FMUL|FADD"), "rows[1].opcodes: 'FMUL|FADD' is no opcode"),
-        (HEAD + ROW.replace("FADD", "FADD.A") + ROW.replace("FADD", "FADD.B|A"), "rows[1].opcodes: FADD.A can never fit"),
         (HEAD + ROW.replace("FADD", "fadd"), "rows[0].opcodes: 'fadd' is no opcode"),
         (HEAD + ROW.replace('"FADD"', ""), "rows[0].opcodes: must name at least one"),
         (HEAD + ROW.replace("1", "0"), "rows[0].weight: must be positive"),
-        (HEAD + ROW.replace("weight = 1", ""), "rows[0].weight: is missing"),
         (HEAD + ROW + "wieght = 1\n", "rows[0].wieght: is not a key"),
-        (HEAD + ROW + 'does = "nothing"\n', "rows[0].precision: is not a key"),
         (HEAD + ROW + 'capabilities = "9.0-8.0"\n', "rows[0].capabilities: 9.0-8.0"),
-        (HEAD + TENSOR, "rows[0].family: is missing"),
-        (HEAD + TENSOR + 'family = "wgmma"\n', "rows[0].k: is missing"),
-        (HEAD + TENSOR + 'family = "wgmma"\nk = []\n', "rows[0].k: must be K"),
         (HEAD + TENSOR + 'family = "wgmma"\nk = ["16"]\n', "rows[0].k: must be a list of whole numbers"),
-        (HEAD.replace("[8, 8, 4]", "[8, 4, 8]") + ROW, "shapes.884: must be M, N and K"),
-        (HEAD.replace("[8, 8, 4]", "[8, 84]") + ROW, "shapes.884: must be M, N and K"),
     ],
 )
 def test_wrong_tables(tmp_path: Path, text: str, key: str) -> None:
     (tmp_path / "opcodes.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SpecError) as caught:
-        read_opcodes(tmp_path, load_spec())
+        read_opcodes(tmp_path)
     assert "opcodes.toml" in str(caught.value)
     assert key in str(caught.value)
 
 
 def test_a_good_copy_is_read(tmp_path: Path) -> None:
     shutil.copy(DATA / "opcodes.toml", tmp_path)
-    assert read_opcodes(tmp_path, load_spec()).rows == load_opcodes().rows
+    assert read_opcodes(tmp_path).rows == load_opcodes().rows
 
 
 @pytest.mark.exhaustive

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import ncu_roofline
-from ncu_roofline.chips import SpecError, load_spec, load_units
-from ncu_roofline.chips.plausible import FILE, load_limits, read_limits
+from ncu_roofline.chips import load_spec, load_units
+from ncu_roofline.chips.plausible import load_limits
 from ncu_roofline.model.counters import spellings
-
-TEXT = (Path(ncu_roofline.__file__).parent / "data" / FILE).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -60,21 +55,3 @@ def test_everything_that_the_model_reads_has_a_bound() -> None:
         *load_units().metrics()
     }
     assert [name for name in names if load_limits().bound(name) is None] == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "where"),
-    [
-        ("most = 960", "most = -1", "quantity[1].most"),
-        ('id = "slices"', 'id = "sms"', "quantity"),
-        ("least = 1e3", "least = -1", "drawn.least"),
-        ("seconds = 3.2e9", "minutes = 1", "imported.seconds"),
-        ("signed = true", "sign = true", "sign"),
-    ],
-)
-def test_mistakes_are_named(tmp_path: Path, old: str, new: str, where: str) -> None:
-    assert old in TEXT
-    (tmp_path / FILE).write_text(TEXT.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(SpecError) as error:
-        read_limits(tmp_path)
-    assert where in str(error.value)

@@ -7,8 +7,7 @@ from string import Formatter
 
 import pytest
 
-from ncu_roofline.chips import SpecError, load_stalls
-from ncu_roofline.chips.stalls import read_stalls
+from ncu_roofline.chips import load_stalls
 from ncu_roofline.formats.report import read_report
 
 
@@ -45,20 +44,3 @@ def test_every_reason_of_real_reports_is_known(real_reports: dict[str, Path]) ->
     if not seen:
         pytest.skip("no report with samples")
     assert {name.removeprefix(start).removesuffix(end) for name in seen} <= load_stalls().keys()
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C." }]\n' * 2, "a stands there twice"),
-        ('[[stalls]]\nid = "a"\nwaits = "b"\n', "cause"),
-        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C." }]\nmore = 1', "more"),
-        ("none = 1", "stalls"),
-        ('[[stalls]]\nid = "a"\nwaits = "b"\ncause = [{ text = "C.", where = ["unheard"] }]', "unheard is none of shared, "),
-    ],
-)
-def test_a_wrong_file_is_refused(text: str, reason: str, tmp_path: Path) -> None:
-    path = tmp_path / "stalls.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match=reason):
-        read_stalls(path)
