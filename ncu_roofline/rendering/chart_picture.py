@@ -181,7 +181,7 @@ def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list
     slots: list[_Slot] = []
     down, stretching = head, 0.0
     across = 2 if paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
-    titled = sum(isinstance(block, Panel) for row in chart.rows for block in row) > 1
+    titled = any(isinstance(block, Panel) and block.title for row in chart.rows for block in row)
     for row in (wished[start : start + across] for wished in chart.rows for start in range(0, len(wished), across)):
         left, above, below_, high, total = 0.0, 0.0, 0.0, 0.0, sum(block.weight for block in row)
         placed = []
@@ -226,7 +226,7 @@ def _planned(chart: Chart, slots: Sequence[_Slot], measure: Measure, paper: Pape
     while True:
         regions = {mark.role for slot in slots if slot.plan for mark in slot.plan.regions}
         keys = [key for key in chart.keys if not key.instead or key.instead in listed]
-        names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if name in listed]
+        names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if text and name in listed]
         blocks = [columns([*keys, *names], number, measure, paper) for number in (1, 2, 3)] if chart.inside else []
         extents = [(block.width, block.height) for block in blocks if block.keys]
         inside, missing, found = Legend(), dict[str, None](), []
@@ -305,7 +305,7 @@ def _draw_points(axes: Axes, points: Iterable[Point], pen: Pen) -> None:
     backwards = list(groups.items())[::-1]
     for (order, size, role, fill, colour, shape), alike in sorted(backwards, key=lambda item: item[0][:2]):
         look = LOOKS[role]
-        face = faced("none" if look.ring else fill, colour, pen, look.ring * pen.paper.scale)
+        face = faced("none" if look.ring else fill, colour, pen, look)
         xs, ys = [point.x for point in alike], [point.y for point in alike]
         gid = f"dots-{fill}" if role == "dot" else f"point-{role}"
         axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **face)
@@ -399,8 +399,10 @@ def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
         start, end = (view.x(ax), view.y(ay)), (view.x(bx), view.y(by))
         style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7 * pen.paper.scale, "color": colour}
         style |= {"lw": 0, "shrinkA": 0, "shrinkB": 0}
+        off = pen.paper.scale * LOOKS["dot"].size / 2 + 1
+        if look.arrow == "end" and math.dist(start, end) < 4 * off:
+            continue
         if look.arrow == "end":
-            off = pen.paper.scale * LOOKS["dot"].size / 2 + 1
             style |= {"lw": look.width * pen.paper.scale, "shrinkA": off, "shrinkB": off}
             tail, tip = start, end
         elif math.dist(start, end) < _ARROW_FROM:

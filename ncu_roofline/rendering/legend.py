@@ -10,7 +10,7 @@ from ncu_roofline.rendering.chart import Key
 from ncu_roofline.rendering.layout import Measure
 from ncu_roofline.rendering.lettering import fitted, put_text
 from ncu_roofline.rendering.paper import Paper
-from ncu_roofline.rendering.style import LOOKS, Theme
+from ncu_roofline.rendering.style import LOOKS, Look, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def draw_symbol(sheet: Axes, at: float, middle: float, key: Key, pen: Pen) -> No
     if look.size:
         size = key.size or look.size - (1.0 if look.ring and look.size > 6 else 0.0)
         shape = pen.shapes.get(key.instead) or look.shape or "o"
-        face = faced(key.fill if not look.ring else "none", colour, pen, look.ring * pen.paper.scale)
+        face = faced(key.fill if not look.ring else "none", colour, pen, look)
         sheet.plot([at + 3 * pen.paper.scale], [middle], ls="none", marker=shape, ms=size * pen.paper.scale, **face)
     elif look.width:
         sheet.plot([at, end], [middle, middle], ls=look.dashes, lw=look.width * pen.paper.scale, color=colour, alpha=look.alpha)
@@ -126,10 +126,15 @@ def draw_symbol(sheet: Axes, at: float, middle: float, key: Key, pen: Pen) -> No
         sheet.fill_between([at, end], middle - half, middle + half, lw=0, color=colour, alpha=look.alpha)
 
 
-def faced(fill: str, colour: str, pen: Pen, edge: float = 0.0) -> dict[str, Any]:
+def faced(fill: str, colour: str, pen: Pen, look: Look) -> dict[str, Any]:
     """A symbol of a colour: full, none (an outline) or half filled (left, bottom, right, top), as matplotlib takes it."""
+    scale, ground = pen.paper.scale, pen.colours.ground
     if fill == "full":
-        return {"mfc": colour, "mec": pen.colours.ground, "mew": 0.4}
+        return {
+            "mfc": colour,
+            "mec": getattr(pen.colours, look.edge),
+            "mew": 0.4 * scale if look.edge == "ground" else 0.7 * scale,
+        }
     if fill == "none":
-        return {"mfc": pen.colours.ground, "mec": colour, "mew": edge or 1.0}
-    return {"fillstyle": fill, "mfc": colour, "mfcalt": pen.colours.ground, "mec": colour, "mew": 0.7}
+        return {"mfc": ground, "mec": colour, "mew": (look.ring or 1.0) * scale}
+    return {"fillstyle": fill, "mfc": colour, "mfcalt": ground, "mec": colour, "mew": 0.7 * scale}

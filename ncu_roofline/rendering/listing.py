@@ -77,18 +77,15 @@ def draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing,
             line = first - row * index - 0.9 * pen.paper.key
             text = fitted(one.end, pen.paper.key, 0.55 * width, pen.measure)
             over: dict[str, Any] = {"bbox": halo(pen.colours), **_MIDDLE}
-            put_text(
-                sheet,
-                left + width,
-                line,
-                text,
-                pen.paper.key,
-                pen.colours.of(one.hue) if one.hue else pen.colours.faint,
-                ha="right",
-                **over,
-            )
-            room = width - pen.measure(text, pen.paper.key)[0] * 1.1 - 14
-            _draw_name(sheet, replace(one, below=""), (left, line, room), False, pen)
+            colour, weight = (pen.colours.of(one.hue), "bold") if one.hue else (pen.colours.faint, "normal")
+            put_text(sheet, left + width, line, text, pen.paper.key, colour, ha="right", weight=weight, **over)
+            room = width - pen.measure(text, pen.paper.key)[0] * 1.15 - 14  # bold is wider than what is measured
+            name = squeezed(one.name, pen.paper.key, room - 10 * scale, pen.measure)
+            said = pen.measure(name, pen.paper.key)[0] + 17 * scale
+            _draw_name(sheet, replace(one, name=name, below=""), (left, line, room), False, pen)
+            if one.below and said + 30 < room:
+                below = fitted(one.below, pen.paper.small, room - said, pen.measure)
+                put_text(sheet, left + said, line, below, pen.paper.small, pen.colours.faint, **over)
             y -= 0.75 * pen.paper.key
         for (low, high), each in zip(spans, one.scales, strict=False):
             _draw_scale(sheet, (low, high, y), each, bool(block.axis), pen)

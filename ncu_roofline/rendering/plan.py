@@ -79,6 +79,7 @@ ROLES = {
     "mix": Role(2, 0.6, 3.0, margin=1.0, told=True),
     "step": Role(3, 0.0, 3.2, "callout", 0.4),
     "speedup": Role(4, 0.0, 1.9, margin=0.4, reach=3),
+    "loop-name": Role(5, 0.0, 8.0, "callout", gap=2.9),
     "pile": Role(5, 0.0, 4.0, reach=4),
     "name": Role(_NAMES, way="callout"),
     "number": Role(7, reach=3),

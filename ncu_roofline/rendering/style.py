@@ -62,13 +62,16 @@ class Look:
     italic: bool = False
     arrow: str = ""
     shape: str = ""
+    edge: str = "ground"  # of a full symbol
 
 
 LOOKS = {
     "dot": Look("faint", order=7, size=4.8),
     "ring": Look("faint", order=6, size=6.6, ring=0.9),  # around the dot where both stand at one place
     "ridge": Look("faint", order=4, size=3.2, ring=0.9, shape="o"),
-    "loop": Look("faint", order=7, size=7.0, shape="D"),
+    "loop": Look("faint", order=7, size=7.0, shape="D", edge="text"),
+    "before": Look("text", size=4.8, ring=0.9, shape="o"),
+    "after": Look("text", size=4.8, shape="o"),
     "bar": Look("compute", size=4.6, shape="s"),
     "edge": Look("faint", 1.1, order=8),
     "contour": Look("grid", 0.7, order=1.5),
@@ -93,5 +96,5 @@ LOOKS = {
     "overhead": Look("faint", 0.8, (0, (4, 2.5)), 2),
     "corner": Look("text", italic=True),
     "factor": Look("faint"),
-    **dict.fromkeys(("name", "number", "step", "speedup", "pile"), Look("text")),
+    **dict.fromkeys(("name", "number", "step", "speedup", "pile", "loop-name"), Look("text")),
 }

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from matplotlib.text import Text as Letters
 
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare import changes
-from ncu_roofline.analyses.compare.chart import MoveChart, move_chart
 from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.picture import figure
+from ncu_roofline.analyses.compare.picture import comparison_chart, figure
 from ncu_roofline.analyses.compare.text import LONGEST, MARKER
 from ncu_roofline.analyses.compare.thresholds import evaluate
+from ncu_roofline.analyses.hierarchical.style import level_style
+from ncu_roofline.rendering.chart import Line, Listing, Panel, Point, Roof, Row, Text
 from ncu_roofline.rendering.picture import settings
 from tests.analyses.comparison_made import MADE, compared, disjoint, many, ordinary, steps, two_gpus
 from tests.factory import complete, kernel
@@ -68,11 +70,15 @@ def headlines(comparison: Comparison) -> list[str]:
     return re.findall("^### (.*)$", render(comparison, "md").decode(), re.MULTILINE)
 
 
-def shown(comparison: Comparison) -> MoveChart:
-    """What the picture shows."""
-    pair = changes.main_pair(comparison)
-    assert pair
-    return move_chart(comparison, *pair)
+def listed(comparison: Comparison) -> Sequence[Row]:
+    """The kernels in the list of the picture."""
+    (listing,) = [block for row in comparison_chart(comparison).rows for block in row if isinstance(block, Listing)]
+    return listing.rows
+
+
+def panels_of(comparison: Comparison) -> list[Panel]:
+    """The rooflines of the picture."""
+    return [block for row in comparison_chart(comparison).rows for block in row if isinstance(block, Panel)]
 
 
 def test_golden_markdown(tmp_path: Path) -> None:
@@ -102,10 +108,10 @@ def test_one_scale_for_faster_and_slower(tmp_path: Path) -> None:
     assert headlines(faster) == [f"2.00x faster: 4 ms {ARROW} 2 ms \\(50.0 % less time\\)"]
     assert headlines(slower) == [f"2.00x slower: 2 ms {ARROW} 4 ms \\(100 % more time\\)"]
     for result, word in ((faster, "faster"), (slower, "slower")):
-        assert [line.said for line in shown(result).lines] == [f"2.00x {word}"]
+        assert [row.end for row in listed(result)] == [f"2.00x {word}"]
         assert f"2.00x {word}, " in render(result, "text").decode()
     small = replace(slower, kernel_columns={**slower.kernel_columns, "time_change": np.array([0.004])})
-    assert [line.said for line in shown(small).lines] == ["1.004x slower"]
+    assert [row.end for row in listed(small)] == ["1.004x slower"]
 
 
 def test_the_notes_do_not_say_the_headline_again(tmp_path: Path) -> None:
@@ -148,32 +154,36 @@ def test_hostile_texts_stay_texts_in_markdown(tmp_path: Path) -> None:
 
 def test_dots_before_and_after_at_the_level_that_binds(tmp_path: Path) -> None:
     result = ordinary(tmp_path)
-    (panel,) = shown(result).panels
-    moves = {move.label: move for move in panel.moves}
-    assert set(moves) == {"solver", "halo", "advance"}
-    solver = moves["solver"]
-    assert solver.before
-    assert (solver.before.intensity, solver.after.intensity) == pytest.approx((8e9 / 5.6e9, 8e9 / 2e8))
-    assert (solver.before.performance, solver.after.performance) == pytest.approx((8e9 / 4e-3, 8e9 / 2e-3))
-    assert (solver.said, solver.outcome) == ("2.00x faster", "faster")
-    roofs = {(roof.kind, roof.label): roof.value for roof in panel.roofs}
+    (panel,) = panels_of(result)
+    names = {mark.key: mark.labels[0] for mark in panel.marks if isinstance(mark, Text)}
+    assert set(names.values()) == {"solver 2.00x faster", "halo 1.12x slower", "advance same"}
+    dots = [mark for mark in panel.marks if isinstance(mark, Point) and names[mark.name].startswith("solver")]
+    after, before = dots
+    assert (after.fill, before.fill) == ("full", "none")
+    assert (before.x, after.x) == pytest.approx((8e9 / 5.6e9, 8e9 / 2e8))
+    assert (before.y, after.y) == pytest.approx((8e9 / 4e-3, 8e9 / 2e-3))
+    assert ((before.x, before.y), (after.x, after.y)) in [mark.places for mark in panel.marks if isinstance(mark, Line)]
+    roofs = {mark.labels[-1]: mark for mark in panel.marks if isinstance(mark, Roof)}
     frame = result.roofs[result.roofs.step == 1].set_index("roof").value
-    assert roofs["compute", "FP64 FMA"] == frame["fp64.fma"]
-    assert {roof.level for roof in panel.of_kind("bandwidth")} >= {solver.level, "dram"}
+    assert roofs["FP64 FMA"].value == frame["fp64.fma"]
+    assert {level_style("dram"), after.hue} <= {roof.hue for roof in roofs.values() if roof.kind == "bandwidth"}
 
 
 def test_kernels_are_ranked_by_time_saved_or_lost(tmp_path: Path) -> None:
-    lines = shown(ordinary(tmp_path)).lines
-    assert [line.label for line in lines] == ["solver", "pack", "fused", "halo", "advance"]
-    assert [line.said for line in lines] == ["2.00x faster", "gone", "new", "1.12x slower", "same"]
-    assert lines[0].times == pytest.approx((4e-3, 2e-3))
-    assert lines[0].verdict == f"memory: DRAM {ARROW} latency"
+    rows = listed(ordinary(tmp_path))
+    assert [row.name for row in rows] == ["solver", "pack", "fused", "halo", "advance"]
+    assert [row.end for row in rows] == ["2.00x faster", "gone", "new", "1.12x slower", "same"]
+    times, _ = rows[0].scales
+    assert times.dots == pytest.approx((1.0, 0.5))
+    assert times.text == f"4 ms {ARROW} 2 ms"
+    assert rows[0].below == f"memory: DRAM {ARROW} latency"
 
 
 def test_between_gpus_only_shares_of_roofs_are_drawn(tmp_path: Path) -> None:
-    data = shown(two_gpus(tmp_path))
-    assert (data.panels, data.timed) == ((), False)
-    assert all(0 < share < 1 for line in data.lines for share in line.shares)
+    assert panels_of(two_gpus(tmp_path)) == []
+    for row in listed(two_gpus(tmp_path)):
+        (shares,) = row.scales
+        assert all(0 < share < 1 for share in shares.dots or ())
     _, texts = drawn(two_gpus(tmp_path))
     assert not any("run time" in text or " ms" in text for text in map(str, texts))
 
@@ -196,7 +206,9 @@ def drawn(comparison: Comparison, **options: Any) -> tuple[Figure, list[Any]]:
         made = figure(comparison, **options)
         made.canvas.draw()
     hidden = {id(label) for axes in made.axes for label in undrawn_tick_labels(axes)}
-    return made, [one for one in made.findobj(Text) if one.get_text().strip() and one.get_visible() and id(one) not in hidden]
+    return made, [
+        one for one in made.findobj(Letters) if one.get_text().strip() and one.get_visible() and id(one) not in hidden
+    ]
 
 
 @pytest.mark.parametrize("points", [240, 515, 800])

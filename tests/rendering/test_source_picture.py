@@ -11,7 +11,8 @@ import pytest
 
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.picture import figure
+from ncu_roofline.analyses.source.picture import figure, source_chart
+from ncu_roofline.rendering.chart import Listing, Panel, Point, Roof
 from ncu_roofline.rendering.picture import settings
 from tests.analyses.source_frames import source_frames
 from tests.rendering.test_page import HOSTILE
@@ -19,11 +20,17 @@ from tests.rendering.test_source_page import TABLES, extreme, with_texts
 
 
 def drawn(frames: SourceRoofline, kind: str) -> list[tuple[float, float]]:
-    """The last point of each line of a kind."""
-    with settings():
-        made = figure(frames)
-    lines = [line for axes in made.axes for line in axes.lines if line.get_gid() == kind]
-    return [(float(line.get_xdata()[-1]), float(line.get_ydata()[-1])) for line in lines]
+    """The places of the symbols of a kind."""
+    (panel, _), *_ = source_chart(frames).rows or [((), ())]
+    points = [mark for mark in getattr(panel, "marks", ()) if isinstance(mark, Point)]
+    return [(point.x, point.y) for point in points if point.role == kind]
+
+
+def lengths(frames: SourceRoofline) -> list[float]:
+    """Of the bars."""
+    ((_, listing),) = source_chart(frames).rows
+    assert isinstance(listing, Listing)
+    return [share for row in listing.rows for scale in row.scales for share, _ in scale.bars]
 
 
 def texts(frames: SourceRoofline) -> list[str]:
@@ -32,8 +39,8 @@ def texts(frames: SourceRoofline) -> list[str]:
 
 
 def joined(found: list[str]) -> str:
-    """The lines of the notes as one: these are drawn from below."""
-    return " ".join(text.strip() for text in reversed(found))
+    """The lines of the notes as one."""
+    return " ".join(text.strip() for text in found)
 
 
 def test_loops_and_levels_are_dots() -> None:
@@ -46,7 +53,13 @@ def test_loops_and_levels_are_dots() -> None:
     assert drawn(frames, "dot") == [
         pytest.approx(pair, rel=6e-6) for pair in zip(points["intensity"], points["performance"], strict=True)
     ]
-    assert len(drawn(frames, "roof")) == 2
+    ((panel, _),) = source_chart(frames).rows
+    assert isinstance(panel, Panel)
+    assert len([mark for mark in panel.marks if isinstance(mark, Roof)]) == 2
+    with settings():
+        made = figure(frames)
+    gids = {line.get_gid() for axes in made.axes for line in axes.lines}
+    assert {"roof", "dots-full", "point-loop"} <= gids
 
 
 def test_hottest_lines_are_listed_in_order() -> None:
@@ -59,8 +72,7 @@ def test_hottest_lines_are_listed_in_order() -> None:
     assert any("of the warp instructions" in text for text in texts(source_frames(sampled=False)))
     lineless = texts(source_frames(lines=False))
     assert "loop 1: 0x40 to 0x90" in lineless
-    lengths = [x for x, _ in drawn(source_frames(), "heat")]
-    assert max(lengths) == lengths[5]
+    assert max(lengths(source_frames())) == lengths(source_frames())[5] == 1.0
 
 
 def test_diamonds_are_explained_where_there_are_some() -> None:
@@ -88,8 +100,8 @@ def test_dots_are_explained_and_loops_go_by_their_numbers() -> None:
     """A loop of one line is no range."""
     frames = source_frames()
     found = texts(frames)
-    assert any("Round dots: the kernel by its traffic at L1," in text for text in found)
-    assert any("(0: 50.7 GFLOP/s, 1: 52.5 GFLOP/s)" in text for text in found)
+    assert "Round dots: the kernel by its traffic at L1," in joined(found)
+    assert "(0: 50.7 GFLOP/s, 1: 52.5 GFLOP/s)" in joined(found)
     columns = dict(frames.loop_columns)
     columns["last_line"] = columns["first_line"]
     columns["performance"] = np.where(columns["loop"] == 1, 1e12, columns["performance"])

@@ -12,13 +12,14 @@ from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered, Row
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.kernels import ADDED, NOT_JUDGED, REMOVED, SAME
-from ncu_roofline.analyses.compare.picture import as_svg, figure
+from ncu_roofline.analyses.compare.picture import figure
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS
 from ncu_roofline.rendering.page import number, self_contained
+from ncu_roofline.rendering.picture import saved
 from ncu_roofline.rendering.style import THEMES
 
 WIDTHS = {"wide": 800.0, "medium": 515.0, "narrow": 240.0}
@@ -156,7 +157,7 @@ def _hues() -> list[tuple[str, str, str]]:
 
 def _chart(comparison: Comparison, name: str) -> str:
     """The chart of a width as svg inside html: its texts are texts, and its colours those of the page's theme."""
-    drawn = as_svg(partial(figure, comparison, points=WIDTHS[name], heading=False)).decode()
+    drawn = saved(partial(figure, comparison, points=WIDTHS[name], heading=False), "svg").decode()
     tag, _, inside = drawn[drawn.index("<svg") :].partition(">")
     box = tag.partition('viewBox="')[2].partition('"')[0]
     svg = f'<svg viewBox="{box}">{_without(_without(inside, "metadata"), "style")}'

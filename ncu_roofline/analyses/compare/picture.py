@@ -1,50 +1,42 @@
-"""A comparison as png, svg or pdf: rooflines with dots before and after, and the kernels that matter with times and shares.
+"""A comparison as a chart of marks: rooflines with dots before and after, and the kernels that matter with times and shares.
 
 Of two GPU models only the shares of the roofs are drawn.  Three reports or more: the last one against the baseline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.compare import changes
-from ncu_roofline.analyses.compare.changes import names_of, pairs
-from ncu_roofline.analyses.compare.chart import MoveChart, move_chart
-from ncu_roofline.analyses.compare.drawing import PANEL_FOOT, PANEL_HEAD, draw_list, draw_panel, list_height
+from ncu_roofline.analyses.compare.changes import Numbered, Row, level_of, names_of, pairs, rows_of
 from ncu_roofline.analyses.compare.frames import Comparison as ComparisonFrames
+from ncu_roofline.analyses.compare.kernels import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.base.texts import clean
-from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import measurer, put_text, wrapped
-from ncu_roofline.rendering.paper import DEFAULT
-from ncu_roofline.rendering.picture import header_height, put_header, saved, sheet_over
-from ncu_roofline.rendering.style import THEMES
+from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label, precision_order
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.palette import GAIN, LOSS
+from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.rendering import chart as marks
+from ncu_roofline.rendering.chart import Block, Chart, Key, Line, Listing, Panel, Place, Point, Scale, Text
+from ncu_roofline.rendering.chart_picture import chart_figure
+from ncu_roofline.rendering.picture import pictures
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH = 7.16 * 72  # points: both columns of a two-column paper
-WIDE, NARROW = 700.0, 400.0  # points: from here on the list stands beside the rooflines; below one roofline is a row
-_DPI = 160.0
-_HEAD_LINES, _BELOW_HEAD = 3, 4.0
-_EDGE = 6.0
-_PANEL = 200.0  # height of the axes of a roofline
-_LEFT = 40.0  # of the axes, for the numbers at them
-_GAP = 18.0
-_NOTE, _NOTE_ROW, _NOTE_LINES = 6.0, 8.6, 5
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A rectangle in points, counted from the left and the top."""
-
-    left: float
-    top: float
-    width: float
-    height: float
+WIDE = 700.0  # points: from here on the list stands beside a roofline
+MAX_PANELS = 4
+_NAMED, _BRIEF = 34, 18  # characters of a name at a dot
+_ROOM = 8.0  # the axis goes on to so many times the highest intensity, for names
+_CORE = ""  # the group of all precisions outside of tensor cores
+_HUES = {FASTER: GAIN, CLOSER: GAIN, SLOWER: LOSS, FURTHER: LOSS}
+_Key = tuple[int, str, str]  # row of the kernels, precision, level
 
 
 def figure(
@@ -55,110 +47,167 @@ def figure(
     top: int = changes.MOST,
     points: float = WIDTH,
     heading: bool = True,
+    dpi: float | None = None,
 ) -> Figure:
     """The chart as a matplotlib figure of its own, ``points`` wide, outside pyplot; ``heading``: with title and subtitle.
 
     Raises ValueError for an unknown theme.
     """
-    if theme not in THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    chart = comparison_chart(comparison, top, points >= WIDE, clean(title))
+    paper: dict[str, Any] = {"width": points / 72, "dpi": dpi}
+    return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, **paper)
 
-    colours = THEMES[theme]
-    made = Figure(figsize=(points / 72, 3), dpi=_DPI, facecolor=colours.ground)
-    FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
-    measure = measurer()
+
+render_png, render_svg, render_pdf = pictures(figure)
+
+
+def comparison_chart(comparison: ComparisonFrames, top: int = changes.MOST, wide: bool = False, title: str = "") -> Chart:
+    """``top`` kernels of the pair that is shown, first those that matter, then those of most time."""
     pair = changes.main_pair(comparison)
     if pair is None:
-        put_header(sheet_over(made, points, 216), title or "Comparison", "nothing was compared", colours, measure)
-        return made
+        return Chart(title or "Comparison", (), "nothing was compared", [], [], {}, [])
     one, kernels = pair
-    data, names = move_chart(comparison, one, kernels, top), names_of(comparison)
+    names, chosen, labels = names_of(comparison), _chosen(one, kernels, top), changes.labels_of(kernels)
     said, _, more = changes.headline(one, kernels).partition("; ")
     about = "; ".join(filter(None, (more, changes.about(one, names))))
-    notes = wrapped(_notes(comparison, data, changes.legend(one)), _NOTE, points - 2 * _EDGE, _NOTE_LINES, measure)
-    lines = wrapped([f"{said}: {about}" if title else about], DEFAULT.key, points - 2 * _EDGE, _HEAD_LINES, measure)
-    head = header_height(max(len(lines), 1), DEFAULT) + _BELOW_HEAD
-    panels, listed, foot = _places(data, points, measure, head if heading else 0.0)
-    height = foot + _NOTE_ROW * len(notes) + 8
-    made.set_size_inches(points / 72, height / 72)
-    sheet = sheet_over(made, points, height)
-    if heading:
-        put_header(sheet, clean(title) or said, lines, colours, measure)
-    for panel, place in zip(data.panels, panels, strict=True):
-        draw_panel(_axes(made, place, points, height), panel, data, (place.width, place.height), colours, measure)
-    states = names[one["baseline"]], names[one["report"]]
-    draw_list(sheet, (listed.left, height - listed.top, listed.width), data, states, colours, measure)
-    for index, line in enumerate(reversed(notes)):
-        put_text(sheet, _EDGE, 4 + _NOTE_ROW * index, line, _NOTE, colours.faint, va="bottom")
-    return made
+    panels = _panels(comparison, one, chosen, labels) if changes.same_gpu(one) else []
+    listing = _listing(chosen, labels, changes.same_gpu(one), (names[one["baseline"]], names[one["report"]]))
+    legend = changes.legend(one)
+    notes = [f"{legend[:1].upper()}{legend[1:]}."]
+    if panels:
+        where = "Dots stand at the level that binds in the new report, else at device memory"
+        notes.append(f"{where}; roofs are those of the new report.")
+    if len(kernels) > len(chosen):
+        notes.append(f"{plural(len(kernels) - len(chosen), 'row')} of less change or time left out.")
+    if len(panels) > MAX_PANELS:
+        notes.append(f"{plural(len(panels) - MAX_PANELS, 'roofline')} left out for lack of room.")
+    if (steps := len(list(pairs(comparison)))) > 1:
+        notes.append(f"One of {steps} pairs of reports; the page and the table have the others.")
+    shown = panels[:MAX_PANELS]
+    rows: list[Sequence[Block]] = [shown[at : at + 2] for at in range(0, len(shown), 2)]
+    rows = [[*shown, listing]] if wide and len(shown) == 1 else [*rows, [listing]]
+    sentences = [f"{said}: {about}" if title else about]
+    return Chart(title or said, sentences, "", rows, [], {str(number): "" for number, _ in chosen}, notes)
 
 
-def render_png(comparison: ComparisonFrames, *, title: str = "", theme: str = "light", top: int = changes.MOST) -> bytes:
-    """The chart as a png, 160 dots per inch."""
-    return saved(lambda: figure(comparison, title=title, theme=theme, top=top), "png")
+def _chosen(one: Row, kernels: Sequence[Numbered], top: int) -> list[Numbered]:
+    """Those that matter, then the longest that are worth a look; if there is none, the first."""
+    shown, rest = changes.matters(one, kernels)
+    longest = sorted((pair for pair in rest if _long(pair[1])), key=lambda pair: -pair[1]["time_share"])
+    kept = {number for number, _ in [*shown, *longest][:top]}
+    return [pair for pair in kernels if pair[0] in kept] or list(kernels[:1])
 
 
-def render_pdf(comparison: ComparisonFrames, *, title: str = "", theme: str = "light", top: int = changes.MOST) -> bytes:
-    """The chart as a pdf with TrueType fonts."""
-    return saved(lambda: figure(comparison, title=title, theme=theme, top=top), "pdf")
+def _long(row: Row) -> bool:
+    return bool(row["time_share"] >= SMALL_SHARE)
 
 
-def render_svg(comparison: ComparisonFrames, *, title: str = "", theme: str = "light", top: int = changes.MOST) -> bytes:
-    """The chart as an svg whose texts are text."""
-    return as_svg(lambda: figure(comparison, title=title, theme=theme, top=top))
+def _listing(chosen: Sequence[Numbered], labels: Mapping[int, str], same: bool, states: tuple[str, str]) -> Listing:
+    """Run times of all launches and shares of the roof as dots before and after, where they may be compared and are known."""
+    times = {number: changes.times_of(row) for number, row in chosen}
+    longest = max((time for pair in times.values() for time in pair if math.isfinite(time)), default=0.0)
+    timed = same and longest > 0
+    shared = any(math.isfinite(row[name]) for _, row in chosen for name in ("fraction_before", "fraction"))
+    rows = []
+    for number, row in chosen:
+        hue, before, after = _HUES.get(row["outcome"]), *times[number]
+        scales = [Scale(dots=(before / longest, after / longest), hue=hue, text=changes.times(row))] if timed else []
+        if shared or not timed:
+            dots = (row["fraction_before"], row["fraction"])
+            scales.append(Scale(dots=dots, hue=None if timed else hue, text=changes.shares(row)))
+        rows.append(marks.Row(labels[number], scales, changes.verdicts(row), changes.said(row), hue, str(number)))
+    heads = [f"run time, 0 to {format_value(longest, 'second', 3)}"] if timed else []
+    heads += ["share of its roof, 0 to 100 %"] if shared or not timed else []
+    keys = [Key(name, role) for name, role in zip(states, ("before", "after"), strict=True)]
+    return Listing("", (*heads, ""), rows, keys, least=math.inf)
 
 
-def as_svg(make: Callable[[], Figure]) -> bytes:
-    """A figure as an svg whose texts are text."""
-
-    def made() -> Figure:
-        import matplotlib
-
-        matplotlib.rcParams["svg.fonttype"] = "none"
-        return make()
-
-    return saved(made, "svg")
-
-
-def _notes(comparison: ComparisonFrames, data: MoveChart, legend: str) -> list[str]:
-    found = [f"{legend[:1].upper()}{legend[1:]}."]
-    if data.panels:
-        found.append(
-            "Dots stand at the level that binds in the new report, else at device memory; roofs are those of the new report."
-        )
-    if data.rest:
-        found.append(f"{plural(data.rest, 'row')} of less change or time left out.")
-    if data.panels_left_out:
-        found.append(f"{plural(data.panels_left_out, 'roofline')} left out for lack of room.")
-    steps = len(list(pairs(comparison)))
-    if steps > 1:
-        found.append(f"One of {steps} pairs of reports; the page and the table have the others.")
+def _panels(frames: ComparisonFrames, one: Row, kernels: Sequence[Numbered], labels: Mapping[int, str]) -> list[Panel]:
+    """A roofline of each GPU and group of precisions, with the kernels that both reports have."""
+    cells: dict[_Key, Row] = {(row["row"], row["precision"], row["level"]): row for row in rows_of(frames, "levels")}
+    memory, levels = level_of(frames), {level.id for level in load_spec().levels}
+    kernels = [pair for pair in kernels if _long(pair[1])] or kernels
+    groups: dict[tuple[str, str], list[tuple[int, Row, str]]] = {}
+    for number, row in kernels:
+        level = row["binds"] if row["binds"] in levels else memory
+        if row["matched"] and _place(cells.get((number, row["precision"], level)), ""):
+            groups.setdefault((clean(row["device"]), _group(row["precision"])), []).append((number, row, level))
+    several = len({device for device, _ in groups}) > 1
+    roofs = [row for row in rows_of(frames, "roofs") if row["step"] == one["step"]]
+    worked: dict[int, set[str]] = {}
+    for number, precision, _ in cells:
+        worked.setdefault(number, set()).add(precision)
+    found = []
+    for device, group in sorted(groups, key=lambda key: (key[0], key[1] != _CORE, key[1])):
+        moves = groups[device, group]
+        named = {row["precision"] for _, row, _ in moves}
+        precisions = set().union(*(worked[number] for number, _, _ in moves)) if "mixed" in named else named
+        mine = [row for row in roofs if clean(row["device"]) == device]
+        shown = _roofs(mine, precisions - {""}, {level for *_, level in moves} | {memory}, _unit(group), len(precisions) > 1)
+        title = ", ".join(precision_label(precision) for precision in sorted(named, key=precision_order))
+        drawn = [*plain_roofs(shown), *(mark for move in moves for mark in _move(*move, labels, cells))]
+        axes = axes_of(_unit(group))
+        found.append(Panel(f"{title}; {device}" if several else title, *axes, drawn, "roofline", _ROOM))
     return found
 
 
-def _places(data: MoveChart, points: float, measure: Measure, head: float) -> tuple[list[_Place], _Place, float]:
-    """Where the axes of the rooflines, and the list of kernels, stand, and how far down they reach."""
-    inner = points - 2 * _EDGE
-    beside = points >= WIDE and data.panels
-    area = (inner - _GAP) / 2 if beside else inner
-    across = 1 if beside or points < NARROW or len(data.panels) == 1 else 2
-    width = (area - (across - 1) * _GAP) / across
-    panels = []
-    for index in range(len(data.panels)):
-        down, column = divmod(index, across)
-        left = _EDGE + column * (width + _GAP) + _LEFT
-        panels.append(_Place(left, head + PANEL_HEAD + down * (PANEL_HEAD + _PANEL + PANEL_FOOT), width - _LEFT, _PANEL))
-    bottom = max((place.top + place.height + PANEL_FOOT for place in panels), default=head)
-    tall = list_height(data, area if beside else inner, measure)
-    if beside:
-        listed = _Place(_EDGE + area + _GAP, head, area, tall)
-        return panels, listed, max(bottom, head + tall) + 4
-    listed = _Place(_EDGE, bottom + 4, inner, tall)
-    return panels, listed, bottom + 4 + tall + 4
+def _move(number: int, row: Row, level: str, labels: Mapping[int, str], cells: Mapping[_Key, Row]) -> Iterator[marks.Mark]:
+    """A hollow dot before and a full one after, each of the precision with most work in its report, and an arrow between."""
+    after = _place(cells.get((number, row["precision"], level)), "")
+    before = _place(cells.get((number, row["precision_before"], level)), "_before")
+    if _unit(row["precision"]) != _unit(row["precision_before"]):
+        before = None  # operations on integers and on floating-point numbers are not one axis
+    assert after
+    texts = tuple(f"{shorten(labels[number], length)} {changes.said(row)}" for length in (_NAMED, _BRIEF))
+    yield Text(role="name", labels=texts, places=(after,), key=str(number))
+    yield Point(role="dot", hue=level_style(level), x=after[0], y=after[1], name=str(number))
+    if before:
+        yield Point(role="dot", hue=level_style(level), x=before[0], y=before[1], name=str(number), fill="none")
+        yield Line(role="move", places=(before, after))
 
 
-def _axes(made: Figure, place: _Place, points: float, height: float) -> Axes:
-    parts = place.left / points, 1 - (place.top + place.height) / height, place.width / points, place.height / height
-    return made.add_axes(parts, facecolor="none")
+def _place(cell: Row | None, suffix: str) -> Place | None:
+    """A place on logarithmic axes."""
+    if cell is None:
+        return None
+    x, y = cell[f"intensity{suffix}"], cell[f"performance{suffix}"]
+    return (x, y) if 0 < x < math.inf and 0 < y < math.inf else None
+
+
+def _group(precision: str) -> str:
+    """Panel that a precision belongs to: those of tensor cores, and the others, that count one unit of work."""
+    unit = _unit(precision)
+    family = "tensor" if precision.startswith("tensor") else _CORE
+    return family if unit == "flop" else precision
+
+
+def _unit(precision: str) -> str:
+    known = {one.id: one.unit for one in load_spec().precisions}
+    return next((unit for name, unit in known.items() if precision == name or precision.startswith(f"{name}.")), "flop")
+
+
+def _roofs(
+    rows: Sequence[Row], precisions: set[str], levels: set[str], unit: str, tops: bool
+) -> Iterator[tuple[str, str, float, str, str]]:
+    """The roofs of some precisions and levels, the one that counts of each; with ``tops`` the highest of each precision."""
+    best: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        compute = row["kind"] == "compute" and row["unit"] == f"{unit}/s" and _covers(row["precision"], precisions)
+        drawn = compute or (row["kind"] == "bandwidth" and row["level"] in levels)
+        if not 0 < row["value"] < math.inf or not drawn or row["origin"] == UNUSED:
+            continue
+        key = row["kind"], row["precision"] if compute and tops else row["roof"]
+        if key not in best or _rank(row) > _rank(best[key]):
+            best[key] = row
+    for row in best.values():
+        text = f"{format_value(row['value'], row['unit'], 3)}{' measured' if row['origin'] == 'measured' else ''}"
+        yield row["kind"], row["level"], row["value"], shorten(clean(row["label"]), 30), text
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[bool, float]:
+    return row["origin"] == "measured", row["value"]
+
+
+def _covers(roof: str, precisions: set[str]) -> bool:
+    """Whether the compute roof of a precision limits one of ``precisions``."""
+    return any(one == roof or one.startswith(f"{roof}.") or roof.startswith(f"{one}.") for one in precisions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ncu_roofline.analyses.hierarchical.roofs import ChartRoof
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style
@@ -77,3 +77,16 @@ def roof_marks(roofs: Sequence[ChartRoof], apart: bool) -> Iterator[Roof]:
                     band=(band.low, band.high) if band.wide else None,
                 )  # fmt: skip
                 labels = ()
+
+
+def plain_roofs(roofs: Iterable[tuple[str, str, float, str, str]], role: str = "roof") -> Iterator[Roof]:
+    """Roofs of one origin, of rows (kind, level, value, name, value as text), with their values where there is room.
+
+    Compute roofs come first, then bandwidths from the outermost inwards.
+    """
+    found = sorted(roofs, key=lambda roof: (roof[0] != "compute", -roof[2] if roof[0] == "compute" else roof[2]))
+    top, steepest = (max((roof[2] for roof in found if roof[0] == kind), default=math.inf) for kind in ("compute", "bandwidth"))
+    for kind, level, value, name, text in found:
+        hue, meets = level_style(level) if level else None, steepest if kind == "compute" else top
+        labels = tuple(filter(None, (f"{name} {text}".strip(), name)))
+        yield Roof(role=role, labels=labels, hue=hue, kind=kind, value=value, meets=meets)
