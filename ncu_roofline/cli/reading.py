@@ -20,7 +20,7 @@ from ncu_roofline.cli.executors import Executor, Work, executor_here, guarded
 from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.report import Report
-from ncu_roofline.formats.report.empty import check_content
+from ncu_roofline.formats.report.diagnose import check_content
 from ncu_roofline.model import Selection, closing_input, measurements_of
 
 T = TypeVar("T")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.code_limits import CUBIN_BYTES, IMPORTED_BYTES
 from ncu_roofline.formats.report.framing import RawFile, block_at
 from ncu_roofline.formats.report.schema import text
@@ -99,16 +98,12 @@ class CodeIndex:
             block = block_at(self._raw, start)
             process = self._processes[block.header.process]
             for offset, length in block.records[: block.counts[0]]:
-                number = self._number(offset, length)
-                if number is not None:
-                    places.setdefault((process, number), []).append((offset, length))
+                # Its cubin, of megabytes, and its sources are not looked at.
+                fields = (one for one in self._fields(offset, offset + length) if one.number == _ID)
+                record = self._raw.decode("SourceId", b"".join(self._bytes(one.tag, one.end) for one in fields), offset)
+                if record.HasField("id"):
+                    places.setdefault((process, record.id), []).append((offset, length))
         return places
-
-    def _number(self, offset: int, length: int) -> int | None:
-        """The number of a module; its cubin, of megabytes, and its sources are not looked at."""
-        found = b"".join(self._bytes(one.tag, one.end) for one in self._fields(offset, offset + length) if one.number == _ID)
-        record = self._raw.decode("SourceId", found, offset)
-        return int(record.id) if record.HasField("id") else None
 
     def _bytes(self, start: int, end: int) -> bytes:
         return self._raw.data[start:end]
@@ -127,8 +122,7 @@ class CodeIndex:
             field = _Field(tag >> 3, start, start + content, start + content + size)
             if not content or field.end > end or kind not in (_VARINT, _BYTES, *_FIXED):
                 raise self._raw.damaged(start, "SourceRecord does not parse")
-            if count > _MOST_ENTRIES:
-                raise self._many(first)
+            self._check(count, first)
             yield field
             start = field.end
 
@@ -163,12 +157,12 @@ class CodeIndex:
         tables = (self._fields(one.start, one.end) for one in fields if one.number == number)
         entries = (one for one in chain.from_iterable(tables) if one.number == _ENTRY)
         for count, entry in enumerate(entries, 1):
-            if count > _MOST_ENTRIES:
-                raise self._many(offset)
+            self._check(count, offset)
             yield entry
 
-    def _many(self, offset: int) -> RooflineError:
-        return self._raw.damaged(offset, f"a module of more than {_MOST_ENTRIES:,} entries, which no compiler makes")
+    def _check(self, count: int, offset: int) -> None:
+        if count > _MOST_ENTRIES:
+            raise self._raw.damaged(offset, f"a module of more than {_MOST_ENTRIES:,} entries, which no compiler makes")
 
 
 def _varint(data: bytes, start: int) -> tuple[int, int]:

@@ -26,6 +26,11 @@ class Data(Protocol):
     def __getitem__(self, part: slice, /) -> bytes: ...
 
 
+SHORT = 1024
+"""Bytes of a record that says next to nothing; the shortest of 1,643 real ones has 16 kB."""
+_MOST_SHORT = 100_000  # in one report; every kernel takes memory and a row, whatever it says
+EMPTY = "no name, no launch and no metrics"
+"""What a record of a result has that says nothing, for a sentence."""
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
 _UNPACK = "Unpack it and pass the .ncu-rep file inside."
@@ -147,14 +152,14 @@ def bad_header(path: Path, data: Data, start: int, whole: int) -> RooflineError:
     if data[start : start + len(MAGIC)] == MAGIC:
         reason = f"a second report begins at byte {start}: two files were joined"
         return cannot_read(path, reason, "Pass the reports as separate files.")
-    if start + 4 <= size:
+    missing = start + 4 - size
+    if missing <= 0:
         length = struct.unpack("<I", data[start : start + 4])[0]
-        missing = start + 4 + length - size
-        plausible = length > 0 and (start + 4 == size or _is_tag(data, start + 4))
+        plausible = length > 0 and (missing == 0 or _is_tag(data, start + 4))
+        missing += length
         if not plausible or missing <= 0:
-            return _not_a_block(path, start, size, whole)
-        return _cut_off(path, start, size, missing, whole)
-    return _cut_off(path, start, size, start + 4 - size, whole)
+            return damaged(path, start, f"the {size - start} bytes from there on are no block of a report ({_before(whole)})")
+    return _cut_off(path, start, size, missing, whole)
 
 
 def bad_payload(path: Path, data: Data, payload: tuple[int, int], counts: tuple[int, ...], whole: int) -> RooflineError:
@@ -167,16 +172,13 @@ def bad_payload(path: Path, data: Data, payload: tuple[int, int], counts: tuple[
         if following > size:
             break
         position, records = following, records + 1
-    said = f"the block at byte {begin} says that it holds {counted} records in {end - begin} bytes"
-    if records == counted and position != end and (end <= size or _header_follows(data, position)):
-        return damaged(path, begin, f"{said}, but they take {position - begin}")
+    stated = f"the block at byte {begin} says that it holds {counted} records in {end - begin} bytes"
+    header_follows = position == size or (position + 4 < size and _is_tag(data, position + 4))
+    if records == counted and position != end and (end <= size or header_follows):
+        return damaged(path, begin, f"{stated}, but they take {position - begin}")
     if end > size:
         return _cut_off(path, position, size, end - size, whole + max(records - counts[0] - counts[1], 0))
-    return damaged(path, position, f"{said}, but only {records} of them fit")
-
-
-def _header_follows(data: Data, position: int) -> bool:
-    return position == len(data) or (position + 4 < len(data) and _is_tag(data, position + 4))
+    return damaged(path, position, f"{stated}, but only {records} of them fit")
 
 
 def _is_tag(data: Data, position: int) -> bool:
@@ -188,9 +190,28 @@ def _cut_off(path: Path, offset: int, size: int, missing: int, whole: int) -> Ro
     return cannot_read(path, reason, FETCH_AGAIN)
 
 
-def _not_a_block(path: Path, start: int, size: int, whole: int) -> RooflineError:
-    return damaged(path, start, f"the {size - start} bytes from there on are no block of a report ({_before(whole)})")
-
-
 def _before(whole: int) -> str:
     return f"{whole} whole kernel{'' if whole == 1 else 's'} before it"
+
+
+def check_short(path: Path, short: int) -> None:
+    """Raise RooflineError for a report with more ``short`` records (of up to `SHORT` bytes) than any profiler writes."""
+    if short > _MOST_SHORT:
+        reason = f"over {_MOST_SHORT:,} of its records of kernels have no more than {SHORT:,} bytes, real ones 16,000 or more"
+        raise RooflineError("Cannot read", path, f"{reason}: it is damaged or made up", "Profile again.")
+
+
+def check_content(what: str, path: Path, launches: int, metrics: int, empty: int = 0) -> None:
+    """Raise RooflineError, beginning with ``what``, for a report of which nothing could be drawn or said.
+
+    ``launches`` and ``metrics`` are how many it holds, ``empty`` how many records of it are.
+    """
+    if not launches and empty:
+        reason = f"all of its {empty:,} records of kernels are empty ({EMPTY}): it is damaged or made up"
+        raise RooflineError(what, path, reason, "Profile again.")
+    if not launches:
+        next_step = "Profile again, and check that ncu's filters let some kernel pass."
+        raise RooflineError(what, path, "it holds no profiled kernel", next_step)
+    if not metrics:
+        next_step = "Profile again with metrics, for instance with `ncu --set full`."
+        raise RooflineError(what, path, "its kernels carry no metrics", next_step)

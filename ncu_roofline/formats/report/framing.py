@@ -22,7 +22,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file
 from ncu_roofline.formats.report import diagnose
 from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, is_compressed, spooled, unpacked
-from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
+from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, Kind, damage_errors, message
 
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is
@@ -31,6 +31,7 @@ _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
 _SOURCE, _KERNEL = "source code", "the result of a kernel"
 _TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28\x30\x38])|[\x20\x2a\x32\x3a])")
 _TOLD = 64  # bytes of a record that hold one of these
+_SILENT = ("thread_id", "created", "context", "stream", "clock")  # what a launch has besides, of no use alone
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 
@@ -69,6 +70,23 @@ class RawFile:
         if not self.unpacked:
             return error
         return type(error)(error.what, error.path, f"{error.reason} (bytes of the unpacked file)", error.next_step)
+
+    def is_empty(self, kind: Kind, offset: int, length: int) -> bool:
+        """Whether the result of ``length`` bytes at ``offset`` says nothing: no name, no launch, no metrics.
+
+        Nsight Compute writes none; a short last record, which its own reader takes for a kernel, and made-up files have them.
+        A result without metrics alone is real: ncu writes the kernel that it could not profile.  Damaged ones say so when read.
+        """
+        if length == 0:
+            return True
+        if length > diagnose.SHORT:
+            return False
+        data = self.data[offset : offset + length]
+        try:
+            seen = [self.decode(name, data, offset) for name in (kind.head_message, kind.body_message, kind.metrics_message)]
+        except RooflineError:
+            return False
+        return not any(field.name not in _SILENT for one in seen for field, _ in one.ListFields())
 
 
 class Block(NamedTuple):

@@ -15,7 +15,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, printable
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import CodeIndex
-from ncu_roofline.formats.report.empty import EMPTY, SHORT, check_short, is_empty
+from ncu_roofline.formats.report.diagnose import EMPTY, SHORT, check_short
 from ncu_roofline.formats.report.framing import RawFile, open_raw, scan
 from ncu_roofline.formats.report.kernel import (
     DEVICE_PREFIX,
@@ -90,7 +90,7 @@ class Report:
             if block.counts[0]:
                 with_code.append(block.start)
             for kind, offset, length in block.results():
-                if is_empty(raw, KINDS[kind], offset, length):
+                if raw.is_empty(KINDS[kind], offset, length):
                     self._empty += 1
                 else:
                     short += length <= SHORT

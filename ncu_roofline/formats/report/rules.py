@@ -64,22 +64,22 @@ def read_rule(result: Any) -> RuleResult:
 
 
 def _read_item(item: Any) -> RuleMessage:
-    said = item.message
-    speedup = item.speedup if item.HasField("speedup") and item.speedup.HasField("value") else None
+    said, speedup = item.message, item.speedup
+    estimated = item.HasField("speedup") and speedup.HasField("value")
     return RuleMessage(
         type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
         text=text(said.text),
         title=text(said.title),
         id=said.id if said.HasField("id") else None,
-        speedup=None if speedup is None else speedup.value,
-        speedup_type="" if speedup is None else _word(SPEEDUP_TYPES, speedup.type),
-        focus=tuple(_read_focus(metric) for metric in item.focus),
+        speedup=speedup.value if estimated else None,
+        speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
+        focus=tuple(
+            FocusMetric(
+                text(one.name), one.value if one.HasField("value") else None, _word(SEVERITIES, one.severity), text(one.info)
+            )
+            for one in item.focus
+        ),
     )
-
-
-def _read_focus(metric: Any) -> FocusMetric:
-    value = metric.value if metric.HasField("value") else None
-    return FocusMetric(text(metric.name), value, _word(SEVERITIES, metric.severity), text(metric.info))
 
 
 def _word(words: tuple[str, ...], number: int) -> str:
@@ -99,27 +99,22 @@ def encode_rule(rule: RuleResult) -> bytes:
     if rule.section:
         result.section = rule.section.encode()
     for said in rule.messages:
-        _add_item(result.body.items.add(), said)
+        item = result.body.items.add()
+        item.message.text = said.text.encode()
+        words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
+        item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
+        if said.title:
+            item.message.title = said.title.encode()
+        if said.id is not None:
+            item.message.id = said.id
+        if said.speedup is not None:
+            item.speedup.type = _number(SPEEDUP_TYPES, said.speedup_type or "unknown")
+            item.speedup.value = said.speedup
+        for metric in said.focus:
+            focus = item.focus.add(name=metric.name.encode(), severity=_number(SEVERITIES, metric.severity))
+            given = {"message_id": said.id, "value": metric.value, "info": metric.info.encode() or None}
+            for field, value in given.items():
+                if value is not None:
+                    setattr(focus, field, value)
     encoded: bytes = result.SerializeToString()
     return encoded
-
-
-def _add_item(item: Any, said: RuleMessage) -> None:
-    item.message.text = said.text.encode()
-    words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
-    item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
-    if said.title:
-        item.message.title = said.title.encode()
-    if said.id is not None:
-        item.message.id = said.id
-    if said.speedup is not None:
-        item.speedup.type = _number(SPEEDUP_TYPES, said.speedup_type or "unknown")
-        item.speedup.value = said.speedup
-    for metric in said.focus:
-        focus = item.focus.add(name=metric.name.encode(), severity=_number(SEVERITIES, metric.severity))
-        if said.id is not None:
-            focus.message_id = said.id
-        if metric.value is not None:
-            focus.value = metric.value
-        if metric.info:
-            focus.info = metric.info.encode()

@@ -16,7 +16,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleResult
 from ncu_roofline.formats.report.compressed import copied
-from ncu_roofline.formats.report.empty import check_content
+from ncu_roofline.formats.report.diagnose import check_content
 from ncu_roofline.formats.report.framing import RawFile, open_raw
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain

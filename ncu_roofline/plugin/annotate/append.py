@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ncu_roofline.chips.metric_names import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
-from ncu_roofline.formats.report.empty import is_empty
 from ncu_roofline.formats.report.framing import RawFile, frame, scan
 from ncu_roofline.formats.report.rules import encode_rule
 from ncu_roofline.formats.report.schema import KINDS, Kind, message
@@ -224,7 +223,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     remaining = iter(additions)
 
     def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
-        if is_empty(raw, kind, offset, len(record)):
+        if raw.is_empty(kind, offset, len(record)):
             return record
         addition, numbers = next(remaining), _numbers(kind)
         given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
