@@ -28,6 +28,7 @@ _EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
 _OWN = 0.05  # recorded counts of one launch by both ways are 1 % apart downwards, 4 % upwards
 FOREIGN = "hardware counters not believed"
 """How a remark begins on a launch of which no count is used."""
+_SAME = "the same time, DRAM and L2 traffic and instructions to the last digit"
 _WHY = "application replay mixes kernels up, --replay-mode kernel does not"
 # What was counted of a launch, by the names of the measurements; roofs and clocks are its GPU's, whichever kernel ran.
 _COUNTED = ("work", "summands", "fused", "traffic", "instructions", "transactions", "units", "shares", "gauges")
@@ -61,7 +62,9 @@ def foreign_counters(columns: Mapping[str, FloatArray], names: Sequence[tuple[st
             other = row if names[row] != names[first] else different[0]
             pair = names[first], names[other]
             if pair not in pairs:
-                pairs[pair] = _of_pair((first, other), [name or function for function, name in pair])
+                short = short_names([name or function for function, name in pair])
+                one, two = (f"{row} ({short_name(name)})" for row, name in zip((first, other), short, strict=True))
+                pairs[pair] = f"{FOREIGN}, as launches {one} and {two} are different kernels with {_SAME}: {_WHY}"
             result[row] = pairs[pair]
     return result
 
@@ -102,12 +105,6 @@ def _alike(columns: Mapping[str, FloatArray], names: Sequence[tuple[str, str]]) 
     for row, values in zip(rows.tolist(), np.array([one[rows] for kind in kinds for one in kind]).T, strict=True):
         found.setdefault(values.tobytes(), []).append(row)
     return [alike for alike in found.values() if len({names[row] for row in alike}) > 1]
-
-
-def _of_pair(launches: tuple[int, int], names: Sequence[str]) -> str:
-    of = [f"{row} ({short_name(name)})" for row, name in zip(launches, short_names(names), strict=True)]
-    same = "time, DRAM and L2 traffic and instructions"
-    return f"{FOREIGN}, as launches {of[0]} and {of[1]} are different kernels with the same {same} to the last digit: {_WHY}"
 
 
 def disbelieved(m: Measurements) -> TextArray:

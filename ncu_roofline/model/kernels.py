@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ncu_roofline.model.above import above_bandwidths
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.halves import NO_ARITHMETIC
-from ncu_roofline.model.measurements import Measurements, TextArray, objects, precisions_of
+from ncu_roofline.model.measurements import Measurements, objects, precisions_of
 from ncu_roofline.model.opcodes import TOLD
 from ncu_roofline.model.points import LOW_CLOCK
 from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
@@ -69,6 +69,18 @@ def kernels_table(
     work = np.where(available.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
     launches = grouping.total(m.invocations.astype(np.float64))
     judged = verdicts.table()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recoverable = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
+    shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
+    notes = (
+        remarks_of(m, grouping),
+        _contradictions(m, grouping, spec),
+        above_bandwidths(shares, rates, seconds / launches, (clock, m.clock_max[first])),
+        [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio],
+        available.zero_so_far(),
+        _tensor_notes(m, grouping, spec),
+        available.caveats(),
+    )
     return {
         "report": reports_of(m, grouping),
         "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
@@ -93,30 +105,10 @@ def kernels_table(
         "clock_max": m.clock_max[first],
         "clock_ratio": ratio,
         **judged,
-        "recoverable": _recoverable(judged),
+        "recoverable": np.where(judged["judged_seconds"] > 0, recoverable, np.nan),
         "missing": available.missing(),
-        "notes": _joined(
-            remarks_of(m, grouping),
-            _contradictions(m, grouping, spec),
-            _above(judged, seconds / launches, (clock, m.clock_max[first])),
-            [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio],
-            available.zero_so_far(),
-            _tensor_notes(m, grouping, spec),
-            available.caveats(),
-        ),
+        "notes": objects(["; ".join(text for text in texts if text) for texts in zip(*notes, strict=True)]),
     }
-
-
-def _recoverable(judged: Mapping[str, Any]) -> Any:
-    """Seconds by which the launches of a row are longer than their headroom leaves them; NaN where it is unknown."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saved = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
-        return np.where(judged["judged_seconds"] > 0, saved, np.nan)
-
-
-def _above(judged: Mapping[str, Any], seconds: Any, clocks: tuple[Any, Any]) -> list[str]:
-    shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
-    return above_bandwidths(shares, rates, seconds, clocks)
 
 
 def remarks_of(m: Measurements, grouping: Grouping) -> Any:
@@ -150,10 +142,6 @@ def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
     text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
     rows = grouping.total(uncounted.astype(np.float64)) > 0
     return [text.format(share) if row else "" for row, share in zip(rows, busy, strict=True)]
-
-
-def _joined(*columns: Any) -> TextArray:
-    return objects(["; ".join(text for text in texts if text) for texts in zip(*columns, strict=True)])
 
 
 def kernel_traffic(m: Measurements, grouping: Grouping) -> dict[str, Any]:
@@ -202,17 +190,16 @@ class _Availability:
         """Why a row has points or none.  Zero in the precisions collected is zero work only if all of them were."""
         complete = np.all(list(self.core.values()), axis=0) & self.chip
         nothing = ~self.any_work
-        conditions = [
-            self.foreign,
-            ~self.chip & nothing,
-            ~self.time,
-            nothing & self.uncounted,
-            nothing & ~complete,
-            nothing,
-            ~self.any_traffic,
-        ]
-        names = ["foreign", "unknown-chip", "no-time", "tensor-unknown", "no-work-metrics", "zero-flop", "no-traffic-metrics"]
-        return np.select(conditions, names, default="ok").astype(object)
+        reasons = {
+            "foreign": self.foreign,
+            "unknown-chip": ~self.chip & nothing,
+            "no-time": ~self.time,
+            "tensor-unknown": nothing & self.uncounted,
+            "no-work-metrics": nothing & ~complete,
+            "zero-flop": nothing,
+            "no-traffic-metrics": ~self.any_traffic,
+        }
+        return np.select(list(reasons.values()), list(reasons), default="ok").astype(object)
 
     def missing(self) -> Any:
         """Core precisions and levels that no launch of a row has, for chips that could count them."""

@@ -6,7 +6,7 @@ Demangled names of template libraries run to kilobytes; charts and terminals hav
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,27 +15,14 @@ from ncu_roofline.base.texts import MAX_LENGTH, clean, shorten
 _MAX_DEPTH = 4  # launchers in launchers, and template arguments in template arguments
 
 # Launchers whose template arguments hold the kernel people wrote: {base: scopes it must stand in}.
+_KOKKOS = ("ParallelFor", "ParallelReduce", "ParallelScan", "ParallelScanWithTotal", "CombinedFunctorReducer")
+_MEMORIES = ("constant", "local", "global", "constant_or_global")
 _LAUNCHERS = {
-    "cuda_parallel_launch_constant_memory": "Kokkos",
-    "cuda_parallel_launch_local_memory": "Kokkos",
-    "cuda_parallel_launch_global_memory": "Kokkos",
-    "cuda_parallel_launch_constant_or_global_memory": "Kokkos",
-    "ParallelFor": "Kokkos",
-    "ParallelReduce": "Kokkos",
-    "ParallelScan": "Kokkos",
-    "ParallelScanWithTotal": "Kokkos",
-    "CombinedFunctorReducer": "Kokkos",
-    "forall_cuda_kernel": "RAJA",
-    "forallp_cuda_kernel": "RAJA",
-    "CudaKernelLauncher": "RAJA",
-    "CudaKernelLauncherFixed": "RAJA",
-    "launch_global_fcn": "RAJA",
-    "launch_new_reduce_global_fcn": "RAJA",
-    "_kernel_agent": "thrust",
-    "_kernel_agent_vshmem": "thrust",
-    "Kernel": "cutlass",
-    "Kernel2": "cutlass",
-    "device_kernel": "cutlass",
+    **dict.fromkeys((*_KOKKOS, *(f"cuda_parallel_launch_{memory}_memory" for memory in _MEMORIES)), "Kokkos"),
+    **dict.fromkeys(("forall_cuda_kernel", "forallp_cuda_kernel", "CudaKernelLauncher", "CudaKernelLauncherFixed"), "RAJA"),
+    **dict.fromkeys(("launch_global_fcn", "launch_new_reduce_global_fcn"), "RAJA"),
+    **dict.fromkeys(("_kernel_agent", "_kernel_agent_vshmem"), "thrust"),
+    **dict.fromkeys(("Kernel", "Kernel2", "device_kernel"), "cutlass"),
 }
 _CAST = re.compile(r"^\((?:unsigned |signed )?[\w: ]+\)\s*(-?\w+)$")
 _PLAIN = re.compile(r"^[\w= ]*$")
@@ -204,9 +191,8 @@ def _fit(base: str, suffix: str) -> str:
 
 
 def _by_template(names: Sequence[CxxName]) -> list[tuple[str, str]]:
-    return [
-        (n.base, f"<{text}>" if text else "") for n, text in zip(names, _differences([n.template for n in names]), strict=True)
-    ]
+    texts = _differences([name.template for name in names])
+    return [(name.base, f"<{text}>" if text else "") for name, text in zip(names, texts, strict=True)]
 
 
 def _by_scope(names: Sequence[CxxName]) -> list[tuple[str, str]]:
@@ -231,20 +217,12 @@ def _by_all(names: Sequence[CxxName]) -> list[tuple[str, str]]:
     return [("".join(s), t[1] + a[1]) for s, t, a in zip(scopes, templates, arguments, strict=True)]
 
 
-_TELL_APART: tuple[Callable[[Sequence[CxxName]], list[tuple[str, str]]], ...] = (
-    _by_template,
-    _by_scope,
-    _by_arguments,
-    _by_all,
-)
-
-
 def _candidates(names: Sequence[CxxName]) -> list[str]:
     """A short name for each of several kernels with the same base, distinct where the names allow it."""
     if len(names) == 1:
         return [shorten(names[0].base)]
     best: list[str] = []
-    for way in _TELL_APART:
+    for way in (_by_template, _by_scope, _by_arguments, _by_all):
         texts = [_fit(base, suffix) for base, suffix in way(names)]
         if len(set(texts)) > len(set(best)):
             best = texts
@@ -363,10 +341,6 @@ def split_arguments(text: str) -> tuple[str, ...]:
     return (*parts, text[start:].strip())
 
 
-def _is_return_type(parts: list[_Component]) -> bool:
-    return len(parts) > 1 or bool(parts[0].template) or bool(_RETURN_TYPE.match(parts[0].text)) or not parts[0].text
-
-
 def _components(text: str) -> list[_Component]:
     """The ``::`` parts of the function in ``text`` without return type and trailing qualifiers; none for plain words."""
     pairs, parts, index = matching_brackets(text), [_Component()], 0
@@ -386,7 +360,8 @@ def _components(text: str) -> list[_Component]:
             if part.text == "operator":
                 part.text += " "
             elif text[index + 1 : index + 2] not in ("(", "<"):
-                if not _is_return_type(parts):
+                first = parts[0]
+                if len(parts) == 1 and first.text and not first.template and not _RETURN_TYPE.match(first.text):
                     return []
                 parts = [_Component()]
         elif end is None:

@@ -154,8 +154,12 @@ def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) ->
         return (times[0] - origin) * _NANO if times else math.nan
 
     interval = _of_group(metrics, _INTERVAL, index)
+    series = []
+    for name, samples in members.items():
+        times = np.array([(time - origin) * _NANO for time, _ in samples], dtype=np.float64)
+        series.append(Series(name, times, np.array([value for _, value in samples], dtype=np.float64)))
     return PassGroup(
-        tuple(_series(name, samples, origin) for name, samples in members.items()),
+        tuple(series),
         begins=first(_STARTS),
         ends=first(_ENDS),
         switched=first(_SWITCHES, on=True),
@@ -163,11 +167,6 @@ def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) ->
         dropped=_count(_of_group(metrics, _DROPPED, index)),
         merged=_count(_of_group(metrics, _MERGED, index)),
     )
-
-
-def _series(name: str, samples: Stamped, origin: int) -> Series:
-    times = np.array([(time - origin) * _NANO for time, _ in samples], dtype=np.float64)
-    return Series(name, times, np.array([value for _, value in samples], dtype=np.float64))
 
 
 def _instances(metrics: Metrics, name: str) -> Instances:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import PureWindowsPath
 
 _SHORT = {
@@ -97,8 +98,11 @@ def read_command_line(line: str) -> CommandLine:
     An option that this version does not know is taken to have a value, unless that begins with a dash or the option brings one
     along (``--new=1``).  Behind ``--`` comes the application.
     """
-    words = _words(line)
-    position = _after_program(words)
+    # A word is without the quotes around the whole of it.  The record is what ncu got, after the shell: any other quote and
+    # every backslash belong to the word.
+    words = [word[1:-1] if _QUOTED.fullmatch(word) else word for word in _WORD.findall(line)]
+    ahead = list(takewhile(lambda word: not word.startswith("-"), words))  # the path of ncu, which may hold blanks
+    position = next((at for at, word in enumerate(words[: len(ahead) + 1], 1) if PureWindowsPath(word).stem in _PROGRAMS), 1)
     options = []
     while position < len(words) and words[position].startswith("-"):
         if words[position] == "--":
@@ -110,37 +114,15 @@ def read_command_line(line: str) -> CommandLine:
     return CommandLine(tuple(options), tuple(words[position:]))
 
 
-def _words(line: str) -> list[str]:
-    """Words between blanks; a word is without the quotes around the whole of it.
-
-    The record is what ncu got, after the shell: any other quote and every backslash belong to the word.
-    """
-    return [word[1:-1] if _QUOTED.fullmatch(word) else word for word in _WORD.findall(line)]
-
-
-def _after_program(words: list[str]) -> int:
-    """Where the options begin: behind the path of ncu, which may hold blanks."""
-    for position, word in enumerate(words):
-        if PureWindowsPath(word).stem in _PROGRAMS:
-            return position + 1
-        if word.startswith("-"):
-            break
-    return 1
-
-
 def _option(word: str, following: list[str]) -> Option:
     if not word.startswith("--"):
         name = _SHORT.get(word[:2], word[:2])
         whole = len(word) > 2
     else:
         name, equals, _ = word.partition("=")
-        name, whole = _full(name), bool(equals)
+        begun = [known for known in _KNOWN if known.startswith(name)]
+        name, whole = begun[0] if len(begun) == 1 and name not in _KNOWN else name, bool(equals)
     known_to_have_one = name in _WITH_VALUE
     if whole or name in _SWITCHES or not following or (following[0].startswith("-") and not known_to_have_one):
         return Option(name, (word,))
     return Option(name, (word, following[0]))
-
-
-def _full(name: str) -> str:
-    begun = [known for known in _KNOWN if known.startswith(name)]
-    return begun[0] if len(begun) == 1 and name not in _KNOWN else name

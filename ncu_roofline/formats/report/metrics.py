@@ -84,15 +84,11 @@ def read_record(layouts: Layouts, raw: RawFile, kind: Kind, offset: int, length:
     ids = tuple(raw.decode(kind.ids_message, data, offset).metrics.ids[:])  # a slice is made at twice the speed of iteration
     items = raw.decode(kind.metrics_message, data, offset).metrics
     if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
-        ids = tuple([_name_id(raw, item, offset) for item in items])
+        named = [raw.decode("MetricScalar", item, offset) for item in items]
+        if not all(metric.HasField("name_id") for metric in named):
+            raise raw.damaged(offset, "a metric has no name")
+        ids = tuple([metric.name_id for metric in named])
     return MetricRecord(layouts.find(ids, offset), items, offset)
-
-
-def _name_id(raw: RawFile, item: bytes, offset: int) -> int:
-    metric = raw.decode("MetricScalar", item, offset)
-    if not metric.HasField("name_id"):
-        raise raw.damaged(offset, "a metric has no name")
-    return int(metric.name_id)
 
 
 def plain_value(value: Any) -> Value | None:

@@ -230,7 +230,11 @@ class _Group:
     def __init__(self, layout: Layout, names: Iterable[str]) -> None:
         self._names = [name for name in names if name in layout.index]
         self._again = [(name, position) for name in self._names for position in layout.earlier.get(name, ())]
-        self._pick = _picker([*(layout.index[name] for name in self._names), *(position for _, position in self._again)])
+        wanted = [*(layout.index[name] for name in self._names), *(position for _, position in self._again)]
+        several = operator.itemgetter(*wanted) if len(wanted) > 1 else None
+        self._pick: Callable[[Sequence[bytes]], tuple[bytes, ...]] = several or (
+            lambda items: tuple(items[at] for at in wanted)
+        )
         self._rows: list[int] = []
         self._items: list[tuple[bytes, ...]] = []
 
@@ -249,12 +253,6 @@ class _Group:
                 last = result[name][row]
                 if value is not None and last is not None and value != last and (value == value or last == last):  # not two NaN
                     others.setdefault(name, {})[row] = value
-
-
-def _picker(positions: list[int]) -> Callable[[Sequence[bytes]], tuple[bytes, ...]]:
-    if len(positions) > 1:
-        return operator.itemgetter(*positions)
-    return lambda items: tuple([items[position] for position in positions])
 
 
 def _session_device(device: Any) -> Device:
