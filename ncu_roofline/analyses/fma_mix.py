@@ -48,11 +48,11 @@ def fma_mix(roofline: Roofline | Source | Sequence[Source]) -> pd.DataFrame:
 
 FMA_MIX = (
     *(column for column in WHERE if column.name != "compute_capability"),
-    Column("precision", "str", "", "precision id: fp64, fp32, fp16"),
-    Column("alpha", "float", "ratio", "fused multiply-adds among add, multiply and fused instructions"),
-    Column("beta", "float", "ratio", "(1 + alpha) / 2: share of the FMA peak that this mix can reach"),
-    Column("compute_roof", "float", "flop/s", "FMA peak of this precision, measured where given"),
-    Column("ceiling", "float", "flop/s", "beta * compute_roof"),
-    Column("performance", "float", "flop/s", "work / seconds"),
-    Column("fraction", "float", "ratio", "performance / ceiling"),
+    Column.text("precision", "precision id: fp64, fp32, fp16"),
+    Column.number("alpha", "ratio", "fused multiply-adds among add, multiply and fused instructions"),
+    Column.number("beta", "ratio", "(1 + alpha) / 2: share of the FMA peak that this mix can reach"),
+    Column.number("compute_roof", "flop/s", "FMA peak of this precision, measured where given"),
+    Column.number("ceiling", "flop/s", "beta * compute_roof"),
+    Column.number("performance", "flop/s", "work / seconds"),
+    Column.number("fraction", "ratio", "performance / ceiling"),
 )

@@ -68,6 +68,21 @@ class Column:
     code: bool = False
     colour: Callable[[Mapping[str, Any]], str] | None = None
 
+    @classmethod
+    def text(cls, name: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
+        """A column of texts."""
+        return cls(name, "str", "", meaning, label, priority, **more)
+
+    @classmethod
+    def integer(cls, name: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
+        """A column of integers."""
+        return cls(name, "int", "", meaning, label, priority, **more)
+
+    @classmethod
+    def number(cls, name: str, unit: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
+        """A column of numbers."""
+        return cls(name, "float", unit, meaning, label, priority, **more)
+
 
 @dataclass(frozen=True)
 class Table:

@@ -23,17 +23,7 @@ WITHIN = " < "
 """Between a line and the one that it is inlined at, in the column ``inlined``."""
 
 
-def _text(name: str, meaning: str) -> Column:
-    return Column(name, "str", "", meaning)
-
-
-def _integer(name: str, meaning: str) -> Column:
-    return Column(name, "int", "", meaning)
-
-
-def _number(name: str, unit: str, meaning: str) -> Column:
-    return Column(name, "float", unit, meaning)
-
+_text, _integer, _number = Column.text, Column.integer, Column.number
 
 WHERE = (
     _text("report", "report the row comes from: its path, or of commands its base name"),
