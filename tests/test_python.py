@@ -219,7 +219,7 @@ class TestRepresentations:
             report(tmp_path / f"{time}.ncu-rep", kernel(complete(seconds=time), name="k")) for time in (1e-3, 1.5e-3, 1e-3)
         ]
         up, down = repr(ncu_roofline.compare(*states[:2])), repr(ncu_roofline.compare(*states[1:]))
-        assert re.search(r"^k +slower +1 ms +1.5 ms +\+50 % ", up, re.MULTILINE)
+        assert re.search(r"^k +slower +1 ms +1.5 ms +\+50.0 % ", up, re.MULTILINE)
         assert re.search(r"^k +faster +1.5 ms +1 ms +-33.3 % ", down, re.MULTILINE)
 
     def test_nothing_of_a_report_is_obeyed_by_a_terminal(self, tmp_path: Path) -> None:

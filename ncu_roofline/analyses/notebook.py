@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import escape
 from typing import Any
 
 from ncu_roofline.analyses import analysis_of, render
 from ncu_roofline.analyses.compare.changes import about, headline, names_of, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
-from ncu_roofline.analyses.hierarchical.usage import per_kernel, times_text, usages
+from ncu_roofline.analyses.hierarchical.text import about_table
+from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
 from ncu_roofline.analyses.phases.chart import charts, notes_of
 from ncu_roofline.analyses.ranks.text import heading
 from ncu_roofline.analyses.source.launches import launches, longest_first
 from ncu_roofline.analyses.source.text import sentences
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
-from ncu_roofline.model.displayed import Said, as_percent, as_text, as_time, columns_of, glanced, length
+from ncu_roofline.model.displayed import Said, as_percent
+from ncu_roofline.rendering.document import Table
 
 ROWS = 20
 _VARIANTS = 3  # of an application that have a sentence
 _PLATFORMS = 100  # characters of their names
 _PICTURE = "svg"
-_KERNELS = ("kernel", "launches", "time", "share", "verdict", "headroom", "to compute", "could save")
 
 
 def notebook_html(result: Any) -> str:
@@ -39,7 +41,7 @@ def notebook_html(result: Any) -> str:
 def said(result: Any) -> Said:
     """The sentences of a result; of a Roofline also its kernels, those that could save most time first."""
     shown = _by_kernel(result)
-    return Said(_sentences(shown), _ranked(shown) if isinstance(shown, Roofline) else ())
+    return Said(_sentences(shown), _ranked(shown) if isinstance(shown, Roofline) else None)
 
 
 def _by_kernel(result: Any) -> Any:
@@ -102,32 +104,15 @@ def _chart(result: Any) -> str:
 
 def _table(result: Any) -> str:
     """The kernels of a Roofline, those that could save most time first; of other results the rows that stand for them."""
-    if isinstance(result, Roofline):
-        rows = _ranked(result)
-        return _html(_KERNELS, rows[:ROWS], len(rows))
-    table = columns_of(getattr(result, next(iter(result.counted))))
-    return _html([one.heading for one in result.glance], list(glanced(table, result.glance, ROWS)), length(table))
-
-
-def _ranked(result: Roofline) -> list[list[str]]:
-    """A row per kernel, those that could save most time first."""
-    return [
-        [
-            as_text(one.name),
-            str(one.launches),
-            as_time(one.seconds),
-            as_percent(one.share),
-            as_text(one.verdict),
-            one.headroom_text or "n/a",
-            times_text(one.headroom_compute) or "n/a",
-            as_time(one.recoverable),
-        ]
-        for one in ranked(per_kernel(usages(result).values()))
-    ]
-
-
-def _html(headings: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in headings)
+    columns, more = result.glanced(_ranked(result) if isinstance(result, Roofline) else None, ROWS)
+    head = "".join(f"<th>{escape(one.header)}</th>" for one in columns)
+    rows = zip(*(one.cells for one in columns), strict=True)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    rest = f"<p>and {total - len(rows)} more</p>" if total > len(rows) else ""
+    rest = f"<p>and {more} more</p>" if more > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+
+def _ranked(result: Roofline) -> Table:
+    """A row per kernel, those that could save most time first."""
+    table = about_table(ranked(per_kernel(usages(result).values())), used=False)
+    return replace(table, columns=[replace(column, group=()) for column in table.columns])

@@ -136,6 +136,7 @@ KERNELS = (
         "ratio",
         "by what the kernel could be faster at its present traffic and instructions: 1 / share of its fullest limit; of "
         "several launches together, judged_seconds / sum of what each could be at",
+        form="factor",
     ),
     _integer(
         "headroom_or_less",
@@ -147,6 +148,7 @@ KERNELS = (
         "by what it could be faster at the compute roofs of its work: seconds / (work / roof, of the busiest pipe)",
         "to compute",
         4,
+        form="factor",
     ),
     _text("waste", "what of the fullest limit's use counts prove to be waste; '' if nothing"),
     _number("headroom_without_waste", "ratio", "headroom without that, where it can be worked out"),

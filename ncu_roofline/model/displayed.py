@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ncu_roofline.base.texts import clean, listed, shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.rendering import table as layout
+from ncu_roofline.rendering.document import Column, Table, text_columns
 from ncu_roofline.rendering.table import wrapped
 
 LINES = 20  # of a prompt at most: its table is as long as the sentences leave room
@@ -22,60 +23,23 @@ def as_text(value: object) -> str:
     return shorten(clean(str(value)))
 
 
-def as_time(value: float) -> str:
-    """Seconds; "n/a" where they are unknown."""
-    return format_value(value, "second", 3)
-
-
 def as_percent(value: float) -> str:
     """A ratio in percent; "n/a" where it is unknown."""
     return f"{100 * value:.3g} %" if math.isfinite(value) else "n/a"
 
 
-def as_change(value: float) -> str:
-    """A relative change in percent, with its sign; "n/a" where it is unknown."""
-    return f"{'+' if value > 0 else ''}{as_percent(value)}"
-
-
-def as_factor(value: float) -> str:
-    """By what something is faster or longer; "n/a" where it is unknown."""
-    return f"{value:.3g}x" if math.isfinite(value) else "n/a"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A column that is shown at a glance: its name in the table, what stands above it, and how its values are written.
-
-    With ``rate_of`` they are rates of what that column of the table says.
-    """
-
-    name: str
-    heading: str
-    write: Callable[[Any], str] = as_text
-    left: bool = False
-    rate_of: str = ""
-
-    def cell(self, table: Mapping[str, Sequence[Any]], row: int) -> str:
-        """Its text in a row of a table."""
-        value = table[self.name][row]
-        return format_value(value, f"{table[self.rate_of][row] or 'flop'}/s", 3) if self.rate_of else self.write(value)
-
-
-KERNEL = Shown("kernel", "kernel", left=True)
-VERDICT = Shown("verdict", "verdict", left=True)
-LAUNCHES = Shown("launches", "launches", str)
-TIME = Shown("seconds", "time", as_time)
-SHARE = Shown("time_share", "share", as_percent)
-HEADROOM = Shown("headroom", "headroom", as_factor)
-TO_COMPUTE = Shown("headroom_compute", "to compute", as_factor)
+def seen(declared: Sequence[Column], *names: str, **labels: str) -> tuple[Column, ...]:
+    """What of some columns is shown at a glance, in this order, some under other ``labels``."""
+    columns = {column.name: replace(column, group=(), omit=None) for column in declared}
+    return (*map(columns.__getitem__, names), *(replace(columns[name], label=label) for name, label in labels.items()))
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a result begins with: sentences, and the rows of its table where they have another order than its frame."""
+    """What a result begins with: sentences, and its table where that has other rows than its frame."""
 
     sentences: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
+    table: Table | None = None
 
 
 class Displayed:
@@ -87,7 +51,7 @@ class Displayed:
     """
 
     counted: ClassVar[Mapping[str, str]] = {}
-    glance: ClassVar[tuple[Shown, ...]] = ()
+    glance: ClassVar[tuple[Column, ...]] = ()
     html: ClassVar[Callable[[Any], str] | None] = None
     said: ClassVar[Callable[[Any], Said] | None] = None
 
@@ -95,22 +59,35 @@ class Displayed:
         return None if Displayed.html is None else Displayed.html(self)
 
     def __repr__(self) -> str:
-        first = columns_of(getattr(self, next(iter(self.counted))))
         counts = ", ".join(self._counts())
-        devices = listed((as_text(name) for name in first.get("device", ()) if name), _DEVICES)
-        head = f"<{type(self).__name__}: {counts}{'; ' if devices else ''}{devices}>"
+        devices = columns_of(getattr(self, next(iter(self.counted)))).get("device", ())
+        named = listed((as_text(name) for name in devices if name), _DEVICES)
+        head = f"<{type(self).__name__}: {counts}{'; ' if named else ''}{named}>"
         said = Said() if Displayed.said is None else Displayed.said(self)
         whole, *others = said.sentences or ("",)
         sentences = [*wrapped(whole, _WIDTH), *(line for one in others for line in wrapped(one, _WIDTH, "    ", first="  "))]
         most = max(LINES - len(sentences) - 3, _ROWS_MIN)  # beside the head, the names of columns, and how many rows more
-        rows = [row[: len(self.glance)] for row in said.rows[:most]] or list(glanced(first, self.glance, most))
-        more = (len(said.rows) or length(first)) - most
+        columns, more = self.glanced(said.table, most)
+        lines = layout.Table(tuple(columns)).fitted(_WIDTH) if columns else layout.Table(())
         rest = [f"... and {more} more"] if more > 0 else []
-        return "\n".join([head, *sentences, *aligned(rows, self.glance), *rest])
+        return "\n".join([head, *sentences, *(lines.head() if columns else ()), *lines.body(), *rest])
 
     def _counts(self) -> list[str]:
         """How much there is of what."""
         return [several(length(columns_of(getattr(self, name))), row) for name, row in self.counted.items()]
+
+    def glanced(self, table: Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
+        """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
+        if table is None:
+            columns = columns_of(getattr(self, next(iter(self.counted))))
+            total, named = length(columns), [one.name for one in self.glance]
+            values = {name: list(columns[name][:most]) for name in (*named, "unit") if name in columns}
+            values = {name: [one.item() if hasattr(one, "item") else one for one in column] for name, column in values.items()}
+            rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+            table = Table("", self.glance, rows, named)
+        else:
+            total, table = len(table.rows), replace(table, rows=table.rows[:most])
+        return list(text_columns(table).values()) if total else [], total - most
 
 
 def several(count: int, one: str, many: str = "") -> str:
@@ -128,22 +105,3 @@ def columns_of(table: Any) -> Mapping[str, Sequence[Any]]:
 def length(table: Mapping[str, Sequence[Any]]) -> int:
     """Number of rows."""
     return len(next(iter(table.values()), ()))
-
-
-def glanced(table: Mapping[str, Sequence[Any]], shown: Sequence[Shown], rows: int) -> Iterator[list[str]]:
-    """The first rows as text, a cell per column that is shown."""
-    for row in range(min(length(table), rows)):
-        yield [one.cell(table, row) for one in shown]
-
-
-def aligned(rows: Sequence[Sequence[str]], shown: Sequence[Shown]) -> list[str]:
-    """Lines of a table with its header; none for no rows."""
-    if not rows:
-        return []
-    lines = [[one.heading for one in shown], *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    cells = [
-        [cell.ljust(width) if one.left else cell.rjust(width) for cell, width, one in zip(line, widths, shown, strict=True)]
-        for line in lines
-    ]
-    return ["  ".join(line).rstrip() for line in cells]

@@ -17,18 +17,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
-from ncu_roofline.model.displayed import (
-    HEADROOM,
-    KERNEL,
-    LAUNCHES,
-    SHARE,
-    TIME,
-    TO_COMPUTE,
-    VERDICT,
-    Displayed,
-    Shown,
-    several,
-)
+from ncu_roofline.model.displayed import Displayed, seen, several
 from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs, filled_from_charts, with_charts
 from ncu_roofline.model.extract import measure
 from ncu_roofline.model.imported import imported
@@ -133,7 +122,9 @@ class Roofline(Displayed):
 
     view: ClassVar[str] = "roofline"
     counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "point_columns": "point", "roof_columns": "roof"}
-    glance: ClassVar[tuple[Shown, ...]] = (KERNEL, LAUNCHES, TIME, SHARE, VERDICT, HEADROOM, TO_COMPUTE)
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        columns.KERNELS, "kernel", "launches", "seconds", "time_share", "verdict", "headroom", "headroom_compute"
+    )
     # How its launches look by kernel, of one that has them; no field, as what `replace` makes of it has other rows.
     _regroup: ClassVar[partial[Roofline] | None] = None
     point_columns: Table

@@ -39,7 +39,7 @@ class Column:
     ``group``: what stands over it and its neighbours of the same group, from complete to terse, likewise.
     ``priority`` > 0 if it may go where a terminal is narrow, highest first.
     ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart,
-    "sparkline" of several ratios, "bar" of one beside the largest of the column.
+    "hex" of one with these digits, "sparkline" of several ratios, "bar" of one beside the largest of the column.
     ``code``: of the last column, lines of code: it takes what the others leave.
     ``words``: what people call a value.
     ``to``: the column that holds the other end, where a cell is from one value to another.
@@ -159,6 +159,7 @@ FORMS: Mapping[str, Callable[[float], str]] = {
     "factor": factor,
     "percent": lambda value: "n/a" if math.isnan(value) else f"{100 * value:.2f} %",  # as the papers print it
     "share": lambda value: "0 %" if value == 0 else percent(value),  # "0 %" is counted, "n/a" is not
+    "change": lambda value: f"{'+' * (value > 0)}{percent(value)}",
     "plain": lambda value: f"{value:.2f}" if math.isfinite(value) else "n/a",
 }
 """How a ratio is written."""
@@ -188,7 +189,8 @@ def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
         text = column.words(value) if column.words and value else clean(value)
         return text or column.missing or ""
     if isinstance(value, int):
-        return column.missing or "" if value < 0 else f"{value:,}" if column.form == "count" else str(value)
+        text = f"{value:,}" if column.form == "count" else f"{value:#x}" if column.form == "hex" else str(value)
+        return column.missing or "" if value < 0 else text
     if math.isnan(value) and column.missing is not None:
         return column.missing
     if unit == "ratio":

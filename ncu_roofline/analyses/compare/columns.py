@@ -62,7 +62,7 @@ COMPARISON_KERNELS = (
         "memory or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ",
     ),
     Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised"),
-    Column("time_change", "float", "ratio", "new time of a launch on that basis / seconds_before - 1"),
+    Column("time_change", "float", "ratio", "new time of a launch on that basis / seconds_before - 1", form="change"),
     Column("total_seconds_before", "float", "second", "run time of all launches"),
     Column("total_seconds", "float", "second", "the same of the new report, as measured"),
     Column("total_seconds_normalised", "float", "second", "the same at the baseline's SM clock, as seconds_normalised"),

@@ -12,10 +12,11 @@ from ncu_roofline.analyses.compare import columns
 from ncu_roofline.analyses.compare.groups import Side, Totals, match, side_of
 from ncu_roofline.analyses.compare.kernels import Kernels, Pair, kernels_of_pair, summary_row
 from ncu_roofline.model import Displayed, Roofline, roofline_of
-from ncu_roofline.model.displayed import KERNEL, VERDICT, Shown, as_change, as_time
+from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.names import short_names
 from ncu_roofline.model.roofline import Source, frame_of, of_columns, of_rows
+from ncu_roofline.rendering.document import Column
 
 _NUMBERS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 TIMES = ("auto", "raw", "normalised")
@@ -146,14 +147,14 @@ class Comparison(Displayed):
         "summary_columns": "pair",
         "threshold_columns": "threshold",
     }
-    glance: ClassVar[tuple[Shown, ...]] = (
-        KERNEL,
-        Shown("outcome", "outcome", left=True),
-        Shown("seconds_before", "time/launch before", as_time),
-        Shown("seconds", "time/launch", as_time),
-        Shown("time_change", "change", as_change),
-        Shown("verdict_before", "verdict before", left=True),
-        VERDICT,
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        columns.COMPARISON_KERNELS,
+        *("kernel", "outcome"),
+        seconds_before="time/launch before",
+        seconds="time/launch",
+        time_change="change",
+        verdict_before="verdict before",
+        verdict="verdict",
     )
     kernel_columns: Table
     level_columns: Table

@@ -15,10 +15,11 @@ from ncu_roofline.base.texts import conjoined, listed
 from ncu_roofline.chips.phases import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
-from ncu_roofline.model.displayed import KERNEL, TIME, Shown, as_percent
+from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
+from ncu_roofline.rendering.document import Column
 
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]
@@ -44,13 +45,8 @@ class PhaseRoofline(Displayed):
         "point_columns": "point",
         "roof_columns": "roof",
     }
-    glance: ClassVar[tuple[Shown, ...]] = (
-        KERNEL,
-        Shown("launch", "launch", str),
-        TIME,
-        Shown("status", "samples", left=True),
-        Shown("slices", "slices", str),
-        Shown("sampled_share", "sampled", as_percent),
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        columns.SAMPLED, "kernel", "launch", "seconds", status="samples", slices="slices", sampled_share="sampled"
     )
     point_columns: Table
     band_columns: Table

@@ -38,7 +38,8 @@ from ncu_roofline.chips.roofs import INSTEAD
 from ncu_roofline.chips.thresholds import REPEATED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed
-from ncu_roofline.model.displayed import Shown, as_percent
+from ncu_roofline.model.displayed import seen
+from ncu_roofline.rendering.document import Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,14 +154,8 @@ class Portability(Displayed):
 
     view: ClassVar[str] = "portability"
     counted: ClassVar[Mapping[str, str]] = {"platform_rows": "run", "summary_rows": "variant"}
-    glance: ClassVar[tuple[Shown, ...]] = (
-        Shown("application", "application", left=True),
-        Shown("variant", "variant", left=True),
-        Shown("platform", "platform", left=True),
-        Shown("performance", "performance", rate_of="unit"),
-        Shown("efficiency", "efficiency", as_percent),
-        Shown("bound", "bound", left=True),
-        Shown("portability", "portability", as_percent),
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        PORTABILITY_PLATFORMS, "application", "variant", "platform", "performance", "efficiency", "bound", "portability"
     )
     platform_rows: tuple[dict[str, Any], ...]
     summary_rows: tuple[dict[str, Any], ...]

@@ -18,9 +18,10 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
-from ncu_roofline.model.displayed import KERNEL, LAUNCHES, SHARE, TIME, Shown, as_factor
+from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import Columns, Table, frame_of, of_columns, of_rows
+from ncu_roofline.rendering.document import Column
 
 THRESHOLD = 3.5
 OFF_MEDIAN = 0.05
@@ -258,14 +259,8 @@ class Ranks(Displayed):
 
     view: ClassVar[str] = "ranks"
     counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "rank_columns": "rank time", "point_columns": "point"}
-    glance: ClassVar[tuple[Shown, ...]] = (
-        KERNEL,
-        Shown("ranks", "ranks", str),
-        LAUNCHES,
-        TIME,
-        SHARE,
-        Shown("imbalance", "max/mean", as_factor),
-        Shown("slowest", "slowest", left=True),
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        columns.RANK_KERNELS, "kernel", "ranks", "launches", "seconds", "time_share", "imbalance", "slowest"
     )
     names: tuple[str, ...]
     origin: str

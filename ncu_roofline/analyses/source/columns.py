@@ -108,7 +108,7 @@ LOOPS = (
     _text("function", "function whose loop it is, mangled"),
     _integer("parent", "id of the loop around it, or around all calls of its function; -1 for none"),
     _integer("depth", "1 for an outermost loop"),
-    _integer("header", "offset of its first block in the function"),
+    _integer("header", "offset of its first block in the function", form="hex"),
     _integer("end", "offset behind its last instruction"),
     _text("file", "file that its function begins in, or that most of its lines are in; '' without line table"),
     _integer("first_line", "first line in that file; -1 without"),

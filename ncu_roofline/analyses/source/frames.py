@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import WITHIN
+from ncu_roofline.analyses.source.columns import LOOPS, WITHIN
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.formats.inputs.source_text import last_part
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.displayed import Shown, as_percent, several
+from ncu_roofline.model.displayed import seen, several
 from ncu_roofline.model.roofline import Table, frame_of
+from ncu_roofline.rendering.document import Column
 
 _PARTS = 6  # of a path at most that a file is called by
 
@@ -32,13 +33,8 @@ class SourceRoofline(Displayed):
 
     view: ClassVar[str] = "source"
     counted: ClassVar[Mapping[str, str]] = {f"{name}_columns": name for name in ("loop", "line", "instruction")}
-    glance: ClassVar[tuple[Shown, ...]] = (
-        Shown("loop", "loop", lambda value: str(value) if value >= 0 else "none"),
-        Shown("header", "offset", lambda value: f"{value:#x}" if value >= 0 else ""),
-        Shown("file", "file", left=True),
-        Shown("first_line", "from", lambda value: str(value) if value > 0 else ""),
-        Shown("last_line", "to", lambda value: str(value) if value > 0 else ""),
-        Shown("share_samples", "samples", as_percent),
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        LOOPS, "loop", "file", header="offset", first_line="from", last_line="to", share_samples="samples"
     )
     line_columns: Table
     outer_line_columns: Table

@@ -18,8 +18,9 @@ from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.model.displayed import KERNEL, SHARE, TIME, Shown, as_factor, as_time
+from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns
+from ncu_roofline.rendering.document import Column
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
 ABOVE_ROOF = 0.98  # of the roofline's time; what is faster than this does not fit its roof
@@ -183,15 +184,9 @@ class TimeRoofline(Displayed):
         "absent_columns": "absent kernel",
         "roof_columns": "roof",
     }
-    glance: ClassVar[tuple[Shown, ...]] = (
-        KERNEL,
-        Shown("invocations", "launches", str),
-        TIME,
-        SHARE,
-        Shown("bound", "bound", left=True),
-        Shown("compute_seconds", "compute time", as_time),
-        Shown("bandwidth_seconds", "bandwidth time", as_time),
-        Shown("inefficiency", "of roofline", as_factor),
+    glance: ClassVar[tuple[Column, ...]] = seen(
+        columns.TIME_POINTS,
+        *("kernel", "invocations", "seconds", "time_share", "bound", "compute_seconds", "bandwidth_seconds", "inefficiency"),
     )
     level: str
     point_columns: Table
