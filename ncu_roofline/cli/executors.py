@@ -1,6 +1,6 @@
 """Where the work on reports runs: in this process, or in several of this machine; `cluster` has a third place, dask.
 
-An executor gives the outcome of each report in the order of the reports, errors as values.
+Each gives the outcome of each report in the order of the reports, errors as values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_roofline.base.errors import RooflineError, unexpected
 
@@ -21,65 +21,19 @@ T = TypeVar("T")
 
 # Takes the path to open and the name that the user gave it; picklable, like its result, as it may run elsewhere.
 Work = Callable[[str, str], T]
+Outcomes = Generator[T | RooflineError, None, None]
 
 # Starting worker processes costs about as much as reading this much; below it one process is faster.
 PARALLEL_FROM_BYTES = 40_000_000
 
 
-class Executor(Protocol):
-    """Runs work on many reports."""
-
-    def outcomes(self, work: Work[T], paths: Sequence[str]) -> Generator[T | RooflineError, None, None]:
-        """What ``work`` gives for each path, or the error it raised, in the order of ``paths``."""
-
-
-def executor_here(paths: Sequence[str]) -> Executor:
-    """The one for these reports on this machine."""
+def outcomes_here(work: Work[T], paths: Sequence[str]) -> Outcomes[T]:
+    """What ``work`` gives for each path on this machine, or the error it raised."""
     workers = min(os.cpu_count() or 1, len(paths))
     sizes = (os.path.getsize(path) for path in paths if os.path.exists(path))
-    return Pool(workers) if workers > 1 and sum(sizes) >= PARALLEL_FROM_BYTES else Serial()
-
-
-class Serial:
-    """One report after the other, in this process."""
-
-    def outcomes(self, work: Work[T], paths: Sequence[str]) -> Generator[T | RooflineError, None, None]:
-        """See Executor."""
-        return (guarded(work, path, path) for path in paths)
-
-
-class Pool:
-    """Several reports at a time, in processes of this machine."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-
-    def outcomes(self, work: Work[T], paths: Sequence[str]) -> Generator[T | RooflineError, None, None]:
-        """See Executor.  A process that dies costs the report that it read, and no other."""
-        found: dict[int, T | RooflineError] = {}
-        begun = 0  # all before are done
-        while begun < len(paths):
-            todo = [number for number in range(begun, len(paths)) if number not in found]
-            lost = []
-            with _processes(self.workers) as pool:
-                futures = _submitted(pool, work, [paths[number] for number in todo])
-                for number, future in zip(todo, futures, strict=True):
-                    outcome = _outcome(future, paths[number])
-                    if isinstance(outcome, _DiedError):
-                        lost.append(number)
-                        continue
-                    found[number] = outcome
-                    while begun in found:
-                        yield found.pop(begun)
-                        begun += 1
-            # Reports are begun in their order, so it was one of the first without an outcome; each has a process of its own.
-            for number in lost[: self.workers]:
-                with _processes(1) as pool:
-                    (future,) = _submitted(pool, work, [paths[number]])
-                    found[number] = _outcome(future, paths[number])
-            while begun in found:
-                yield found.pop(begun)
-                begun += 1
+    if workers > 1 and sum(sizes) >= PARALLEL_FROM_BYTES:
+        return in_processes(work, paths, workers)
+    return (guarded(work, path, path) for path in paths)
 
 
 def guarded(work: Work[T], path: str, name: str) -> T | RooflineError:
@@ -92,22 +46,39 @@ def guarded(work: Work[T], path: str, name: str) -> T | RooflineError:
         return unexpected("Cannot read", name, error)
 
 
-class _DiedError(RooflineError):
-    """The process that read a report died, or one beside it did."""
+def in_processes(work: Work[T], paths: Sequence[str], workers: int) -> Outcomes[T]:
+    """The same in so many processes.  One that dies costs the report that it read, and no other."""
+    done = 0
+    while done < len(paths):
+        with _processes(workers) as pool:
+            for path, future in zip(paths[done:], _submitted(pool, work, paths[done:]), strict=True):
+                outcome = _outcome(future, path)
+                if outcome is None:
+                    break
+                done += 1
+                yield outcome
+        if done < len(paths):  # this report or one beside it killed its reader, so it gets a process of its own
+            with _processes(1) as pool:
+                (future,) = _submitted(pool, work, paths[done : done + 1])
+                outcome = _outcome(future, paths[done])
+            reason = "the process that read it died, perhaps for lack of memory"
+            died = RooflineError(
+                "Cannot read", paths[done], reason, "Free some memory; --keep-going goes on without this report."
+            )
+            done += 1
+            yield died if outcome is None else outcome
 
 
-def _outcome(future: Future[T | RooflineError] | None, path: str) -> T | RooflineError:
+def _outcome(future: Future[T | RooflineError] | None, path: str) -> T | RooflineError | None:
+    """What came of a report; None where a process died."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        if future:
-            return future.result()
+        return future.result() if future else None
     except BrokenProcessPool:
-        pass
+        return None
     except Exception as error:  # what came of the report can't travel between processes
         return unexpected("Cannot read", path, error)
-    reason = "the process that read it died, perhaps for lack of memory"
-    return _DiedError("Cannot read", path, reason, "Free some memory; --keep-going goes on without this report.")
 
 
 @contextmanager
@@ -149,12 +120,12 @@ def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -
     """
     from concurrent.futures.process import BrokenProcessPool
 
+    futures: list[Future[T | RooflineError] | None] = []
     held: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     masks = main and hasattr(signal, "pthread_sigmask")  # what children inherit; handlers they don't
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
     handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
-    futures: list[Future[T | RooflineError] | None] = []
     try:
         with suppress(BrokenProcessPool):
             futures.extend(pool.submit(guarded, work, path, path) for path in paths)

@@ -16,7 +16,7 @@ from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
 from ncu_roofline.base.suggestions import by_likeness
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
-from ncu_roofline.cli.executors import Executor, Work, executor_here, guarded
+from ncu_roofline.cli.executors import Work, guarded, outcomes_here
 from ncu_roofline.cli.outputs import progress, tell
 from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.report import Report
@@ -173,12 +173,13 @@ def for_each_report(reports: Any, work: Work[T], *, as_typed: bool = False) -> t
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
-    executor: Executor = executor_here(paths)
     if reports.dask:
-        from ncu_roofline.cli.cluster import Dask
+        from ncu_roofline.cli.cluster import outcomes_on
 
-        executor = Dask(reports.dask)
-    with closing(executor.outcomes(work, paths)) as outcomes:
+        found = outcomes_on(reports.dask, work, paths)
+    else:
+        found = outcomes_here(work, paths)
+    with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
                 results.append(outcome)

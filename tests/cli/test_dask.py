@@ -17,7 +17,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import cluster
-from ncu_roofline.cli.cluster import Dask, read_batch
+from ncu_roofline.cli.cluster import Item, outcomes_on, read_batch
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
 
@@ -171,7 +171,7 @@ def test_workers_of_another_version() -> None:
 
 
 def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
-    item = cluster._Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
+    item = Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
     (found,) = read_batch(cluster.__version__, _exit, [item])
     assert isinstance(found, RooflineError)
     assert "does not see it as" in str(found)
@@ -181,18 +181,18 @@ def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_workers_that_cannot_run_this(scheduler: str) -> None:
     with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
-        list(Dask(scheduler).outcomes(_MissingFunction(), [__file__]))  # type: ignore[arg-type]
+        list(outcomes_on(scheduler, _MissingFunction(), [__file__]))  # type: ignore[arg-type]
 
 
 @pytest.mark.exhaustive
 def test_batches_keep_the_order(scheduler: str) -> None:
     names = [f"{number}" for number in range(500)]
-    assert list(Dask(scheduler).outcomes(_name, names)) == names
+    assert list(outcomes_on(scheduler, _name, names)) == names
 
 
 @pytest.mark.exhaustive
 def test_an_error_of_any_type_costs_its_report(scheduler: str) -> None:
-    found = list(Dask(scheduler).outcomes(_wrong, ["1", "0", "2"]))
+    found = list(outcomes_on(scheduler, _wrong, ["1", "0", "2"]))
     assert (found[0], found[2]) == ("1.0", "0.5")
     assert "ncu-roofline itself failed: ZeroDivisionError" in str(found[1])
 
@@ -206,7 +206,7 @@ def test_a_scheduler_that_goes_away(tmp_path: Path, capsys: pytest.CaptureFixtur
     """What it leaves is done here."""
     names = [f"{number}" for number in range(count)]
     with a_cluster(tmp_path) as (process, address):
-        outcomes = Dask(address).outcomes(_slowly, names)
+        outcomes = outcomes_on(address, _slowly, names)
         found = [next(outcomes)]
         process.kill()
         assert [*found, *outcomes] == names
@@ -220,6 +220,6 @@ def test_a_scheduler_that_goes_away(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_worker_that_dies(scheduler: str) -> None:
     """The last of this module: the worker is started anew, but not at once."""
     names = [f"{number}" for number in range(8)]
-    found = list(Dask(scheduler).outcomes(_deadly, names))
+    found = list(outcomes_on(scheduler, _deadly, names))
     assert [one for one in found if isinstance(one, str)] == [*names[:5], *names[6:]]
     assert str(found[5]).startswith("Cannot read 5: the process that read it died")

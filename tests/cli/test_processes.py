@@ -13,7 +13,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import executors, reading
-from ncu_roofline.cli.executors import Pool
+from ncu_roofline.cli.executors import in_processes
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
 from tests.processes import descendants, parents
@@ -62,7 +62,7 @@ def endless(path: str, _: str) -> None:
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_a_process_that_dies_costs_its_report(paths: list[str], workers: int) -> None:
-    found = list(Pool(workers).outcomes(name, paths))
+    found = list(in_processes(name, paths, workers))
     assert [one if isinstance(one, str) else "" for one in found] == ["0", "1", "2", "", "4", "", "6"]
     errors = [one for one in found if isinstance(one, RooflineError)]
     assert [error.path for error in errors] == [paths[3], paths[5]]
@@ -70,7 +70,7 @@ def test_a_process_that_dies_costs_its_report(paths: list[str], workers: int) ->
 
 
 def test_what_cannot_travel_costs_its_report(paths: list[str]) -> None:
-    found = list(Pool(2).outcomes(unpicklable, paths[:4]))
+    found = list(in_processes(unpicklable, paths[:4], 2))
     assert [isinstance(one, RooflineError) for one in found] == [False, False, True, False]
 
 

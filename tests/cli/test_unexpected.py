@@ -118,7 +118,7 @@ def _overflow(path: str, name: str) -> str:
 
 def test_in_another_process(paths: list[Path]) -> None:
     """The error travels as its sentence."""
-    found = list(executors.Pool(2).outcomes(_overflow, list(map(str, paths))))
+    found = list(executors.in_processes(_overflow, list(map(str, paths)), 2))
     assert [isinstance(one, UnexpectedError) for one in found] == [False, False, True, False]
     error = found[2]
     assert isinstance(error, UnexpectedError)

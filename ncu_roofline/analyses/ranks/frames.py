@@ -151,7 +151,10 @@ def _kernels_table(
     ran, known = np.isfinite(launches), np.isfinite(seconds)
     # A kernel is missing where a rank ran it neither on this GPU model nor on another.
     full = kernels["name"] if by_name else np.zeros(len(ran))
-    lacking = ~np.array([ran[full == name].any(axis=0) for name in full])
+    number = np.unique(full.astype(str), return_inverse=True)[1]
+    somewhere = np.zeros_like(ran)
+    np.logical_or.at(somewhere, number, ran)
+    lacking = ~somewhere[number]
     times = _over_ranks("seconds", seconds)
     longest = np.argmax(np.where(known, seconds, -np.inf), axis=1).tolist()
     table = {
