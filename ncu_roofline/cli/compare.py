@@ -10,7 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses.compare.columns import QUANTITIES
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, add_width, ratio
 from ncu_roofline.cli.outputs import (
     check_output,
@@ -23,8 +25,7 @@ from ncu_roofline.cli.outputs import (
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
-    from ncu_roofline.formats.ceilings import Ceilings
-    from ncu_roofline.model import Measurements, Roofline
+    from ncu_roofline.model import Measurements
 
 _EPILOG = """\
 REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
@@ -50,23 +51,7 @@ value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI o
   fraction.l2 < 0.3               flops.fp64 > baseline   time > (1 + noise) * baseline
   bytes.dram > 1.1 * baseline
 names:
-  time                 run time of a launch, the median, on the basis that --times chooses [s]
-  time.raw             run time as measured [s]
-  time.normalised      run time at the baseline's SM clock [s]
-  time.total           run time of all launches, on the basis that --times chooses [s]
-  cycles               SM cycles of a launch: time.raw * clock
-  clock                SM clock while profiled [Hz]
-  launches             number of launches
-  share                share of the report's time, all launches [ratio]
-  noise                change of time up to which it counts as the same [ratio]
-  flops, flops.PRECISION                  floating-point operations of a launch, the mean [FLOP]
-  flops.total, flops.total.PRECISION      the same of all launches [FLOP]
-  bytes.LEVEL                             bytes of a launch at a memory level, the mean [B]
-  bytes.total.LEVEL                       the same of all launches [B]
-  bandwidth.LEVEL                         bytes per second [B/s]
-  intensity.LEVEL, intensity.PRECISION.LEVEL    FLOPs per byte [FLOP/B]
-  performance, performance.PRECISION            FLOPs per second [FLOP/s]
-  fraction, fraction.PRECISION, fraction.LEVEL, fraction.PRECISION.LEVEL    share of the attainable performance [ratio]
+{names}
 Without PRECISION: the one with most work.  `list precisions` and `list levels` name them.
 
 Exit code: 0; 1 if a threshold trips (or with --strict can't be evaluated), a report can't be read, or reports have no kernel in
@@ -74,9 +59,19 @@ common; 2 for wrong options.
 """
 
 
+def _names() -> str:
+    """The quantities of a threshold: their names alone and with their parts, what they are and in which unit."""
+    lines = []
+    for name, quantity in QUANTITIES.items():
+        forms = ", ".join(f"{name}.{part}".rstrip(".") for part in quantity.parts) or name
+        symbol = UNITS[quantity.unit].symbol or quantity.unit if quantity.unit else ""
+        lines.append(f"  {forms:<{19 if len(forms) < 20 else 38}}  {quantity.meaning}{symbol and f' [{symbol}]'}")
+    return "\n".join(lines)
+
+
 def add_options(parser: ArgumentParser) -> None:
     """Which states of an application, how they are compared, and what fails the command."""
-    parser.epilog = _EPILOG
+    parser.epilog = _EPILOG.replace("{names}", _names())
     add_reports(parser)
     how = parser.add_argument_group("comparison")
     about = "of three reports or more, what each is compared with (default: %(default)s)"
@@ -117,67 +112,66 @@ def run(args: Namespace) -> int:
     output_format = chosen_format(args.output, args.format, known, "no format of comparisons ({})", as_json=args.json)
     conditions = [parse(text) for text in args.fail_if]
     if args.output:
-        from ncu_roofline.cli.reading import named_files
-
         check_output(args.output, args.force, named_files(args))
-    states = _states(args.reports)
-    result, failed = _compared(args, states)
+    result, failed = _compared(args, _states(args.reports))
     result = evaluate(result, conditions)
-    width = args.width or terminal_width()
     theme = {"theme": args.theme} if args.theme else {}
-    data = render(result, output_format, table=args.table, title=args.title, width=width, **theme)
+    data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
     deliver(args.output, data, args.force, output_format)
     disjoint = _disjoint(result)
-    return 1 if _tripped(result, args.strict, said=output_format == "text") or failed or disjoint else 0
+    return 1 if _tripped(result, args.strict, told=output_format == "text") or failed or disjoint else 0
 
 
-_State = tuple[str, tuple[str, ...]]
-"""One state of the application: what to call it, and its reports."""
-
-
-def _states(arguments: Sequence[str]) -> list[_State]:
-    """Each argument is a state; a single one that names several reports stands for as many states."""
+def _states(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """What to call each state of the application, and its reports: a single argument stands for as many as it names."""
     from ncu_roofline.cli.reading import expand
 
-    found = [(argument, tuple(expand([argument]))) for argument in arguments]
+    found = [(argument, expand([argument])) for argument in arguments]
     if len(found) == 1:
-        found = [(path, (path,)) for path in found[0][1]]
+        found = [(path, [path]) for path in found[0][1]]
     if len(found) < 2:
         raise UsageError("Cannot compare", found[0][0], "there is nothing to compare it with", "Give two reports or more.")
     return [(paths[0] if len(paths) == 1 else label, paths) for label, paths in found]
 
 
-def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bool]:
+def _compared(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
+    import numpy as np
+
     from ncu_roofline.analyses.compare.frames import Settings, compare
     from ncu_roofline.analyses.compare.groups import roof_spreads
     from ncu_roofline.base.files import ReportNames
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
     from ncu_roofline.formats.inputs import open_ceilings
-    from ncu_roofline.model import Measurements
+    from ncu_roofline.model import Measurements, roofline
 
     select = checked_selection(args)
     named = wanted(args.ceilings, open_ceilings)
     reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
     found, failed = for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
     read = without_warnings(found)
-    measurements = Measurements.joined([one for _, one in read])
-    if not len(select.launches(measurements)):
+    m = Measurements.joined([one for _, one in read])
+    if not len(select.launches(m)):
         raise no_launch(args)
-    ceilings = named.of(zip(measurements.device, measurements.capability, strict=True))
+    ceilings = named.of(zip(m.device, m.capability, strict=True))
     called = {os.path.realpath(path): set(one.report) for path, one in read}
-    kept = []  # what can be read, by label: what the frames call its reports
+    # What binds is sought among all levels, and the longest kernels are chosen of those matched.
+    launches = replace(select, top=0, precisions=(), levels=())
+    labels, sides = [], []
     for label, paths in states:
         names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
-        if names:
-            kept.append((label, names))
-        elif not kept:
+        if names:  # a Roofline with roofs of its own: clocks differ
+            mine = m.take(np.flatnonzero([name in names for name in m.report]))
+            models = set(zip(mine.device, mine.capability, strict=True))
+            fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
+            sides.append(roofline(mine, fitting, clock=args.clock, select=launches))
+            labels.append(label)
+        elif not sides:
             raise RooflineError("Cannot compare", label, "the baseline could not be read", "See the messages above.")
-    if len(kept) < 2:
+    if len(sides) < 2:
         reason = "nothing else could be read to compare with it"
         raise RooflineError("Cannot compare", states[0][0], reason, "See the messages above.")
-    sides = _sides(args, measurements, [names for _, names in kept], ceilings)
     settings = Settings(
         tolerance=args.tolerance,
         times=args.times,
@@ -189,29 +183,7 @@ def _compared(args: Namespace, states: Sequence[_State]) -> tuple[Comparison, bo
         roof_spreads=roof_spreads(sides, ceilings),
         small=args.small,
     )
-    typed = [label for label, _ in kept]
-    labels = list(map(ReportNames.apart(typed), typed))
-    return compare(*sides, settings=settings, labels=labels), failed
-
-
-def _sides(
-    args: Namespace, measurements: Measurements, states: Sequence[set[str]], ceilings: Sequence[Ceilings]
-) -> list[Roofline]:
-    """The Roofline of each state, of reports by name, with roofs of its own: clocks differ."""
-    import numpy as np
-
-    from ncu_roofline.cli.reading import checked_selection
-    from ncu_roofline.model import roofline
-
-    # What binds is sought among all levels, and the longest kernels are chosen of those matched.
-    launches = replace(checked_selection(args), top=0, precisions=(), levels=())
-    found = []
-    for names in states:
-        mine = measurements.take(np.flatnonzero([name in names for name in measurements.report]))
-        models = set(zip(mine.device, mine.capability, strict=True))
-        fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
-        found.append(roofline(mine, fitting, clock=args.clock, select=launches))
-    return found
+    return compare(*sides, settings=settings, labels=list(map(ReportNames.apart(labels), labels))), failed
 
 
 def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:
@@ -227,23 +199,19 @@ def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str,
 def _disjoint(result: Comparison) -> bool:
     """Whether some pair of reports has no kernel in common: told, and an error, for no threshold can trip then."""
     summary = result.summary_columns
-    nothing = False
     for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
         if not matched:
-            nothing = True
             reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
             advice = "Compare reports of one application, or choose other kernels."
             say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, advice)}")
-    return nothing
+    return not all(summary["matched"])
 
 
-def _tripped(result: Comparison, strict: bool, said: bool) -> bool:
+def _tripped(result: Comparison, strict: bool, told: bool) -> bool:
     """Whether thresholds fail the command; what the output does not say in words is told here."""
     from ncu_roofline.analyses.compare.changes import threshold_lines
-    from ncu_roofline.analyses.compare.thresholds import NOT_EVALUATED, TRIPPED
 
-    bad = {TRIPPED, NOT_EVALUATED} if strict else {TRIPPED}
-    if not said:
-        for line in threshold_lines(result):
-            say(f"ncu-roofline: {line}")
+    for line in [] if told else threshold_lines(result):
+        say(f"ncu-roofline: {line}")
+    bad = ("tripped", "not evaluated") if strict else ("tripped",)
     return any(column in bad for column in result.threshold_columns["result"])

@@ -81,9 +81,6 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"{reason}{question and f'; {question}'}")
 
 
-Commands = argparse._SubParsersAction  # the public name for this class does not exist
-
-
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """What the command line asks for; ``run`` in it is the function of the command, which takes it.
 
@@ -127,17 +124,12 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
         "`ncu-roofline COMMAND --help` lists the options.",
     )
     parser.add_argument("--version", action=_ShowVersion)
-    commands: Commands[Any] = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     for name, about in COMMANDS.items():
-        one = _add(commands, name, about)
+        one = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in complete:
             declare(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
     return parser
-
-
-def _add(commands: Commands[Any], name: str, about: str) -> argparse.ArgumentParser:
-    added: argparse.ArgumentParser = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
-    return added
 
 
 def declare(parser: argparse.ArgumentParser, module: Any) -> None:

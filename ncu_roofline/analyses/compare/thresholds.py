@@ -128,6 +128,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text, self._depth = text, 0
+        self._literals: list[Number] = []  # of the comparison that is read
         self._tokens = list(re.finditer(_TOKEN, text))
 
     def _next(self) -> tuple[str, str, int]:
@@ -160,6 +161,7 @@ class _Reader:
 
     def _comparison(self) -> Comparing:
         start = self._tokens[0].start() if self._tokens else 0
+        self._literals = []
         left = self._terms()
         position = self._next()[2]
         if not (sign := self._take(*_COMPARE)):
@@ -172,7 +174,7 @@ class _Reader:
             return self._factor()
         terms = self._terms(signs[1:])
         while sign := self._take(*signs[0]):
-            terms = [*terms, *self._terms(signs[1:]), sign]
+            terms = _joined(sign, terms, self._terms(signs[1:]))
         return terms
 
     def _factor(self) -> Terms:
@@ -181,7 +183,7 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise wrong(self._text, position, "it is nested too deeply")
         if self._take("-"):
-            terms = [*self._factor(), _NEGATIVE]
+            terms = _joined(_NEGATIVE, self._factor())
         elif self._take("("):
             terms = self._terms()
             closing = self._next()[2]
@@ -203,7 +205,8 @@ class _Reader:
         value = value / 100 if token["percent"] else value * _PREFIXES[token["prefix"]] if symbol else value
         if not math.isfinite(value):
             raise wrong(self._text, position, f"no number may be larger than {sys.float_info.max:.2g}")
-        return Number(value, _SYMBOLS.get(symbol, ""), position)
+        self._literals.append(Number(value, _SYMBOLS.get(symbol, ""), position))
+        return self._literals[-1]
 
     def _name(self, words: str, position: int) -> Name:
         baseline = words == BASELINE or words.startswith(f"{BASELINE}.")
@@ -230,34 +233,26 @@ class _Reader:
         quantity, rest = min(named)
         if bare and len(named) > 1:
             raise wrong(self._text, bare[0], f"say which baseline: {BASELINE}.{'.'.join(filter(None, (quantity, rest)))}")
-        for position in (*_endless(left), *_endless(right)):
-            raise wrong(self._text, position, "what is worked out here is no finite number")
-        units = {QUANTITIES[name].unit for name, _ in named}
         for term in (*left, *right):
-            if isinstance(term, Number) and term.unit and term.unit not in units:
-                raise wrong(self._text, term.position, "the unit fits none of the names compared")
+            if isinstance(term, Number) and not math.isfinite(term.value):
+                raise wrong(self._text, term.position, "what is worked out here is no finite number")
+        units = {"", *(QUANTITIES[name].unit for name, _ in named)}
+        for number in self._literals:
+            if number.unit not in units:
+                raise wrong(self._text, number.position, "the unit fits none of the names compared")
 
         whole: dict[Term, Term] = {name: Name(quantity, rest, True, name.position) for name in names if not name.quantity}
         return [whole.get(term, term) for term in left], [whole.get(term, term) for term in right]
 
 
-def _endless(terms: Terms) -> list[int]:
-    """Where the parts of a sum begin that name nothing, and are no finite number."""
-    stack: list[tuple[float | None, int]] = []  # the value of what names nothing, and where it begins
-    bad: list[int] = []
-    with np.errstate(all="ignore"):
-        for term in terms:
-            if not isinstance(term, str):
-                stack.append((term.value if isinstance(term, Number) else None, term.position))
-                continue
-            values = [stack.pop()] if term == _NEGATIVE else [stack.pop(), stack.pop()][::-1]
-            if any(value is None for value, _ in values):
-                bad += [position for value, position in values if value is not None and not math.isfinite(value)]
-                stack.append((None, values[0][1]))
-            else:
-                numbers = [Number(value or 0.0, "", 0) for value, _ in values]
-                stack.append((float(_worked_out([*numbers, term], lambda _: math.nan)), values[0][1]))
-    return sorted([*bad, *(position for value, position in stack if value is not None and not math.isfinite(value))])
+def _joined(sign: str, *parts: Terms) -> Terms:
+    """One or two parts under a sign; numbers are worked out at once."""
+    terms = [*(term for part in parts for term in part), sign]
+    first = terms[0]
+    if isinstance(first, Number) and all(len(part) == 1 and isinstance(part[0], Number) for part in parts):
+        with np.errstate(all="ignore"):
+            return [Number(float(_worked_out(terms, lambda _: math.nan)), "", first.position)]
+    return terms
 
 
 def evaluate(comparison: Comparison, thresholds: Sequence[str | Condition]) -> Comparison:
