@@ -64,7 +64,7 @@ LOOKING_UP = {
     "analyses/__init__.py",
     "chips/__init__.py",
     "cli/parser.py",
-    "formats/inputs/opening.py",
+    "formats/inputs/__init__.py",
     "formats/report/compressed.py",
 }
 _OPENS = {

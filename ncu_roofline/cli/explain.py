@@ -19,7 +19,7 @@ from ncu_roofline.rendering.table import command_lines, wrapped
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.formats.inputs import MetricTable
+    from ncu_roofline.formats.inputs.tables import MetricTable
     from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Availability, Explanation
@@ -58,7 +58,7 @@ def _explain(
     path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
 ) -> tuple[Explanation, tuple[str, ...]]:
     from ncu_roofline.cli.reading import opened
-    from ncu_roofline.formats.inputs import PointTable
+    from ncu_roofline.formats.inputs.tables import PointTable
     from ncu_roofline.model import measurements_of
 
     made = ANALYSES[view].viewer

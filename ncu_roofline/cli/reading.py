@@ -18,7 +18,7 @@ from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here
 from ncu_roofline.cli.outputs import progress, tell
-from ncu_roofline.formats.inputs import MetricTable, PointTable, names_gpu, with_gpu
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.report.diagnose import check_content
 from ncu_roofline.model import Selection, closing_input, measurements_of

@@ -18,7 +18,8 @@ from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.cli.ceilings import wanted
 from ncu_roofline.cli.outputs import warn
 from ncu_roofline.cli.reading import expand, for_each_report, no_launch, opened, selection
-from ncu_roofline.formats.inputs import PointTable, joined, open_ceilings
+from ncu_roofline.formats.inputs import joined, open_ceilings
+from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.explanations import Explanation

@@ -57,7 +57,7 @@ def _is_input(report: str) -> bool:
 def _copy(stream: BinaryIO, path: Path) -> None:
     """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
     from ncu_roofline.base.files import no_room
-    from ncu_roofline.formats.inputs.opening import recognised
+    from ncu_roofline.formats.inputs import recognised
     from ncu_roofline.formats.inputs.text import HEAD_BYTES
     from ncu_roofline.formats.report.compressed import bounded, is_compressed
     from ncu_roofline.formats.report.schema import MAGIC

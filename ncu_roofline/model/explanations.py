@@ -17,7 +17,7 @@ from ncu_roofline.chips.instruction import Kind
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
 from ncu_roofline.chips.sets import SectionSet, load_sets
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
-from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.sectionfile import parse_section
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY

@@ -12,7 +12,7 @@ from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, load_opc
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.chips.formulas import OF_ACTIVE, Counters
 from ncu_roofline.chips.instruction import EXECUTED, Way
-from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Launch, Report
 from ncu_roofline.model.counters import counted_as, counters_of, spellings
 from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ncu_roofline.formats.inputs import ImportedPoint, ImportedRoof, PointTable
+from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.model.measurements import MEASURED, IntArray, Measurements, Origin, Quantity, objects
 
 IMPORTED = "imported"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.formats.inputs import ANY_PRECISION
+from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model.numbers import MEASURED, FloatArray, IntArray, Mask, Origin, Quantity
 
 __all__ = [

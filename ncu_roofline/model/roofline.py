@@ -14,7 +14,8 @@ import numpy as np
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Spec, load_instructions, load_spec
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs, joined, open_ceilings, open_input
+from ncu_roofline.formats.inputs import as_inputs, joined, open_ceilings, open_input
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.displayed import Displayed, seen, several

@@ -10,7 +10,8 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.bench.device import parse_device
-from ncu_roofline.formats.inputs import ImportedPoint, open_input, sde, vtune
+from ncu_roofline.formats.inputs import open_input, sde, vtune
+from ncu_roofline.formats.inputs.tables import ImportedPoint
 from tests.bench import test_cpu_files
 from tests.cli.command import Command, assert_refused
 from tests.inputs import intel_output as intel

@@ -17,7 +17,8 @@ from ncu_roofline.analyses.portability.frames import portability
 from ncu_roofline.analyses.portability.runs import read_runs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.inputs import MetricTable, PointTable, open_ceilings, open_input
+from ncu_roofline.formats.inputs import open_ceilings, open_input
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from tests import published
 from tests.inputs import intel_output, likwid_output, nvprof_logs, test_advisor, test_likwid, test_ncu_csv

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import FORMATS, MetricTable, names_gpu, open_input, with_gpu
+from ncu_roofline.formats.inputs import FORMATS, open_input
 from ncu_roofline.formats.inputs.ncu_cells import decimal_mark, digits, factor_of, value_of
 from ncu_roofline.formats.inputs.ncu_csv import function_of, read, recognises
+from ncu_roofline.formats.inputs.tables import MetricTable, names_gpu, with_gpu
 from ncu_roofline.model import roofline
 from tests.cli.command import Command, assert_refused
 from tests.inputs.ncu_tables import IDENTITY, OLD_IDENTITY, PUSHED, STARTED, SUMS, Metrics, long, text_of, wide

@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 
 from ncu_roofline.chips.thresholds import SHORT_LAUNCH
-from ncu_roofline.formats.inputs import MetricTable, open_input, with_gpu
+from ncu_roofline.formats.inputs import open_input
+from ncu_roofline.formats.inputs.tables import MetricTable, with_gpu
 from ncu_roofline.formats.report import Report, Value, read_report
 from ncu_roofline.model import measurements_of, roofline
 

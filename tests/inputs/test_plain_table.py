@@ -10,8 +10,9 @@ import pytest
 
 from ncu_roofline import render, roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import PointTable, open_input
+from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.plain_table import header, read_rows, recognises
+from ncu_roofline.formats.inputs.tables import PointTable
 from tests.rendering.frames import make_roofline
 
 PLAIN = """\

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import PointTable, advisor, ncu_csv, nvprof, open_input, plain_table
+from ncu_roofline.formats.inputs import advisor, ncu_csv, nvprof, open_input, plain_table
+from ncu_roofline.formats.inputs.tables import PointTable
 from tests.inputs import intel_output, ncu_tables, nvprof_logs, test_advisor, test_likwid
 from tests.inputs.test_plain_table import PLAIN
 

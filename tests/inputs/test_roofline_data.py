@@ -8,8 +8,9 @@ import pytest
 
 from ncu_roofline import render, roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import ImportedPoint, PointTable, open_ceilings, open_input
+from ncu_roofline.formats.inputs import open_ceilings, open_input
 from ncu_roofline.formats.inputs.roofline_data import recognises
+from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from tests import published, published_report
 from tests.factory import H100, V100, complete, kernel, report
 from tests.rendering.frames import make_roofline

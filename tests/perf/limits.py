@@ -23,9 +23,9 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.opcodes import LONGEST, load_opcodes
 from ncu_roofline.formats.report import ReportData, read_report, write_report
-from ncu_roofline.formats.report.command_line import read_command_line
 from ncu_roofline.formats.report.framing import file_start, pack_block
 from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.session import read_command_line
 from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
 from ncu_roofline.plugin.nvrules import RuleSet, advise, load_rules
 from tests.factory import by_address, kernel

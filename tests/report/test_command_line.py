@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.formats.report.command_line import _KNOWN, _SHORT, _SWITCHES, CommandLine, read_command_line
-from ncu_roofline.formats.report.session import Session
+from ncu_roofline.formats.report.session import _KNOWN, _SHORT, _SWITCHES, CommandLine, Session, read_command_line
 
 
 def kept(line: CommandLine) -> list[str]:

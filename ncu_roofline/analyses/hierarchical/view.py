@@ -10,7 +10,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.suggestions import advice
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.inputs import MetricTable
+from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, roofline
 from ncu_roofline.model.explanations import Explanation, explain

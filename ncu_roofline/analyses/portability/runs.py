@@ -16,10 +16,10 @@ from ncu_roofline.base.texts import expression, first_found
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.roofs import INSTEAD, why_not
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
-from ncu_roofline.formats.inputs import ANY_PRECISION, open_ceilings
-from ncu_roofline.formats.inputs.opening import recognised
+from ncu_roofline.formats.inputs import open_ceilings, recognised
 from ncu_roofline.formats.inputs.plain_table import FORMAT as PLAIN
 from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_rows, read_rows
+from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import as_percent

@@ -15,7 +15,8 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.inputs import MetricTable, PointTable, as_inputs
+from ncu_roofline.formats.inputs import as_inputs
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.displayed import seen

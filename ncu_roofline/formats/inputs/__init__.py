@@ -1,39 +1,126 @@
-"""Files of other tools, and of ncu itself, that hold what a report would: recognised by content, never by suffix."""
+"""Files of other tools, and of ncu itself, that hold what a report would: which importer reads one, told by its beginning."""
 
 from __future__ import annotations
 
-from ncu_roofline.formats.inputs.opening import (
-    FORMATS,
-    InputFormat,
-    as_inputs,
-    check_report,
-    joined,
-    open_ceilings,
-    open_input,
-)
-from ncu_roofline.formats.inputs.tables import (
-    ANY_PRECISION,
-    ImportedPoint,
-    ImportedRoof,
-    MetricTable,
-    PointTable,
-    names_gpu,
-    with_gpu,
-)
+import importlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-__all__ = [
-    "ANY_PRECISION",
-    "FORMATS",
-    "ImportedPoint",
-    "ImportedRoof",
-    "InputFormat",
-    "MetricTable",
-    "PointTable",
-    "as_inputs",
-    "check_report",
-    "joined",
-    "names_gpu",
-    "open_ceilings",
-    "open_input",
-    "with_gpu",
-]
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.formats.inputs.tables import JoinedTable, MetricTable, PointTable
+from ncu_roofline.formats.inputs.text import head_of
+from ncu_roofline.formats.report import Report, read_report
+
+Other = TypeVar("Other")
+_HERE = __name__
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
+
+    ``holds`` says what it gives: metrics, points, ceilings (by ``read_ceilings(path)``), or points and ceilings.
+    """
+
+    id: str
+    module: str
+    holds: str
+    meaning: str
+
+
+# In this order: the first that recognises a file reads it.
+FORMATS: tuple[InputFormat, ...] = (
+    InputFormat("ncu-csv", f"{_HERE}.ncu_csv", "metrics", "what ncu --csv prints"),
+    InputFormat("ert", f"{_HERE}.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
+    InputFormat("roofline-data", f"{_HERE}.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
+    InputFormat("nvprof", f"{_HERE}.nvprof", "points", "the output of nvprof --csv"),
+    InputFormat("likwid", f"{_HERE}.likwid", "points", "the CSV of likwid-perfctr"),
+    InputFormat("advisor", f"{_HERE}.advisor", "points", "a survey of Intel Advisor as CSV"),
+    InputFormat("advisor-roofs", f"{_HERE}.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
+    InputFormat("sde", f"{_HERE}.sde", "points", "an instruction mix of Intel SDE"),
+    InputFormat("vtune", f"{_HERE}.vtune", "points", "a report of Intel VTune as CSV"),
+    InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
+)
+# Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
+_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel_run"}
+
+
+def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
+    """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
+    if not os.path.isfile(path):
+        return None
+    head = head_of(path)
+    return next((row for row in FORMATS if _module(row.module).recognises(head)), None) if head.strip() else None
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
+    """Open a report, or any other file with launches or kernels in it, told apart by content.
+
+    A `Report` has to be closed.  Raises RooflineError, which names the file, what it is instead, and the next step.
+    """
+    found = recognised(path)
+    if found is None:
+        return read_report(path)
+    table: MetricTable | PointTable = _module(found.module).read(path)
+    return table
+
+
+def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
+    """Measured ceilings of any known format: our own JSON, or what other tools wrote.  Raises RooflineError."""
+    found = recognised(path)
+    if found is None:
+        return read_ceilings(path)
+    if "ceilings" not in found.holds:
+        reason = f"it is {found.meaning}, which holds no ceilings"
+        raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
+    ceilings: Ceilings = _module(found.module).read_ceilings(path)
+    return ceilings
+
+
+def check_report(path: str | os.PathLike[str], why: str) -> None:
+    """Raise RooflineError for a file of a known format that is no report; ``why`` is a clause that says what it lacks."""
+    found = recognised(path)
+    if found is not None:
+        raise RooflineError("Cannot use", path, f"it is {found.meaning}, and {why}", "Give the report (.ncu-rep) itself.")
+
+
+def as_inputs(given: Any, *also: type[Any]) -> list[Any]:
+    """One input or several as a list; each is a path, a `Report`, a table, or of a type of ``also``.
+
+    Raises TypeError for what is no input, ValueError for none at all.
+    """
+    kinds = (Report, MetricTable, PointTable, str, os.PathLike, *also)
+    several = isinstance(given, Iterable) and not isinstance(given, (*kinds, bytes, Mapping))
+    items = list(given) if several else [given]
+    for item in items:
+        if not isinstance(item, kinds):
+            what = "a report is a path, an open Report or what an importer read (or a list of these)"
+            raise TypeError(f"{what}, not an object of type {type(item).__name__}")
+    if not items:
+        raise ValueError("no reports given")
+    return items
+
+
+def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
+    """The same items, but tables that complete each other as one, at the place of the first of them.
+
+    Items that are no tables, and tables that nothing completes, come back as they are.
+    """
+    result = list(items)
+    for name, module in _JOINING.items():
+        tables = {at: item for at, item in enumerate(result) if isinstance(item, JoinedTable) and item.format == name}
+        if len(tables) < 2:
+            continue
+        place = {table.path: at for at, table in reversed(tables.items())}
+        instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
+        for table in _module(module).joined(list(tables.values())):
+            instead[min(place[path] for path in table.paths)].append(table)
+        result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
+    return result
