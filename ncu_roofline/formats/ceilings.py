@@ -10,7 +10,6 @@ A ceiling whose value is null (not on this part), that was not accepted, or whos
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -45,7 +44,6 @@ _REGISTRY = Path(__file__).resolve().parents[1] / "data" / "ceilings"
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
-_UNITS = ("B/s", "FLOP/s", "OP/s", "s")
 # Least and greatest value that a machine may have; what lies outside is a mistake, and would leave no picture.
 _RATES, _SECONDS = (1.0, 1e21), (1e-12, 1e-2)
 _SHOWN = 12  # values at a prompt
@@ -144,7 +142,7 @@ class Ceilings:
 
     def bandwidth(self, level: str) -> Ceiling | None:
         """The measured bandwidth roof (B/s) of a level: what it can deliver at best, by any of its ceilings."""
-        names = next((one.ceilings for one in load_spec().levels if one.id == level), ())
+        names = (name for one in load_spec().levels if one.id == level for name in one.ceilings)
         found = [self.by_id[name] for name in (*names, level) if name in self.by_id]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
@@ -197,37 +195,32 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
     """
     try:
         return _checked(parse(read_file(path, MOST_BYTES).decode("utf-8-sig")))
-    except OSError as error:
-        raise _error(path, error.strerror or str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise _error(path, str(error)) from error
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        next_step = "Give the JSON file that `ncu-roofline bench run` wrote."
+        raise RooflineError("Cannot read ceilings", path, reason, next_step) from error
 
 
 def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
     """The roofs among what `read_document` gave.  Raises RooflineError where no ceiling was accepted."""
-    device, status = document["device"], document.get("status") or MEASURED
+    device, kind = document["device"], document["device"].get("kind") or GPU
     found = [_ceiling(entry, device) for entry in document["ceilings"] if is_roof(entry)]
     if not found:
         reason = "`bench run` wrote it, but none of its ceilings was accepted"
         raise RooflineError("Cannot use ceilings", path, reason, MEASURE_AGAIN)
-    tool = (inside(document, "tool", "name"), inside(document, "tool", "version"))
-    kind = device.get("kind") or GPU
+    capability = parse_capability(str(device.get("cc"))) if kind == GPU else None
     return Ceilings(
         path=str(path),
         device=device.get("name") or "",
         uuid=device.get("uuid") or "",
-        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else _capability(device),
+        compute_capability=capability or UNKNOWN_CAPABILITY,
         date=(inside(document, "host", "time_utc") or "")[:10],
         by_id={ceiling.id: ceiling for ceiling in found},
         kind=kind,
-        status=status,
+        status=document.get("status") or MEASURED,
         driver=device.get("driver") or "",
-        tool=" ".join(word for word in tool if word),
+        tool=" ".join(filter(None, (inside(document, "tool", key) for key in ("name", "version")))),
     )
-
-
-def _error(path: str | PathLike[str], reason: str) -> RooflineError:
-    return RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
 
 
 @cache
@@ -289,45 +282,39 @@ _ENTRY: dict[str, Form] = {
 
 
 def _checked(document: Any) -> dict[str, Any]:
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise ValueError(f'it is no ceilings file ("schema": "{SCHEMA}" is missing)')
-    if document.get("schema_version") != SCHEMA_VERSION:
-        raise ValueError(
-            f"its schema version is {short(document.get('schema_version'))}, and this program knows {SCHEMA_VERSION}"
-        )
-    device, entries = document.get("device"), document.get("ceilings")
-    if not isinstance(device, dict) or not isinstance(entries, list):
-        raise ValueError('"device" must be an object and "ceilings" a list')
-    if not entries:
-        raise ValueError("it holds no ceiling")
+    def require(good: bool, reason: str) -> None:
+        if not good:
+            raise ValueError(reason)
+
+    require(
+        isinstance(document, dict) and document.get("schema") == SCHEMA,
+        f'it is no ceilings file ("schema": "{SCHEMA}" is missing)',
+    )
+    version, device, entries = (document.get(key) for key in ("schema_version", "device", "ceilings"))
+    require(version == SCHEMA_VERSION, f"its schema version is {short(version)}, and this program knows {SCHEMA_VERSION}")
+    require(isinstance(device, dict) and isinstance(entries, list), '"device" must be an object and "ceilings" a list')
+    require(entries != [], "it holds no ceiling")
     wrong = misfit(_DOCUMENT, document)
-    if wrong:
-        raise ValueError(wrong[1:])
+    require(not wrong, wrong[1:])
     for name, value, known in (
         ("status", document.get("status"), (MEASURED, PUBLISHED)),
         ("device.kind", device.get("kind"), (GPU, CPU)),
     ):
-        if value is not None and value not in known:
-            raise ValueError(f'"{name}" must be {" or ".join(known)}, not {short(value)}')
-    if device.get("kind") != CPU:
-        _capability(device)
+        require(value in (None, *known), f'"{name}" must be {" or ".join(known)}, not {short(value)}')
+    said = device.get("cc")
+    good = device.get("kind") == CPU or parse_capability(str(said)) is not None
+    require(good, f'"device.cc" must read like "9.0", not {short(said)}')
     for position, entry in enumerate(entries):
-        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
-            raise ValueError(f'"ceilings"[{position}] must be an object with an "id"')
+        good = isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        require(good, f'"ceilings"[{position}] must be an object with an "id"')
         wrong = misfit(_ENTRY, entry) or _wrong_value(entry)
-        if wrong:
-            raise ValueError(f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
-    _check_roofs(document)
-    return document
-
-
-def _check_roofs(document: Mapping[str, Any]) -> None:
-    roofs = [entry for entry in document["ceilings"] if is_roof(entry)]
-    if any(count > 1 for count in Counter(entry["id"] for entry in roofs).values()):
-        raise ValueError("it holds two accepted ceilings of one id")
+        require(not wrong, f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
+    roofs = [entry for entry in entries if is_roof(entry)]
+    require(len({entry["id"] for entry in roofs}) == len(roofs), "it holds two accepted ceilings of one id")
     unnamed = next((entry["id"] for entry in roofs if not entry.get("source")), None)
-    if document.get("status") == PUBLISHED and unnamed is not None:
-        raise ValueError(f'{unnamed} has no "source", and the file says that its figures were published')
+    good = document.get("status") != PUBLISHED or unnamed is None
+    require(good, f'{unnamed} has no "source", and the file says that its figures were published')
+    return dict(document)
 
 
 def _wrong_value(entry: Mapping[str, Any]) -> str:
@@ -346,31 +333,20 @@ def _wrong_value(entry: Mapping[str, Any]) -> str:
     return "" if least <= value <= most else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
 
 
-def is_roof(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of "ceilings" is a roof: it has a value that was accepted, of a code path that is not emulated."""
-    return (
-        entry.get("value") is not None and entry.get("accepted") is not False and "emulated" not in (entry.get("reasons") or [])
-    )
-
-
-def _capability(device: Mapping[str, Any]) -> tuple[int, int]:
-    found = parse_capability(str(device.get("cc")))
-    if found is None:
-        raise ValueError(f'"device.cc" must read like "9.0", not {short(device.get("cc"))}')
-    return found
-
-
 def _units_of(ceiling: str) -> tuple[str, ...]:
-    if load_spec().level_of_ceiling(ceiling):
+    head, spec = ceiling.partition(".")[0], load_spec()
+    if spec.level_of_ceiling(ceiling):
         return ("B/s",)
-    head = ceiling.partition(".")[0]
     if head == "tensor":
         return ("FLOP/s", "OP/s")
-    return (
-        ("FLOP/s",)
-        if any(precision.id == head and precision.unit == "flop" for precision in load_spec().precisions)
-        else _UNITS
-    )
+    counts_flops = any(precision.id == head and precision.unit == "flop" for precision in spec.precisions)
+    return ("FLOP/s",) if counts_flops else ("B/s", "FLOP/s", "OP/s", "s")
+
+
+def is_roof(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of "ceilings" is a roof: it has a value that was accepted, of a code path that is not emulated."""
+    accepted = entry.get("value") is not None and entry.get("accepted") is not False
+    return accepted and "emulated" not in (entry.get("reasons") or [])
 
 
 def _ceiling(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
