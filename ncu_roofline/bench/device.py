@@ -67,6 +67,27 @@ class Device:
         """Its row of the table of GPUs; None for a MIG instance, whose clocks are the GPU's but not its units."""
         return None if self.is_mig or self.is_cpu else find_gpu(self.name, self.sm_count)
 
+    @property
+    def core_clock(self) -> float:
+        """The one behind the vendor's figures for CUDA cores, else the highest."""
+        return self.gpu.core_clock if self.gpu else self.sm_clock_max
+
+    @property
+    def tensor_clock(self) -> float:
+        """The same for tensor cores."""
+        return self.gpu.tensor_clock if self.gpu else self.sm_clock_max
+
+    @property
+    def l2_slices(self) -> int:
+        """0 where unknown."""
+        return self.gpu.l2_slices if self.gpu else 0
+
+
+def device_of(gpu: Gpu) -> Device:
+    """A row of the table of GPUs as a device."""
+    units, clocks = (gpu.sm_count, gpu.bus_bits), (gpu.core_clock, gpu.memory_clock)
+    return Device(0, gpu.names[0], "of the table", gpu.compute_capability, *units, *clocks, "", GPU, {})
+
 
 def parse_device(facts: Mapping[str, Any]) -> Device:
     """The device that a line of the runner, or a ceilings file, describes.  ValueError if it lacks what is needed."""

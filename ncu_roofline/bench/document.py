@@ -18,7 +18,7 @@ from ncu_roofline.bench.device import Device
 from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Record, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, largest_variation, median, summarise, variation
 from ncu_roofline.bench.telemetry import names, scaled
-from ncu_roofline.bench.theory import Theory, as_json, theory, units_of_device
+from ncu_roofline.bench.theory import Theory, as_json, theory
 from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
@@ -71,7 +71,7 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
     if not used:
         word, reason = _without_value(outcome)
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
-        peak = theory(kind, units_of_device(device, link))
+        peak = theory(kind, device, link)
         return {**head, **empty, "theory": as_json(peak, None, None, None), "variants": _variants(outcome)}
     numbers = summarise([record.values for record in used])
     clocks = [clock for record in used for clock in record.clocks]
@@ -79,7 +79,7 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         _observed(used, "memory_clock", median),
         _observed(used, "link", lambda links: max(map(tuple, links))),
     )
-    peak = theory(kind, units_of_device(device, observed_link or link))
+    peak = theory(kind, device, observed_link or link)
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
     on_sm = used if kind.domain == "sm" else []
     per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]

@@ -16,7 +16,7 @@ from ncu_roofline.bench.document import machine_balance
 from ncu_roofline.bench.measuring import LIMITS, spread_of
 from ncu_roofline.bench.statistics import kept, median, variation
 from ncu_roofline.bench.telemetry import HARMFUL, names
-from ncu_roofline.bench.theory import theory, units_of_device
+from ncu_roofline.bench.theory import theory
 from ncu_roofline.formats.ceilings import (
     CPU,
     GPU,
@@ -388,7 +388,7 @@ def _verified(entry: Entry, device: Device | None, kind_of_device: str) -> list[
 
 
 def _against_theory(entry: Entry, kind: CeilingKind, device: Device, accepted: bool) -> list[str]:
-    peak = theory(kind, units_of_device(device)) if kind.domain != "link" else None
+    peak = theory(kind, device) if kind.domain != "link" else None
     if peak is None:
         return []
     expected = peak.at(kind.clock_of(entry))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.device import Device
+from ncu_roofline.bench.device import Device, device_of
 from ncu_roofline.chips import Architecture, Gpu, load_spec
 from ncu_roofline.chips.gpus import link_rates
 from ncu_roofline.chips.precisions import ROOF_FACTORS
@@ -44,69 +44,41 @@ class Theory:
         return per_cycle / self.per_cycle if per_cycle else value / self.at(clock)
 
 
-class Units(NamedTuple):
-    """What theory needs to know of a device; clocks in Hz, 0 or None where unknown; ``link``: generation and lanes."""
+def theory(kind: CeilingKind, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
+    """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part.
 
-    architecture: Architecture | None
-    name: str
-    sm_count: int
-    bus_bits: int
-    core_clock: float
-    tensor_clock: float
-    memory_clock: float
-    l2_slices: int
-    is_mig: bool = False
-    link: tuple[int, int] | None = None
-
-
-def units_of_device(device: Device, link: tuple[int, int] | None = None) -> Units:
-    """Of a device at hand; ``link``: PCI Express generation and lanes."""
-    gpu, clock = device.gpu, device.sm_clock_max
-    architecture = load_spec().architecture(device.compute_capability)
-    clocks = (gpu.core_clock, gpu.tensor_clock) if gpu else (clock, clock)
-    slices = gpu.l2_slices if gpu else 0
-    units = (architecture, device.name, device.sm_count, device.bus_bits, *clocks, device.memory_clock_max, slices)
-    return Units(*units, is_mig=device.is_mig, link=link)
-
-
-def units_of_gpu(gpu: Gpu) -> Units:
-    """Of a row of the table of GPUs."""
-    architecture = load_spec().architecture(gpu.compute_capability)
-    clocks = gpu.core_clock, gpu.tensor_clock, gpu.memory_clock
-    return Units(architecture, gpu.names[0], gpu.sm_count, gpu.bus_bits, *clocks, gpu.l2_slices)
-
-
-def theory(kind: CeilingKind, units: Units) -> Theory | None:
-    """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part."""
+    ``link``: PCI Express generation and lanes.
+    """
     if kind.domain == "link":
-        return _link(kind, units)
-    if units.architecture is None or kind.unit == "s":
+        return _link(kind, device, link)
+    architecture = load_spec().architecture(device.compute_capability)
+    if architecture is None or kind.unit == "s":
         return None
-    found = (_bandwidth if kind.unit == "B/s" else _compute)(kind, units, units.architecture)
+    found = (_bandwidth if kind.unit == "B/s" else _compute)(kind, device, architecture)
     return found if found and found.value > 0 else None
 
 
-def _bandwidth(kind: CeilingKind, units: Units, architecture: Architecture) -> Theory | None:
+def _bandwidth(kind: CeilingKind, device: Device, architecture: Architecture) -> Theory | None:
     level = load_spec().level_of_ceiling(kind.id)
     if level not in architecture.bandwidth:
         return None
     product, per = architecture.bandwidth[level]
     if per == "sm":
-        return Theory(product * units.sm_count, units.core_clock, f"{product:g} B x {units.sm_count} SMs x SM clock")
-    if units.is_mig:  # an instance has a share of the bus and of L2, and the driver tells neither
+        return Theory(product * device.sm_count, device.core_clock, f"{product:g} B x {device.sm_count} SMs x SM clock")
+    if device.is_mig:  # an instance has a share of the bus and of L2, and the driver tells neither
         return None
     if per == "bus":
-        return Theory(product * units.bus_bits, units.memory_clock, f"2 x memory clock x {units.bus_bits} bit / 8")
-    formula = f"{product:g} B x {units.l2_slices} slices x SM clock"
+        return Theory(product * device.bus_bits, device.memory_clock_max, f"2 x memory clock x {device.bus_bits} bit / 8")
+    formula = f"{product:g} B x {device.l2_slices} slices x SM clock"
     slow = "the L2 cache has a clock of its own, which may be lower, and its slices share a crossbar"
-    return Theory(product * units.l2_slices, units.core_clock, formula, uncertain=True, slow=slow)
+    return Theory(product * device.l2_slices, device.core_clock, formula, uncertain=True, slow=slow)
 
 
-def _link(kind: CeilingKind, units: Units) -> Theory | None:
+def _link(kind: CeilingKind, device: Device, link: tuple[int, int] | None) -> Theory | None:
     coherent = (name for architecture in load_spec().architectures for name in architecture.coherent)
-    if units.link is None or units.is_mig or any(name in units.name for name in coherent):
+    if link is None or device.is_mig or any(name in device.name for name in coherent):
         return None
-    generation, lanes = units.link
+    generation, lanes = link
     if generation not in link_rates():
         return None
     ways = 2 if kind.id == "host.bidir" else 1
@@ -116,26 +88,26 @@ def _link(kind: CeilingKind, units: Units) -> Theory | None:
     return Theory(ways * lanes * link_rates()[generation], 1.0, formula, uncertain=True, slow=slow)
 
 
-def _compute(kind: CeilingKind, units: Units, architecture: Architecture) -> Theory | None:
+def _compute(kind: CeilingKind, device: Device, architecture: Architecture) -> Theory | None:
     family, _, mix = kind.id.partition(".")
     if family == "tensor":
-        return _tensor(kind.id, units, architecture)
+        return _tensor(kind.id, device, architecture)
     factor = ROOF_FACTORS.get(mix, 1.0 if mix == "mad" else None)
     if factor is None:  # a division is a routine of the compiler
         return None
     rates = architecture.rates
-    published = architecture.peak(f"{family}.fma", units.name)
+    published = architecture.peak(f"{family}.fma", device.name)
     found = (published, False) if published is not None else rates.get(kind.id) or rates.get(family)
     if found is None:
         return None
     peak, uncertain = found
     if mix == "nofma" and family not in load_spec().plain:
         slow = "the compiler writes part of these operations as multiply-adds of the other half-precision pipe"
-        return _per_sm(peak * factor, units, units.core_clock, True, slow)
-    return _per_sm(peak * factor, units, units.core_clock, uncertain, "")
+        return _per_sm(peak * factor, device, device.core_clock, True, slow)
+    return _per_sm(peak * factor, device, device.core_clock, uncertain, "")
 
 
-def _tensor(ceiling: str, units: Units, architecture: Architecture) -> Theory | None:
+def _tensor(ceiling: str, device: Device, architecture: Architecture) -> Theory | None:
     _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
     if not name or family not in ("mma", architecture.tensor):
         return None
@@ -144,19 +116,19 @@ def _tensor(ceiling: str, units: Units, architecture: Architecture) -> Theory | 
     own = f"tensor.{bare}.{family}"
     accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
     ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *(["tensor.fp8fp6fp4"] if name == "fp8" else [])]
-    found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, units.name)) is not None), None)
+    found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, device.name)) is not None), None)
     if found is None:
         return None
     slow = ""
     if family != architecture.tensor and name != "fp64" and found[0] != own:
         slow = f"{family} is not the full-rate instruction of this architecture, {architecture.tensor} is"
     # The vendors' FP64 tensor figures stand at the clock of the CUDA cores (H100 SXM: 66.9 = 132 x 256 x 1980 MHz).
-    return _per_sm(found[1], units, units.core_clock if name == "fp64" else units.tensor_clock, False, slow)
+    return _per_sm(found[1], device, device.core_clock if name == "fp64" else device.tensor_clock, False, slow)
 
 
-def _per_sm(peak: float, units: Units, clock: float, uncertain: bool, slow: str) -> Theory:
-    formula = f"{peak:g} per SM and cycle x {units.sm_count} SMs x SM clock"
-    return Theory(peak * units.sm_count, clock, formula, uncertain, slow)
+def _per_sm(peak: float, device: Device, clock: float, uncertain: bool, slow: str) -> Theory:
+    formula = f"{peak:g} per SM and cycle x {device.sm_count} SMs x SM clock"
+    return Theory(peak * device.sm_count, clock, formula, uncertain, slow)
 
 
 def as_json(found: Theory | None, clock: float | None, value: float | None, share: float | None) -> dict[str, Any]:
@@ -195,5 +167,5 @@ def data_sheet() -> tuple[CeilingKind, ...]:
 
 def table(gpu: Gpu) -> dict[str, float]:
     """Peaks of a GPU of the table in SI units, by ceiling id; ceilings without a theory are left out."""
-    units = units_of_gpu(gpu)
-    return {kind.id: found.value for kind in data_sheet() if (found := theory(kind, units)) is not None}
+    device = device_of(gpu)
+    return {kind.id: found.value for kind in data_sheet() if (found := theory(kind, device)) is not None}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.bench.theory import theory, units_of_device
+from ncu_roofline.bench.theory import theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.report import KernelData
 from ncu_roofline.formats.report.rules import RuleMessage, RuleResult
@@ -71,7 +71,7 @@ def rate(ceiling: str) -> float:
     """What a good benchmark finds: just under theory, where there is one."""
     if ceiling == "l2.read":
         return RATES["l2.read"]
-    peak = theory(kind(ceiling), units_of_device(device()))
+    peak = theory(kind(ceiling), device())
     assert peak is not None, ceiling
     return SHARE * peak.at(3.201e9 if ceiling.startswith("dram") else CLOCK)
 

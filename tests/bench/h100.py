@@ -7,7 +7,7 @@ from typing import Any
 from ncu_roofline.bench.campaign import Candidate, candidates
 from ncu_roofline.bench.catalogue import kinds_of
 from ncu_roofline.bench.runner import Variant
-from ncu_roofline.bench.theory import theory, units_of_device
+from ncu_roofline.bench.theory import theory
 from tests.bench.fakes import H200, device, kind
 
 _MEMORY = "ldg128_cs_b512_i8"
@@ -79,7 +79,7 @@ def machine(noise: float, **changes: dict[str, Any]) -> dict[str, Any]:
 
 def _rate(ceiling: str) -> float:
     one = kind(ceiling)
-    peak = theory(one, units_of_device(device(GPU)))
+    peak = theory(one, device(GPU))
     if peak is None:
         return 4e5 if one.unit == "s" else 50e9 if one.domain == "link" else 5e12
     return 0.95 * peak.at({"sm": 1.98e9, "memory": 2.619e9}[one.domain])

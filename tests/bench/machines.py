@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncu_roofline.bench.theory import as_json, data_sheet, table, theory, units_of_gpu
+from ncu_roofline.bench.device import device_of
+from ncu_roofline.bench.theory import as_json, data_sheet, table, theory
 from ncu_roofline.chips.gpus import named
 
 SHARES = (0.99, 0.93, 0.985, 0.91, 0.97)
@@ -57,7 +58,7 @@ def gpu_file(name: str) -> dict[str, Any]:
     kinds = {kind.id: kind for kind in data_sheet()}
     entries = []
     for index, one in enumerate(sorted(table(gpu), key=lambda one: not one.startswith("dram"))):
-        peak = theory(kinds[one], units_of_gpu(gpu))
+        peak = theory(kinds[one], device_of(gpu))
         assert peak is not None
         share = SHARES[index % len(SHARES)] * (0.6 if peak.slow else 1.0)
         clock = 0.95 * peak.vendor_clock if kinds[one].domain == "sm" else peak.vendor_clock

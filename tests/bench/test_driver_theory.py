@@ -8,7 +8,7 @@ from ncu_roofline.base.errors import UsageError
 from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.bench.tables import best
-from ncu_roofline.bench.theory import Theory, data_sheet, table, theory, units_of_device
+from ncu_roofline.bench.theory import Theory, data_sheet, table, theory
 from ncu_roofline.chips import Gpu, load_spec
 from ncu_roofline.chips.gpus import find_gpu, gpus, named
 from tests.bench.fakes import H200, MIG, device, kind
@@ -100,7 +100,7 @@ def test_named() -> None:
 
 
 def _theory(ceiling: str, facts: dict[str, object], link: tuple[int, int] | None = None) -> Theory | None:
-    return theory(kind(ceiling), units_of_device(device(facts), link))
+    return theory(kind(ceiling), device(facts), link)
 
 
 def test_theory_at_the_measured_clock() -> None:
@@ -161,7 +161,7 @@ def test_host_link() -> None:
 
 def test_unknown_capabilities_and_ceilings_have_no_theory() -> None:
     assert _theory("fp64.fma", {**H200, "cc": "99.0"}) is None
-    assert theory(CeilingKind("new.thing", "B/s"), units_of_device(device())) is None
+    assert theory(CeilingKind("new.thing", "B/s"), device()) is None
 
 
 def test_the_data_sheet_has_each_ceiling_once_and_in_the_units_of_the_runner() -> None:
@@ -177,8 +177,8 @@ def test_the_data_sheet_has_each_ceiling_once_and_in_the_units_of_the_runner() -
 def test_architectures_of_boards_have_peaks_on_the_data_sheet() -> None:
     for architecture in (one for one in load_spec().architectures if one.bandwidth):
         major, minor = architecture.compute_capability
-        units = units_of_device(device({**H200, "cc": f"{major}.{minor}", "name": "?"}))
-        assert any(theory(one, units) for one in data_sheet() if one.kind == "compute"), architecture.name
+        own = device({**H200, "cc": f"{major}.{minor}", "name": "?"})
+        assert any(theory(one, own) for one in data_sheet() if one.kind == "compute"), architecture.name
 
 
 # What a ceiling is follows from its id

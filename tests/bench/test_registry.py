@@ -14,8 +14,9 @@ import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.forms import Form, Number
 from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
-from ncu_roofline.bench.theory import data_sheet, theory, units_of_gpu
+from ncu_roofline.bench.theory import data_sheet, theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.gpus import find_gpu
@@ -62,7 +63,7 @@ class TestEachFile:
             assert (
                 name in KNOWN or load_spec().level_of_ceiling(name) or kind.domain in ("link", "") or name.endswith(".div")
             ), name
-            peak = theory(kind, units_of_gpu(gpu))
+            peak = theory(kind, device_of(gpu))
             if peak is None:  # the table of GPUs knows no host, not all slices of L2, and no roof of divisions
                 assert kind.domain in ("link", "") or kind.level == "l2" or name.endswith(".div"), name
             else:

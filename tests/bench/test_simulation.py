@@ -22,7 +22,6 @@ from tests.bench.h100 import GPU, H100, machine, wanted
 from tests.bench.rig import HW_THERMAL, POWER_CAP, SW_THERMAL
 
 SET_UP = 0.3  # s of a job before its trials: memory filled, results verified
-STARTS = (0.5, 3.0)
 GRACE = 8.0  # s by which the last job and its pause may exceed the budget
 
 
@@ -64,7 +63,7 @@ class Result:
         assert refused.keys() == set(but), refused
 
 
-def simulate(content: dict[str, Any], settings: Settings, start: float, sky: Sky | None = None) -> Result:
+def simulate(content: dict[str, Any], settings: Settings, start: float = 3.0, sky: Sky | None = None) -> Result:
     """A whole run."""
     source = Scripted(content, start=start, set_up=SET_UP)
     sky = sky or Sky()
@@ -83,7 +82,7 @@ def out_of_time(result: Result) -> set[str]:
 
 
 @pytest.mark.parametrize("noise", [0.001, 0.005, 0.015], ids="cv {:.1%}".format)
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", [0.5, 3.0])
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
 def test_a_sound_machine(settings: Settings, start: float, noise: float) -> None:
     result = simulate(machine(noise), settings, start)
@@ -100,7 +99,6 @@ def test_a_sound_machine(settings: Settings, start: float, noise: float) -> None
             assert entry["value"] == pytest.approx(1 / rate if entry["unit"] == "s" else rate, rel=2 * noise), name
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
 @pytest.mark.parametrize(
     ("broken", "mode"),
@@ -115,8 +113,8 @@ def test_a_sound_machine(settings: Settings, start: float, noise: float) -> None
         ("launch.stream", "hang"),
     ],
 )
-def test_one_broken_ceiling(broken: str, mode: str, settings: Settings, start: float) -> None:
-    result = simulate(machine(0.005, **{broken.replace(".", "_", 1): {"calls": [{"mode": mode}]}}), settings, start)
+def test_one_broken_ceiling(broken: str, mode: str, settings: Settings) -> None:
+    result = simulate(machine(0.005, **{broken.replace(".", "_", 1): {"calls": [{"mode": mode}]}}), settings)
     result.sure(broken)
     result.accepted()
     entry = result.entries[broken]
@@ -125,33 +123,30 @@ def test_one_broken_ceiling(broken: str, mode: str, settings: Settings, start: f
     assert result.took <= settings.budget + GRACE
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
 @pytest.mark.parametrize("mode", ["crash", "error", "hang"])
-def test_a_ceiling_that_breaks_once(mode: str, settings: Settings, start: float) -> None:
+def test_a_ceiling_that_breaks_once(mode: str, settings: Settings) -> None:
     """What does not hang is tried once more."""
-    result = simulate(machine(0.005, fp64_fma={"calls": [{"mode": mode}, {}]}), settings, start)
+    result = simulate(machine(0.005, fp64_fma={"calls": [{"mode": mode}, {}]}), settings)
     result.sure(*(["fp64.fma"] if mode == "hang" else []))
     result.accepted()
     assert result.took <= settings.budget + GRACE
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("mode", ["crash", "error", "hang"])
-def test_what_warms_up_is_broken(mode: str, start: float) -> None:
-    result = simulate(machine(0.005, fp32_fma={"calls": [{"mode": mode}]}), FULL, start)
+def test_what_warms_up_is_broken(mode: str) -> None:
+    result = simulate(machine(0.005, fp32_fma={"calls": [{"mode": mode}]}), FULL)
     result.sure("fp32.fma")
     result.accepted()
     assert result.took <= FULL.budget + GRACE
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
-def test_a_thermal_slowdown_that_passes(settings: Settings, start: float) -> None:
+def test_a_thermal_slowdown_that_passes(settings: Settings) -> None:
     """Half a minute of it (in a quick run 5 s), early: what was hit then stands by what comes later."""
     begin, end = (5.0, 10.0) if settings.quick else (10.0, 40.0)
     sky = Sky(reasons_at=lambda now: SW_THERMAL if begin < now < end else 0)
-    result = simulate(machine(0.005), settings, start, sky)
+    result = simulate(machine(0.005), settings, sky=sky)
     result.sure()
     result.accepted()
     assert result.took <= settings.budget + GRACE
@@ -159,10 +154,9 @@ def test_a_thermal_slowdown_that_passes(settings: Settings, start: float) -> Non
     assert len(hit) > 5
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
-def test_a_thermal_slowdown_that_stays(settings: Settings, start: float) -> None:
-    result = simulate(machine(0.005), settings, start, Sky(reasons_at=lambda _now: HW_THERMAL))
+def test_a_thermal_slowdown_that_stays(settings: Settings) -> None:
+    result = simulate(machine(0.005), settings, sky=Sky(reasons_at=lambda _now: HW_THERMAL))
     result.sure()
     result.accepted(*(name for name, entry in result.entries.items() if entry["value"]))
     measured = [entry for entry in result.entries.values() if entry["value"]]
@@ -171,14 +165,13 @@ def test_a_thermal_slowdown_that_stays(settings: Settings, start: float) -> None
     assert result.took <= settings.budget + GRACE
 
 
-@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("settings", [FULL, QUICK], ids=["full", "quick"])
-def test_under_the_power_cap(settings: Settings, start: float) -> None:
+def test_under_the_power_cap(settings: Settings) -> None:
     """It takes nothing from what is measured; in a full run arithmetic has bursts besides, at the clock of a short kernel."""
     capped = {"calls": [{"clock": 1600, "scale": 1600 / 1980}], "rested": 1980 / 1600}
     arithmetic = {name for name in H100 if kind(name).kind == "compute"} - {"fp32.fma"}  # what warms up
     changes = {name.replace(".", "_", 1): capped for name in arithmetic}
-    result = simulate(machine(0.005, **changes), settings, start, Sky(reasons_at=lambda _now: POWER_CAP))
+    result = simulate(machine(0.005, **changes), settings, sky=Sky(reasons_at=lambda _now: POWER_CAP))
     result.sure()
     result.accepted()
     assert result.took <= settings.budget + GRACE
@@ -193,8 +186,7 @@ def test_under_the_power_cap(settings: Settings, start: float) -> None:
             assert entry["burst"] is None
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_everything_at_once(start: float) -> None:
+def test_everything_at_once() -> None:
     changes: dict[str, dict[str, Any]] = {
         "dram_copy": {"calls": [{"mode": "fatal"}]},
         "l2_write": {"calls": [{"mode": "hang"}]},
@@ -202,7 +194,7 @@ def test_everything_at_once(start: float) -> None:
         "fp64_div": {"noise": 0.08},
     }
     sky = Sky(reasons_at=lambda now: SW_THERMAL if 20.0 < now < 50.0 else 0)
-    result = simulate(machine(0.01, **changes), FULL, start, sky)
+    result = simulate(machine(0.01, **changes), FULL, sky=sky)
     result.sure("dram.copy", "l2.write", "fp16.nofma")
     assert result.took <= FULL.budget + GRACE
     assert not result.entries["fp64.div"]["accepted"]
@@ -211,7 +203,7 @@ def test_everything_at_once(start: float) -> None:
 
 @pytest.mark.parametrize("budget", [40.0, 60.0, 100.0])
 def test_a_short_budget_leaves_out_repeats_only(budget: float) -> None:
-    result = simulate(machine(0.005), replace(FULL, budget=budget), 3.0)
+    result = simulate(machine(0.005), replace(FULL, budget=budget))
     result.sure()
     result.accepted()
     assert out_of_time(result)
