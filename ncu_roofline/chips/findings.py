@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import namedtuple
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ncu_roofline.chips.circumstances import ACCESSES, circumstances, explained, holding, in_words
@@ -83,8 +83,8 @@ INDEXING = (
 # are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
 # ``blocks``; ``loops``: (function, innermost loop or None), None for what is no code of the kernel's.  ``around`` gives of one
 # of these the loops that it is in; ``unit`` the label of the hardware unit that a row needs, "" if not known; ``place`` what
-# rows and their lines are called.  ``known``: names and loops are known.
-Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known")
+# rows and their lines are called.  ``known``: names and loops are known; ``rows`` of the kernel's code by name.
+Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known rows")
 
 # What is known of a whole launch: hit rates by the name of the cache, ``amounts`` by the words of `circumstances`, ``bound``
 # the id of the roof or unit that limits it, "" if none does.
@@ -141,6 +141,14 @@ def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[
     return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
 
 
+def rows_by_name(names: Iterable[tuple[Any, str]]) -> dict[str, list[Any]]:
+    """Rows by the names of their opcodes, from pairs."""
+    found: dict[str, list[Any]] = {}
+    for row, name in names:
+        found.setdefault(name, []).append(row)
+    return found
+
+
 def total(launch: Any, column: str) -> float:
     """The sum over all instructions; NaN where nobody counted."""
     return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
@@ -162,14 +170,10 @@ def of_kinds(code: Any, amounts: Mapping[Any, float], *kinds: str) -> dict[Any, 
     return {row: amount for row, amount in amounts.items() if code.kinds[row] in kinds or not code.kinds[row]}
 
 
-def of_names(launch: Any, column: str, names: Collection[str]) -> dict[Any, float]:
+def of_names(launch: Any, column: str, names: Iterable[str]) -> dict[Any, float]:
     """Amounts of the kernel's instructions with one of these names."""
-    code = launch.code()
-    return {
-        row: amount
-        for row, amount in launch.counts.get(column, {}).items()
-        if code.names[row] in names and code.loops[row] is not None
-    }
+    rows, counts = launch.code().rows, launch.counts.get(column, {})
+    return {row: counts[row] for name in names for row in rows.get(name, ()) if row in counts}
 
 
 def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequence[str] = ()) -> list[Any]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.chips.findings import Code
+from ncu_roofline.chips.findings import Code, rows_by_name
 from ncu_roofline.chips.libraries import of_library
 
 INSTRUCTION = 16  # bytes
@@ -70,6 +70,7 @@ def listing(
         lambda address: unit_of(names[address]),
         lambda rows, mine: place_of(rows, mine, owners, functions),
         loops is not None,
+        rows_by_name(names.items()),
     )
 
 

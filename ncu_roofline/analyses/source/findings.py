@@ -111,8 +111,9 @@ class _Code:
         blocks = list(zip(own["function"], own["block"], strict=True))
         capability, units = self.about.capability, load_opcode_units()
         labels = {unit.id: unit.label for unit in load_units().units}
+        names = [opcode.partition(".")[0] for opcode in own["opcode"]]
         return rules.Code(
-            names=[opcode.partition(".")[0] for opcode in own["opcode"]],
+            names=names,
             kinds=own["kind"],
             lines=[file if file[1] > 0 else loop for file, loop in zip(files, around, strict=True)],
             pairs=[file if file[1] > 0 else block for file, block in zip(files, blocks, strict=True)],
@@ -122,6 +123,7 @@ class _Code:
             unit=lambda row: labels.get(units.of(own["opcode"][row], capability), ""),
             place=self._place,
             known=True,
+            rows=rules.rows_by_name((row, name) for row, name in enumerate(names) if self.loops[row]),
         )
 
     @cached_property

@@ -4019,8 +4019,8 @@ INDEXING = (
 # are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
 # ``blocks``; ``loops``: (function, innermost loop or None), None for what is no code of the kernel's.  ``around`` gives of one
 # of these the loops that it is in; ``unit`` the label of the hardware unit that a row needs, "" if not known; ``place`` what
-# rows and their lines are called.  ``known``: names and loops are known.
-Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known")
+# rows and their lines are called.  ``known``: names and loops are known; ``rows`` of the kernel's code by name.
+Code = namedtuple("Code", "names kinds lines pairs blocks loops around unit place known rows")
 
 # What is known of a whole launch: hit rates by the name of the cache, ``amounts`` by the words of `circumstances`, ``bound``
 # the id of the roof or unit that limits it, "" if none does.
@@ -4077,6 +4077,14 @@ def findings(launch, called = (), causes = None):
     return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
 
 
+def rows_by_name(names):
+    """Rows by the names of their opcodes, from pairs."""
+    found = {}
+    for row, name in names:
+        found.setdefault(name, []).append(row)
+    return found
+
+
 def total(launch, column):
     """The sum over all instructions; NaN where nobody counted."""
     return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
@@ -4100,12 +4108,8 @@ def of_kinds(code, amounts, *kinds):
 
 def of_names(launch, column, names):
     """Amounts of the kernel's instructions with one of these names."""
-    code = launch.code()
-    return {
-        row: amount
-        for row, amount in launch.counts.get(column, {}).items()
-        if code.names[row] in names and code.loops[row] is not None
-    }
+    rows, counts = launch.code().rows, launch.counts.get(column, {})
+    return {row: counts[row] for name in names for row in rows.get(name, ()) if row in counts}
 
 
 def sites(launch, amounts, least, kinds = ()):
@@ -4729,6 +4733,7 @@ def listing(
         lambda address: unit_of(names[address]),
         lambda rows, mine: place_of(rows, mine, owners, functions),
         loops is not None,
+        rows_by_name(names.items()),
     )
 
 
@@ -5265,7 +5270,7 @@ def launch_of(kernel):
     bound = verdict.limit if verdict.text.split(":")[0] in ("memory", "compute") else ""
     return Launch(
         counts,
-        lambda: work_of(code_of(kernel), counts["threads"], WORK, OTHER_WORK) if "threads" in counts else {},
+        lambda: work_by_kind(kernel),
         lambda: code_of(kernel),
         lambda: by_opcode(kernel, OPCODE_WARPS),
         known,
@@ -5275,6 +5280,12 @@ def launch_of(kernel):
         threads / (WARP * math.ceil(threads / WARP)) if threads else math.nan,
         None,
     )
+
+
+@once
+def work_by_kind(kernel):
+    counts = counts_of(kernel)
+    return work_of(code_of(kernel), counts["threads"], WORK, OTHER_WORK) if "threads" in counts else {}
 
 
 @once
