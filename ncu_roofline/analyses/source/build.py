@@ -258,6 +258,15 @@ class LaunchFrames:
         chains = {id(places): places for places in self.found.places}
         texts.add(kernel, (place.file for places in chains.values() for place in places))
 
+    def findings(self) -> dict[str, list[Any]]:
+        """The frame of findings, but for where they are from."""
+        found = self.found
+        called = [
+            Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
+            for owner, sites in self.loops.called.items()
+        ]
+        return findings(found.columns | dict(found.counts), stall_columns(found), self.loops.columns(), self._about, called)
+
     def tables(self, name: str, only_unlined: bool) -> dict[str, dict[str, Any]]:
         """All frames by name; with ``only_unlined`` instructions are whole only where no line can be shown."""
         found, sums = self.found, self.sums
@@ -272,12 +281,8 @@ class LaunchFrames:
             "functions": function_columns(sums, self._kernel.mangled_name),
             "stalls": stall_columns(found),
             "totals": {column: [row[column] for row in self.totals.rows] for column in self.totals.rows[0]},
+            "findings": self.findings(),
         }
-        called = [
-            Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
-            for owner, sites in self.loops.called.items()
-        ]
-        mine["findings"] = findings(mine["instructions"], mine["stalls"], loops, self._about, called)
         where, tables = self._where | {"kernel": name}, {}
         for table, values in mine.items():
             size, declared = len(next(iter(values.values()))), [one.name for one in columns.TABLES[table]]

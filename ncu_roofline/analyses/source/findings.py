@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, WITHIN
+from ncu_roofline.analyses.source.columns import FINDINGS, WHERE, WITHIN
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips import findings as rules
 from ncu_roofline.chips import load_stalls, load_units
@@ -23,6 +23,8 @@ from ncu_roofline.formats.sass.instructions import SIZE
 
 _CALLS = 3  # places where a line is inlined that are named
 _MOST = 2.0**80  # of a count: 64 bits, times bytes or operations
+_ABOUT = ("function", "offset", "opcode", "kind", "file", "line", "inlined", "block", "loop")
+_WORK = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
 _LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
 
 
@@ -35,9 +37,9 @@ def findings(
 ) -> dict[str, list[Any]]:
     """The findings of one launch, those that touch most first: `columns.FINDINGS` but for where they are from.
 
-    ``instructions``, ``stalls`` and ``loops`` are its frames of those names, ``called`` the functions that are called.
+    ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
     """
-    columns = {one.name: _listed(instructions[one.name]) for one in INSTRUCTIONS if one not in WHERE}
+    columns = {name: _listed(instructions[name]) for name in (*_ABOUT, *COUNTED, *_WORK.values())}
     code = _Code(columns, loops, about)
     library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
     found = rules.findings(_launch(columns, stalls, code, about), library) if columns["offset"] else []
@@ -73,10 +75,9 @@ def _launch(columns: Mapping[str, list[Any]], stalls: Mapping[str, Any], code: _
     opcodes: dict[str, float] = {}
     for row, times in counts.get("executed", {}).items():
         opcodes[columns["opcode"][row]] = opcodes.get(columns["opcode"][row], 0.0) + times
-    whole = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
     return rules.Launch(
         counts=counts,
-        work=lambda: {kind: sum(columns[name]) for kind, name in whole.items()},
+        work=lambda: {kind: sum(columns[name]) for kind, name in _WORK.items()},
         code=lambda: code.known,
         opcodes=lambda: opcodes,
         sampled={reason: sum(mine.values()) for reason, mine in samples.items()},

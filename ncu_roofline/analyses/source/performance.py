@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ _NAMES = {FLOPS: "floating-point", INTEGERS: "INT32"}
 OVERLAP = "samples of warps overlap: this code would stand above what is attainable"
 
 
-@dataclass(frozen=True)
-class Demanded:
+class Demanded(NamedTuple):
     """Of one precision of a launch: kind of work, what it counts, pipe, operations, and seconds these take at the peak rate."""
 
     kind: str
@@ -38,6 +37,7 @@ class Demanded:
 class LaunchRoofs:
     """What a launch's roofs allow: its run time (s), the roof of L1 (byte/s), and what its operations ask of the pipes.
 
+    ``constants``: what looks like half-precision arithmetic loads constants, as the model tells by the opcodes executed.
     ``bound``: id of the roof or unit that limits it by its verdict, "" if none does.
     """
 
@@ -45,14 +45,12 @@ class LaunchRoofs:
     l1: float
     demanded: tuple[Demanded, ...]
     constants: bool
-    """Whether what looks like half-precision arithmetic loads constants, as the model tells by the opcodes executed."""
     bound: str
 
     @property
     def unit(self) -> str:
         """What the launch's work counts: op where all of it is of integer tensor instructions, else flop."""
-        units = {one.unit for one in self.demanded if one.kind != INT32}
-        return "op" if units == {"op"} else "flop"
+        return "op" if {one.unit for one in self.demanded if one.kind != INT32} == {"op"} else "flop"
 
     def performance_of(self, whole: Mapping[str, float]) -> str:
         """The column of the operations that performance counts: INT32's where they limit the launch or are all that it does.
@@ -66,13 +64,12 @@ class LaunchRoofs:
 
     def counters(self) -> dict[str, Counter]:
         """The operations of the launch by kind."""
-        result: dict[str, Counter] = {}
-        for one in self.demanded:
-            before = result.get(one.kind, Counter(0.0))
-            result[one.kind] = Counter(
-                before.value + one.work, ", ".join(dict.fromkeys(filter(None, (before.metrics, one.metrics))))
-            )
-        return result
+        found = {}
+        for kind in dict.fromkeys(one.kind for one in self.demanded):
+            mine = [one for one in self.demanded if one.kind == kind]
+            metrics = dict.fromkeys(one.metrics for one in mine if one.metrics)
+            found[kind] = Counter(sum(one.work for one in mine), ", ".join(metrics))
+        return found
 
     def compute(self, work: Mapping[str, float], totals: Mapping[str, float]) -> float:
         """The compute roof of work of several kinds: all of it over the time that the busiest pipe needs.
@@ -84,10 +81,9 @@ class LaunchRoofs:
             share = work[one.kind] / totals[one.kind] if totals[one.kind] > 0 else 0.0
             busy[one.pipe] = busy.get(one.pipe, 0.0) + one.seconds * share
         covered = {one.kind for one in self.demanded}
-        if any(value > 0 and kind not in covered for kind, value in work.items()):
-            return math.nan
         longest = max(busy.values(), default=math.nan)
-        return sum(work.values()) / longest if longest > 0 else math.nan
+        known = all(kind in covered for kind, value in work.items() if value > 0)
+        return sum(work.values()) / longest if known and longest > 0 else math.nan
 
 
 def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]) -> list[LaunchRoofs]:
@@ -101,16 +97,9 @@ def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]
             metrics = quantity.origins[choice].metrics if quantity and choice >= 0 else ""
             work, seconds = float(one.work[row]), float(one.seconds[row])
             launches[row].append(Demanded(kind, one.precision.unit, str(one.pipe[row]), work, seconds, metrics))
-    return [
-        LaunchRoofs(
-            seconds=float(m.seconds[row]),
-            l1=float(l1.value[row]) if l1 else math.nan,
-            demanded=tuple(demanded),
-            constants=bool(constants[row]),
-            bound=bound[row],
-        )
-        for row, demanded in enumerate(launches)
-    ]
+    l1_roofs = l1.value.tolist() if l1 else [math.nan] * len(m)
+    rows = zip(m.seconds.tolist(), l1_roofs, map(tuple, launches), constants.tolist(), bound, strict=True)
+    return [LaunchRoofs(*row) for row in rows]
 
 
 def performance_columns(
@@ -120,36 +109,35 @@ def performance_columns(
 
     ``sums``: operations of the launch by ``work_KIND``; ``counted``: the column of those that performance counts.
     """
-    rows = [_performance(loops, row, roofs, totals, sums, counted) for row in range(len(loops["loop"]))]
-    names = ("performance", "performance_least", "attainable", "notes")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _performance(
-    loops: Mapping[str, Any], row: int, roofs: LaunchRoofs, totals: Totals, sums: Mapping[str, float], counted: str
-) -> tuple[float, float, float, str]:
-    work, share, intensity = (float(loops[name][row]) for name in (counted, "share_samples", INTENSITIES[counted]))
-    trusted = totals.fits(counted) and roofs.seconds > 0
-    least = work / roofs.seconds if trusted else math.nan
     kinds = WORKS if counted == FLOPS else (INT32,)
-    compute = roofs.compute({kind: float(loops[f"work_{kind}"][row]) for kind in kinds}, {k: sums[f"work_{k}"] for k in kinds})
-    attainable = min(compute, intensity * roofs.l1)
-    speed = work / (share * roofs.seconds) if share > 0 and trusted else math.nan
-    reasons = (
-        (loops["loop"][row] == OUTSIDE, "outside of the report's code"),
-        (loops["loop"][row] == NOWHERE, "no loop"),
-        (loops["executed"][row] == 0, "never executed"),
-        (not work > 0, f"no {_NAMES[counted]} work{' known' if math.isnan(work) else ''}"),
-        (not math.isfinite(share), "no samples of warps"),
-        (share < MOST_OF_TIME, f"holds less than {100 * MOST_OF_TIME:g} % of the samples, and those of different code overlap"),
-        (totals.mixed, "counts and counters are of different launches"),
-        (totals.cut, "samples tell of the first part of the run only: their buffer was full"),
-        (totals.miscounted, "samples don't fit the kernel's counter of them"),
-        (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
-        (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
-        (not math.isfinite(attainable), "roofs unknown"),
-        (speed > attainable, OVERLAP),
-    )
-    reason = next((text for true, text in reasons if true), "")
-    notes = "; ".join(filter(None, (reason, loops["notes"][row])))
-    return (math.nan, least, math.nan, notes) if reason else (speed, least, attainable, notes)
+    trusted = totals.fits(counted) and roofs.seconds > 0
+    found: dict[str, list[Any]] = {"performance": [], "performance_least": [], "attainable": [], "notes": []}
+    for row in range(len(loops["loop"])):
+        work, share, intensity = (float(loops[name][row]) for name in (counted, "share_samples", INTENSITIES[counted]))
+        mine = {kind: float(loops[f"work_{kind}"][row]) for kind in kinds}
+        attainable = min(roofs.compute(mine, {kind: sums[f"work_{kind}"] for kind in kinds}), intensity * roofs.l1)
+        speed = work / (share * roofs.seconds) if share > 0 and trusted else math.nan
+        reasons = (
+            (loops["loop"][row] == OUTSIDE, "outside of the report's code"),
+            (loops["loop"][row] == NOWHERE, "no loop"),
+            (loops["executed"][row] == 0, "never executed"),
+            (not work > 0, f"no {_NAMES[counted]} work{' known' if math.isnan(work) else ''}"),
+            (not math.isfinite(share), "no samples of warps"),
+            (
+                share < MOST_OF_TIME,
+                f"holds less than {100 * MOST_OF_TIME:g} % of the samples, and those of different code overlap",
+            ),
+            (totals.mixed, "counts and counters are of different launches"),
+            (totals.cut, "samples tell of the first part of the run only: their buffer was full"),
+            (totals.miscounted, "samples don't fit the kernel's counter of them"),
+            (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
+            (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
+            (not math.isfinite(attainable), "roofs unknown"),
+            (speed > attainable, OVERLAP),
+        )
+        reason = next((text for true, text in reasons if true), "")
+        found["performance"].append(math.nan if reason else speed)
+        found["performance_least"].append(work / roofs.seconds if trusted else math.nan)
+        found["attainable"].append(math.nan if reason else attainable)
+        found["notes"].append("; ".join(filter(None, (reason, loops["notes"][row]))))
+    return found

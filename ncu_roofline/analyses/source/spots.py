@@ -76,8 +76,7 @@ def _spot(kernel: Usage, launch: Measurements, paths: Mapping[str, str]) -> str:
         bound = bounds_of([(kernel.verdict, kernel.limit)])
         roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), load_spec(), bound)[0]
         with np.errstate(all="ignore"):
-            frames = LaunchFrames(code, counts, roofs, Cubins(None), SourceTexts(()), launch, 0)
-            table = frames.tables(kernel.kernel, only_unlined=True)["findings"]
+            table = LaunchFrames(code, counts, roofs, Cubins(None), SourceTexts(()), launch, 0).findings()
     about = _ABOUT.get(kernel.verdict.partition(":")[0], ())
     for finding, file, line, cause, share, of, message in zip(*(table[name] for name in _COLUMNS), strict=True):
         if finding in about and line > 0:
