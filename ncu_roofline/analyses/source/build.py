@@ -14,10 +14,10 @@ from ncu_roofline.analyses.source.code import Cubins, Disassemble, LaunchCode, S
 from ncu_roofline.analyses.source.counts import Counts, counted
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
-from ncu_roofline.analyses.source.instructions import Weights, instructions_of
+from ncu_roofline.analyses.source.instructions import instructions_of, works_of
 from ncu_roofline.analyses.source.loops import Loops, loop_columns
 from ncu_roofline.analyses.source.performance import LaunchRoofs, launch_roofs, performance_columns
-from ncu_roofline.analyses.source.sums import Sums, function_columns, has_lines, line_columns, stall_columns
+from ncu_roofline.analyses.source.sums import function_columns, has_lines, line_columns, stall_columns, sum_columns
 from ncu_roofline.analyses.source.totals import Totals
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import listed, shorten
@@ -236,16 +236,15 @@ class LaunchFrames:
         values = kernel.metrics
         self._about = about_of(m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound)
         code = cubins.code(kernel, counts.addresses)
-        variants: dict[str, list[str]] = {}  # the opcodes with all modifiers that the launch executed, by their names
-        for metric in (WARPS, THREADS):
-            for opcode, count in kernel.metrics.instances(metric) if kernel.metrics.has_name(metric) else ():
-                if isinstance(opcode, str) and count:
-                    variants.setdefault(opcode.partition(".")[0], []).append(opcode)
-        self.found = instructions_of(code, counts, Weights(m.capability[row], variants, constants=roofs.constants))
-        self.totals = Totals(Sums(self.found), kernel.metrics, roofs.counters(), roofs.unit)
-        self.sums, self.loops = Sums(self.found, self.totals.of_all()), Loops(self.found)
-        whole = self.sums.whole
-        lanes = (_LANES,) if self.sums.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else ()
+        metrics = [metric for metric in (WARPS, THREADS) if values.has_name(metric)]
+        pairs = (pair for metric in metrics for pair in values.instances(metric))
+        executed = [opcode for opcode, count in pairs if isinstance(opcode, str) and count]
+        works = works_of(m.capability[row], executed, constants=roofs.constants)
+        self.found = found = instructions_of(code, counts, works)
+        self.totals = Totals(found, values, roofs.counters(), roofs.unit)
+        found.whole.update(self.totals.of_all())
+        self.loops, whole = Loops(found), found.whole
+        lanes = (_LANES,) if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else ()
         self.notes = (*code.notes, *_elsewhere(kernel, code, counts), *self.totals.notes(), *counts.notes, *lanes)
         self.performance_of = roofs.performance_of(whole)
         self._where = {
@@ -269,16 +268,16 @@ class LaunchFrames:
 
     def tables(self, name: str, only_unlined: bool) -> dict[str, dict[str, Any]]:
         """All frames by name; with ``only_unlined`` instructions are whole only where no line can be shown."""
-        found, sums = self.found, self.sums
-        lines = line_columns(sums, self._texts.found)
+        found = self.found
+        lines = line_columns(found, self._texts.found)
         whole = {"sass": [""] * len(found) if only_unlined and has_lines(lines) else found.texts()}
-        loops = loop_columns(sums, self.loops)
+        loops = loop_columns(found, self.loops)
         mine = {
-            "instructions": found.columns | whole | sums.table(found.counts, sums.stalls),
+            "instructions": found.columns | whole | sum_columns(found, found.counts, found.waits),
             "lines": lines,
-            "outer_lines": line_columns(sums, self._texts.found, outermost=True),
-            "loops": loops | performance_columns(loops, self._roofs, self.totals, sums.whole, self.performance_of),
-            "functions": function_columns(sums, self._kernel.mangled_name),
+            "outer_lines": line_columns(found, self._texts.found, outermost=True),
+            "loops": loops | performance_columns(loops, self._roofs, self.totals, found.whole, self.performance_of),
+            "functions": function_columns(found, self._kernel.mangled_name),
             "stalls": stall_columns(found),
             "totals": {column: [row[column] for row in self.totals.rows] for column in self.totals.rows[0]},
             "findings": self.findings(),

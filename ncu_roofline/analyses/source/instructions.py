@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ncu_roofline.analyses.source.code import LaunchCode
 from ncu_roofline.analyses.source.columns import INT32, WITHIN, WORKS
-from ncu_roofline.analyses.source.counts import Counts, FloatArray, IntArray
+from ncu_roofline.analyses.source.counts import SELECTED, Counts, FloatArray, IntArray
 from ncu_roofline.base.texts import shorten
 from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
 from ncu_roofline.chips.code_limits import INLINED_LETTERS
@@ -53,6 +53,21 @@ class Instructions:
 
     def __len__(self) -> int:
         return len(self.address)
+
+    @cached_property
+    def whole(self) -> dict[str, float]:
+        """What shares are of: the sums of counts, but of work whose sum is unknown (see `Totals.of_all`)."""
+        return {name: float(values.sum()) for name, values in self.counts.items()}
+
+    @cached_property
+    def lanes(self) -> str:
+        """What lanes are counted by: threads with a true predicate where those that are active were not counted."""
+        return "threads" if np.isnan(self.counts["active"]).all() else "active"
+
+    @cached_property
+    def waits(self) -> dict[str, FloatArray]:
+        """Samples by reason for waiting."""
+        return {reason: every for reason, (every, _) in self.stalls.items() if reason != SELECTED}
 
     @cached_property
     def outside(self) -> BoolArray:
@@ -135,21 +150,18 @@ class Instructions:
         }
 
 
-def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instructions:
-    """All instructions of a launch."""
+def instructions_of(code: LaunchCode, counts: Counts, works: Callable[[str], OpcodeWork | str | None]) -> Instructions:
+    """All instructions of a launch; ``works`` as of `works_of`."""
     bodies = code.bodies
     inside = [np.arange(body.address, body.end, SIZE, dtype=np.int64) for body in bodies]
     beyond = np.setdiff1d(counts.addresses, np.concatenate([*inside, np.empty(0, dtype=np.int64)]))
     address = np.concatenate([*inside, beyond])
     owners = [np.full(len(one), number) for number, one in enumerate(inside)]
     opcodes = [*(one.opcode for body in bodies for one in body.instructions), *[""] * len(beyond)]
-    loads = [*(one.constant for body in bodies for one in body.instructions), *[False] * len(beyond)]
-    kinds = ["move" if load else kind_of(one) if one else "" for one, load in zip(opcodes, loads, strict=True)]
+    loads = np.array([*(one.constant for body in bodies for one in body.instructions), *[False] * len(beyond)], dtype=bool)
+    kinds = ["move" if load else kind_of(one) if one else "" for one, load in zip(opcodes, loads.tolist(), strict=True)]
     columns = {column: counts.at(column, address) for column in (*COUNTED, "not_issued")}
-    work, unknown = work_columns(opcodes, weights, columns)
-    constant = np.array(loads, dtype=bool)
-    constant_work = {kind: float(work[f"work_{kind}"][constant].sum()) for kind in WORKS}
-    work = {name: np.where(constant, 0.0, values) for name, values in work.items()}
+    work, unknown = _work_columns(opcodes, works, columns)
     integer = np.where([kind == INTEGER for kind in kinds], columns[issued_by(columns)], 0.0)
     loops, first = [], 0
     for body in bodies:
@@ -164,10 +176,10 @@ def instructions_of(code: LaunchCode, counts: Counts, weights: Weights) -> Instr
         kinds=kinds,
         places=[*chain.from_iterable(one.places for one in bodies), *[()] * len(beyond)],
         loop=np.concatenate([*loops, np.full(len(beyond), OUTSIDE, dtype=np.int64)]),
-        counts=columns | work | {INTEGER: integer},
+        counts=columns | {name: np.where(loads, 0.0, values) for name, values in work.items()} | {INTEGER: integer},
         stalls=counts.stalls_at(address),
         unknown=unknown,
-        constant_work=constant_work,
+        constant_work={kind: float(work[f"work_{kind}"][loads].sum()) for kind in WORKS},
     )
 
 
@@ -176,38 +188,37 @@ def issued_by(counts: Mapping[str, FloatArray]) -> str:
     return "threads" if np.isnan(counts["executed"]).all() else "executed"
 
 
-class Weights:
-    """What one execution of each opcode does, for one launch.
+def works_of(
+    capability: tuple[int, int], executed: Iterable[str], *, constants: bool
+) -> Callable[[str], OpcodeWork | str | None]:
+    """What one execution of an opcode does: None for no work, and the opcode itself where nobody can tell.
 
-    ``variants``: for names of opcodes the full opcodes that the launch executed.  ``constants``: its half-precision arithmetic
-    is none, but loads constants.
+    ``executed``: opcodes with all modifiers that the launch executed.  ``constants``: its half-precision arithmetic is none,
+    but loads constants.
     """
+    table = load_opcodes()
+    variants: dict[str, list[str]] = {}
+    for opcode in executed:
+        variants.setdefault(opcode.partition(".")[0], []).append(opcode)
 
-    def __init__(self, capability: tuple[int, int], variants: Mapping[str, Sequence[str]], *, constants: bool) -> None:
-        self._table, self._capability, self._variants, self._constants = load_opcodes(), capability, variants, constants
-        self._known: dict[str, OpcodeWork | str | None] = {}
-
-    def of(self, opcode: str) -> OpcodeWork | str | None:
-        """What it does, None for no work, and the opcode itself where nobody can tell."""
-        if opcode not in self._known:
-            self._known[opcode] = self._find(opcode)
-        return self._known[opcode]
-
-    def _find(self, opcode: str) -> OpcodeWork | str | None:
+    @cache
+    def work_of(opcode: str) -> OpcodeWork | str | None:
         if opcode.startswith("op "):
             return opcode
-        if not self._table.unknown(opcode, self._capability):
-            work = self._table.work(opcode, self._capability)
-            return None if self._constants and work is not None and work.precision == HALF else work
+        if not table.unknown(opcode, capability):
+            work = table.work(opcode, capability)
+            return None if constants and work is not None and work.precision == HALF else work
         # What was executed may tell which of several forms it is.
-        forms = self._variants.get(opcode.partition(".")[0], ())
-        works = {self._table.work(one, self._capability) for one in forms if not self._table.unknown(one, self._capability)}
-        clear = len(works) == 1 and not any(self._table.unknown(one, self._capability) for one in forms)
-        return works.pop() if clear else opcode
+        forms = variants.get(opcode.partition(".")[0], ())
+        known = not any(table.unknown(one, capability) for one in forms)
+        works = {table.work(one, capability) for one in forms} if known else set()
+        return works.pop() if len(works) == 1 else opcode
+
+    return work_of
 
 
-def work_columns(
-    opcodes: Sequence[str], weights: Weights, columns: Mapping[str, FloatArray]
+def _work_columns(
+    opcodes: Sequence[str], works: Callable[[str], OpcodeWork | str | None], columns: Mapping[str, FloatArray]
 ) -> tuple[dict[str, FloatArray], tuple[str, ...]]:
     """Operations by kind: threads or warp instructions times the weight of the opcode; and opcodes whose work nobody knows.
 
@@ -217,7 +228,7 @@ def work_columns(
     weight = {kind: np.zeros(size) for kind in (*WORKS, INT32)}
     per_warp = np.zeros(size, dtype=bool)
     for row, opcode in enumerate(opcodes):
-        work = weights.of(opcode) if opcode else opcode
+        work = works(opcode) if opcode else opcode
         if isinstance(work, str):
             mine = kind_of(work) if work else ""
             for kind in (mine,) if mine in weight else weight:
@@ -227,9 +238,9 @@ def work_columns(
             per_warp[row] = work.per == "warp"
     numbers = np.where(per_warp, columns["executed"], columns["threads"])
     idle = np.isfinite(numbers) & (numbers == 0) | (columns["executed"] == 0)
-    result = {}
-    for kind, one in weight.items():
-        result[f"work_{kind}"] = np.where((one == 0) | idle, 0.0, numbers * one)
+    result = {f"work_{kind}": np.where((one == 0) | idle, 0.0, numbers * one) for kind, one in weight.items()}
     result["work"] = np.sum([result[f"work_{kind}"] for kind in WORKS], axis=0)
-    unknown = [opcode for row, opcode in enumerate(opcodes) if opcode and isinstance(weights.of(opcode), str) and not idle[row]]
+    unknown = [
+        opcode for opcode, none in zip(opcodes, idle.tolist(), strict=True) if opcode and not none and works(opcode) == opcode
+    ]
     return result, tuple(dict.fromkeys(unknown))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ncu_roofline.analyses.source.counts import FloatArray, IntArray
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
-from ncu_roofline.analyses.source.sums import Sums
+from ncu_roofline.analyses.source.sums import sum_columns, sums_by
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.sass.control_flow import Flow
 from ncu_roofline.formats.sass.instructions import SIZE
@@ -210,12 +210,12 @@ class Loops:
         return [_span(mine, file) for mine, file in zip(chains, begins, strict=True)]
 
 
-def loop_columns(sums: Sums, loops: Loops) -> dict[str, Any]:
+def loop_columns(found: Instructions, loops: Loops) -> dict[str, Any]:
     """A row per loop, then the code in none, then what lies outside of the code; without the columns of performance."""
     innermost, size = loops.innermost, len(loops.parents)
     rest = [one for one in (NOWHERE, OUTSIDE) if (innermost == one).any()]
-    tables = sums.by(np.where(innermost >= 0, innermost, -1), size)
-    others = [sums.by(np.where(innermost == one, 0, -1), 1) for one in rest]
+    tables = sums_by(found, np.where(innermost >= 0, innermost, -1), size)
+    others = [sums_by(found, np.where(innermost == one, 0, -1), 1) for one in rest]
     inner, stalls = (
         {name: np.concatenate([loops.with_inner(table[name]), *(one[at][name] for one in others)]) for name in table}
         for at, table in enumerate(tables)
@@ -223,7 +223,7 @@ def loop_columns(sums: Sums, loops: Loops) -> dict[str, Any]:
     columns = {name: [*values, *[_REST.get(name)] * len(rest)] for name, values in loops.columns().items()}
     columns["loop"][size:] = rest
     columns["instructions"][size:] = [int((innermost == one).sum()) for one in rest]
-    return columns | sums.table(inner, stalls)
+    return columns | sum_columns(found, inner, stalls)
 
 
 _REST: dict[str, Any] = {

@@ -5,75 +5,63 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS, INTENSITIES
-from ncu_roofline.analyses.source.counts import SELECTED, FloatArray, IntArray
+from ncu_roofline.analyses.source.counts import FloatArray, IntArray
 from ncu_roofline.analyses.source.instructions import INTEGER, NOWHERE, OUTSIDE, Instructions, issued_by
 from ncu_roofline.model.names import short_names
 
-COUNTED = tuple(column.name for column in COUNTS)
+Tables = tuple[dict[str, FloatArray], dict[str, FloatArray]]
+"""Sums of all counts, and samples by reason."""
 
 
-class Sums:
-    """Sums of the counts of one launch.  ``of_all``: what shares of some counts are of, if not of their sums."""
+def sums_by(found: Instructions, index: IntArray, groups: int, rows: IntArray | None = None) -> Tables:
+    """Sums over each group of instructions, or of these ``rows``.
 
-    def __init__(self, instructions: Instructions, of_all: Mapping[str, float] = MappingProxyType({})) -> None:
-        self.instructions = instructions
-        self.whole = {name: float(values.sum()) for name, values in instructions.counts.items()} | dict(of_all)
-        """What shares are of."""
-        self.lanes = "threads" if np.isnan(instructions.counts["active"]).all() else "active"
-        """What lanes are counted by: threads with a true predicate where those that are active were not counted."""
-        self.stalls = {reason: every for reason, (every, _) in instructions.stalls.items() if reason != SELECTED}
+    ``index`` has the group of each; a negative one belongs to none.
+    """
+    chosen = index >= 0
+    kept, rows = index[chosen], np.flatnonzero(chosen) if rows is None else rows[chosen]
 
-    def by(self, index: IntArray, groups: int, rows: IntArray | None = None) -> tuple[dict[str, FloatArray], ...]:
-        """Sums of all counts, and samples by reason, over each group of instructions, or of these ``rows``.
+    def summed(table: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        added = {name: np.bincount(kept, weights=values[rows], minlength=groups) for name, values in table.items()}
+        return {name: values.astype(np.float64) for name, values in added.items()}
 
-        ``index`` has the group of each; a negative one belongs to none.
-        """
-        chosen = index >= 0
-        kept, rows = index[chosen], np.flatnonzero(chosen) if rows is None else rows[chosen]
-        return tuple(
-            {
-                name: np.bincount(kept, weights=values[rows], minlength=groups).astype(np.float64)
-                for name, values in table.items()
-            }
-            for table in (self.instructions.counts, self.stalls)
-        )
-
-    def table(self, counts: Mapping[str, FloatArray], stalls: Mapping[str, FloatArray]) -> dict[str, Any]:
-        """The columns of counts and shares, with the reason for most stalls in each row."""
-        whole, asked, samples = self.whole, counts["requested"] + counts["local"], counts["samples"]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = {
-                "share_samples": samples / whole["samples"],
-                "share_work": counts["work"] / whole["work"],
-                "share_int32": counts[INTEGERS] / whole[INTEGERS],
-                "share_requested": counts["requested"] / whole["requested"],
-                "share_excess": np.maximum(counts["requested"] - counts["ideal"], 0) / whole["requested"],
-                **{name: counts[work] / asked for work, name in INTENSITIES.items()},
-                "share_integer": counts[INTEGER] / counts[issued_by(self.instructions.counts)],
-                "lanes": counts[self.lanes] / counts["executed"],
-            }
-            stall, share = np.full(len(samples), "", dtype=object), np.full(len(samples), np.nan)
-            if stalls:
-                names, table = np.array(list(stalls), dtype=object), np.vstack(list(stalls.values()))
-                most = np.max(table, axis=0)
-                stall = np.where(most > 0, names[np.argmax(table, axis=0)], "")
-                share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
-        finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
-        return {name: counts[name] for name in COUNTED} | finite | {"stall": stall, "share_stall": share}
+    return summed(found.counts), summed(found.waits)
 
 
-def line_columns(sums: Sums, texts: Mapping[str, Sequence[str]], *, outermost: bool = False) -> dict[str, Any]:
+def sum_columns(found: Instructions, counts: Mapping[str, FloatArray], stalls: Mapping[str, FloatArray]) -> dict[str, Any]:
+    """The columns of counts and shares, with the reason for most stalls in each row."""
+    whole, asked, samples = found.whole, counts["requested"] + counts["local"], counts["samples"]
+    stall, share = np.full(len(samples), "", dtype=object), np.full(len(samples), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = {
+            "share_samples": samples / whole["samples"],
+            "share_work": counts["work"] / whole["work"],
+            "share_int32": counts[INTEGERS] / whole[INTEGERS],
+            "share_requested": counts["requested"] / whole["requested"],
+            "share_excess": np.maximum(counts["requested"] - counts["ideal"], 0) / whole["requested"],
+            **{name: counts[work] / asked for work, name in INTENSITIES.items()},
+            "share_integer": counts[INTEGER] / counts[issued_by(found.counts)],
+            "lanes": counts[found.lanes] / counts["executed"],
+        }
+        if stalls:
+            names, table = np.array(list(stalls), dtype=object), np.vstack(list(stalls.values()))
+            most = np.max(table, axis=0)
+            stall = np.where(most > 0, names[np.argmax(table, axis=0)], "")
+            share = np.where((most > 0) & (samples > 0), most / samples, np.nan)
+    finite = {name: np.where(np.isfinite(values), values, np.nan) for name, values in shares.items()}
+    return {column.name: counts[column.name] for column in COUNTS} | finite | {"stall": stall, "share_stall": share}
+
+
+def line_columns(found: Instructions, texts: Mapping[str, Sequence[str]], *, outermost: bool = False) -> dict[str, Any]:
     """A row per line in the order of files and lines, then what has no line, by function, then what lies outside.
 
     Lines are the innermost ones, or the ``outermost``: of the function's own, at which code is inlined.
     """
-    found = sums.instructions
     own = -1 if outermost else 0
     keys = [
         (places[own].file, places[own].line, "") if places else ("", NOWHERE if name else OUTSIDE, name)
@@ -88,7 +76,7 @@ def line_columns(sums: Sums, texts: Mapping[str, Sequence[str]], *, outermost: b
         "line": [line for _, line, _ in ordered],
         "text": ["".join(texts.get(file, ())[line - 1 : line]) if file and line > 0 else name for file, line, name in ordered],
         "instructions": [sizes[key] for key in ordered],
-        **sums.table(*sums.by(index, len(ordered))),
+        **sum_columns(found, *sums_by(found, index, len(ordered))),
     }
 
 
@@ -98,9 +86,8 @@ def has_lines(lines: Mapping[str, Any]) -> bool:
     return bool(np.any((line > 0) & ((executed != 0) | (samples > 0))))
 
 
-def function_columns(sums: Sums, kernel: str) -> dict[str, Any]:
+def function_columns(found: Instructions, kernel: str) -> dict[str, Any]:
     """The kernel (``kernel`` is its mangled name) and what it calls, which add up to all; then, of these, what is inlined."""
-    found = sums.instructions
     chosen = []
     for number, name in enumerate(found.owners):
         rows = np.flatnonzero(found.owner == number)
@@ -122,7 +109,7 @@ def function_columns(sums: Sums, kernel: str) -> dict[str, Any]:
         "file": [file for file, _ in begins],
         "line": [line for _, line in begins],
         "instructions": [len(rows) for _, _, rows in chosen],
-        **sums.table(*sums.by(groups, len(chosen), index)),
+        **sum_columns(found, *sums_by(found, groups, len(chosen), index)),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.source.columns import COUNTS, INT32, WORKS
-from ncu_roofline.analyses.source.sums import Sums
+from ncu_roofline.analyses.source.instructions import Instructions
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.thresholds import COMPLETE
 from ncu_roofline.formats.report import Metrics
@@ -50,15 +50,15 @@ class Counter(NamedTuple):
 class Totals:
     """The sums of one launch beside its counters.  ``work``: what the model counted, by kind; ``unit``: what work counts."""
 
-    def __init__(self, sums: Sums, metrics: Metrics, work: Mapping[str, Counter], unit: str) -> None:
-        self._sums, self._metrics, self._work, self._unit = sums, metrics, work, unit
+    def __init__(self, found: Instructions, metrics: Metrics, work: Mapping[str, Counter], unit: str) -> None:
+        self._found, self._metrics, self._work, self._unit = found, metrics, work, unit
         self.rows = [self._row(quantity, counter) for quantity, counter in self._counters()]
         self.rows += self._opcodes()
         self._ratios = {row["quantity"]: row["ratio"] for row in self.rows}
 
     def of_all(self) -> dict[str, float]:
         """What was counted of work whose sum is unknown only for what lies outside of the report's code."""
-        whole = self._sums.whole
+        whole = self._found.whole
         works = [row for row in self.rows if row["quantity"].startswith("work") and not math.isnan(row["sum"])]
         return {row["quantity"]: row["counter"] for row in works if math.isnan(whole[row["quantity"]])}
 
@@ -70,7 +70,7 @@ class Totals:
     def cut(self) -> bool:
         """Whether samples are of a part of the run only, as there was no room for more."""
         room = self._number(_BUFFER) * _PER_BYTE
-        return self._number(_DROPPED) > 0 or self._sums.whole["samples"] >= _FULL * room
+        return self._number(_DROPPED) > 0 or self._found.whole["samples"] >= _FULL * room
 
     @property
     def miscounted(self) -> bool:
@@ -117,7 +117,7 @@ class Totals:
         return Counter(worth * sum(there.values()), " + ".join(there)) if names[0] in there else Counter()
 
     def _row(self, quantity: str, counter: Counter) -> dict[str, Any]:
-        found = self._sums.instructions
+        found = self._found
         values = found.counts[quantity]
         unlined = ~found.outside & np.array([not places for places in found.places], dtype=bool)
         inside = quantity.startswith("work")  # nobody knows what code outside of the report's does
@@ -137,7 +137,7 @@ class Totals:
 
     def _opcodes(self) -> list[dict[str, Any]]:
         """The row of instructions whose names are those of the kernel's own counts by opcode; none without such counts."""
-        found = self._sums.instructions
+        found = self._found
         for column, metric in _NAMED.items():
             theirs = _by_name(self._metrics.instances(metric)) if self._metrics.has_name(metric) else {}
             total = sum(theirs.values())
@@ -151,7 +151,7 @@ class Totals:
         return []
 
     def _note(self, quantity: str, total: float, counter: float, ratio: float) -> str:
-        found = self._sums.instructions
+        found = self._found
         kinds = [quantity.removeprefix("work_")] if quantity != "work" else WORKS
         constants = sum(found.constant_work.get(kind, 0.0) for kind in kinds if kind in self._work)
         differ = self._difference(quantity, total, counter, ratio)
@@ -159,10 +159,10 @@ class Totals:
         return "; ".join(filter(None, (differ, loads if constants > 0 else "")))
 
     def _difference(self, quantity: str, total: float, counter: float, ratio: float) -> str:
-        found = self._sums.instructions
+        found = self._found
         if math.isnan(total) and quantity.startswith("work") and found.unknown:
             return f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
-        if quantity.startswith("work") and counter > 0 and math.isnan(self._sums.whole[quantity]):
+        if quantity.startswith("work") and counter > 0 and math.isnan(self._found.whole[quantity]):
             return "without what lies outside of the report's code, whose operations nobody knows"
         if not abs(ratio - 1) > COMPLETE:
             return ""
@@ -170,7 +170,7 @@ class Totals:
             return _MISCOUNTED
         if quantity.startswith("work"):
             return "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
-        if quantity in ("requested", "local") and total + counter < _LITTLE * self._sums.whole["requested"]:
+        if quantity in ("requested", "local") and total + counter < _LITTLE * self._found.whole["requested"]:
             return "next to nothing beside what global accesses ask of L1"
         return "counted in passes of the kernel that need not do the same: this one by instrumentation, the counter by hardware"
 
