@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache, cached_property
-from typing import Any
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import conjoined, expression
@@ -34,8 +34,7 @@ _FOREIGN = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Passes:
+class Passes(NamedTuple):
     """Replay passes of a list of metrics: of hardware counters, and of instruction patching (all in one).
 
     Nsight Compute itself reports one more.
@@ -101,20 +100,18 @@ class Chip:
         return tuple(result)
 
     def _is_base(self, name: str) -> bool:
-        try:
+        with suppress(NvperfError):
             self._library.call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=name.encode())
-        except NvperfError:
-            return False
-        return True
+            return True
+        return False
 
     def _request(self, name: str) -> EvalRequest | None:
         request, function = EvalRequest(), "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest"
         values = {"request": ctypes.addressof(request), "request_bytes": used_size(EvalRequest)}
-        try:
+        with suppress(NvperfError):
             self._library.call(function, evaluator=self._evaluator, name=name.encode(), **values)
-        except NvperfError:
-            return None
-        return request
+            return request
+        return None
 
     def passes(self, names: Iterable[str]) -> Passes | None:
         """Replay passes of those of `names` that the chip has; None where the library can't schedule this chip."""
@@ -129,44 +126,35 @@ class Chip:
 
     def _counters(self, name: str) -> tuple[str, ...]:
         """Raw counters that a metric needs, in the library's order: the scheduler is greedy, so order matters a little."""
-        if name in self._needs:
-            return self._needs[name]
-        request, self._needs[name] = self._request(name), ()
-        if request is not None:
-            values: dict[str, Any] = {
-                "evaluator": self._evaluator,
-                "requests": ctypes.addressof(request),
-                "request_count": 1,
-                "request_bytes": used_size(EvalRequest),
-                "stride": ctypes.sizeof(EvalRequest),
-            }
-            function = "MetricsEvaluator_GetMetricRawDependencies"
-            counts = self._library.call(function, **values)
-            needed = (ctypes.c_char_p * counts.count)()
-            optional = (ctypes.c_char_p * counts.optional_count)()
-            values |= {"needed": _address(needed), "count": len(needed)}
-            values |= {"optional": _address(optional), "optional_count": len(optional)}
-            self._library.call(function, **values)
+        if name not in self._needs:
+            request, needed = self._request(name), list[bytes]()
+            if request is not None:
+                needed, _ = self._library.listed(
+                    "MetricsEvaluator_GetMetricRawDependencies",
+                    {"needed": ("count", ctypes.c_char_p), "optional": ("optional_count", ctypes.c_char_p)},
+                    evaluator=self._evaluator,
+                    requests=ctypes.addressof(request),
+                    request_count=1,
+                    request_bytes=used_size(EvalRequest),
+                    stride=ctypes.sizeof(EvalRequest),
+                )
             self._needs[name] = tuple(one.decode() for one in needed if one is not None)
         return self._needs[name]
 
     def _is_patched(self, counter: str) -> bool:
         """Whether a raw counter is collected by instruction patching."""
-        if counter in self._patched:
-            return self._patched[counter]
-        values = {"config": self._probe, "counter": counter.encode()}
-        function = "RawCounterConfig_GetRawCounterProperties"
-        try:
-            counts = self._library.call(function, **values)
-            single = (ctypes.c_uint32 * counts.count)()
-            group = (ctypes.c_uint32 * counts.group_count)()
-            values |= {"count": len(single), "domains": _address(single)}
-            self._library.call(function, **values, group_count=len(group), group_domains=_address(group))
-            name_of = "RawCounterConfig_RawCounterDomainToString"
-            domains = [self._library.call(name_of, domain=domain).name.decode() for domain in single or group]
-        except NvperfError:  # some counters of 12.x: they are scheduled, but their domain is not told
-            domains = []
-        self._patched[counter] = "gpu_sass" in domains
+        if counter not in self._patched:
+            self._patched[counter] = False
+            with suppress(NvperfError):  # some counters of 12.x: they are scheduled, but their domain is not told
+                single, group = self._library.listed(
+                    "RawCounterConfig_GetRawCounterProperties",
+                    {"domains": ("count", ctypes.c_uint32), "group_domains": ("group_count", ctypes.c_uint32)},
+                    config=self._probe,
+                    counter=counter.encode(),
+                )
+                name_of = "RawCounterConfig_RawCounterDomainToString"
+                names = [self._library.call(name_of, domain=domain).name for domain in single or group]
+                self._patched[counter] = b"gpu_sass" in names
         return self._patched[counter]
 
     @cached_property
@@ -180,10 +168,14 @@ class Chip:
             raise NvperfError("the library is older than CUDA 12")
         config = self._library.call(SCHEDULING, chip=self._chip, activity=_REPLAY).config
         function = "RawCounterConfig_GetAllAvailableRawCounterDomains"
-        domains = (ctypes.c_uint32 * self._library.call(function, config=config).count)()
-        self._library.call(function, config=config, count=len(domains), domains=_address(domains))
-        self._library.call("RawCounterConfig_BeginPassGroup", config=config, count=len(domains), domains=_address(domains))
+        (found,) = self._library.listed(function, {"domains": ("count", ctypes.c_uint32)}, config=config)
+        domains = (ctypes.c_uint32 * len(found))(*found)
+        self._group("Begin", config, domains)
         return config, domains
+
+    def _group(self, what: str, config: int, domains: ctypes.Array[ctypes.c_uint32]) -> None:
+        address = ctypes.addressof(domains) if len(domains) else None
+        self._library.call(f"RawCounterConfig_{what}PassGroup", config=config, count=len(domains), domains=address)
 
     def _schedule(self, counters: list[str]) -> int:
         if not counters:
@@ -197,14 +189,10 @@ class Chip:
             self._library.call(
                 "RawCounterConfig_AddRawCounters", config=config, request_bytes=used_size(CounterRequest), **values
             )
-            self._library.call("RawCounterConfig_EndPassGroup", config=config, count=len(domains), domains=_address(domains))
+            self._group("End", config, domains)
             return int(self._library.call("RawCounterConfig_GetNumPasses", config=config).passes)
         finally:
             self._library.call("RawCounterConfig_Destroy", config=config)
-
-
-def _address(array: ctypes.Array[ctypes.c_uint32] | ctypes.Array[ctypes.c_char_p]) -> int | None:
-    return ctypes.addressof(array) if len(array) else None
 
 
 @cache
@@ -212,10 +200,8 @@ def chip(name: str) -> Chip | None:
     """The chip of a name (GH100) in the first library that knows it; None where none does."""
     for library in libraries():
         if name in library.chips:
-            try:
+            with suppress(NvperfError):
                 return Chip(library, name)
-            except NvperfError:
-                continue
     return None
 
 
@@ -225,8 +211,7 @@ def passes(name: str, metrics: Iterable[str]) -> Passes | None:
     return found.passes(metrics) if found else None
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A chip (GH100) and its compute capability."""
 
     chip: str
@@ -265,15 +250,16 @@ def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
 def _meant(name: str) -> Iterable[Target]:
     if name.lower() == "all":
         return all_targets()
-    chips = [target for target in all_targets() if target.chip == name.upper()]
-    if chips:
-        return chips
-    capability = parse_target(name)
-    for target, products in ((one, load_spec().architecture(one.capability)) for one in default_targets()):
-        if target.capability == capability or (products and name.lower() in (product.lower() for product in products.products)):
-            return [target]
-    reason = "it is neither a chip nor a compute capability nor a product known"
-    raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
+    found = [target for target in all_targets() if target.chip == name.upper()]
+    if not found:
+        capability = parse_target(name)
+        models = (one for one in load_spec().architectures if name.lower() in map(str.lower, one.products))
+        capabilities = (capability, *(one.compute_capability for one in models))
+        found = [target for target in default_targets() if target.capability in capabilities][:1]
+    if not found:
+        reason = "it is neither a chip nor a compute capability nor a product known"
+        raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
+    return found
 
 
 def capabilities(targets: Iterable[Target], everyone: Sequence[Target]) -> str:

@@ -12,6 +12,7 @@ import glob
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -132,6 +133,18 @@ class Library:
             raise NvperfError(f"{function}: status {status}")
         return parameters
 
+    def listed(self, function: str, arrays: Mapping[str, tuple[str, Any]], **values: Any) -> list[list[Any]]:
+        """What a function lists: it is asked how much that is, then once more with room for it.
+
+        ``arrays`` are parameters for arrays, with the parameter for their length and their type.
+        """
+        counts = self.call(function, **values)
+        rooms = {name: (kind * getattr(counts, count))() for name, (count, kind) in arrays.items()}
+        for name, room in rooms.items():
+            values |= {arrays[name][0]: len(room), name: ctypes.addressof(room) if len(room) else None}
+        self.call(function, **values)
+        return [list(room) for room in rooms.values()]
+
 
 @cache
 def libraries() -> tuple[Library, ...]:
@@ -152,13 +165,15 @@ def find_libraries() -> list[str]:
     named = os.environ.get(VARIABLE)
     if named is not None:
         return [path for path in named.split(os.pathsep) if path]
-    packages = [glob.escape(path) for path in dict.fromkeys(sys.path) if path]
-    toolkits = [glob.escape(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    nsights = []
     ncu = shutil.which("ncu")
-    if ncu:  # a wrapper script in the folder that holds target/, or the program itself inside it
-        nsights = [glob.escape(str(folder)) for folder in Path(ncu).resolve().parents[:3]]
-    places = ((packages, _IN_PACKAGES), ([*toolkits, *_TOOLKITS], _IN_TOOLKIT), ([*_NSIGHTS, *nsights], _IN_NSIGHT))
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    # ncu is a wrapper script in the folder that holds target/, or the program itself inside it
+    around = list(map(str, Path(ncu).resolve().parents[:3])) if ncu else []
+    places = (
+        (map(glob.escape, dict.fromkeys(filter(None, sys.path))), _IN_PACKAGES),
+        ((*map(glob.escape, homes), *_TOOLKITS), _IN_TOOLKIT),
+        ((*_NSIGHTS, *map(glob.escape, around)), _IN_NSIGHT),
+    )
     patterns = (
         f"{root}/{inside}/{file}" for roots, insides in places for root in roots for inside in insides for file in _FILES
     )
