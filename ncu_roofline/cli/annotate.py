@@ -15,7 +15,7 @@ from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_
 
 if TYPE_CHECKING:
     from ncu_roofline.model.explanations import Availability
-    from ncu_roofline.plugin.annotate import Account
+    from ncu_roofline.plugin.annotate.annotation import Account
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report.compressed import as_named
-    from ncu_roofline.plugin.annotate import annotate
+    from ncu_roofline.plugin.annotate.annotation import annotate
 
     report, output = args.report, args.output
     if not report:

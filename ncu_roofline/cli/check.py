@@ -20,7 +20,8 @@ from ncu_roofline.rendering.table import listing
 
 if TYPE_CHECKING:
     from ncu_roofline.chips.fields import Release
-    from ncu_roofline.plugin.check import Checked, Passes, Target
+    from ncu_roofline.plugin.check.chips import Passes, Target
+    from ncu_roofline.plugin.check.section_rules import Checked
 
     Table = dict[str, dict[str, Passes | None]]
 
@@ -44,8 +45,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.plugin.check import check_files, targets_of
+    from ncu_roofline.plugin.check.chips import targets_of
     from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
+    from ncu_roofline.plugin.check.section_rules import check_files
 
     release = _release(args.ncu)
     targets = targets_of(args.chip)
@@ -103,7 +105,7 @@ def _named(argument: str) -> list[str]:
 
 
 def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
-    from ncu_roofline.plugin.check import section_passes
+    from ncu_roofline.plugin.check.section_rules import section_passes
 
     contents = {one.path: [one.content] for one in checked if one.content}
     if len(contents) > 1:

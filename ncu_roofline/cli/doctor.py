@@ -21,7 +21,7 @@ def run(args: Namespace) -> int:
     """Print every line; exit code 1 if something here does not work, 0 if things are merely absent."""
     lines = examine(this_machine())
     if args.json:
-        write_text(json.dumps([line.as_dict() for line in lines], indent=2))
+        write_text(json.dumps([line._asdict() for line in lines], indent=2))
     else:
         write_text("\n".join([*map(_text, lines), "", _verdict(lines)]))
     return 1 if any(line.status == PROBLEM for line in lines) else 0

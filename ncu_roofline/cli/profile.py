@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,7 +81,7 @@ def run(args: Namespace) -> int:
     folders: tuple[Path, ...] = ()
     if args.dry_run:
         folders = () if installed else (pack_folder("sections"), pack_folder("rules"))
-        write_text(_planned(machine, args, setting, replace(wanted, folders=folders)))
+        write_text(_planned(machine, args, setting, wanted._replace(folders=folders)))
         return 0
     # The first word is the application, and some of the others may be files that it reads.
     given = [args.ceilings] if args.ceilings else []
@@ -98,7 +97,7 @@ def run(args: Namespace) -> int:
         if not installed:
             folders = (stack.enter_context(temporary_folder(rendered.files)),)
         apart = stack.enter_context(profile.apart(wanted.output))
-        inside = replace(wanted, folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
+        inside = wanted._replace(folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
         # Messages of ncu call the report as the user does.
         shown = os.path.abspath(wanted.output)
         try:
@@ -117,7 +116,7 @@ def _planned(machine: Machine, args: Namespace, setting: Setting, wanted: profil
         return profile.as_text(profile.command(setting.ncu, wanted), machine.system)
     alone = args.only_rank
     ranked = (
-        replace(wanted, rank=profile.SLURM_RANK) if alone is None else replace(wanted, output=f"{wanted.output}.rank{alone}")
+        wanted._replace(rank=profile.SLURM_RANK) if alone is None else wanted._replace(output=f"{wanted.output}.rank{alone}")
     )
     return profile.step(profile.command(setting.ncu, ranked), wanted.application, alone)
 

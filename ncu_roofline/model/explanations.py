@@ -19,7 +19,7 @@ from ncu_roofline.chips.sets import SectionSet, load_sets
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
-from ncu_roofline.formats.sectionfile import parse_section
+from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.foreign import disbelieved, told
 from ncu_roofline.model.measurements import Measurements, Quantity

@@ -18,7 +18,7 @@ from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips.plausible import MOST_COUNT, Bound, load_limits
 from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.formats.report import Instances, Value
-from ncu_roofline.formats.sectionfile import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
+from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 from ncu_roofline.model.counters import as_float, as_floats
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
 

@@ -14,7 +14,7 @@ from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instru
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_instructions
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
-from ncu_roofline.formats.sectionfile import evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.model import Selection, columns, measurements_of
 from tests import factory
 from tests.generate.made import VERSIONS, collected, kernel_metrics, profiled, section

@@ -10,7 +10,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.framing import open_raw
-from ncu_roofline.formats.sectionfile import evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate.append import stripped
 from ncu_roofline.plugin.nvrules import section_identifier
@@ -78,7 +78,7 @@ def check_reader(source: Path, target: Path) -> None:
 
 
 def _parsed(data: bytes) -> object:
-    from ncu_roofline.formats.sectionfile import parse_section
+    from ncu_roofline.formats.sectionfile.section import parse_section
 
     return parse_section(data)
 

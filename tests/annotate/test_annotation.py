@@ -17,8 +17,9 @@ from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.report.rules import MESSAGE_TYPES, encode_rule
-from ncu_roofline.formats.sectionfile import Chart, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.schema import RELEASES, FieldType, messages, schema
+from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.formats.wire import build_messages
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate.append import split, stripped

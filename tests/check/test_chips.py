@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.check import chips, metrics_to_collect, nvperf, passes, section_passes, targets_of
-from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, Passes, chip
+from ncu_roofline.plugin.check import chips, nvperf
+from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, Passes, chip, passes, targets_of
 from ncu_roofline.plugin.check.content import Content
-from ncu_roofline.plugin.check.section_rules import check_files
+from ncu_roofline.plugin.check.section_rules import check_files, metrics_to_collect, section_passes
 
 CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from functools import cache
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.sectionfile import Section, needed_metrics
-from ncu_roofline.formats.sectionfile.section import arch_number, name_on
+from ncu_roofline.formats.sectionfile.section import Section, arch_number, name_on
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate import BASE, Dialect, dialect_of, render_sections
+from ncu_roofline.plugin.generate.dialects import BASE, Dialect, dialect_of
+from ncu_roofline.plugin.generate.sections import render_sections
 from tests.factory import A100, Metrics
-from tests.sectionfile.reading import rows
+from tests.sectionfile.reading import needed_metrics, rows
 
 VERSIONS = ("base", "2020.3", "2021.3", "2022.3", "2023.1", "2024.1", "2024.2", "2025.1", "2025.3", "2025.4")
 CAPABILITIES = tuple(a.compute_capability for a in load_spec().architectures)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.sectionfile import Chart, evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.model import Roofline, roofline
 from tests import factory
 from tests.generate.made import VERSIONS, collected, kernel_metrics, profiled, section

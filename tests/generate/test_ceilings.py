@@ -10,9 +10,10 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
-from ncu_roofline.formats.sectionfile import Chart, evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate import BASE, render_sections
+from ncu_roofline.plugin.generate.dialects import BASE
+from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import collected, kernel_metrics
 
 DOUBLE = "HierarchicalDoubleRooflineChart.section"

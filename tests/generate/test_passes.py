@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.plugin.check import Passes, Target, all_targets, check_files, section_passes, targets_of
+from ncu_roofline.plugin.check.chips import Passes, Target, all_targets, targets_of
+from ncu_roofline.plugin.check.section_rules import check_files, section_passes
 from ncu_roofline.plugin.generate.sections import LIGHT_SET, SET
 from tests.generate.made import dialect, section, texts
 from tests.generate.test_sections import CORE, IDENTIFIERS

@@ -16,8 +16,8 @@ from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.chips.fields import LAST, Release, parse_release
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate import BASE, dialect_of, render_sections
-from ncu_roofline.plugin.generate.dialects import EVERYWHERE
+from ncu_roofline.plugin.generate.dialects import BASE, EVERYWHERE, dialect_of
+from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import CAPABILITIES, collected
 
 # Names that came later than the chips that have them: since which release, on which chips, which names.  Read off `ncu

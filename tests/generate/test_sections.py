@@ -11,12 +11,14 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import Binding, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST
 from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.formats.sectionfile import evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
 from ncu_roofline.formats.sectionfile.section import filter_of
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.formats.sectionfile.write import section_text
-from ncu_roofline.plugin.generate import BASE, dialect_of, render_sections, sections
+from ncu_roofline.plugin.generate import sections
+from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 from tests.sectionfile import reading
 

@@ -392,12 +392,14 @@ def test_precision_without_a_section(run: Command) -> None:
 
 
 def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.plugin.check import Passes
+    from ncu_roofline.plugin.check.chips import Passes
     from ncu_roofline.plugin.machine.gpus import Gpu
 
     gpu = Gpu(0, "H100", "", "", (9, 0))
     pack = rendered_once("2024.2.0.0")
-    monkeypatch.setattr("ncu_roofline.plugin.check.section_passes", lambda contents, _: Passes(len(list(contents)), 1))
+    monkeypatch.setattr(
+        "ncu_roofline.plugin.check.section_rules.section_passes", lambda contents, _: Passes(len(list(contents)), 1)
+    )
     sections = profile.sections_for(["fp64", "fp32"], light=False)
     text = (
         "Each kernel is run 4 times (replay passes): 2 for hardware counters, 1 with instrumented instructions, 1 of ncu's own."
@@ -405,7 +407,7 @@ def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) 
     assert passes_text(pack, sections, gpu) == text
     assert passes_text(pack, sections, gpu, sections[:1]) == f"{text} --light: 3 times."
     assert passes_text(pack, sections, gpu, sections) == text
-    monkeypatch.setattr("ncu_roofline.plugin.check.section_passes", lambda *_: None)
+    monkeypatch.setattr("ncu_roofline.plugin.check.section_rules.section_passes", lambda *_: None)
     assert "no metric library here knows 9.0" in passes_text(pack, sections, gpu)
     assert "no metric library here knows 77.0" in passes_text(pack, sections, Gpu(0, "X", "", "", (77, 0)))
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
+from ncu_roofline.formats.sectionfile.section import parse_section
 from tests.annotate.helpers import annotated
 from tests.factory import A100, NO_WORK, V100, Metrics, flops, kernel, report, timing, traffic
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section

@@ -11,11 +11,12 @@ import pytest
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import read_ceilings
-from ncu_roofline.formats.sectionfile import Section, needed_metrics
+from ncu_roofline.formats.sectionfile.section import Section
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.model import roofline
 from tests.annotate.helpers import OWN, annotated
 from tests.factory import A100, Metrics, kernel, report
+from tests.sectionfile.reading import needed_metrics
 
 CEILINGS = Path(__file__).resolve().parent.parent / "bench" / "measured_h100" / "ceilings.json"
 KEYS = ["launch", "precision", "level"]

@@ -26,7 +26,8 @@ from ncu_roofline.formats.report import ReportData, read_report, write_report
 from ncu_roofline.formats.report.framing import file_start, pack_block
 from ncu_roofline.formats.report.schema import message
 from ncu_roofline.formats.report.session import read_command_line
-from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
+from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.plugin.nvrules import RuleSet, advise, load_rules
 from tests.factory import by_address, kernel
 from tests.perf.advise import launches

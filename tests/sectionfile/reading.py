@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-from ncu_roofline.formats.sectionfile import Section
-from ncu_roofline.formats.sectionfile.section import items_of, name_on, text_of
+from ncu_roofline.formats.sectionfile.charts import compile_section
+from ncu_roofline.formats.sectionfile.section import Section, arch_number, items_of, name_on, text_of
 
 
 def text(section: Section, field: str) -> str:
@@ -39,6 +40,23 @@ def rows(section: Section, arch: int) -> list[tuple[str, str]]:
     """(label, metric) of all rows of header and tables on an architecture."""
     shown = (*section.message.Header.Metrics, *(metric for table in tables(section) for metric in table.Metrics))
     return [(text_of(metric.Label), name) for metric in shown if (name := name_on(metric, arch)) is not None]
+
+
+@lru_cache(maxsize=512)
+def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tuple[str, ...]:
+    """Every metric that its charts may read on a chip, each once, inputs of derived metrics included."""
+    program = compile_section(section, arch_number(compute_capability))
+    lines = [line for _, lines in program.charts for line in lines]
+    terms = [term for line in lines for _, term in line.parts]
+    terms += [line.condition for line in lines if line.condition]
+    names = dict.fromkeys(name for term in terms for name in term.all_names)
+    pending = list(names)
+    while pending:
+        expression = program.definitions.get(pending.pop())
+        new = [name for name in expression.names if name not in names] if expression else []
+        names.update(dict.fromkeys(new))
+        pending += new
+    return tuple(names)
 
 
 def _metrics(message: Any) -> Iterator[Any]:

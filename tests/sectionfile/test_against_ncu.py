@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import read_report
-from ncu_roofline.formats.sectionfile import Chart, Dropped, Point, Roof, evaluate_charts, parse_section
-from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, NOT_A_NUMBER, NOT_POSITIVE
+from ncu_roofline.formats.sectionfile.charts import (
+    IMPLAUSIBLE,
+    NOT_A_NUMBER,
+    NOT_POSITIVE,
+    Chart,
+    Dropped,
+    Point,
+    Roof,
+    evaluate_charts,
+)
+from ncu_roofline.formats.sectionfile.section import parse_section
 from tests.sectionfile.ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
 CHARTS = {  # report: charts per kernel, kernels

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline.formats.report import KernelData, ReportData, write_report
-from ncu_roofline.formats.sectionfile import Chart, evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
+from ncu_roofline.formats.sectionfile.section import parse_section
 from tests.sectionfile.ncu_details import print_details, read_details
 from tests.sectionfile.section_factory import chart, metric, one, per_second, point, roof, section
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.sectionfile import Chart, Dropped, Point, Roof, Wall, evaluate_charts, needed_metrics, parse_section
 from ncu_roofline.formats.sectionfile.charts import (
     HIDDEN,
     IMPLAUSIBLE,
@@ -17,8 +16,16 @@ from ncu_roofline.formats.sectionfile.charts import (
     NOT_A_NUMBER,
     NOT_FOR_THIS_CHIP,
     NOT_POSITIVE,
+    Chart,
+    Dropped,
+    Point,
+    Roof,
+    Wall,
     compile_section,
+    evaluate_charts,
 )
+from ncu_roofline.formats.sectionfile.section import parse_section
+from tests.sectionfile.reading import needed_metrics
 from tests.sectionfile.section_factory import (
     DRAM_CLOCK,
     SM_CLOCK,

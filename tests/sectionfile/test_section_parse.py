@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.sectionfile import evaluate_charts, parse_section
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.schema import messages
-from ncu_roofline.formats.sectionfile.section import Filter, filter_of, made
+from ncu_roofline.formats.sectionfile.section import Filter, filter_of, made, parse_section
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.formats.sectionfile.write import section_text
 from tests.sectionfile import reading

@@ -27,7 +27,7 @@ from ncu_roofline.chips.findings import Called, about_of
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.report import Kernel, Report
-from ncu_roofline.formats.sectionfile import parse_section
+from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.measurements import Measurements

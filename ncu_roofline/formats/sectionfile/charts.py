@@ -237,23 +237,6 @@ def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tupl
     return charts
 
 
-@lru_cache(maxsize=512)
-def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tuple[str, ...]:
-    """Every metric that `evaluate_charts` may read on a chip, each once, inputs of derived metrics included."""
-    program = compile_section(section, arch_number(compute_capability))
-    lines = [line for _, lines in program.charts for line in lines]
-    terms = [term for line in lines for _, term in line.parts]
-    terms += [line.condition for line in lines if line.condition]
-    names = dict.fromkeys(name for term in terms for name in term.all_names)
-    pending = list(names)
-    while pending:
-        expression = program.definitions.get(pending.pop())
-        new = [name for name in expression.names if name not in names] if expression else []
-        names.update(dict.fromkeys(new))
-        pending += new
-    return tuple(names)
-
-
 _Read = tuple[float, str, tuple[str, ...]]
 """What became of a term: its value, why it has none, and the metrics that are at fault."""
 

@@ -7,11 +7,11 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
@@ -52,18 +52,13 @@ _OWN_ZSTD = (3, 14)
 _ZSTD_CODE = "_zstd"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One finding; ``advice`` says what to do, "" where nothing is to be done."""
 
     topic: str
     status: str
     text: str
     advice: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """Plain values."""
-        return asdict(self)
 
 
 def examine(machine: Machine) -> list[Line]:
@@ -84,6 +79,10 @@ def examine(machine: Machine) -> list[Line]:
 
 
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
+    def is_gpu(device: str) -> bool:
+        vendor, kind = (machine.read(f"/sys/bus/pci/devices/{device}/{name}") for name in ("vendor", "class"))
+        return vendor.strip() == _NVIDIA and kind.startswith(_DISPLAY)
+
     for gpu in gpus:
         capability = f"compute capability {capability_text(gpu.compute_capability)}, " if gpu.compute_capability else ""
         yield Line("GPU", OK, f"{gpu.index}: {gpu.name}, {capability}{gpu.uuid}")
@@ -91,11 +90,7 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         return
     if machine.has_driver() and machine.which("nvidia-smi"):
         yield Line("GPU", PROBLEM, f"the driver is here, but {why_none}", "See `dmesg | grep -i nvrm`, or restart.")
-    elif any(
-        machine.read(f"/sys/bus/pci/devices/{device.name}/vendor").strip() == _NVIDIA
-        and machine.read(f"/sys/bus/pci/devices/{device.name}/class").startswith(_DISPLAY)
-        for device in machine.path("/sys/bus/pci/devices").glob("*")
-    ):
+    elif any(is_gpu(device.name) for device in machine.path("/sys/bus/pci/devices").glob("*")):
         yield Line("GPU", PROBLEM, "an NVIDIA GPU is on the PCI bus, but no driver answers", "Install the NVIDIA driver.")
     else:
         yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
@@ -221,16 +216,14 @@ def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
             text = f"GPU {gpu.index}: not measured, charts have theoretical roofs"
             yield Line("ceilings", ABSENT, text, "Run `ncu-roofline install` where there is nvcc.")
             continue
-        try:
+        age, old = "of unknown age", False
+        with suppress(ValueError):
             days = max((datetime.now(timezone.utc).date() - date.fromisoformat(found.date)).days, 0)
-        except ValueError:
-            days = None
-        text = f"GPU {gpu.index}: {found.path}, {f'{days} days old' if days is not None else 'of unknown age'}"
+            age, old = f"{days} days old", days > OLD_DAYS
         again = "Run `ncu-roofline bench run`, then `ncu-roofline install --ceilings FILE`."
-        yield Line("ceilings", OK, text, again if days is not None and days > OLD_DAYS else "")
-    if not gpus:
-        for one in kept(machine):
-            yield Line("ceilings", OK, f"of another machine's {one.device}: {one.path}")
+        yield Line("ceilings", OK, f"GPU {gpu.index}: {found.path}, {age}", again if old else "")
+    for one in [] if gpus else kept(machine):
+        yield Line("ceilings", OK, f"of another machine's {one.device}: {one.path}")
 
 
 def _python() -> Iterator[Line]:
@@ -243,11 +236,9 @@ def _python() -> Iterator[Line]:
     missing: list[str] = []
     versions: list[str] = []
     for module, distribution in packages.items():
-        try:
+        here, version = False, ""
+        with suppress(ImportError):  # of the package around it
             here = find_spec(module) is not None
-        except ImportError:  # the package around it
-            here = False
-        version = ""
         with suppress(metadata.PackageNotFoundError):
             version = metadata.version(distribution) if here else ""
         (versions if here else missing).append(f"{distribution} {version}".strip())

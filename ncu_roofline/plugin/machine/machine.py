@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 SECONDS = 60
 """How long a program asked for its version or a list may take; on a busy file server Nsight Compute needs some of them."""
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """What a program said; ``code`` is None where it could not be run at all, ``errors`` then says why."""
 
     code: int | None
@@ -55,11 +55,11 @@ class Machine:
     def data(self) -> Path:
         """Our own folder for data of the user.  Without a home folder it is below the folder for temporary files."""
         home = self.home or Path(self.environ.get("TMPDIR") or self.environ.get("TEMP") or "/tmp")
-        local = {
-            "windows": self.environ.get("LOCALAPPDATA") or home / "AppData" / "Local",
-            "darwin": home / "Library" / "Application Support",
-        }
-        own = local.get(self.system) or self.environ.get("XDG_DATA_HOME") or home / ".local" / "share"
+        own = self.environ.get("XDG_DATA_HOME") or home / ".local" / "share"
+        if self.system == "windows":
+            own = self.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
+        elif self.system == "darwin":
+            own = home / "Library" / "Application Support"
         return Path(own) / "ncu-roofline"
 
     def path(self, name: str) -> Path:

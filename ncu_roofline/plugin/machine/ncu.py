@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_roofline.base.files import matching
 from ncu_roofline.chips.fields import parse_release
@@ -66,8 +66,7 @@ def path_entries(text: str) -> list[Path]:
     return [Path(word) for word in words if os.path.isabs(word) and "$" not in word]
 
 
-@dataclass(frozen=True)
-class Ncu:
+class Ncu(NamedTuple):
     """An ncu: ``version`` in full ("2024.2.0.0"); ``found`` says where it was found, ``problem`` why it can't be used."""
 
     path: Path
@@ -86,8 +85,7 @@ class Ncu:
         return ".".join(self.version.split(".")[:3])
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     """What `ncu --list-sections` or `--list-rules` said: (identifier, file) pairs, file -> error, and everything else."""
 
     entries: tuple[tuple[str, str], ...]

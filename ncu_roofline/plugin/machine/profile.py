@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
-from ncu_roofline.base.errors import RooflineError, Terminated
+from ncu_roofline.base.errors import RooflineError, Terminated, explained
 from ncu_roofline.base.files import folder_in, temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
@@ -37,6 +37,7 @@ COMPRESSED_SINCE = (2025, 4)
 """The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
 SLURM_RANK = "SLURM_PROCID"
 """The variable with the number of a task among all of its step."""
+_ELSEWHERE = "Choose a place that you may write to with -o NAME."
 _LOOK_SECONDS = 0.2
 _END_SECONDS = 5.0
 _LAST_SECONDS = 2.0
@@ -54,8 +55,7 @@ _RANKS = (
 )
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """A kind of failure: how it shows in what ncu says, what it is, and what to do."""
 
     id: str
@@ -64,53 +64,45 @@ class Failure:
     next_step: str
 
 
-FAILURES = (
-    Failure(
-        "permission",
+_FAILURES = {
+    "permission": (
         r"ERR_NVGPUCTRPERM|does not have permission to access NVIDIA GPU Performance Counters",
         "the driver lets only administrators read performance counters (ERR_NVGPUCTRPERM)",
         PERMISSION_ADVICE,
     ),
-    Failure(
-        "driver",
+    "driver": (
         r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
         "the CUDA driver could not be reached",
         _DRIVER_ADVICE,
     ),
-    Failure(
-        "old driver", r"Insufficient driver version", "the driver is too old for this ncu", "Use an older ncu with --ncu PATH"
-    ),
-    Failure(
-        "busy",
+    "old driver": ("Insufficient driver version", "the driver is too old for this ncu", "Use an older ncu with --ncu PATH"),
+    "busy": (
         r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
         "something else holds the performance counters, or another user holds the lock file of ncu",
         "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
     ),
-    Failure(
-        "unsupported",
+    "unsupported": (
         r"ERR_NVCMPGPU|not supported on (device|this device|the underlying)|Unsupported GPU|is not supported on the NVIDIA",
         "this ncu can't profile this GPU",
         "Use a newer or older ncu with --ncu PATH",
     ),
-    Failure(
-        "program",
+    "program": (
         r"does not exist or is not an executable|is not an executable binary",
         "the application can't be started",
         "Give its path, as ./app; for a script name the interpreter first, as python3 app.py",
     ),
-    Failure(
-        "section",
+    "section": (
         r"[Nn]o (sections|metrics) (were )?(found|to collect)|Could not find section",
         "it found no section to collect",
         "Install again with `ncu-roofline install`",
     ),
-    Failure(
-        "output",
+    "output": (
         r"Failed to (save|write|open|create) .{0,99}(report|file)|already exists",
         "it could not write the report",
         "Choose a place that you may write to with -o NAME, or add --force",
     ),
-)
+}
+FAILURES = tuple(Failure(name, *row) for name, row in _FAILURES.items())
 
 
 def application_code(log: str) -> int | None:
@@ -128,7 +120,7 @@ def explain(machine: Machine, log: str, code: int, kernel: str, application: str
     """Why there is no report."""
     found = find_failure(log)
     if found is None and machine.which(application) is None:  # ncu says so on a terminal, where nobody reads along
-        found = next(one for one in FAILURES if one.id == "program")
+        found = Failure("program", *_FAILURES["program"])
     if not machine.has_driver() and (found is None or found.id == "driver"):
         return Failure("driver", "", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
     if found:
@@ -156,8 +148,7 @@ def profiled_kernels(log: str) -> int:
     return len(re.findall(r"^==PROF== Profiling ", log, re.MULTILINE))
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What to profile: ``sections``, ``folders`` to find them in (none: where ncu looks), ``kernel`` a regular expression.
 
     ``output`` is the report's path without its suffix, ``suffix`` the one that the user named,
@@ -218,10 +209,8 @@ def apart(output: str) -> Iterator[Path]:
     Raises RooflineError where none can be made.
     """
     with ExitStack() as stack:
-        try:  # beside it, so that a report of any size can be moved at once
+        with explained("Cannot write", output, _ELSEWHERE):  # beside it, so that a report of any size can be moved at once
             folder = stack.enter_context(folder_in(Path(os.path.realpath(output)).parent, hidden=True))
-        except OSError as error:
-            raise _not_written(output, error) from error
         yield folder
 
 
@@ -233,21 +222,11 @@ def placed(folder: Path, output: str, force: bool) -> Path | None:
     written = next((path for suffix in SUFFIXES for path in folder.glob(f"*{suffix}")), None)
     if written is None:
         return None
-    for number in count(1):
-        target = Path(f"{output}{f'.{number}' if number > 1 else ''}{written.suffix}")
-        if force or not os.path.lexists(target):
-            break
-    try:
+    targets = (Path(f"{output}{f'.{number}' if number > 1 else ''}{written.suffix}") for number in count(1))
+    target = next(one for one in targets if force or not os.path.lexists(one))
+    with explained("Cannot write", target, _ELSEWHERE):
         shutil.move(written, os.path.realpath(target))
-    except OSError as error:
-        raise _not_written(target, error) from error
     return target
-
-
-def _not_written(path: str | Path, error: OSError) -> RooflineError:
-    return RooflineError(
-        "Cannot write", path, error.strerror or str(error), "Choose a place that you may write to with -o NAME."
-    )
 
 
 def command(ncu: Ncu, wanted: Wanted) -> list[str]:
@@ -305,20 +284,20 @@ def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Seq
 
 def _passes(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
     from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document
-    from ncu_roofline.plugin.check import Content, section_passes, targets_of
+    from ncu_roofline.plugin.check.chips import targets_of
+    from ncu_roofline.plugin.check.content import Content
+    from ncu_roofline.plugin.check.section_rules import section_passes
 
     try:
         target = targets_of([capability])[0]
-        texts = [(name, data) for name, data in pack.files.items() if name.endswith(".section")]
-        contents = [Content(name, parse_document(data.decode())) for name, data in texts]
+        contents = [Content(name, parse_document(pack.files[f"{name}.section"].decode())) for name in sections]
     except (RooflineError, SectionSyntaxError):
         return None
-    found = section_passes((content for content in contents if content.section.identifier in sections), target)
+    found = section_passes(contents, target)
     return (found.hardware, found.sass) if found else None
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """How it went: the exit code of ncu, what it said in its log and beside it, and whether the user ended it."""
 
     code: int
@@ -386,10 +365,14 @@ class _Log:
             data = stream.read()
         self._place += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in [*lines, self._rest] if last else lines:
-            self.lines.append(line.decode("utf-8", errors="replace").rstrip("\r"))
-            if self.lines[-1].strip():
-                self._say(self.lines[-1])
+        for line in _texts([*lines, self._rest] if last else lines):
+            self.lines.append(line)
+            if line.strip():
+                self._say(line)
+
+
+def _texts(lines: Iterable[bytes]) -> list[str]:
+    return [line.decode("utf-8", errors="replace").rstrip("\r") for line in lines]
 
 
 @contextmanager
@@ -415,7 +398,7 @@ def _pass_on(source: int, target: int, said: list[str]) -> None:
     rest = b""
     while data := os.read(source, 65536):
         *lines, rest = (rest + data).split(b"\n")
-        said += [line.decode("utf-8", errors="replace").rstrip("\r") for line in lines if line.startswith(_SAID)]
+        said += _texts(line for line in lines if line.startswith(_SAID))
         rest = rest[:_LONGEST]
         with suppress(OSError):  # what nobody takes any more is lost, and not the application with it
             while data:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import temporary_folder
 from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, Value
-from ncu_roofline.formats.sectionfile import parse_section
+from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.plugin.nvrules.interface import NAME, IAction, IContext, IFrontend, IMessageVault, RuleTable, make_module
 
 DONE, ERROR, SKIPPED = "done", "error", "skipped"
