@@ -115,7 +115,8 @@ class Corner(Mark):
 class Panel:
     """Marks under two logarithmic axes: a "roofline", a "plane", or a "square" (both over one range).
 
-    ``reach``: a roofline's axis goes on to so many times the highest intensity; ``weight``: its part of the width of a row.
+    ``reach``: a roofline's axis goes on to so many times the highest intensity; ``seen``: places that its axes reach to;
+    ``weight``: its part of the width of a row.
     """
 
     title: str
@@ -125,6 +126,7 @@ class Panel:
     shape: str = "plane"
     reach: float = 5.0
     weight: float = 1.0
+    seen: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,20 @@ class Timeline:
     weight: float = 1.0
 
 
-Block = Panel | Listing | Timeline
+@dataclass(frozen=True)
+class Table:
+    """Cells beside a panel: rows that stand at y values of its lines, which lead to them, and more rows below.
+
+    Of each column its header, the cells of the upper rows, the header of the lower ones, and their cells; ``hues`` of the rows.
+    """
+
+    columns: Sequence[tuple[str, Sequence[str], str, Sequence[str]]]
+    at: Sequence[float]
+    hues: Sequence[Hue | None]
+    weight: float = 1.0
+
+
+Block = Panel | Listing | Timeline | Table
 
 
 @dataclass(frozen=True)
@@ -209,6 +224,7 @@ class Chart:
     """Rows of blocks, the legend (``inside`` the axes where it covers nothing), and the names of things with shapes.
 
     ``names``: what the legend says of each thing by its name, the first one first.  ``empty``: why there are no points.
+    ``note_lines``: for notes at most.
     """
 
     title: str
@@ -220,3 +236,4 @@ class Chart:
     notes: Sequence[str]
     empty: str = ""
     inside: bool = False
+    note_lines: int = 6

@@ -11,11 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
-from ncu_roofline.rendering.chart import Axis, Block, Chart, Key, Line, Listing, Panel, Point, Region, Roof, Text, Timeline
+from ncu_roofline.rendering.chart import (
+    Axis,
+    Block,
+    Chart,
+    Key,
+    Line,
+    Listing,
+    Panel,
+    Point,
+    Region,
+    Roof,
+    Table,
+    Text,
+    Timeline,
+)
 from ncu_roofline.rendering.layout import Measure, View
 from ncu_roofline.rendering.legend import Legend, Pen, below, columns, draw_legend, faced
 from ncu_roofline.rendering.lettering import drawable, first_fitting, fitted, halo, measurer, put_text, wrapped
-from ncu_roofline.rendering.listing import draw_listing, draw_timeline, height_of
+from ncu_roofline.rendering.listing import draw_listing, draw_table, draw_timeline, height_of
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, put_header, sheet_over
 from ncu_roofline.rendering.plan import ARROW, EXPLANATION, Arrow, Label, Plan, label, plan, size_of
@@ -28,12 +42,12 @@ if TYPE_CHECKING:
 
 _NARROW_CHART = 60.0  # less than this from end to end leaves but one power of ten, or none
 # On the default paper, points left, right, above and below the axes: of a panel, of one with axes on all sides, and of bands.
-_PLAIN, _FRAMED, _BANDS = (44.0, 9.0, 15.0, 28.0), (42.0, 40.0, 40.0, 28.0), (58.0, 34.0, 15.0, 28.0)
+_PLAIN, _FRAMED, _BANDS = (44.0, 9.0, 15.0, 28.0), (42.0, 40.0, 40.0, 28.0), (58.0, 34.0, 19.0, 28.0)
 _UNTITLED = 3.0  # above axes without a title
 _WIDE, _SHAPE, _LOWEST, _HIGHEST = 0.6, 0.9, 18.0, 38.0  # height over width of axes, and their height in fonts
 _LEAST = 9.0  # fonts: lower axes show nothing
 _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
-_NOTE_LINES = 6
+_NOTE_LINES = 3  # where the height is given
 _PASSES = 5
 _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
 
@@ -102,14 +116,17 @@ def chart_figure(
         parts = left / paper.width, bottom / page.height, width / paper.width, height / page.height
         return made.add_axes(parts, **more)
 
-    axes = None
+    axes, beside = None, None
     for slot in page.slots:
         bottom = page.height - slot.top - slot.height
         if isinstance(slot.block, Listing):
             draw_listing(sheet, (slot.left, page.height - slot.top, slot.width), slot.block, pen)
         elif isinstance(slot.block, Timeline):
             draw_timeline(sheet, (slot.left, bottom, slot.width, slot.height), slot.block, pen)
+        elif isinstance(slot.block, Table):
+            draw_table(sheet, (slot.left, bottom, slot.height), slot.block, beside, pen)
         elif slot.plan:
+            beside = slot.plan.view
             axes = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=colours.ground)
             _draw(axes, slot.plan, pen)
             if box := slot.plan.legend:
@@ -136,7 +153,7 @@ def _page(charts: Callable[[int], Chart | None], measure: Measure, paper: Paper,
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
     less = 0
     while chart := charts(less):
-        for lines in (_NOTE_LINES,) if not paper.height else (2, 0):
+        for lines in (chart.note_lines,) if not paper.height else (_NOTE_LINES, 0):
             if page := _filled(chart, lines, measure, paper, heading):
                 return page
         less += 1
@@ -170,7 +187,7 @@ def _filled(chart: Chart, lines: int, measure: Measure, paper: Paper, heading: b
 
 
 def _stretches(block: Block) -> bool:
-    return not isinstance(block, Listing)
+    return isinstance(block, (Panel, Timeline))
 
 
 def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list[_Slot], float, float]:
@@ -201,14 +218,16 @@ def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list
         high = max(tall for *_, tall in placed)
         for block, at, width, tall in placed:
             end = down + above + high + below_
-            slots.append(_Slot(block, at, down + above, width, high if _stretches(block) else tall, end))
+            slots.append(_Slot(block, at, down + above, width, tall if isinstance(block, Listing) else high, end))
         down += above + high + below_
         stretching += high / factor if any(map(_stretches, row)) else 0.0
-    return slots, down if slots else down + 20 * paper.font, stretching
+    return slots, down if slots else down + 14 * paper.font, stretching
 
 
 def _margins(block: Block, titled: bool, paper: Paper) -> tuple[float, ...]:
     """Points left, right, above and below the axes of a block."""
+    if isinstance(block, Table):
+        return (0.0, 0.0, 0.0, 0.0)
     if isinstance(block, Listing):
         return (paper.edge, paper.edge, 6.0 * paper.scale, 6.0 * paper.scale)
     margins = _BANDS if isinstance(block, Timeline) else _FRAMED if block.x.second else _PLAIN

@@ -132,7 +132,7 @@ def faced(fill: str, colour: str, pen: Pen, look: Look) -> dict[str, Any]:
     if fill == "full":
         return {
             "mfc": colour,
-            "mec": getattr(pen.colours, look.edge),
+            "mec": getattr(pen.colours, look.edge) if look.edge else colour,
             "mew": 0.4 * scale if look.edge == "ground" else 0.7 * scale,
         }
     if fill == "none":

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.rendering.chart import Key, Listing, Row, Scale, Timeline
+from ncu_roofline.rendering.chart import Key, Listing, Row, Scale, Table, Timeline
+from ncu_roofline.rendering.layout import Measure, View, spread
 from ncu_roofline.rendering.legend import Pen, draw_symbol
 from ncu_roofline.rendering.lettering import first_fitting, fitted, halo, put_text, squeezed
 from ncu_roofline.rendering.paper import Paper
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
 # Points on the default paper: a line above the rows, the axis below them, a bar, between rows, a value at the end of a bar.
 _HEAD, _FOOT, _BAR, _GAP, _BEYOND = 13.0, 24.0, 4.8, 6.0, 30.0
 _BAND, _STRIP = 19.0, 5.0  # of bands over time, and of the colours of time below them
+_CELL, _FAN, _APART = 1.45, 22.0, 9.0  # fonts from row to row of a table; points from lines to it, and between columns
+_TALL = 45.0  # fonts: so high the lines are at least, which a table explains
 _MIDDLE: dict[str, Any] = {"va": "center_baseline"}
 _TIME_PREFIXES = {0: "s", -3: "ms", -6: "\N{MICRO SIGN}s", -9: "ns"}
 
 
-def height_of(block: Listing | Timeline, width: float, paper: Paper) -> float:
+def height_of(block: Listing | Timeline | Table, width: float, paper: Paper) -> float:
     """Points that it takes between its margins."""
     scale = paper.scale
+    if isinstance(block, Table):
+        return max((len(block.hues) + 4) * _CELL * paper.key, _TALL * paper.font)
     if isinstance(block, Timeline):
         return (len(block.bands) * _BAND + _STRIP) * scale
     return _head(block, width, paper) + len(block.rows) * _row(block, width, paper) + (_FOOT * scale if block.axis else 0.0)
@@ -239,7 +244,7 @@ def draw_timeline(sheet: Axes, place: tuple[float, float, float, float], block: 
 
     (left, bottom, width, tall), scale = place, pen.paper.scale
     size = pen.paper.size(7.6)
-    title = fitted(block.title, size * 1.2, width + 50 * scale, pen.measure)
+    title = fitted(block.title, size * 1.2, pen.paper.width - 2 * pen.paper.edge, pen.measure)
     put_text(sheet, pen.paper.edge, bottom + tall + 5 * scale, title, size, pen.colours.text, va="bottom", weight="bold")
     xs = [left + width * edge / block.seconds for edge in block.edges]
     spans = list(pairwise([*xs, left + width] if xs[-1] < left + 0.999 * width else xs))
@@ -285,3 +290,39 @@ def _draw_time(sheet: Axes, place: tuple[float, float, float], seconds: float, p
         ha="center",
         va="top",
     )
+
+
+def width_of(block: Table, measure: Measure, paper: Paper) -> float:
+    """Points that a table takes, with the lines that lead to it."""
+    return _FAN + sum(width + _APART for width in _widths(block, measure, paper))
+
+
+def _widths(block: Table, measure: Measure, paper: Paper) -> list[float]:
+    return [
+        max(measure(text, paper.small)[0] for text in (head, second, *upper, *lower))
+        for head, upper, second, lower in block.columns
+    ]
+
+
+def draw_table(sheet: Axes, place: tuple[float, float, float], block: Table, beside: View | None, pen: Pen) -> None:
+    """Rows beside the lines that they are of, and below those the others; left, bottom and height."""
+    (left, bottom, tall), row, size = place, _CELL * pen.paper.key, pen.paper.small
+    count = len(block.hues) - len(block.at)
+    lower = [bottom + 2 + row * index for index in reversed(range(count))]
+    ends = [bottom + min(max(beside.y(value), 0.0), tall) for value in block.at] if beside else []
+    upper = spread(ends, row, bottom + row * (count + 2) if count else bottom + 2, bottom + tall - row)
+    colours = [pen.colours.of(hue) if hue else pen.colours.compute for hue in block.hues]
+    for colour, end, y in zip(colours, ends, upper, strict=False):
+        xs = left - 8, left - 3, left + _FAN - 15, left + _FAN - 11
+        sheet.plot(xs, (end, end, y, y), lw=0.5, color=colour, gid="leader")
+    x = left + _FAN - 9
+    for index, ((head, cells, second, more), width) in enumerate(
+        zip(block.columns, _widths(block, pen.measure, pen.paper), strict=True)
+    ):
+        at, side = (x, "left") if index == 0 else (x + width, "right")
+        for title, ys in ((head, upper), (second, lower)):
+            if ys:
+                put_text(sheet, at, ys[0] + row, title, size, pen.colours.faint, ha=side, **_MIDDLE)
+        for cell, y, colour in zip((*cells, *more), (*upper, *lower), colours, strict=True):
+            put_text(sheet, at, y, cell, size, colour if index == 0 else pen.colours.text, ha=side, **_MIDDLE)
+        x += width + _APART

@@ -53,7 +53,8 @@ class Role:
     """How a role takes part in placing labels: who comes first, what covering it costs, what a place may cost at most.
 
     ``way``: around its place, away from it with a line to it ("callout"), or below it; ``margin`` around it, ``gap`` beside its
-    symbol, ``reach`` away in lines.  ``told``: what it says is told where it has no room for it.
+    symbol, ``reach`` away in lines.  ``told``: what it says is told where it has no room for it; ``leader``: a line leads to
+    what stands away from its place.
     """
 
     rank: int
@@ -64,6 +65,7 @@ class Role:
     gap: float = _OFF
     reach: int = 2
     told: bool = False
+    leader: bool = True
 
 
 _ROOFS, _NAMES = 1, 6  # ranks
@@ -72,7 +74,7 @@ ROLES = {
     "overhead": Role(0, 1.0, 9.0),
     "roof": Role(1, 1.2, 3.0, margin=1.0, told=True),
     "theory": Role(1, 1.2, 3.0, margin=1.0, told=True),
-    "burst": Role(1),
+    **dict.fromkeys(("burst", "peak"), Role(1)),
     "wall": Role(1, 1.2, 3.0, margin=1.0, told=True),
     **dict.fromkeys(("roof-upon", "theory-upon", "plain", "flawed"), Role(1, 1.2, 3.0, margin=1.0, told=True)),
     "balance": Role(1, 1.2, 9.0),
@@ -80,15 +82,16 @@ ROLES = {
     "step": Role(3, 0.0, 3.2, "callout", 0.4),
     "speedup": Role(4, 0.0, 1.9, margin=0.4, reach=3),
     "loop-name": Role(5, 0.0, 8.0, "callout", gap=2.9),
-    "pile": Role(5, 0.0, 4.0, reach=4),
+    "pile": Role(5, 0.0, 4.0, reach=4, gap=4.0, leader=False),
     "name": Role(_NAMES, way="callout"),
     "number": Role(7, reach=3),
     "factor": Role(7, most=3.5, reach=1, gap=3.0),  # further away it would read as another symbol's
-    "ridge": Role(8, 1.0, 1.2, "below", 1.0),
+    "ridge": Role(8, 1.0, 1.2, "below", 1.0, leader=False),
     "corner": Role(9, most=1.2),
     "contour": Role(10, 0.1, 1.5),
     "dot": Role(11, 3.0),
     "loop": Role(11, 8.0),
+    "slice": Role(11, 1.0),
     "ring": Role(11, 3.0),
     "gap": Role(11, 0.4),
     "joined": Role(11, 0.25),
@@ -223,7 +226,7 @@ def _roofline_view(panel: Panel, points: Sequence[Point], width: float, height: 
     roofs = [mark for mark in panel.marks if isinstance(mark, Roof)]
     peaks = [value for roof in roofs if roof.kind == "compute" for value in (roof.value, *(roof.band or ())[1:])]
     slopes, walls = ([roof.value for roof in roofs if roof.kind == kind] for kind in ("bandwidth", "wall"))
-    seen = [(point.x, point.y) for point in points if point.extent == SEEN]
+    seen = [*panel.seen, *((point.x, point.y) for point in points if point.extent == SEEN)]
     x0, x1, y0, y1 = layout.limits(seen, peaks, slopes, walls, panel.reach)
     followed = [point for point in points if point.extent >= FOLLOWED and y0 <= point.y <= y1]
     near = [point.x for point in followed if x0 / _CLOSE <= point.x <= x1 * _CLOSE]
@@ -320,11 +323,10 @@ class _Placer:
 
     def put(self, mark: Mark, text: str, places: Candidates, most: float, margin: float, dot: Place | None = None) -> bool:
         """Puts a text at the cheapest of some places, if one is worth it."""
-        role = ROLES[mark.role]
         shy = self.others(mark.key) if mark.role == "name" and isinstance(mark, Text) else None
         box = self.obstacles.place(places, margin, most, dot, shy)
         if box:
-            leader = layout.leader(*dot, box) if dot and role.way != "below" else None
+            leader = layout.leader(*dot, box) if dot else None
             self.found.labels.append(Label(text, box, self.size(mark), mark, leader))
         return box is not None
 
@@ -355,7 +357,7 @@ class _Placer:
             else:
                 places = layout.around(x, y, width, height, gap, role.reach)
                 places = [(box, price) for box, price in places if box.y < y or role.way != "below"]
-            if self.put(mark, label, places, most, role.margin, None if role.way == "below" else (x, y)):
+            if self.put(mark, label, places, most, role.margin, (x, y) if role.leader else None):
                 return True
             if mark.role == "step":  # elsewhere it would be another step's
                 break

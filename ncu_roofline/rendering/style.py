@@ -62,13 +62,14 @@ class Look:
     italic: bool = False
     arrow: str = ""
     shape: str = ""
-    edge: str = "ground"  # of a full symbol
+    edge: str = "ground"  # of a full symbol; "": its own colour
 
 
 LOOKS = {
     "dot": Look("faint", order=7, size=4.8),
     "ring": Look("faint", order=6, size=6.6, ring=0.9),  # around the dot where both stand at one place
     "ridge": Look("faint", order=4, size=3.2, ring=0.9, shape="o"),
+    "slice": Look("faint", order=7, size=3.6, edge=""),
     "loop": Look("faint", order=7, size=7.0, shape="D", edge="text"),
     "before": Look("text", size=4.8, ring=0.9, shape="o"),
     "after": Look("text", size=4.8, shape="o"),
@@ -80,6 +81,7 @@ LOOKS = {
     "roof-upon": Look("compute", 1.3, (0, (6, 6))),  # upon another one, which shows through its gaps
     "theory": Look("compute", 0.8, (0, (4, 2.5)), 2),
     "theory-upon": Look("compute", 0.8, (5.0, (4, 2.5)), 2),
+    "peak": Look("compute", 0.6, (0, (4, 2.5)), 2, alpha=0.8),
     "burst": Look("compute", 1.3, order=2.5, alpha=0.35),
     "plain": Look("compute", 0.8, order=3.2),
     "flawed": Look("compute", 0.9, (0, (1, 2))),

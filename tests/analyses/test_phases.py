@@ -14,10 +14,11 @@ from ncu_roofline import read_report
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
-from ncu_roofline.analyses.phases.picture import figure
+from ncu_roofline.analyses.phases.picture import figure, phase_chart
 from ncu_roofline.analyses.phases.slices import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD
 from ncu_roofline.chips.phases import counter_of
 from ncu_roofline.model.samples import samples_of
+from ncu_roofline.rendering.chart import Panel, Point, Timeline
 from tests.analyses.phases_made import BLOCKS, DRAM, FP64, GRID, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps
 from tests.factory import A100, complete, kernel, report
 
@@ -318,33 +319,45 @@ class TestRealReports:
         assert (points["fraction"] < 1).all()
 
 
+def blocks(found: PhaseRoofline) -> tuple[Timeline, Panel]:
+    """The bands of the longest launch, and the path of its slices."""
+    shown = phase_chart(found)
+    assert shown
+    bands, path = shown.rows[0]
+    assert isinstance(bands, Timeline)
+    assert isinstance(path, Panel)
+    return bands, path
+
+
+def slices(path: Panel) -> list[Point]:
+    return [mark for mark in path.marks if isinstance(mark, Point)]
+
+
 def test_slices_on_each_other_are_counted(tmp_path: Path) -> None:
-    made = figure(phases(tmp_path))
-    (axes,) = [one for one in made.axes if any(dots.get_gid() == "slices" for dots in one.collections)]
-    assert [text.get_text() for text in axes.texts if text.get_gid() == "pile"] == ["20 slices", "19 slices"]
-    (dots,) = [one for one in axes.collections if one.get_gid() == "slices"]
-    sizes = list(dots.get_sizes())
+    _, path = blocks(phases(tmp_path))
+    assert [mark.labels[0] for mark in path.marks if mark.role == "pile"] == ["20 slices", "19 slices"]
+    sizes = [point.size for point in slices(path)]
     assert sizes[0] > sizes[20] > sizes[19]  # rings, one dot alone, and the middle of the rings
+    made = figure(phases(tmp_path))
+    assert "20 slices" in [text.get_text() for axes in made.axes for text in axes.texts]
 
 
 def test_bands_are_as_high_as_the_roofline_beside_them(tmp_path: Path) -> None:
     made = figure(phases(tmp_path))
-    boxes = [axes.get_position() for axes in made.axes[1:]]  # without the sheet
-    path = max(boxes, key=lambda box: box.x0)
-    beside = [box for box in boxes if box is not path]
-    assert min(box.y0 for box in beside) == pytest.approx(path.y0)
-    assert max(box.y1 for box in beside) == pytest.approx(path.y1, abs=0.01)
+    sheet, path = made.axes
+    height = made.get_size_inches()[1] * 72
+    boxes = [patch.get_bbox() for patch in sheet.patches if patch.get_facecolor()[3] == 0]
+    assert min(box.y0 for box in boxes) == pytest.approx(path.get_position().y0 * height)
+    assert max(box.y1 for box in boxes) == pytest.approx(path.get_position().y1 * height, abs=2)
 
 
 def test_formats_hold_the_same_slices(tmp_path: Path) -> None:
     found = phases(tmp_path)
     assert len(render(found, "csv").decode().splitlines()) == 1 + MOST_SLICES
     assert len(render(found, "csv", table="bands").decode().splitlines()) == 1 + 4 * MOST_SLICES
-    made = figure(found)
-    (dots,) = [one for axes in made.axes for one in axes.collections if one.get_gid() == "slices"]
-    assert len(dots.get_offsets()) == MOST_SLICES
-    bars = [patch for axes in made.axes for patch in axes.patches if patch.get_gid() == "band-dram"]
-    assert [bar.get_height() for bar in bars] == pytest.approx(band(found, "dram").tolist())
+    bands, path = blocks(found)
+    assert len(slices(path)) == MOST_SLICES
+    assert next(values for name, _, _, values in bands.bands if name == "DRAM") == pytest.approx(band(found, "dram").tolist())
     assert "FP64 at DRAM: " in text_table(found)
     assert text_table(found, ascii_only=True).isascii()
     assert A100["device__attribute_display_name"] in text_table(found)

@@ -73,7 +73,7 @@ def drawn(content: dict[str, Any], theme: str = "light") -> tuple[Figure, list[T
 
 
 def texts_of(content: dict[str, Any]) -> str:
-    return "\n".join(one.get_text() for one in drawn(content)[1])
+    return " ".join(one.get_text() for one in drawn(content)[1])
 
 
 def test_a_level_has_its_best_ceiling_as_the_model_takes_it() -> None:
@@ -156,12 +156,13 @@ def test_the_picture_says_what_it_is_of() -> None:
 
 def test_every_line_is_told_apart() -> None:
     made, _ = drawn(mixed_file())
-    lines = {role: [one for one in made.axes[1].lines if one.get_gid() == role] for role in ("roof", "theory", "burst")}
+    lines = {role: [one for one in made.axes[1].lines if one.get_gid() == role] for role in ("peak", "burst")}
     roofs = machine_roofs(mixed_file())
+    lines["roof"] = [one for one in made.axes[1].lines if one.get_gid() in ("roof", "roof-upon", "plain", "flawed")]
     assert len(lines["roof"]) == len(roofs.bandwidth) + len(roofs.compute)
     assert len(lines["burst"]) == sum(roof.burst > 0 for roof in roofs.compute)
     assert all(one.get_alpha() < 0.5 for one in lines["burst"])
-    assert all(one.get_linestyle() == "--" for one in lines["theory"])
+    assert all(one.get_linestyle() == "--" for one in lines["peak"])
     at = {round(float(one.get_ydata()[-1])): one for one in lines["roof"] if one.get_ydata()[0] == one.get_ydata()[-1]}
     by_id = {roof.id: at[round(roof.value)] for roof in roofs.compute}
     assert by_id["fp64.nofma"].get_linewidth() < by_id["fp64.fma"].get_linewidth()
@@ -174,7 +175,7 @@ def test_ridge_points_can_be_read() -> None:
     made, texts = drawn(document("A", entries))
     labels = [one.get_text() for one in texts if one.get_gid() == "label-ridge"]
     assert labels == ["40.0", "10.0"]
-    rings = sorted(float(one.get_xdata()[0]) for one in made.axes[1].lines if one.get_marker() == "o")
+    rings = sorted(float(x) for one in made.axes[1].lines if one.get_gid() == "point-ridge" for x in one.get_xdata())
     assert rings == pytest.approx([10.0, 40.0])
 
 
