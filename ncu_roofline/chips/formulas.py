@@ -51,6 +51,9 @@ OF_ACTIVE = "of active cycles: how many of all these are was not collected"
 
 # A clock in Hz, and a note for the launches where another one stands in.
 Clock = namedtuple("Clock", "values stood_in note")
+# Operations or bytes of a launch, the metrics that gave them, what to know of them, ids of precisions not to be added besides,
+# the part that fused multiply-adds did, None where unknown, and whether it is a lower bound.
+Counted = namedtuple("Counted", "total metrics note includes fused lower")
 # How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
 # share of all.
 Share = namedtuple("Share", "value lower of_active")

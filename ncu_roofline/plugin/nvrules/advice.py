@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.fields import release_text
-from ncu_roofline.chips.formulas import OF_ACTIVE
+from ncu_roofline.chips.formulas import OF_ACTIVE, Counted, Share
 from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
@@ -20,7 +19,6 @@ from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operati
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
 from ncu_roofline.model.selection import group
-from ncu_roofline.model.work import slots_of
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
@@ -73,101 +71,56 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     return replace(outcome, messages=tuple(messages))
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Operations or bytes, the metrics that gave them, a note on them, ids not to be added besides, and the part of FMAs.
-
-    ``slots`` are the operations that would take as long at the peak, None where ``fused`` says it; ``lower``: a lower bound.
-    """
-
-    total: float
-    metrics: tuple[str, ...]
-    note: str = ""
-    includes: tuple[str, ...] = ()
-    fused: float | None = None
-    slots: float | None = None
-    lower: bool = False
-
-
-class Share(NamedTuple):
-    """A share of a unit's peak, whether it is a lower bound, and whether it is of active cycles, of an unknown share of all."""
-
-    value: float
-    lower: bool
-    of_active: bool
-
-
 class Lender:
     """The numbers of all launches of some measurements, taken apart once."""
 
     def __init__(self, m: Measurements) -> None:
-        spec = load_spec()
-        self._missing: list[None] = [None] * len(m)
-        fused = {name: self._known(quantity) for name, quantity in m.fused.items()}
-        summands = {name: self._known(quantity) for name, quantity in m.summands.items()}
-        flops = [p.id for p in spec.precisions if p.unit == "flop" and p.adds]
-        adding = {name: summands.get(name, self._missing) for name in flops}
-        self._lent: dict[tuple[str, str | None], Callable[[int], object]] = {}
+        spec, self._missing = load_spec(), [None] * len(m)
+        self._lent: dict[tuple[str, str | None], Sequence[object]] = {}
+        adding = {p.id: self._values(m.summands.get(p.id)) for p in spec.precisions if p.unit == "flop" and p.adds}
+        # What is not to be added besides, launch by launch.
+        twice = [tuple(name for name, values in adding.items() if values[row] is None) for row in range(len(m))]
         for p in spec.precisions:
-            work, by_fused, needed = m.work.get(p.id), fused.get(p.id, self._missing), self._missing
-            if p.counts_instructions and work is not None:
-                by_fused, needed = self._missing, slots_of(m, spec, p, work.values).tolist()
-            self._lent["work", p.id] = self._counted(work, by_fused, needed, adding)
-            self._lent["compute_roof", p.id] = self._known(m.compute.get(p.roof)).__getitem__
+            self._lent["work", p.id] = self._counted(m.work.get(p.id), self._values(m.fused.get(p.id)), twice)
+            self._lent["compute_roof", p.id] = self._values(m.compute.get(p.roof))
         for level in spec.levels:
-            self._lent["traffic", level.id] = self._counted(m.traffic.get(level.id), self._missing, self._missing, {})
-            self._lent["bandwidth_roof", level.id] = self._known(m.bandwidth.get(level.id)).__getitem__
-            self._lent["rate_share", level.id] = self._known(m.shares.get(level.id)).__getitem__
+            self._lent["traffic", level.id] = self._counted(m.traffic.get(level.id), self._missing, [()] * len(m))
+            self._lent["bandwidth_roof", level.id] = self._values(m.bandwidth.get(level.id))
+            self._lent["rate_share", level.id] = self._values(m.shares.get(level.id))
         for unit in load_units().units:
-            self._lent["busy", unit.id] = self._shares(m.units.get(unit.id)).__getitem__
-        self._lent["tensor_gap", None] = m.tensor_gaps.tolist().__getitem__
-        self._active = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
-        self._lent["tensor_active", None] = self._active.__getitem__
+            quantity = m.units.get(unit.id, Quantity.missing(len(m)))
+            facts = zip(self._values(quantity), quantity.is_lower_bound().tolist(), quantity.choice.tolist(), strict=True)
+            of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
+            self._lent["busy", unit.id] = [
+                None if value is None else Share(value, lower, of_active[choice]) for value, lower, choice in facts
+            ]
+        self._lent["tensor_gap", None] = m.tensor_gaps.tolist()
+        self._lent["tensor_active", None] = [share if math.isfinite(share) else None for share in m.tensor_active.tolist()]
 
     def of(self, row: int) -> Known:
         """What is known of the launch at position ``row``, None for what is missing; a new dictionary."""
-        known: Known = {key: lent(row) for key, lent in self._lent.items()}
-        active = self._active[row]
+        known: Known = {key: column[row] for key, column in self._lent.items()}
+        active = known["tensor_active", None]
         if active is not None:  # else the report may tell of active cycles only
             known["tensor_share", None] = Share(active, False, False)
         return known
 
-    def _known(self, quantity: Quantity | None) -> Sequence[float | None]:
+    def _values(self, quantity: Quantity | None) -> Sequence[float | None]:
         """The values, None where unknown."""
-        if quantity is None:
-            return self._missing
-        return [value if math.isfinite(value) else None for value in quantity.values.tolist()]
+        found = self._missing if quantity is None else quantity.values.tolist()
+        return [value if value is not None and math.isfinite(value) else None for value in found]
 
     def _counted(
-        self,
-        quantity: Quantity | None,
-        fused: Sequence[float | None],
-        needed: Sequence[float | None],
-        summands: Mapping[str, Sequence[float | None]],
-    ) -> Callable[[int], Counted | None]:
-        if quantity is None:
-            return self._missing.__getitem__
-        values, choice = self._known(quantity), quantity.choice.tolist()
-        origins = [(tuple(origin.metrics.split(", ")), origin.note, origin.lower_bound) for origin in quantity.origins]
-
-        def at(row: int) -> Counted | None:
-            value = values[row]
-            if value is None or choice[row] < 0:
-                return None
-            metrics, note, lower = origins[choice[row]]
-            twice = tuple(name for name, summand in summands.items() if summand[row] is None)
-            return Counted(value, metrics, note, twice, fused[row], needed[row], lower)
-
-        return at
-
-    def _shares(self, quantity: Quantity | None) -> Sequence[Share | None]:
-        """The shares of a unit with what is to be known of them, None where unknown."""
+        self, quantity: Quantity | None, fused: Sequence[float | None], twice: Sequence[tuple[str, ...]]
+    ) -> Sequence[Counted | None]:
         if quantity is None:
             return self._missing
-        of_active = [origin.note == OF_ACTIVE for origin in quantity.origins]
-        lower = quantity.is_lower_bound().tolist()
-        found = zip(quantity.values.tolist(), lower, quantity.choice.tolist(), strict=True)
-        return [Share(value, least, of_active[choice]) if math.isfinite(value) else None for value, least, choice in found]
+        origins = [(origin.metrics.split(", "), origin.note, origin.lower_bound) for origin in quantity.origins]
+        found: list[Counted | None] = []
+        for value, choice, part, names in zip(self._values(quantity), quantity.choice.tolist(), fused, twice, strict=True):
+            metrics, note, lower = origins[choice] if choice >= 0 else ([], "", False)
+            found.append(None if value is None or choice < 0 else Counted(value, metrics, note, names, part, lower))
+        return found
 
 
 @dataclass(frozen=True)

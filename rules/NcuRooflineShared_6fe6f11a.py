@@ -2502,6 +2502,9 @@ OF_ACTIVE = "of active cycles: how many of all these are was not collected"
 
 # A clock in Hz, and a note for the launches where another one stands in.
 Clock = namedtuple("Clock", "values stood_in note")
+# Operations or bytes of a launch, the metrics that gave them, what to know of them, ids of precisions not to be added besides,
+# the part that fused multiply-adds did, None where unknown, and whether it is a lower bound.
+Counted = namedtuple("Counted", "total metrics note includes fused lower")
 # How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
 # share of all.
 Share = namedtuple("Share", "value lower of_active")
@@ -3211,7 +3214,7 @@ class Kernel(object):
             total, metrics = self.count(way.counters)
             if total is not None:
                 fused = self.count(way.fused)[0] if way.fused else None
-                return Counted(total, metrics, way.note, way.includes, fused, None, way.lower_bound)
+                return Counted(total, metrics, way.note, way.includes, fused, way.lower_bound)
         return None
 
     @once
@@ -3236,7 +3239,7 @@ class Kernel(object):
         if not moved.complete():
             return None
         origin = moved.origins[0]
-        return Counted(moved.values, origin.metrics.split(", "), origin.note, lower=origin.lower_bound)
+        return Counted(moved.values, origin.metrics.split(", "), origin.note, (), None, origin.lower_bound)
 
     @once
     def writes(self, level):
@@ -3259,17 +3262,6 @@ class Kernel(object):
         """What was measured on this model of GPU, if anything."""
         mine = [one for one in CEILINGS if one.chip == self.chip and one.model == model_name(self.device)]
         return first(*(mine + [NO_CEILINGS]))
-
-
-class Counted(object):
-    """A total, the metrics that gave it, what to know of it, precisions that it includes, the part that FMAs did or None.
-
-    ``slots`` is the work that would take as long at the peak, None where ``fused`` says it; ``lower``: it is a lower bound.
-    """
-
-    def __init__(self, total, metrics, note, includes=(), fused=None, slots=None, lower=False):
-        self.total, self.metrics, self.note, self.includes, self.fused = total, metrics, note, includes, fused
-        self.slots, self.lower = slots, lower
 
 
 def first(*values):
@@ -3468,8 +3460,7 @@ class Demand(object):
         named = [name for name, ranges in sorted(precision.pipes.items()) if kernel.is_among(ranges)]
         # What precisions of one pipe ask of it adds up; all tensor types share one.
         self.pipe = named[0] if named else ("tensor" if precision.kind == "tensor" else precision.id)
-        mixed = slots(Numbers, work.total, or_unknown(work.fused), kernel.facts.halves, precision.counts_instructions)
-        needed = first(work.slots, mixed)
+        needed = slots(Numbers, work.total, or_unknown(work.fused), kernel.facts.halves, precision.counts_instructions)
         peak = peak_of(kernel, precision)[0]
         self.seconds = ratio(work.total, peak) if work.total > 0 else 0.0
         self.mix_seconds = ratio(needed, peak) if work.total > 0 else 0.0
