@@ -15,7 +15,7 @@ from ncu_roofline.chips.roofs import SAME_CLOCK, measured_roof, why_not
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, levels_of, precisions_of
+from ncu_roofline.model.measurements import FloatArray, Measurements, levels_of, precisions_of
 from ncu_roofline.model.numbers import Columns
 from ncu_roofline.model.utilisation import values_of
 
@@ -141,61 +141,75 @@ class Roofs:
 
     def rows(self, spec: Spec, shown: Shown) -> list[dict[str, Any]]:
         """Rows of the roofs frame: theoretical and measured ones, per GPU model, as far as ``shown`` asks for them."""
-        compute, rows = self.compute(), []
-        roof_ids = {precision: _roof_ids(precision, compute, spec) for precision in precisions_of(self._m, spec)}
-        known_levels = levels_of(self._m, spec)
+        m, compute, rows = self._m, self.compute(), list[dict[str, Any]]()
+        kinds = [
+            ("compute", roof, precision.id, "", precision.roof_label(roof), f"{precision.unit}/s", True)
+            for precision in precisions_of(m, spec)
+            for roof in _roof_ids(precision, compute, spec)
+        ]
+        known = [level.id for level in spec.levels if level.domain != "sm"]  # others stand at the SM clock
+        kinds += [
+            ("bandwidth", level.id, "", level.id, level.label, "byte/s", level.id not in known) for level in levels_of(m, spec)
+        ]
         models: dict[tuple[str, tuple[int, int]], list[int]] = {}
-        for row, key in enumerate(zip(self._m.device, self._m.capability, strict=True)):
+        for row, key in enumerate(zip(m.device, m.capability, strict=True)):
             models.setdefault(key, []).append(row)
-        for key, launches in models.items():
+        for (device, capability), launches in models.items():
             index = np.array(launches)
-            timed = index[np.isfinite(self._m.seconds[index])]
+            timed = index[np.isfinite(m.seconds[index])]
             index = timed if len(timed) else index  # a launch without any number says nothing of the others' roofs
-            where = _Where(self._m, index, key, self._clock, spec)
-            file = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
-            precisions, levels = shown.precisions(key[0]), shown.levels(key[0])
-            for precision, ids in roof_ids.items():
-                if precision.id in precisions:
-                    for roof_id in ids:
-                        facts = {
-                            "roof": roof_id,
-                            "kind": "compute",
-                            "precision": precision.id,
-                            "level": "",
-                            "label": precision.roof_label(roof_id),
-                            "unit": f"{precision.unit}/s",
-                        }
-                        rows += self._rows(where, facts, file)
-            for level in known_levels:
-                if level.id in levels:
-                    facts = {
-                        "roof": level.id,
-                        "kind": "bandwidth",
-                        "precision": "",
-                        "level": level.id,
-                        "label": level.label,
-                        "unit": "byte/s",
-                    }
-                    rows += self._rows(where, facts, file)
+            reports, unknown = set(m.report[index]), not np.isfinite(m.clock[index]).any()
+            basis = "max" if self._clock == "profiled" and unknown else self._clock  # what stands in where no clock is recorded
+            clock = _median((m.clock_max if basis == "max" else m.clock)[index])
+            facts = {
+                "report": reports.pop() if len(reports) == 1 else "",
+                "device": device,
+                "compute_capability": capability_text(capability),
+            }
+            wanted = {"compute": shown.precisions(device), "bandwidth": shown.levels(device)}
+            for kind, roof, precision, level, label, unit, at_sm_clock in kinds:
+                if (precision or level) in wanted[kind]:
+                    facts |= {"roof": roof, "kind": kind, "precision": precision, "level": level, "label": label, "unit": unit}
+                    rows += self._rows(index, facts, basis, clock if at_sm_clock else np.nan)
         return rows
 
-    def _rows(self, where: _Where, facts: Mapping[str, Any], file: Ceilings | None) -> list[dict[str, Any]]:
-        """The theoretical row of one roof, and the measured one, or ones where it judges only some of the launches."""
+    def _rows(self, index: Any, facts: Mapping[str, Any], basis: str, clock: float) -> list[dict[str, Any]]:
+        """The theoretical row of one roof of a GPU, and the measured one, or ones where it judges only some of the launches."""
         kind, name = facts["kind"], facts["roof"]
         roof, quantity = self.values(kind, name), getattr(self._m, kind).get(name)
-        rows = where.theoretical(facts, roof, quantity) if quantity is not None else []
+        rows: list[dict[str, Any]] = []
+
+        def add(values: FloatArray, origin: str, clock: float, basis: str, *words: str) -> None:
+            span = {"value": _median(values), "value_min": float(np.nanmin(values)), "value_max": float(np.nanmax(values))}
+            about = {"origin": origin, "clock": clock, "clock_basis": basis}
+            rows.append({**facts, **span, **about, **dict(zip(("source", "metrics", "notes"), words, strict=True))})
+
+        choice = quantity.choice[index] if quantity is not None else np.full(len(index), -1)
+        by_theory, stated = (choice[np.isfinite(values[index])] for values in (roof.theoretical, roof.drawn))
+        if quantity is not None and len(by_theory):
+            usual = quantity.origins[int(np.bincount(by_theory).argmax())]
+            add(roof.theoretical[index], "theoretical", clock, basis, usual.source, usual.metrics, usual.note)
+        file = self._files[self._file[index[0]]] if self._file[index[0]] >= 0 else None
         ceiling = _ceiling_of(file, kind, name) if file else None
         if ceiling is None or file is None:
-            stated = quantity is not None and np.isfinite(roof.drawn[where.index]).any()
-            return [*rows, where.stated(facts, roof, quantity)] if stated else rows
-        used = roof.measured[where.index]
-        for judged in (True, False):
-            mine = where.index[used == judged]
-            if len(mine):
-                metrics = self.between(file, ceiling, name, mine) or _of_variant(ceiling)
-                row = where.measured(facts, roof, ceiling, mine)
-                source = "ceilings" if file.status == MEASURED else file.status
-                rows.append({**row, "source": source, "metrics": f"{metrics} of {file.provenance}"})
+            if quantity is not None and len(stated):  # what an imported file calls measured
+                first = quantity.origins[int(stated[0])]
+                add(roof.drawn[index], "measured", np.nan, "", "imported", first.metrics, first.note)
+            return rows
+        for judges in (True, False):  # launches that all are held against it, or none is
+            mine = index[roof.measured[index] == judges]
+            if not len(mine):
+                continue
+            values, variant = roof.drawn[mine], f" ({ceiling.variant})" if ceiling.variant else ""
+            scaled = ceiling.follows_sm_clock & (np.abs(values / ceiling.value - 1) > SAME_CLOCK)
+            some = f"in {len(mine)} of {len(index)} launches " if len(mine) < len(index) else ""
+            reason = "" if judges else some + why_not(_median(roof.share[mine]), ceiling.clock_known)
+            notes = "; ".join(filter(None, (reason, ceiling.source, _SCALED if scaled.any() else "")))
+            metrics = self.between(file, ceiling, name, mine) or f"{ceiling.id}{variant}"
+            at = _median(np.where(scaled, self._m.clock[mine], ceiling.clock))
+            source = "ceilings" if file.status == MEASURED else file.status
+            origin = "measured" if judges else UNUSED
+            add(values, origin, at, "measured", source, f"{metrics} of {file.provenance}", notes)
         return rows
 
 
@@ -225,87 +239,6 @@ def _ceiling_of(file: Ceilings, kind: str, name: str) -> Ceiling | None:
 
 def _file_for(ceilings: Sequence[Ceilings], key: tuple[str, tuple[int, int]]) -> int:
     return next((i for i, one in enumerate(ceilings) if one.applies_to(*key)), -1)
-
-
-class _Where:
-    """The launches of one GPU model, and what all of its roof rows share."""
-
-    def __init__(self, m: Measurements, index: Any, key: tuple[str, tuple[int, int]], clock: str, spec: Spec) -> None:
-        self.index, self.clock_basis = index, clock
-        self._not_at_sm_clock = {level.id for level in spec.levels if level.domain != "sm"}
-        reports = set(m.report[index])
-        if clock == "profiled" and not np.isfinite(m.clock[index]).any():
-            self.clock_basis = "max"  # what stands in where the report records no clock
-        self.clock = _median((m.clock_max if self.clock_basis == "max" else m.clock)[index])
-        self._clocks = m.clock
-        device, capability = key
-        self.shared = {
-            "report": reports.pop() if len(reports) == 1 else "",
-            "device": device,
-            "compute_capability": capability_text(capability),
-        }
-
-    def theoretical(self, facts: Mapping[str, Any], roof: RoofValues, quantity: Quantity) -> list[dict[str, Any]]:
-        """The theoretical row of a roof, if there is one."""
-        values = roof.theoretical[self.index]
-        choices = quantity.choice[self.index][np.isfinite(values)]
-        if not len(choices):
-            return []
-        origin = quantity.origins[int(np.bincount(choices).argmax())]
-        row = {
-            **self.shared,
-            **facts,
-            **_range(values),
-            "origin": "theoretical",
-            "clock": self.clock if facts["level"] not in self._not_at_sm_clock else np.nan,
-            "clock_basis": self.clock_basis,
-            "source": origin.source,
-            "metrics": origin.metrics,
-            "notes": origin.note,
-        }
-        return [row]
-
-    def measured(self, facts: Mapping[str, Any], roof: RoofValues, ceiling: Ceiling, index: Any) -> dict[str, Any]:
-        """The row of a measured roof for the launches of ``index``, which all are held against it, or none is."""
-        values, judged = roof.drawn[index], bool(roof.measured[index[0]])
-        scaled = ceiling.follows_sm_clock & (np.abs(values / ceiling.value - 1) > SAME_CLOCK)
-        notes = [ceiling.source, _SCALED if scaled.any() else ""]
-        if not judged:
-            some = f"in {len(index)} of {len(self.index)} launches " if len(index) < len(self.index) else ""
-            notes.insert(0, some + why_not(_median(roof.share[index]), ceiling.clock_known))
-        return {
-            **self.shared,
-            **facts,
-            **_range(values),
-            "origin": "measured" if judged else UNUSED,
-            "clock": _median(np.where(scaled, self._clocks[index], ceiling.clock)),
-            "clock_basis": "measured",
-            "notes": "; ".join(filter(None, notes)),
-        }
-
-    def stated(self, facts: Mapping[str, Any], roof: RoofValues, quantity: Quantity) -> dict[str, Any]:
-        """The row of a value that the imported file calls measured."""
-        values = roof.drawn[self.index]
-        origin = quantity.origins[int(quantity.choice[self.index][np.isfinite(values)][0])]
-        return {
-            **self.shared,
-            **facts,
-            **_range(values),
-            "origin": "measured",
-            "clock": np.nan,
-            "clock_basis": "",
-            "source": "imported",
-            "metrics": origin.metrics,
-            "notes": origin.note,
-        }
-
-
-def _range(values: FloatArray) -> dict[str, float]:
-    return {"value": _median(values), "value_min": float(np.nanmin(values)), "value_max": float(np.nanmax(values))}
-
-
-def _of_variant(ceiling: Ceiling) -> str:
-    return f"{ceiling.id}{f' ({ceiling.variant})' if ceiling.variant else ''}"
 
 
 def _median(values: FloatArray) -> float:
