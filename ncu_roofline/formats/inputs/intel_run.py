@@ -40,20 +40,17 @@ def table_of(parts: Sequence[IntelPart]) -> JoinedTable:
     """One point from the parts of a run: processes that SDE counted add up."""
     path = JOINED.join(part.path for part in parts)
     counted = [part for part in parts if part.tool == "sde"]
-    work = _added([part.work for part in counted])
-    fused = _added([part.fused for part in counted])
-    traffic = _added([part.traffic for part in counted])
+    work, fused, traffic = (_added([getattr(part, of) for part in counted]) for of in ("work", "fused", "traffic"))
     for part in parts:
         if part.tool != "sde":
             traffic |= part.traffic
-    seconds = next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan)
     notes = [note for part in parts for note in part.notes]
     if len(counted) > 1:
         notes.append(f"the sum of {len(counted)} processes")
     point = ImportedPoint(
         name=next((part.name for part in counted), parts[0].name),
         device=UNNAMED_CPU,
-        seconds=seconds,
+        seconds=next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan),
         work=work,
         traffic=traffic,
         # Of instructions, from operations, of which a fused instruction does two.
