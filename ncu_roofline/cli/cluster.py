@@ -144,9 +144,8 @@ def _gathered(client: Any, address: str, work: Work[T], items: Sequence[Item]) -
         while waiting and len(under_way) < _AHEAD * threads:
             under_way.append((waiting[0], client.submit(read_batch, __version__, work, waiting.popleft(), pure=False)))
         batch, future = under_way.popleft()
-        _wait(client, address, future)
         try:
-            yield from future.result()
+            yield from _result(client, address, future)
         except KilledWorker:
             names = [item.name for item in batch]
             among = names[0] if len(names) == 1 else f"{names[0]} or of the {len(names) - 1} read with it"
@@ -160,19 +159,17 @@ def _gathered(client: Any, address: str, work: Work[T], items: Sequence[Item]) -
             raise _cannot(address, f"its workers cannot run this program ({_first_line(error)})", next_step) from error
 
 
-def _wait(client: Any, address: str, future: Any) -> None:
-    """Until the future is done.  Raises _GoneError or RooflineError where that can't be hoped for."""
+def _result(client: Any, address: str, future: Any) -> Any:
+    """What a batch gave.  Raises _GoneError or RooflineError where there is no hope of it."""
     import asyncio
 
     alone_since = time.monotonic()
-    while not future.done():
+    while True:
         try:
-            future.exception(timeout=_LOOK_SECONDS)
-            return
+            return future.result(timeout=_LOOK_SECONDS)
         except (TimeoutError, asyncio.TimeoutError):
-            pass
-        if client.status != "running":
-            raise _GoneError
+            if client.status != "running":
+                raise _GoneError from None
         if client.nthreads():
             alone_since = time.monotonic()
         elif time.monotonic() - alone_since > _WORKERS_SECONDS:

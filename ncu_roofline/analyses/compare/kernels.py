@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -96,31 +97,31 @@ def _compute_roof(roof: str) -> str | None:
 
 def kernels_of_pair(pair: Pair, tolerance: float, roof_spreads: Mapping[str, float], times: str, small: bool) -> Kernels:
     """The kernels, the largest change of time first; ``group`` is the number in the pair.  ``small``: all are judged."""
-    k: Kernels = {"group": np.arange(len(pair.common)), "launch_ratio": pair.launch_ratio, "common": pair.common}
-    k |= {"occurrence": np.array(pair.matching.occurrence), "matched": np.array(pair.matching.how, dtype=object)}
+    kernels: Kernels = {"group": np.arange(len(pair.common)), "launch_ratio": pair.launch_ratio, "common": pair.common}
+    kernels |= {"occurrence": np.array(pair.matching.occurrence), "matched": np.array(pair.matching.how, dtype=object)}
     for suffix, totals in (("_before", pair.old), ("", pair.new)):
-        k |= {f"{name}{suffix}": values for name, values in _numbers(totals).items()}
-    k["name"] = np.where(pair.new.present, k["name"], k["name_before"])
-    k["kernel"] = np.array([pair.short[name] for name in k["name"]], dtype=object)
-    k["one_gpu"] = k["device"] == k["device_before"]
-    _add_times(k, pair, times)
+        kernels |= {f"{name}{suffix}": values for name, values in _numbers(totals).items()}
+    kernels["name"] = np.where(pair.new.present, kernels["name"], kernels["name_before"])
+    kernels["kernel"] = np.array([pair.short[name] for name in kernels["name"]], dtype=object)
+    kernels["one_gpu"] = kernels["device"] == kernels["device_before"]
+    _add_times(kernels, pair, times)
     # Of kernels that only one report has, all is saved or lost.
-    alone = np.where(np.isnan(k["total_seconds_before"]), -k["total_seconds"], k["total_seconds_before"])
-    k["seconds_saved"] = np.where(pair.common, k["launched_before"] - k["launched_used"], alone)
-    k["comparable"] = k["one_gpu"] & ~np.isnan(k["time_change"])
-    k["noise"] = _noise(k, tolerance, roof_spreads)
-    k["uneven"] = k["comparable"] & (np.abs(k["mean_change"] - k["time_change"]) > k["noise"])
-    shares = [k[name] / np.nansum(k[name]) for name in ("total_seconds_before", "total_seconds")]
-    k["time_share"] = np.where(pair.new.present, shares[1], shares[0])
+    alone = np.where(np.isnan(kernels["total_seconds_before"]), -kernels["total_seconds"], kernels["total_seconds_before"])
+    kernels["seconds_saved"] = np.where(pair.common, kernels["launched_before"] - kernels["launched_used"], alone)
+    kernels["comparable"] = kernels["one_gpu"] & ~np.isnan(kernels["time_change"])
+    kernels["noise"] = _noise(kernels, tolerance, roof_spreads)
+    kernels["uneven"] = kernels["comparable"] & (np.abs(kernels["mean_change"] - kernels["time_change"]) > kernels["noise"])
+    shares = [kernels[name] / np.nansum(kernels[name]) for name in ("total_seconds_before", "total_seconds")]
+    kernels["time_share"] = np.where(pair.new.present, shares[1], shares[0])
     # What is small has to be so in both reports.
     of_time = np.where(_below(SMALL_SHARE, *shares), f"under {100 * SMALL_SHARE:.0f} % of the time", "")
-    brief = _below(SHORT_LAUNCH, k["seconds_before"], k["seconds"])
-    k["small"] = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
-    k["small"] = np.where(small, "", k["small"])
-    k["outcome"] = _outcome(k, pair)
-    k["notes"] = _notes(k, pair)
-    order = np.argsort(np.where(np.isfinite(k["seconds_saved"]), -np.abs(k["seconds_saved"]), 0.0), kind="stable")
-    return {name: values[order] for name, values in k.items()}
+    brief = _below(SHORT_LAUNCH, kernels["seconds_before"], kernels["seconds"])
+    kernels["small"] = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
+    kernels["small"] = np.where(small, "", kernels["small"])
+    kernels["outcome"] = _outcome(kernels, pair)
+    kernels["notes"] = _notes(kernels, pair)
+    order = np.argsort(np.where(np.isfinite(kernels["seconds_saved"]), -np.abs(kernels["seconds_saved"]), 0.0), kind="stable")
+    return {name: values[order] for name, values in kernels.items()}
 
 
 def _numbers(totals: Totals) -> Kernels:
@@ -147,39 +148,39 @@ def _numbers(totals: Totals) -> Kernels:
     }
 
 
-def _add_times(k: Kernels, pair: Pair, times: str) -> None:
+def _add_times(kernels: Kernels, pair: Pair, times: str) -> None:
     """The new time at the clock of the baseline, and which of the two times counts.
 
     "launched": run time of as many launches as the baseline has; where the numbers differ, that many medians, as a row's own
     change: the mean of other launches may be that of one odd launch.
     """
-    ratio = k["clock"] / k["clock_before"]
-    nearest = (k["limit"] != "") & (k["limit"] != _ANY_CLOCK)
-    k["limits"] = np.where(nearest, k["limit"], k["binds"])
-    scaled = np.array([at_sm_clock(limit) for limit in k["limits"]], dtype=bool)
-    known = pair.common & (k["limits"] != "") & k["one_gpu"] & np.isfinite(ratio)
+    ratio = kernels["clock"] / kernels["clock_before"]
+    nearest = (kernels["limit"] != "") & (kernels["limit"] != _ANY_CLOCK)
+    kernels["limits"] = np.where(nearest, kernels["limit"], kernels["binds"])
+    scaled = np.array([at_sm_clock(limit) for limit in kernels["limits"]], dtype=bool)
+    known = pair.common & (kernels["limits"] != "") & kernels["one_gpu"] & np.isfinite(ratio)
     scale = np.where(known, np.where(scaled, ratio, 1.0), np.nan)
-    k["clocks_differ"] = np.abs(ratio - 1) > CLOCK_DIFFERS
-    use = np.isfinite(scale) & (times != "raw") & ((times == "normalised") | k["clocks_differ"])
-    k["time_basis"] = np.where(use, "normalised", "raw")
-    k["time_change"] = k["seconds"] * np.where(use, scale, 1.0) / k["seconds_before"] - 1
-    k["time_change"] = np.where(pair.common & (k["seconds_before"] > 0), k["time_change"], np.nan)
+    kernels["clocks_differ"] = np.abs(ratio - 1) > CLOCK_DIFFERS
+    use = np.isfinite(scale) & (times != "raw") & ((times == "normalised") | kernels["clocks_differ"])
+    kernels["time_basis"] = np.where(use, "normalised", "raw")
+    kernels["time_change"] = kernels["seconds"] * np.where(use, scale, 1.0) / kernels["seconds_before"] - 1
+    kernels["time_change"] = np.where(pair.common & (kernels["seconds_before"] > 0), kernels["time_change"], np.nan)
     for suffix in ("_before", "", "_normalised"):
         if suffix == "_normalised":
-            k |= {f"{name}_normalised": k[name] * scale for name in ("seconds", "total_seconds")}
-        medians = k[f"seconds{suffix}"] * pair.old.units
-        k[f"launched{suffix}"] = np.where(pair.launch_ratio == 1, k[f"total_seconds{suffix}"], medians)
-    k["launched_used"] = np.where(use, k["launched_normalised"], k["launched"])
-    total = np.where(use, k["total_seconds_normalised"], k["total_seconds"])
-    k["mean_change"] = total * pair.launch_ratio / k["total_seconds_before"] - 1
+            kernels |= {f"{name}_normalised": kernels[name] * scale for name in ("seconds", "total_seconds")}
+        medians = kernels[f"seconds{suffix}"] * pair.old.units
+        kernels[f"launched{suffix}"] = np.where(pair.launch_ratio == 1, kernels[f"total_seconds{suffix}"], medians)
+    kernels["launched_used"] = np.where(use, kernels["launched_normalised"], kernels["launched"])
+    total = np.where(use, kernels["total_seconds_normalised"], kernels["total_seconds"])
+    kernels["mean_change"] = total * pair.launch_ratio / kernels["total_seconds_before"] - 1
 
 
-def _noise(k: Kernels, tolerance: float, roof_spreads: Mapping[str, float]) -> FloatArray:
+def _noise(kernels: Kernels, tolerance: float, roof_spreads: Mapping[str, float]) -> FloatArray:
     """What counts as no change: spread of the times and, where shares of the roof are compared, of the measured roofs."""
-    spreads = [k["spread_before"], k["spread"]]
+    spreads = [kernels["spread_before"], kernels["spread"]]
     for name in ("binds_before", "binds"):
-        of_roof = np.array([roof_spreads.get(binds, math.nan) for binds in k[name]])
-        spreads.append(np.where(k["comparable"], np.nan, of_roof))
+        of_roof = np.array([roof_spreads.get(binds, math.nan) for binds in kernels[name]])
+        spreads.append(np.where(kernels["comparable"], np.nan, of_roof))
     squares = sum(np.where(np.isfinite(spread), spread, 0.0) ** 2 for spread in spreads)
     return np.maximum(tolerance, np.sqrt(squares))
 
@@ -190,13 +191,14 @@ def _below(limit: float, before: Any, after: Any) -> Any:
     return np.fmax(*known) < limit
 
 
-def _outcome(k: Kernels, pair: Pair) -> TextArray:
-    gain = np.where(k["fraction_before"] > 0, k["fraction"] / k["fraction_before"] - 1, np.nan)
-    word = _word(-k["time_change"], k["noise"], FASTER, SLOWER)
+def _outcome(kernels: Kernels, pair: Pair) -> TextArray:
+    gain = np.where(kernels["fraction_before"] > 0, kernels["fraction"] / kernels["fraction_before"] - 1, np.nan)
+    word = _word(-kernels["time_change"], kernels["noise"], FASTER, SLOWER)
     # Of as many launches the sum is what was spent; its median must not say otherwise.
-    contradicted = k["uneven"] & (pair.launch_ratio == 1) & (word != _word(-k["mean_change"], k["noise"], FASTER, SLOWER))
-    word = np.where(k["comparable"], word, _word(gain, k["noise"], CLOSER, FURTHER))
-    undecided = contradicted | ((k["small"] != "") & (word != SAME) & (word != UNKNOWN))
+    summed = _word(-kernels["mean_change"], kernels["noise"], FASTER, SLOWER)
+    contradicted = kernels["uneven"] & (pair.launch_ratio == 1) & (word != summed)
+    word = np.where(kernels["comparable"], word, _word(gain, kernels["noise"], CLOSER, FURTHER))
+    undecided = contradicted | ((kernels["small"] != "") & (word != SAME) & (word != UNKNOWN))
     found = [~pair.old.present, ~pair.new.present, undecided]
     return np.select(found, [ADDED, REMOVED, NOT_JUDGED], word).astype(object)
 
@@ -205,51 +207,54 @@ def _word(gain: Any, noise: Any, better: str, worse: str) -> Any:
     return np.select([np.isnan(gain), np.abs(gain) <= noise, gain > 0], [UNKNOWN, SAME, better], worse)
 
 
-def _notes(k: Kernels, pair: Pair) -> TextArray:
-    """What must be known of each kernel that both reports have."""
-    notes: list[list[str]] = [[] for _ in k["kernel"]]
-
-    def add(where: Any, text: Callable[[int], str]) -> None:
+def _notes(kernels: Kernels, pair: Pair) -> TextArray:
+    """What must be known of each kernel that both reports have: sentences with words of its row."""
+    odd, undecided = np.isin(kernels["matched"], list(_HOW)) & pair.common, kernels["outcome"] == NOT_JUDGED
+    configured = [_configurations(pair, row) if odd[row] else ("", "") for row in range(len(odd))]
+    columns = {
+        **kernels,
+        "how": np.array([_HOW.get(how, "") for how in kernels["matched"]]),
+        "kernel_before": np.array([pair.short.get(name, "") for name in kernels["name_before"]], dtype=object),
+        "configured_before": np.array([before for before, _ in configured]),
+        "configured": np.array([now for _, now in configured]),
+        "ghz_before": kernels["clock_before"] / 1e9,
+        "ghz": kernels["clock"] / 1e9,
+        "nearest": np.array([described(limit) for limit in kernels["limits"]]),
+        "scaled": np.array(["scaled" if at_sm_clock(limit) else "not scaled" for limit in kernels["limits"]]),
+        "reason": np.where(kernels["limits"] != "", "as asked for", "what limits it is unknown"),
+        "judged": np.where(undecided & (kernels["small"] == ""), "not judged: ", ""),
+    }
+    normalised, one_gpu = kernels["time_basis"] == "normalised", kernels["one_gpu"]
+    precise, precise_before = (kernels[name] != "" for name in ("precision", "precision_before"))
+    other_precision = kernels["precision"] != kernels["precision_before"]
+    told: list[tuple[Any, str]] = [
+        (odd, "{how}"),
+        (odd & (columns["kernel_before"] != kernels["kernel"]), "before it was {kernel_before}"),
+        (columns["configured"] != columns["configured_before"], "configuration was {configured_before} and is {configured}"),
+        (undecided & (kernels["small"] != ""), "not judged without --small: {small}"),
+        (
+            pair.launch_ratio != 1,
+            "its launches, {launches_before:.0f} before and {launches:.0f} now, are compared per launch",
+        ),
+        (~one_gpu, OTHER_GPU),
+        (
+            one_gpu & normalised,
+            "clocks differ ({ghz_before:.3g} and {ghz:.3g} GHz): {nearest}, so its time is {scaled}",
+        ),
+        (one_gpu & ~normalised & kernels["clocks_differ"], "clocks differ, and its time is not normalised: {reason}"),
+        (other_precision & precise & precise_before, "most work was {precision_before} and is {precision}"),
+        (
+            kernels["uneven"],
+            "{judged}the mean of its launches changed by {mean_change:+.1%}, their median by {time_change:+.1%}: "
+            "some launches differ from the others",
+        ),
+        (np.isnan(kernels["seconds"]) | np.isnan(kernels["seconds_before"]), "some launch has no run time"),
+    ]
+    notes: list[list[str]] = [[] for _ in odd]
+    for where, text in told:
+        words = [name for _, name, _, _ in Formatter().parse(text) if name]
         for row in np.flatnonzero(where & pair.common).tolist():
-            notes[row].append(text(row))
-
-    short_before = np.array([pair.short.get(name, "") for name in k["name_before"]], dtype=object)
-    odd = np.isin(k["matched"], list(_HOW))
-    configured = {row: _configurations(pair, row) for row in np.flatnonzero(odd & pair.common).tolist()}
-    moved = np.array([len(set(configured.get(row, ()))) > 1 for row in range(len(notes))], dtype=bool)
-    add(odd, lambda row: _HOW[k["matched"][row]])
-    add(odd & (short_before != k["kernel"]), lambda row: f"before it was {short_before[row]}")
-    add(moved, lambda row: "configuration was {} and is {}".format(*configured[row]))
-    undecided = k["outcome"] == NOT_JUDGED
-    add(undecided & (k["small"] != ""), lambda row: f"not judged without --small: {k['small'][row]}")
-
-    def launches(row: int) -> str:
-        before, now = (int(k[name][row]) for name in ("launches_before", "launches"))
-        return f"its launches, {before} before and {now} now, are compared per launch"
-
-    def clocks(row: int) -> str:
-        scaled = "scaled" if at_sm_clock(k["limits"][row]) else "not scaled"
-        values = f"{k['clock_before'][row] / 1e9:.3g} and {k['clock'][row] / 1e9:.3g} GHz"
-        return f"clocks differ ({values}): {described(k['limits'][row])}, so its time is {scaled}"
-
-    def unscaled(row: int) -> str:
-        reason = "as asked for" if k["limits"][row] else "what limits it is unknown"
-        return f"clocks differ, and its time is not normalised: {reason}"
-
-    def uneven(row: int) -> str:
-        judged = "not judged: " if undecided[row] and not k["small"][row] else ""
-        changes = f"changed by {k['mean_change'][row]:+.1%}, their median by {k['time_change'][row]:+.1%}"
-        return f"{judged}the mean of its launches {changes}: some launches differ from the others"
-
-    normalised = k["time_basis"] == "normalised"
-    add(pair.launch_ratio != 1, launches)
-    add(~k["one_gpu"], lambda _: OTHER_GPU)
-    add(k["one_gpu"] & normalised, clocks)
-    add(k["one_gpu"] & ~normalised & k["clocks_differ"], unscaled)
-    others = (k["precision"] != k["precision_before"]) & (k["precision"] != "") & (k["precision_before"] != "")
-    add(others, lambda row: f"most work was {k['precision_before'][row]} and is {k['precision'][row]}")
-    add(k["uneven"], uneven)
-    add(np.isnan(k["seconds"]) | np.isnan(k["seconds_before"]), lambda _: "some launch has no run time")
+            notes[row].append(text.format(**{name: columns[name][row] for name in words}))
     return np.array(["; ".join(texts) for texts in notes], dtype=object)
 
 
@@ -264,20 +269,20 @@ def _configurations(pair: Pair, group: int) -> list[str]:
     return found
 
 
-def summary_row(pair: Pair, k: Kernels, tolerance: float) -> dict[str, Any]:
+def summary_row(pair: Pair, kernels: Kernels, tolerance: float) -> dict[str, Any]:
     """The application: what both sides have of it, launched as often as in the baseline; the rest apart."""
     devices = [", ".join(dict.fromkeys(side.kernels["device"])) for side in (pair.before, pair.after)]
-    matched = k["matched"] != ""
-    timed = matched & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
-    changed = matched & (k["launch_ratio"] != 1)
+    matched = kernels["matched"] != ""
+    timed = matched & np.isfinite(kernels["total_seconds_before"]) & np.isfinite(kernels["total_seconds"])
+    changed = matched & (kernels["launch_ratio"] != 1)
     one_gpu = devices[0] == devices[1]
-    at_clock = np.where(np.isnan(k["launched_normalised"]), k["launched"], k["launched_normalised"])
-    old = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
-    used = old - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
-    seconds = _sum(k["launched"][timed])
-    noise = max(tolerance, math.hypot(*(k["noise"] * k["launched_before"])[timed].tolist()) / old)
+    at_clock = np.where(np.isnan(kernels["launched_normalised"]), kernels["launched"], kernels["launched_normalised"])
+    old = np.float64(_sum(kernels["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
+    used = old - _sum(kernels["seconds_saved"][timed]) if one_gpu else math.nan
+    seconds = _sum(kernels["launched"][timed])
+    noise = max(tolerance, math.hypot(*(kernels["noise"] * kernels["launched_before"])[timed].tolist()) / old)
     word = str(_word((old - used) / old, noise, FASTER, SLOWER)) if matched.any() else NOTHING
-    short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, old, seconds))
+    short = bool((kernels["small"][timed] != "").all() and _below(SHORT_LAUNCH, old, seconds))
     counts = {"matched": int(matched.sum()), "timed": int(timed.sum()), "changed": int(changed.sum())}
     return {
         **pair.where,
@@ -288,7 +293,7 @@ def summary_row(pair: Pair, k: Kernels, tolerance: float) -> dict[str, Any]:
         "seconds_before": old,
         "seconds": seconds,
         "seconds_normalised": _sum(at_clock[timed]) if one_gpu else math.nan,
-        "time_basis": "normalised" if (k["time_basis"][timed] == "normalised").any() else "raw",
+        "time_basis": "normalised" if (kernels["time_basis"][timed] == "normalised").any() else "raw",
         "time_change": used / old - 1,
         "speedup": old / used,
         "seconds_saved": old - used,
@@ -296,15 +301,15 @@ def summary_row(pair: Pair, k: Kernels, tolerance: float) -> dict[str, Any]:
         "outcome": NOT_JUDGED if short and word in (FASTER, SLOWER) else word,
         "total_seconds_before": _sum(pair.old.seconds),
         "total_seconds": _sum(pair.new.seconds),
-        "seconds_removed": _sum(k["total_seconds_before"][k["outcome"] == REMOVED]),
-        "seconds_added": _sum(k["total_seconds"][k["outcome"] == ADDED]),
-        "work_before": _sum(k["total_work_before"][matched]),
-        "work": _sum((k["total_work"] * k["launch_ratio"])[matched]),
+        "seconds_removed": _sum(kernels["total_seconds_before"][kernels["outcome"] == REMOVED]),
+        "seconds_added": _sum(kernels["total_seconds"][kernels["outcome"] == ADDED]),
+        "work_before": _sum(kernels["total_work_before"][matched]),
+        "work": _sum((kernels["total_work"] * kernels["launch_ratio"])[matched]),
         "matched": counts["matched"],
-        "added": int((k["outcome"] == ADDED).sum()),
-        "removed": int((k["outcome"] == REMOVED).sum()),
+        "added": int((kernels["outcome"] == ADDED).sum()),
+        "removed": int((kernels["outcome"] == REMOVED).sum()),
         "relaunched": counts["changed"],
-        "notes": "; ".join(_summary_notes(k["time_basis"], devices, **counts)),
+        "notes": "; ".join(_summary_notes(kernels["time_basis"], devices, **counts)),
     }
 
 
