@@ -6,8 +6,9 @@ Source: Wang et al., "Time-Based Roofline for Deep Learning Performance Analysis
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,154 +20,14 @@ from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILIT
 from ncu_roofline.model import Displayed, Roofline, roofline_of
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import seen
-from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns, of_rows
 from ncu_roofline.rendering.document import Column
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
 ABOVE_ROOF = 0.98  # of the roofline's time; what is faster than this does not fit its roof
+_TOO_FAST = "faster than its roof allows: the roof is too low for this kernel, or the counters do not fit it"
 Table = dict[str, np.ndarray[Any, Any]]
-
-
-def add_overhead(table: dict[str, Any], longest: Any, latency: Any) -> None:
-    """A kernel is bound by its launches if both of its times are below invocations * latency."""
-    overhead = table["invocations"] * latency
-    table["latency"], table["overhead_seconds"] = latency, overhead
-    with np.errstate(invalid="ignore"):
-        answer = np.where(longest < overhead, "yes", "no")
-    table["overhead_bound"] = np.where(np.isfinite(longest) & np.isfinite(overhead), answer, "").astype(object)
-
-
-def add_inefficiency(table: dict[str, Any], ideal: Any) -> None:
-    """Adds the run time at the roofline (``ideal``, seconds) and how many times longer the kernel ran."""
-    with np.errstate(all="ignore"):
-        ratio = table["seconds"] / ideal
-    usable = np.isfinite(ratio) & (ideal > 0)
-    table["roofline_seconds"] = np.where(usable, ideal, np.nan)
-    table["inefficiency"] = np.where(usable, ratio, np.nan)
-    too_fast = "faster than its roof allows: the roof is too low for this kernel, or the counters do not fit it"
-    with np.errstate(invalid="ignore"):
-        odd = usable & (ratio < ABOVE_ROOF)
-    notes = [f"{note}; {too_fast}" if note else too_fast for note in table["notes"]]
-    table["notes"] = np.where(odd, np.array(notes, dtype=object), table["notes"])
-
-
-def absent_rows(roofline: Roofline, rows: Any, level: str, latencies: Latencies) -> dict[str, Any]:
-    """The kernels without symbol; without work, the bytes at the bandwidth roof are the run time at the roofline."""
-    kernels = roofline.kernel_columns
-    table: dict[str, Any] = {name: kernels[name][rows] for name in (*KEY, "seconds", "time_share", "notes")}
-    table["invocations"] = kernels["launches"][rows]
-    table["level"] = np.full(len(rows), level, dtype=object)
-    table["status"] = np.array(_statuses(roofline, rows, level), dtype=object)
-    table["traffic"] = roofline.traffic[level][rows] if level in roofline.traffic else np.full(len(rows), np.nan)
-    keys = list(zip(table["device"], kernels["compute_capability"][rows], strict=True))
-    idle = table["status"] == "zero-flop"
-    longest = np.where(idle, table["seconds"], np.nan)
-    add_overhead(table, longest, np.array([latencies.of(*key).seconds for key in keys], dtype=np.float64))
-    known = _bandwidths(roofline, level)
-    bandwidth = np.array([known.get(device, math.nan) for device in table["device"]], dtype=np.float64)
-    add_inefficiency(table, np.where(idle, table["traffic"] / bandwidth, np.nan))
-    return table
-
-
-def _statuses(roofline: Roofline, rows: Any, level: str) -> list[str]:
-    """Why these kernels have no symbol."""
-    points, kernels = roofline.point_columns, roofline.kernel_columns
-    drawn: dict[tuple[Any, ...], set[str]] = {}
-    for *key, where in zip(*(points[name].tolist() for name in (*KEY, "level")), strict=True):
-        drawn.setdefault(tuple(key), set()).add(where)
-    result = []
-    for row in rows.tolist():
-        status = str(kernels["status"][row])
-        if status == "ok":
-            levels = drawn.get(tuple(kernels[name][row] for name in KEY), set())
-            status = "no-totals" if level in levels else "no-level" if levels else "no-precision"
-        result.append(status)
-    return result
-
-
-def _bandwidths(roofline: Roofline, level: str) -> dict[str, float]:
-    """The bandwidth roof (byte/s) of each GPU that has one: measured where given."""
-    roofs = roofline.roof_columns
-    found: dict[str, dict[str, list[float]]] = {}
-    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level) & (roofs["origin"] != UNUSED)
-    for device, origin, value in zip(*(roofs[name][mine] for name in ("device", "origin", "value")), strict=True):
-        found.setdefault(device, {}).setdefault(origin, []).append(value)
-    return {device: float(np.median(of.get("measured") or of["theoretical"])) for device, of in found.items()}
-
-
-@dataclass(frozen=True)
-class Latency:
-    """What one launch costs in seconds (NaN: nobody measured it), and where the number comes from."""
-
-    seconds: float
-    origin: str
-
-
-@dataclass(frozen=True)
-class Latencies:
-    """The launch latency of each GPU: given for all of them, or measured on the GPU's model."""
-
-    given: float | None
-    ceilings: tuple[Ceilings, ...]
-
-    def of(self, device: str, compute_capability: str) -> Latency:
-        """The latency of one GPU."""
-        if self.given is not None:
-            return Latency(self.given, "given")
-        capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY
-        for file in self.ceilings:
-            if file.applies_to(device, capability) and (measured := file.launch_latency()):
-                return Latency(measured.value, f"measured: {measured.id} of {file.provenance}")
-        return Latency(math.nan, "")
-
-
-def machine_rows(roofline: Roofline, points: dict[str, Any], latencies: Latencies) -> list[dict[str, Any]]:
-    """A row per GPU, precision that some of the ``points`` has, and level that the ordinary model has points at."""
-    ordinary = roofline.point_columns
-    found = dict.fromkeys(zip(points["device"], points["precision"], strict=True))
-    rows = []
-    for device, precision in found:
-        mine = ordinary["device"] == device
-        capability = str(ordinary["compute_capability"][mine][0])
-        latency = latencies.of(device, capability)
-        peaks = points["compute_roof"][(points["device"] == device) & (points["precision"] == precision)]
-        peaks = peaks[np.isfinite(peaks)]
-        peak, low, high = (float(one(peaks)) if len(peaks) else math.nan for one in (np.median, np.min, np.max))
-        for level in dict.fromkeys(ordinary["level"][mine].tolist()):
-            speeds = ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)]
-            speeds = speeds[np.isfinite(speeds)]
-            bandwidth = float(np.median(speeds)) if len(speeds) else math.nan
-            rows.append(
-                {
-                    "device": device,
-                    "compute_capability": capability,
-                    "precision": precision,
-                    "level": level,
-                    "peak": peak,
-                    "peak_min": low,
-                    "peak_max": high,
-                    "peak_origin": _origin(roofline, device, "precision", precision) if len(peaks) else "",
-                    "bandwidth": bandwidth,
-                    "bandwidth_origin": _origin(roofline, device, "level", level) if len(speeds) else "",
-                    "balance": peak / bandwidth if bandwidth > 0 else math.nan,
-                    "latency": latency.seconds,
-                    "latency_origin": latency.origin,
-                    "overhead_work": latency.seconds * peak,
-                    "overhead_traffic": latency.seconds * bandwidth,
-                }
-            )
-    return rows
-
-
-def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
-    """Whether the roofs of a precision or level are measured or published; several answers for the sum over pipes."""
-    roofs = roofline.roof_columns
-    mine = (roofs["device"] == device) & (roofs["origin"] != UNUSED)
-    mine &= roofs["kind"] == "compute" if wanted == "mixed" else roofs[column] == wanted
-    pairs = set(zip(roofs["origin"][mine].tolist(), roofs["source"][mine].tolist(), strict=True))
-    origins = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}
-    known = [origin for origin in (MEASURED, PUBLISHED, "theoretical") if origin in origins]
-    return " and ".join(known if wanted == "mixed" else known[:1])
+Latency = Callable[[str, str], tuple[float, str]]  # seconds (NaN: nobody measured it) and origin, of a GPU and its capability
 
 
 @dataclass(frozen=True, repr=False)
@@ -233,95 +94,187 @@ def time_roofline(
         raise ValueError(f"launch_latency must be a positive number of seconds, not {launch_latency!r}")
     files = ceilings_of(ceilings)
     roofline = roofline_of(roofline, files, by="kernel")
-    level, latencies = level or load_spec().memory, Latencies(launch_latency, tuple(files))
-    kernels = roofline.kernel_columns
-    chosen = _chosen_points(roofline, level)
-    taken = [index for index, _ in chosen]
-    points = _points(roofline, np.array([point for _, point in chosen], dtype=np.int64), np.array(taken, dtype=np.int64))
-    machine = machine_rows(roofline, points, latencies)
-    _add_times(points, _latency_of(points, kernels, taken, latencies))
-    rest = np.array(sorted(set(range(len(kernels["kernel"]))) - set(taken)), dtype=np.int64)
+    level, latency = level or load_spec().memory, _latencies(launch_latency, files)
+    chosen = dict(_chosen_points(roofline, level))
+    rest = [row for row in range(len(roofline.kernel_columns["kernel"])) if row not in chosen]
+    points = _points(roofline, chosen, latency)
     return TimeRoofline(
         level,
         of_columns(points, columns.TIME_POINTS),
-        of_columns({one.name: [row[one.name] for row in machine] for one in columns.TIME_MACHINES}, columns.TIME_MACHINES),
-        of_columns(absent_rows(roofline, rest, level, latencies), columns.TIME_ABSENT),
+        of_rows(_machines(roofline, points, latency), columns.TIME_MACHINES),
+        of_columns(_absent(roofline, np.array(rest, dtype=np.int64), level, latency), columns.TIME_ABSENT),
         roofline.roof_columns,
-        kernels,
+        roofline.kernel_columns,
         roofline.sources,
     )
 
 
+def _latencies(given: float | None, files: Sequence[Ceilings]) -> Latency:
+    """The launch latency of each GPU: given for all of them, or measured on the GPU's model."""
+
+    @cache
+    def latency(device: str, compute_capability: str) -> tuple[float, str]:
+        if given is not None:
+            return given, "given"
+        capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY
+        for file in files:
+            if file.applies_to(device, capability) and (measured := file.launch_latency()):
+                return measured.value, f"measured: {measured.id} of {file.provenance}"
+        return math.nan, ""
+
+    return latency
+
+
 def _chosen_points(roofline: Roofline, level: str) -> list[tuple[int, int]]:
-    """For each kernel with points at ``level``: its row among the kernels and the row of the point that stands for it."""
+    """For each kernel with points at ``level``: its row among the kernels and the row of the point that stands for it.
+
+    That is the sum over pipes, else of floating point before integers the one with most work.
+    """
     points, kernels = roofline.point_columns, roofline.kernel_columns
     homes: dict[tuple[Any, ...], list[int]] = {}
-    for index, key in enumerate(zip(*(kernels[name].tolist() for name in KEY), strict=True)):
-        homes.setdefault(key, []).append(index)
-    found = []
-    for key, members in _groups(points, np.flatnonzero(points["level"] == level)):
-        best = max(members, key=lambda row: _rank(points, row))
-        if math.isfinite(points["work"][best] + points["traffic"][best] + points["seconds"][best]) and homes.get(key):
-            found.append((homes[key].pop(0), best))
+    for row, key in enumerate(zip(*(kernels[name].tolist() for name in KEY), strict=True)):
+        homes.setdefault(key, []).append(row)
+    here = np.flatnonzero(points["level"] == level)
+    groups: dict[tuple[Any, ...], list[dict[str, int]]] = {}  # points of each kernel by precision; some have the same key
+    for row, key in zip(here.tolist(), zip(*(points[name][here].tolist() for name in KEY), strict=True), strict=True):
+        members = groups.setdefault(key, [{}])
+        if points["precision"][row] in members[-1]:
+            members.append({})
+        members[-1][points["precision"][row]] = row
+
+    def rank(row: int) -> tuple[bool, bool, float]:
+        work = float(points["work"][row])
+        return points["precision"][row] == "mixed", points["unit"][row] == "flop", work if math.isfinite(work) else -1.0
+
+    complete = np.isfinite(points["work"] + points["traffic"] + points["seconds"])
+    found: list[tuple[int, int]] = []
+    for key, members in groups.items():
+        best = [max(kinds.values(), key=rank) for kinds in members]
+        found += zip(homes.get(key, ()), [row for row in best if complete[row]], strict=False)
     return sorted(found)
 
 
-def _groups(points: Table, rows: Any) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
-    """Rows of one kernel together: they follow each other, and no precision comes twice."""
-    key, members, seen = None, list[int](), set[str]()
-    keys = zip(*(points[name][rows].tolist() for name in KEY), strict=True)
-    for row, next_key in zip(rows.tolist(), keys, strict=True):
-        precision = points["precision"][row]
-        if members and key is not None and (next_key != key or precision in seen):
-            yield key, members
-            members, seen = [], set()
-        key = next_key
-        members.append(row)
-        seen.add(precision)
-    if members and key is not None:
-        yield key, members
-
-
-def _rank(points: Table, row: int) -> tuple[bool, bool, float]:
-    """The sum over pipes first, floating point before integers, then the most work."""
-    work = float(points["work"][row])
-    return points["precision"][row] == "mixed", points["unit"][row] == "flop", work if math.isfinite(work) else -1.0
-
-
-def _points(roofline: Roofline, rows: Any, homes: Any) -> dict[str, Any]:
-    """The columns that come from the ordinary model."""
-    same = set(roofline.point_columns) & {point.name for point in columns.TIME_POINTS}
-    table: dict[str, Any] = {name: roofline.point_columns[name][rows] for name in same}
-    table["invocations"] = roofline.point_columns["launches"][rows]
-    table["time_share"] = roofline.kernel_columns["time_share"][homes]
-    return table
-
-
-def _latency_of(points: dict[str, Any], kernels: Columns, homes: Sequence[int], latencies: Latencies) -> Any:
-    capabilities = kernels["compute_capability"][np.array(homes, dtype=np.int64)]
-    keys = zip(points["device"], capabilities, strict=True)
-    return np.array([latencies.of(device, capability).seconds for device, capability in keys], dtype=np.float64)
-
-
-def _add_times(table: dict[str, Any], latency: Any) -> None:
+def _points(roofline: Roofline, chosen: Mapping[int, int], latency: Latency) -> dict[str, Any]:
     """Compute and bandwidth time (Wang et al., section II): the longer is the run time, the balance gives the other.
 
     Its equations 2 and 3 print the minimum of two equal terms; the text beside them says what is meant.
     """
+    points, kernels = roofline.point_columns, roofline.kernel_columns
+    homes, rows = (np.array(list(one), dtype=np.int64) for one in (chosen, chosen.values()))
+    table: dict[str, Any] = {one.name: points[one.name][rows] for one in columns.TIME_POINTS if one.name in points}
+    table |= {"invocations": points["launches"][rows], "time_share": kernels["time_share"][homes]}
     seconds, intensity = table["seconds"], table["intensity"]
     with np.errstate(all="ignore"):
         balance = table["compute_roof"] / table["bandwidth_roof"]
         balance = np.where(np.isfinite(balance) & (balance > 0), balance, np.nan)
         by_compute, known = intensity >= balance, np.isfinite(balance)
-        compute = np.where(by_compute, seconds, seconds * intensity / balance)
-        bandwidth = np.where(by_compute, seconds * balance / intensity, seconds)
+        compute = np.where(known, np.where(by_compute, seconds, seconds * intensity / balance), np.nan)
+        bandwidth = np.where(known, np.where(by_compute, seconds * balance / intensity, seconds), np.nan)
         ideal = np.maximum(table["work"] / table["compute_roof"], table["traffic"] / table["bandwidth_roof"])
-    table["balance"] = balance
-    table["compute_seconds"] = np.where(known, compute, np.nan)
-    table["bandwidth_seconds"] = np.where(known, bandwidth, np.nan)
-    longest = np.where(known, np.maximum(compute, bandwidth), np.nan)
-    add_overhead(table, longest, latency)
-    side = np.where(by_compute, "compute", "memory")
-    bound = np.where(table["overhead_bound"] == "yes", "overhead", side)
-    table["bound"] = np.where(known, bound, "").astype(object)
-    add_inefficiency(table, ideal)
+    table |= {"balance": balance, "compute_seconds": compute, "bandwidth_seconds": bandwidth}
+    _add_results(table, np.maximum(compute, bandwidth), ideal, kernels["compute_capability"][homes], latency)
+    bound = np.where(table["overhead_bound"] == "yes", "overhead", np.where(by_compute, "compute", "memory"))
+    return table | {"bound": np.where(known, bound, "").astype(object)}
+
+
+def _add_results(table: dict[str, Any], longest: Any, ideal: Any, capabilities: Any, latency: Latency) -> None:
+    """Launch overhead, which binds a kernel both of whose times are below it; run time at the roofline (``ideal``).
+
+    ``longest`` is the longer of the two times; all are in seconds.
+    """
+    keys = zip(table["device"], capabilities, strict=True)
+    of_launch = np.array([latency(*key)[0] for key in keys], dtype=np.float64)
+    overhead = table["invocations"] * of_launch
+    with np.errstate(all="ignore"):
+        bound, ratio = np.where(longest < overhead, "yes", "no"), table["seconds"] / ideal
+        usable = np.isfinite(ratio) & (ideal > 0)
+        odd = usable & (ratio < ABOVE_ROOF)
+    notes = [f"{note}; {_TOO_FAST}" if note else _TOO_FAST for note in table["notes"]]
+    table |= {
+        "latency": of_launch,
+        "overhead_seconds": overhead,
+        "overhead_bound": np.where(np.isfinite(longest) & np.isfinite(overhead), bound, "").astype(object),
+        "roofline_seconds": np.where(usable, ideal, np.nan),
+        "inefficiency": np.where(usable, ratio, np.nan),
+        "notes": np.where(odd, np.array(notes, dtype=object), table["notes"]),
+    }
+
+
+def _machines(roofline: Roofline, points: Mapping[str, Any], latency: Latency) -> list[dict[str, Any]]:
+    """A row per GPU, precision that some of the ``points`` has, and level that the ordinary model has points at."""
+    ordinary = roofline.point_columns
+    rows = []
+    for device, precision in dict.fromkeys(zip(points["device"], points["precision"], strict=True)):
+        mine = ordinary["device"] == device
+        capability = str(ordinary["compute_capability"][mine][0])
+        seconds, origin = latency(device, capability)
+        peaks = points["compute_roof"][(points["device"] == device) & (points["precision"] == precision)]
+        peak = _typical(peaks, np.median)
+        for level in dict.fromkeys(ordinary["level"][mine].tolist()):
+            bandwidth = _typical(ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)], np.median)
+            rows.append(
+                {
+                    "device": device,
+                    "compute_capability": capability,
+                    "precision": precision,
+                    "level": level,
+                    "peak": peak,
+                    "peak_min": _typical(peaks, np.min),
+                    "peak_max": _typical(peaks, np.max),
+                    "peak_origin": "" if math.isnan(peak) else _origin(roofline, device, "precision", precision),
+                    "bandwidth": bandwidth,
+                    "bandwidth_origin": "" if math.isnan(bandwidth) else _origin(roofline, device, "level", level),
+                    "balance": peak / bandwidth if bandwidth > 0 else math.nan,
+                    "latency": seconds,
+                    "latency_origin": origin,
+                    "overhead_work": seconds * peak,
+                    "overhead_traffic": seconds * bandwidth,
+                }
+            )
+    return rows
+
+
+def _typical(values: Any, what: Callable[[Any], Any]) -> float:
+    """Of the values that are known; NaN for none."""
+    known = values[np.isfinite(values)]
+    return float(what(known)) if len(known) else math.nan
+
+
+def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
+    """Whether the roofs of a precision or level are measured or published; several answers for the sum over pipes."""
+    roofs = roofline.roof_columns
+    mine = (roofs["device"] == device) & (roofs["origin"] != UNUSED)
+    mine &= roofs["kind"] == "compute" if wanted == "mixed" else roofs[column] == wanted
+    pairs = set(zip(roofs["origin"][mine].tolist(), roofs["source"][mine].tolist(), strict=True))
+    origins = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}
+    known = [origin for origin in (MEASURED, PUBLISHED, "theoretical") if origin in origins]
+    return " and ".join(known if wanted == "mixed" else known[:1])
+
+
+def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict[str, Any]:
+    """The kernels without symbol; without work, the bytes at the bandwidth roof are the run time at the roofline."""
+    kernels, roofs, points = roofline.kernel_columns, roofline.roof_columns, roofline.point_columns
+    drawn: dict[tuple[Any, ...], set[str]] = {}
+    for *key, where in zip(*(points[name].tolist() for name in (*KEY, "level")), strict=True):
+        drawn.setdefault(tuple(key), set()).add(where)
+    statuses = []
+    for row in rows.tolist():
+        levels = drawn.get(tuple(kernels[name][row] for name in KEY), set())
+        why = "no-totals" if level in levels else "no-level" if levels else "no-precision"
+        statuses.append(why if kernels["status"][row] == "ok" else str(kernels["status"][row]))
+    table: dict[str, Any] = {name: kernels[name][rows] for name in (*KEY, "seconds", "time_share", "notes")}
+    traffic = roofline.traffic[level][rows] if level in roofline.traffic else np.full(len(rows), np.nan)
+    table |= {"invocations": kernels["launches"][rows], "level": np.full(len(rows), level, dtype=object), "traffic": traffic}
+    table["status"] = np.array(statuses, dtype=object)
+    idle = table["status"] == "zero-flop"
+    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level) & (roofs["origin"] != UNUSED)
+    speeds = {}
+    for device in set(table["device"].tolist()):
+        here = mine & (roofs["device"] == device)
+        measured = here & (roofs["origin"] == MEASURED)
+        speeds[device] = _typical(roofs["value"][measured if measured.any() else here], np.median)
+    with np.errstate(all="ignore"):
+        ideal = traffic / np.array([speeds[device] for device in table["device"]], dtype=np.float64)
+    longest, ideal = (np.where(idle, one, np.nan) for one in (table["seconds"], ideal))
+    _add_results(table, longest, ideal, kernels["compute_capability"][rows], latency)
+    return table
