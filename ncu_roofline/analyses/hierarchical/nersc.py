@@ -6,19 +6,18 @@ The same text that `ncu_roofline.formats.inputs.roofline_data` reads: GB/s, GFLO
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import level_order, precision_label
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean
-from ncu_roofline.rendering.frames import Frames
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ncu_roofline.rendering.frames import Frames, records, table, view_of
 
 _LEVEL_NAMES = {"l1": "L1", "shared": "Shared", "l2": "L2", "l3": "L3", "dram": "HBM", "system": "System"}
 _ROOF_NAMES = {"fma": "FMA", "nofma": "No-FMA", "divide": "Div FMA", "divide_nofma": "Div No-FMA"}
+_QUOTES = dict.fromkeys(map(ord, "'\"`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"), "_")
+Row = dict[str, Any]
 
 
 def render_nersc(roofline: Frames) -> bytes:
@@ -26,67 +25,70 @@ def render_nersc(roofline: Frames) -> bytes:
 
     Raises RooflineError for points of several GPUs, which the format can't tell apart, and for other views.
     """
-    points = roofline.points
-    if getattr(roofline, "view", "roofline") != "roofline":
+    points = records(table(roofline, "points"))
+    if view_of(roofline) != "roofline":
         raise _error("it holds rooflines only", "Leave out --view, or choose another format.")
-    if not len(points):
+    if not points:
         raise _error("no kernel has a point", "Ask `ncu-roofline explain` what the report lacks.")
-    devices = list(dict.fromkeys(points["device"]))
+    devices = list(dict.fromkeys(point["device"] for point in points))
     if len(devices) > 1:
         reason = f"it has one set of roofs, and the points are of {len(devices)} GPUs"
         raise _error(reason, "Give the reports of one GPU.")
     precision, note = _precision(points)
-    chosen = points[points["precision"] == precision]
-    levels = level_order(set(chosen["level"]))
+    kernels: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for point in points:
+        if point["precision"] == precision:
+            key = tuple(point[name] for name in ("report", "launch", "kernel", "label"))
+            kernels.setdefault(key, {}).setdefault(point["level"], point)
+    levels = level_order({level for of_levels in kernels.values() for level in of_levels})
     # The format's readers take DRAM to be HBM; where a machine has both, each gets its own name.
     names = {level: _LEVEL_NAMES.get(level, level.upper()) for level in levels}
     if "mcdram" in names:
         names.update(mcdram="HBM", dram="DDR")
     # Its readers look for their keywords anywhere in a line: comments stand apart and use none of them.
-    lines = [
-        f"# {clean(devices[0]) or 'unnamed machine'}, {note}",
-        "# in GB/s, GFLOP/s and FLOP/byte",
-        *_roofs(roofline.roofs, precision, names),
-        "",
-    ]
-    return "\n".join([*lines, *_points(chosen, names)]).encode("utf-8", "replace") + b"\n"
+    lines = [f"# {clean(devices[0]) or 'unnamed machine'}, {note}", "# in GB/s, GFLOP/s and FLOP/byte"]
+    lines += [*_roofs(records(table(roofline, "roofs")), precision, names), ""]
+    for level, name in names.items():
+        found = [of_levels[level]["intensity"] if level in of_levels else math.nan for of_levels in kernels.values()]
+        lines.append(f"AI_{name} {_values(found)}")
+    lines.append(f"FLOPS {_values(next(iter(of_levels.values()))['performance'] / 1e9 for of_levels in kernels.values())}")
+    lines.append(f"labels {_quoted(str(label or kernel) for _, _, kernel, label in kernels)}")
+    return "\n".join(lines).encode("utf-8", "replace") + b"\n"
 
 
 def _error(reason: str, next_step: str) -> RooflineError:
     return RooflineError("Cannot render", "nersc", reason, next_step)
 
 
-def _precision(points: pd.DataFrame) -> tuple[str, str]:
+def _precision(points: Sequence[Row]) -> tuple[str, str]:
     """The precision to write, and a comment on the choice."""
-    candidates = points[points["precision"] != "mixed"] if set(points["precision"]) != {"mixed"} else points
-    first = candidates.drop_duplicates(["report", "launch", "kernel", "label", "precision"])
-    amount = first["work"].where(first["work"].notna(), first["performance"])  # files of rates have no work
-    total = amount.groupby(first["precision"], sort=False).sum()
-    best = str(total.idxmax())
-    others = ", ".join(precision_label(str(one)) for one in total.index if one != best)
+    single = [point for point in points if point["precision"] != "mixed"] or points
+    totals: dict[str, float] = {}
+    seen = set()
+    for point in single:
+        key = tuple(point[name] for name in ("report", "launch", "kernel", "label", "precision"))
+        if key not in seen:
+            amount = point["performance"] if math.isnan(point["work"]) else point["work"]  # files of rates have no work
+            totals[point["precision"]] = totals.get(point["precision"], 0.0) + (0.0 if math.isnan(amount) else amount)
+        seen.add(key)
+    best = max(totals, key=totals.__getitem__)
+    others = ", ".join(precision_label(one) for one in totals if one != best)
     return best, f"{precision_label(best)} only" + (f"; with less work and left out: {others}" if others else "")
 
 
-def _roofs(roofs: pd.DataFrame, precision: str, names: dict[str, str]) -> list[str]:
-    memory = [(name, row) for level, name in names.items() if (row := _best(roofs[roofs["level"] == level])) is not None]
-    ids = dict.fromkeys(roofs[roofs["precision"] == precision]["roof"])
-    compute = [(_roof_name(precision, str(one)), row) for one in ids if (row := _best(roofs[roofs["roof"] == one])) is not None]
-    lines = []
-    for key, name_key, pairs in (("memroofs", "mem_roof_names", memory), ("comproofs", "comp_roof_names", compute)):
-        if pairs:
-            lines.append(f"{key} {_values([row['value'] / 1e9 for _, row in pairs])}")
-            lines.append(f"{name_key} {_quoted([_named(name, row) for name, row in pairs])}")
-    return lines
-
-
-def _best(rows: pd.DataFrame) -> pd.Series | None:
-    measured = rows[rows["origin"] == "measured"]
-    rows = measured if len(measured) else rows
-    return rows.iloc[0] if len(rows) else None
-
-
-def _named(name: str, row: pd.Series) -> str:
-    return name if row["origin"] == "measured" else f"Theoretical {name}"
+def _roofs(roofs: Sequence[Row], precision: str, names: dict[str, str]) -> Iterable[str]:
+    """Bandwidths and compute roofs, each kind in two lines."""
+    ids = dict.fromkeys(roof["roof"] for roof in roofs if roof["precision"] == precision)
+    pairs = [("mem", name, [roof for roof in roofs if roof["level"] == level]) for level, name in names.items()]
+    pairs += [("comp", _roof_name(precision, str(one)), [roof for roof in roofs if roof["roof"] == one]) for one in ids]
+    for kind in ("mem", "comp"):
+        best = [
+            (name, min(rows, key=lambda row: row["origin"] != "measured")) for of, name, rows in pairs if of == kind and rows
+        ]
+        if best:
+            yield f"{kind}roofs {_values(roof['value'] / 1e9 for _, roof in best)}"
+            called = (name if roof["origin"] == "measured" else f"Theoretical {name}" for name, roof in best)
+            yield f"{kind}_roof_names {_quoted(called)}"
 
 
 def _roof_name(precision: str, roof: str) -> str:
@@ -95,25 +97,10 @@ def _roof_name(precision: str, roof: str) -> str:
     return " ".join(filter(None, words))
 
 
-def _points(chosen: pd.DataFrame, names: dict[str, str]) -> list[str]:
-    keys = ["report", "launch", "kernel", "label"]
-    runs = [(key, rows) for key, rows in chosen.groupby(keys, sort=False)]
-    lines = []
-    for level, name in names.items():
-        found = [rows[rows["level"] == level]["intensity"] for _, rows in runs]
-        lines.append(f"AI_{name} {_values([float(one.iloc[0]) if len(one) else math.nan for one in found])}")
-    lines.append(f"FLOPS {_values([float(rows['performance'].iloc[0]) / 1e9 for _, rows in runs])}")
-    lines.append(f"labels {_quoted([str(label or kernel) for (_, _, kernel, label), _ in runs])}")
-    return lines
-
-
-def _values(values: Sequence[float]) -> str:
+def _values(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quoted(names: Iterable[str]) -> str:
     """Names in straight quotes, without any inside, since the format has no way to write one."""
     return " ".join(f"'{clean(name, None).translate(_QUOTES)}'" for name in names)
-
-
-_QUOTES = dict.fromkeys(map(ord, "'\"`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"), "_")
