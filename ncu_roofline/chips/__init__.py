@@ -7,43 +7,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncu_roofline.chips.architectures import Architecture, BoardRule, Gpu
-    from ncu_roofline.chips.fields import SpecError
+    from ncu_roofline.chips.architectures import Architecture, Gpu
     from ncu_roofline.chips.instruction import InstructionSpec, load_instructions
     from ncu_roofline.chips.opcodes import OpcodeTable, OpcodeWork, kind_of, load_opcodes
     from ncu_roofline.chips.precisions import Binding, Level, Precision
     from ncu_roofline.chips.spec import Spec, load_spec, read_spec
     from ncu_roofline.chips.stalls import load_stalls
-    from ncu_roofline.chips.units import Gauge, Rate, TensorActivity, Unit, Units, load_units
+    from ncu_roofline.chips.units import load_units
 
 _HOMES = {
-    "architectures": ("Architecture", "BoardRule", "Gpu"),
-    "fields": ("SpecError",),
+    "architectures": ("Architecture", "Gpu"),
     "instruction": ("InstructionSpec", "load_instructions"),
     "opcodes": ("OpcodeTable", "OpcodeWork", "kind_of", "load_opcodes"),
     "precisions": ("Binding", "Level", "Precision"),
     "spec": ("Spec", "load_spec", "read_spec"),
     "stalls": ("load_stalls",),
-    "units": ("Gauge", "Rate", "TensorActivity", "Unit", "Units", "load_units"),
+    "units": ("load_units",),
 }
 
 __all__ = [
     "Architecture",
     "Binding",
-    "BoardRule",
-    "Gauge",
     "Gpu",
     "InstructionSpec",
     "Level",
     "OpcodeTable",
     "OpcodeWork",
     "Precision",
-    "Rate",
     "Spec",
-    "SpecError",
-    "TensorActivity",
-    "Unit",
-    "Units",
     "kind_of",
     "load_instructions",
     "load_opcodes",

@@ -9,13 +9,6 @@ from typing import Literal, NamedTuple
 from ncu_roofline.chips.fields import Release, Releases, StatedCapability
 from ncu_roofline.chips.roofs import board_rule
 
-UNITS_PER = {
-    "sm": ("device__attribute_multiprocessor_count",),
-    "slice": ("device__attribute_fbp_count", "device__attribute_num_l2s_per_fbp"),
-    "bus": ("device__attribute_global_memory_bus_width",),
-}
-"""Device attributes whose product is the number of units that a bandwidth of an architecture is stated for."""
-
 
 class BoardRule(NamedTuple):
     """Where boards of one chip differ: applies to devices whose name contains one of ``names``."""
@@ -55,7 +48,7 @@ class Gpu:
 
 
 class Bandwidth(NamedTuple):
-    """Bytes per cycle and one unit of what `UNITS_PER` counts."""
+    """Bytes per cycle and one SM, L2 slice or bit of the memory bus."""
 
     bytes: float
     per: Literal["sm", "slice", "bus"]
@@ -130,15 +123,3 @@ class Architecture:
         """Operations per SM and cycle of a roof on a device of this name; None where unknown or not there."""
         rule = self.board_rule(roof, device)
         return rule.peaks.get(roof) if rule else self.peaks.get(roof)
-
-    def bytes_per_cycle(self, level: str, attributes: Mapping[str, object]) -> float | None:
-        """Bytes per cycle of the whole GPU from the report's device attributes (full metric names); None where unknown."""
-        if level not in self.bandwidth:
-            return None
-        product, per = self.bandwidth[level]
-        for name in UNITS_PER[per]:
-            count = attributes.get(name)
-            if not isinstance(count, (int, float)) or not count > 0:
-                return None
-            product *= count
-        return product

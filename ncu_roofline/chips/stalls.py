@@ -67,10 +67,6 @@ class Stall(NamedTuple):
         """The share that one place must have: what a reason must have in all holds for its units together."""
         return STALL_SHARE if self.unit else self.least
 
-    def waiting_for(self, unit: str) -> str:
-        """What completes "warps wait here ..." where they need a unit, "" for one that is not known."""
-        return self.unit.replace("{}", unit) if self.unit and unit else self.waits
-
 
 class _Stalls(NamedTuple):
     stalls: tuple[Stall, ...]

@@ -9,7 +9,8 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import SpecError, load_spec, read_spec
+from ncu_roofline.chips import load_spec, read_spec
+from ncu_roofline.chips.fields import SpecError
 
 DATA = Path(ncu_roofline.__file__).parent / "data"
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))

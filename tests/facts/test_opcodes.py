@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.chips import OpcodeWork, SpecError, load_opcodes, load_spec
+from ncu_roofline.chips import OpcodeWork, load_opcodes, load_spec
+from ncu_roofline.chips.fields import SpecError
 from ncu_roofline.chips.opcodes import LONGEST, read_opcodes
 from tests.facts import sassing
 from tests.facts.ptx import FP6FP4, FP8, Case, cases

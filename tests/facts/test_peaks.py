@@ -182,24 +182,14 @@ def test_unknown_peaks_are_absent() -> None:
     assert load_spec().architecture((10, 3)).peak("fp16.fma") is None
 
 
-# device attributes, clock in GHz, GB/s: L2 and memory of real boards
-A100 = {
-    "device__attribute_multiprocessor_count": 108,
-    "device__attribute_fbp_count": 10,
-    "device__attribute_num_l2s_per_fbp": 8,
-    "device__attribute_global_memory_bus_width": 5120,
-}
-
-
 def test_bandwidth_of_an_a100() -> None:
-    architecture = load_spec().architecture((8, 0))
-    assert architecture.bytes_per_cycle("l1", A100) * 1.41 == pytest.approx(19500, rel=0.01)
-    assert architecture.bytes_per_cycle("l2", A100) == 5120
-    assert architecture.bytes_per_cycle("dram", A100) == 1280  # dram__bytes.sum.peak_sustained of its reports
-    assert architecture.bytes_per_cycle("dram", A100) * 1.215 == pytest.approx(1555, rel=0.001)
-    assert architecture.bytes_per_cycle("system", A100) is None
-    assert architecture.bytes_per_cycle("l2", {}) is None
-    assert architecture.bytes_per_cycle("l2", A100 | {"device__attribute_fbp_count": None}) is None
+    """Of 108 SMs at 1.41 GHz, 80 slices and 5120 bits at 1.215 GHz, in GB/s."""
+    found = load_spec().architecture((8, 0)).bandwidth
+    assert found["l1"] == (pytest.approx(19500 / 1.41 / 108, rel=0.01), "sm")
+    assert found["l2"] == (5120 / 80, "slice")
+    assert found["dram"] == (1280 / 5120, "bus")  # dram__bytes.sum.peak_sustained of its reports
+    assert found["dram"].bytes * 5120 * 1.215 == pytest.approx(1555, rel=0.001)
+    assert "system" not in found
 
 
 @pytest.mark.parametrize(
@@ -214,5 +204,5 @@ def test_bandwidth_of_an_a100() -> None:
     ],
 )
 def test_memory_bandwidth(capability: tuple[int, int], bits: int, ghz: float, gigabytes: float) -> None:
-    attributes = {"device__attribute_global_memory_bus_width": bits}
-    assert load_spec().architecture(capability).bytes_per_cycle("dram", attributes) * ghz == pytest.approx(gigabytes, rel=0.001)
+    product, per = load_spec().architecture(capability).bandwidth["dram"]
+    assert (product * bits * ghz, per) == (pytest.approx(gigabytes, rel=0.001), "bus")

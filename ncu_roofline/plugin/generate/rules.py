@@ -16,15 +16,9 @@ from ncu_roofline.base.files import HELPER
 from ncu_roofline.chips import (
     Architecture,
     Binding,
-    BoardRule,
-    Gauge,
     Level,
     Precision,
-    Rate,
     Spec,
-    TensorActivity,
-    Unit,
-    Units,
     clocks,
     formulas,
     libraries,
@@ -35,11 +29,11 @@ from ncu_roofline.chips import (
     thresholds,
     verdict,
 )
-from ncu_roofline.chips.architectures import Bandwidth
+from ncu_roofline.chips.architectures import Bandwidth, BoardRule
 from ncu_roofline.chips.formula import twin
 from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
-from ncu_roofline.chips.units import Scale, Slices
+from ncu_roofline.chips.units import Gauge, Rate, Scale, Slices, TensorActivity, Unit, Units
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.plugin.generate.by_instruction import by_instruction
 from ncu_roofline.plugin.generate.files import GENERATED, defaults_of, fields_of, python, render
