@@ -25,7 +25,7 @@ Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launchi
 Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), False)
 # Metrics (without suffix) of the tensor pipe's activity.
 TensorActivity = namedtuple("TensorActivity", "whole parts")
-# Bytes per cycle and one unit of what `UNITS_PER` counts.
+# Bytes per cycle and one SM, L2 slice or bit of the memory bus.
 Bandwidth = namedtuple("Bandwidth", "bytes per")
 # A hardware unit: the largest of its metrics (without suffix) says how full it was.
 Unit = namedtuple("Unit", "id label kind metrics level parts group")
