@@ -113,10 +113,10 @@ def test_no_folder_can_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_broken_templates(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "templates" / "sections"
+    folder = tmp_path / "templates" / "rules"
     folder.mkdir(parents=True)
-    if content is not None:
-        (folder / "section.j2").write_bytes(content)
+    for path in (files.TEMPLATES / "rules").iterdir() if content is not None else ():
+        (folder / path.name).write_bytes(content or b"")
     monkeypatch.setattr(files, "TEMPLATES", tmp_path / "templates")
     files.environment.cache_clear()
     try:

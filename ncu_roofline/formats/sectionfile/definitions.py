@@ -15,8 +15,8 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 CHAINS_SINCE, CHAINS_PROVEN = (2024, 1), (2025, 1)
 """Several operators: the first release that has the text of their parser, and the first whose own sections use them."""
@@ -36,8 +36,7 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-
 _PRECEDENCE = ("+-", "*/")
 
 
-@dataclass(frozen=True)
-class Expression:
+class Expression(NamedTuple):
     """A parsed expression: the metrics it reads and its steps in postfix order."""
 
     names: tuple[str, ...]
@@ -80,14 +79,16 @@ class _Parser:
         self.tokens = _TOKEN.finditer(source)
         self.steps: list[tuple[str, Value]] = []
         self.kind = self.text = ""
-        self.advance()
+        self.take()
 
-    def advance(self) -> None:
-        match = next(self.tokens, None)
+    def take(self) -> tuple[str, str]:
+        """Kind and text of the token that is next, "" at the end."""
+        taken, match = (self.kind, self.text), next(self.tokens, None)
         self.kind = (match.lastgroup or "") if match else ""
         self.text = match[self.kind] if match and self.kind else ""
         if self.kind == "bad":
             raise ValueError(f"unexpected {self.text!r} in expression {self.source!r}")
+        return taken
 
     def chain(self, rank: int, depth: int) -> None:
         """Operands of one precedence, from left to right."""
@@ -98,35 +99,28 @@ class _Parser:
             return
         self.chain(rank + 1, depth)
         while self.text and self.text in _PRECEDENCE[rank]:
-            action = self.text
-            self.advance()
+            _, action = self.take()
             self.chain(rank + 1, depth)
             self.steps.append((action, None))
 
     def factor(self, depth: int) -> None:
-        kind, text = self.kind, self.text
-        self.advance()
-        if kind == "number":
-            self.steps.append((kind, _literal(text)))
-        elif kind == "name" and not (text == NAN_AS_ZERO and self.text == "("):
-            self.steps.append((kind, text))
+        kind, text = self.take()
+        as_zero = text == NAN_AS_ZERO and self.text == "("
+        if kind == "number" or (kind == "name" and not as_zero):
+            self.steps.append((kind, _literal(text) if kind == "number" else text))
         elif text == "-":
             self.chain(len(_PRECEDENCE), depth + 1)
             self.steps.append(("negate", None))
-        elif text == "(":
-            self.parenthesis(depth)
-        elif text == NAN_AS_ZERO:
-            self.advance()
-            self.parenthesis(depth)
-            self.steps.append((NAN_AS_ZERO, None))
+        elif text == "(" or as_zero:
+            if as_zero:
+                self.take()
+            self.chain(0, depth + 1)
+            if self.text != ")":
+                raise ValueError(f"unbalanced parenthesis in expression {self.source!r}")
+            self.take()
+            self.steps += [(NAN_AS_ZERO, None)] if as_zero else []
         else:
             raise ValueError(f"operand missing in expression {self.source!r}")
-
-    def parenthesis(self, depth: int) -> None:
-        self.chain(0, depth + 1)
-        if self.text != ")":
-            raise ValueError(f"unbalanced parenthesis in expression {self.source!r}")
-        self.advance()
 
 
 def _literal(text: str) -> Value:
