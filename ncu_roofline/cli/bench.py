@@ -253,7 +253,7 @@ def _tell_nothing(content: dict[str, Any], target: Path) -> None:
 
 
 def _keep(target: Path) -> None:
-    from ncu_roofline.plugin.machine.kept import keep
+    from ncu_roofline.plugin.machine.install import keep
     from ncu_roofline.plugin.machine.machine import this_machine
 
     try:

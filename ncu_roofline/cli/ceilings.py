@@ -46,7 +46,7 @@ class Shelf:
 
 def _own_files(machine: Machine) -> list[Path]:
     from ncu_roofline.bench.build import cache_folder
-    from ncu_roofline.plugin.machine.kept import folder
+    from ncu_roofline.plugin.machine.install import folder
 
     places = (folder(machine), cache_folder(machine.environ) / "ceilings")
     return [path for place in places for path in matching(place, "*.json")]

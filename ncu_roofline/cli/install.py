@@ -16,10 +16,8 @@ from ncu_roofline.cli.options import AUTO, AUTO_HELP
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
 from ncu_roofline.plugin.generate.charts import measured as drawable
-from ncu_roofline.plugin.machine.gpus import choose, find_gpus
-from ncu_roofline.plugin.machine.install import Change, deploy, one_at_a_time, plan, prove, render_pack
-from ncu_roofline.plugin.machine.kept import keep, kept_for
-from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.install import Change, deploy, keep, kept_for, one_at_a_time, plan, prove, render_pack
+from ncu_roofline.plugin.machine.machine import Machine, choose, find_gpus, this_machine
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
 
 NEWEST_TRIED = (2025, 4)

@@ -21,10 +21,8 @@ from ncu_roofline.cli.options import AUTO, AUTO_HELP, place, regex, whole, words
 from ncu_roofline.cli.outputs import check_output, say, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import profile
-from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
-from ncu_roofline.plugin.machine.install import read_manifest, render_pack
-from ncu_roofline.plugin.machine.kept import kept_for
-from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.install import kept_for, read_manifest, render_pack
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, find_gpus, this_machine
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
 from ncu_roofline.version import __version__
 

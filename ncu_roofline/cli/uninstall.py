@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.plugin.machine.install import MANIFEST, Removal, known_folders, one_at_a_time, remove
-from ncu_roofline.plugin.machine.kept import forget_ceilings, kept
+from ncu_roofline.plugin.machine.install import MANIFEST, Removal, forget_ceilings, kept, known_folders, one_at_a_time, remove
 from ncu_roofline.plugin.machine.machine import this_machine
 
 

@@ -18,9 +18,16 @@ from ncu_roofline.chips.metric_names import subject
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof, evaluate_charts
-from ncu_roofline.formats.sectionfile.classify import counts_instructions, is_unfused, levels_of, meaning, peaks_of
+from ncu_roofline.formats.sectionfile.classify import (
+    counts_instructions,
+    is_unfused,
+    levels_of,
+    meaning,
+    peaks_of,
+    stock_half_factor,
+    tensor_caveat,
+)
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.formats.sectionfile.stock_faults import stock_half_factor, tensor_caveat
 from ncu_roofline.model.above import with_reasons
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Origin, Quantity

@@ -15,7 +15,7 @@ from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench import telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
 from ncu_roofline.bench.measuring import Timing
-from ncu_roofline.plugin.machine.kept import kept
+from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
 from tests.bench.fakes import Machine, fake_nvml, make_machine
 from tests.bench.scrubbing import scrubbed

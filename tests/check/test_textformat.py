@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from ncu_roofline.chips.fields import release_text
 from ncu_roofline.formats.sectionfile.schema import NAMED_ONLY, RELEASES, release_of, schema
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes
-from ncu_roofline.formats.sectionfile.write import section_text
+from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes, section_text
 from tests.check.probes import EVERY, PROBES, probe_bytes
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'

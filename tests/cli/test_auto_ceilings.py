@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline.cli import ceilings as chosen_module
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, Ceilings, registry
-from ncu_roofline.plugin.machine.kept import keep
+from ncu_roofline.plugin.machine.install import keep
 from ncu_roofline.plugin.machine.machine import Machine, this_machine
 from tests.cli.command import Command, assert_refused
 from tests.cli.test_ceilings import ceiling, document

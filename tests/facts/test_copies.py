@@ -32,7 +32,6 @@ ON_PURPOSE = {
     "formats/inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
     "analyses/hierarchical/nersc.py": {"l1", "shared", "l2", "dram", "system"},
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
-    "formats/sectionfile/stock_faults.py": {"fp16"},  # the precision that a stock chart gets wrong
     "formats/wire.py": {"int32"},  # a type of protobuf
     "formats/sectionfile/schema.py": {"int32"},
     "plugin/generate/rules.py": {"shared", "fp64", "fp32"},  # what the rules share

@@ -14,8 +14,7 @@ from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
 from ncu_roofline.formats.sectionfile.section import filter_of
-from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.formats.sectionfile.write import section_text
+from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.plugin.generate import sections
 from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections

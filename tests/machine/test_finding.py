@@ -9,8 +9,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import matching
-from ncu_roofline.plugin.machine.gpus import Gpu, choose, find_gpus
-from ncu_roofline.plugin.machine.machine import Machine, this_machine
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, choose, find_gpus, this_machine
 from ncu_roofline.plugin.machine.ncu import Ncu, expected_folder, find_ncus, parse_listing, path_entries, sections_folder
 from tests.machine.fakes import H100, bare_machine, fake_ncu, fake_smi, program
 

@@ -393,7 +393,7 @@ def test_precision_without_a_section(run: Command) -> None:
 
 def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     from ncu_roofline.plugin.check.chips import Passes
-    from ncu_roofline.plugin.machine.gpus import Gpu
+    from ncu_roofline.plugin.machine.machine import Gpu
 
     gpu = Gpu(0, "H100", "", "", (9, 0))
     pack = rendered_once("2024.2.0.0")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
-from ncu_roofline.formats.sectionfile.classify import classify
+from ncu_roofline.formats.sectionfile.classify import classify, stock_half_factor
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.formats.sectionfile.stock_faults import stock_half_factor
 from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
 SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"

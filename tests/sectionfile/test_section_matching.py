@@ -7,8 +7,7 @@ import math
 import pytest
 
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof
-from ncu_roofline.formats.sectionfile.classify import peaks_of
-from ncu_roofline.formats.sectionfile.stock_faults import tensor_caveat
+from ncu_roofline.formats.sectionfile.classify import peaks_of, tensor_caveat
 
 CLOCK = "sm__cycles_elapsed.avg.per_second"
 DRAM_PEAK = ("dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second")

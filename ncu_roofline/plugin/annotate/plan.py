@@ -1,4 +1,8 @@
-"""What is known of one launch, for its charts: texts (in `ChartPlan`, the same for many launches) and numbers (as metrics)."""
+"""What is known of one launch, for its charts: texts (in `ChartPlan`, the same for many launches) and numbers (as metrics).
+
+Nsight Compute guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle and inst would mislead.  It
+takes braces out of labels.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,16 @@ from dataclasses import dataclass
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
-from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
+from ncu_roofline.chips.formula import WeightedSum, twin
+from ncu_roofline.chips.metric_names import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
 from ncu_roofline.chips.roofs import SAME_CLOCK
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Value
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
 from ncu_roofline.model.measurements import Origin, Quantity
+from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.model.roofs import Roofs
-from ncu_roofline.plugin.annotate import naming
 from ncu_roofline.version import __version__
 
 _Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]
@@ -118,24 +123,24 @@ class _Planner:
         seconds = float(m.seconds[i])
         with_work = [p for p in works if _value(m.work, p.id, i) > 0] if math.isfinite(seconds) else []
         charts = tuple(self._chart(p, i, levels, file, clock_text) for p in with_work)
-        metrics: list[tuple[str, Value]] = [(naming.MARK, f"ncu-roofline {__version__}")]
+        metrics: list[tuple[str, Value]] = [(MARK, f"ncu-roofline {__version__}")]
         for p in works:
             value = _value(m.work, p.id, i)
-            metrics.append((naming.name(naming.WORK, p.id), value))
-            metrics.append((naming.name(WORK_RATE, p.id), value / seconds))
-            metrics.append((naming.name(naming.GIGA_RATE, p.id), value / seconds / GIGA))
+            metrics.append((own_name(WORK, p.id), value))
+            metrics.append((own_name(WORK_RATE, p.id), value / seconds))
+            metrics.append((own_name(GIGA_RATE, p.id), value / seconds / GIGA))
         for level in levels:
             value = _value(m.traffic, level.id, i)
-            metrics.append((naming.name(naming.TRAFFIC, level.id), value))
-            metrics.append((naming.name(TRAFFIC_RATE, level.id), value / seconds))
-        metrics += [(naming.name(naming.ORIGIN, p.id), self._derivation(p, m.work, i)) for p in works]
-        metrics += [(naming.name(naming.ORIGIN, level.id), level.derivation) for level in levels if level.derivation]
+            metrics.append((own_name(TRAFFIC, level.id), value))
+            metrics.append((own_name(TRAFFIC_RATE, level.id), value / seconds))
+        metrics += [(own_name(ORIGIN, p.id), self._derivation(p, m.work, i)) for p in works]
+        metrics += [(own_name(ORIGIN, level.id), level.derivation) for level in levels if level.derivation]
         roofs = [roof for one in charts for roof in (*one.roofs, *(level.roof for level in one.levels)) if roof.theory]
-        metrics += [(naming.CLOCK, clock)] if roofs else []
+        metrics += [(CLOCK, clock)] if roofs else []
         for roof in dict.fromkeys(one.id for one in roofs):
             value = _value(m.compute, roof, i)
             value = value if math.isfinite(value) else _value(m.bandwidth, roof, i)
-            metrics.append((naming.name(PEAK, roof), value / clock))
+            metrics.append((own_name(PEAK, roof), value / clock))
         metrics += [pair for chart in charts for pair in self._place(chart, i)]
         finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
         return LaunchPlan(charts, tuple(p.id for p in works), levels, tuple(finite), file)
@@ -147,7 +152,7 @@ class _Planner:
         return not precision.on_request and (value > 0 or (value == 0 and plain))
 
     def _derivation(self, item: Precision | Level, quantities: Mapping[str, Quantity], i: int) -> str:
-        return self._text(naming.count_text, item, i, _origin(quantities, item.id, i))
+        return self._text(count_text, item, i, _origin(quantities, item.id, i))
 
     def _text(self, write: _Writer, item: Precision | Level, i: int, origin: Origin | None) -> str:
         """What ``write`` says of a count or a roof, written once for all launches of a chip that have it from one origin."""
@@ -171,7 +176,7 @@ class _Planner:
     def _roof(
         self, item: Precision | Level, roof: str, quantities: Mapping[str, Quantity], i: int, file: Ceilings | None
     ) -> RoofPlan:
-        theory = self._text(naming.roof_text, item, i, _origin(quantities, roof, i))
+        theory = self._text(roof_text, item, i, _origin(quantities, roof, i))
         if theory and roof.endswith(".nofma"):
             theory = f"half of {theory}"
         ceiling = (file.bandwidth(roof) if isinstance(item, Level) else file.compute(roof)) if file else None
@@ -206,11 +211,11 @@ class _Planner:
         work = _value(self._m.work, chart.id, i)
         for level in chart.levels:
             if level.moved:
-                yield naming.name(naming.INTENSITY, chart.id, level.id), work / _value(self._m.traffic, level.id, i)
+                yield own_name(INTENSITY, chart.id, level.id), work / _value(self._m.traffic, level.id, i)
         if chart.placed:
             row = self._point[i, chart.id]
-            yield naming.name(naming.BOUND_BY, chart.id), self._labels[self._binds(chart.id, i)]
-            yield naming.attained(chart.id), 100 * float(self._points["binding_fraction"][row])
+            yield own_name(BOUND_BY, chart.id), self._labels[self._binds(chart.id, i)]
+            yield attained(chart.id), 100 * float(self._points["binding_fraction"][row])
 
     def _binds(self, precision: str, i: int) -> str:
         row = self._point.get((i, precision))
@@ -228,3 +233,78 @@ def _origin(quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | No
         return None
     choice = int(quantities[key].choice[i]) if math.isfinite(quantities[key].values[i]) else -1
     return quantities[key].origins[choice] if choice >= 0 else None
+
+
+MARK = f"{PREFIX}annotated_by"
+CLOCK = f"{PREFIX}clock"
+# Forms of a counter, the longest first, and how each becomes the number of the whole launch or GPU.
+_COUNTS = {
+    ".sum.per_cycle_elapsed": " x cycles of the run",
+    ".sum.per_second": " x run time",
+    ".sum": "",
+}
+_PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
+WORK, TRAFFIC, GIGA_RATE = "work_", "bytes_", "performance_"
+"""Operations and bytes of the launch, and thousand million operations per second, for people."""
+INTENSITY, BOUND_BY, ORIGIN = "intensity_", "bound_by_", "from_"
+"""Operations per byte; the roof that binds, as text; how work or traffic was counted, as text."""
+
+
+def own_name(kind: str, *identifiers: str) -> str:
+    """A metric of a precision, compute roof or level, or of a precision and a level: rl__intensity_fp64_dram."""
+    return f"{PREFIX}{kind}{'_'.join(map(slug, identifiers))}"
+
+
+def attained(precision: str) -> str:
+    """Performance in percent of what the lowest roof allows."""
+    return f"{own_name('attained_', precision)}.pct"
+
+
+def count_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], origin: Origin) -> str:
+    """How work or traffic was counted: "a__[add|mul].sum + 2 x a__fma.sum (binding)"."""
+    if origin.source == OPCODES:
+        return f"{origin.metrics}, each opcode x what it does ({_source(origin)})"
+    metrics = tuple(origin.metrics.split(", "))
+    suffix, how = _form(metrics, _COUNTS)
+    sums = [binding.counters for binding in spec.bindings(item, capability) if binding.source == origin.source]
+    return f"{_formula(metrics, suffix, sums)}{how} ({_source(origin)})"
+
+
+def roof_text(spec: Spec, item: Precision | Level, capability: tuple[int, int], origin: Origin) -> str:
+    """Where a theoretical roof comes from: "2 x a__fma.sum.peak_sustained x sm clock (binding)"."""
+    if origin.source == "architecture":
+        return f"{origin.metrics} ({_source(origin)})"
+    metrics = tuple(origin.metrics.split(", "))
+    suffix, how = _form(metrics, _PEAKS)
+    bindings = [binding for binding in spec.bindings(item, capability) if binding.peak and binding.source == origin.source]
+    formula = _formula(metrics, suffix, [binding.peak for binding in bindings if binding.peak])
+    counters = {name.partition(".")[0] for name in metrics}
+    clocks = (binding.clock for binding in bindings if binding.peak and set(binding.peak.counters()) == counters)
+    return f"{formula}{how} x {next(clocks, 'its own')} clock ({_source(origin)})"
+
+
+def _form(metrics: Sequence[str], forms: dict[str, str]) -> tuple[str, str]:
+    return next(((suffix, how) for suffix, how in forms.items() if all(name.endswith(suffix) for name in metrics)), ("", ""))
+
+
+def _formula(metrics: Sequence[str], suffix: str, sums: Sequence[WeightedSum]) -> str:
+    """The metrics with the weights that the spec gives them; terms of one weight together."""
+    counters = tuple(name.removesuffix(suffix) for name in metrics)
+    found = (one for one in sums if counters in (one.counters(), tuple(twin(name) or name for name in one.counters())))
+    weights = next((tuple(weight for _, weight in one.terms) for one in found), None)
+    if weights is None:
+        return " + ".join(metrics)
+    groups: dict[float, list[str]] = {}
+    for name, weight in zip(metrics, weights, strict=True):
+        groups.setdefault(weight, []).append(name)
+    texts = []
+    for weight, names in groups.items():
+        text = braced(names, ("[", "|", "]"))
+        if ", " in text:  # nothing in common
+            text = f"({' + '.join(names)})" if weight != 1 else " + ".join(names)
+        texts.append(text if weight == 1 else f"{weight:g} x {text}")
+    return " + ".join(texts)
+
+
+def _source(origin: Origin) -> str:
+    return f"{origin.source}: {origin.note}" if origin.note else origin.source

@@ -15,9 +15,22 @@ from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.palette import PLAIN, Color
 from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
-from ncu_roofline.plugin.annotate import naming
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER
-from ncu_roofline.plugin.annotate.plan import ChartPlan, LaunchPlan, LevelPlan, RoofPlan
+from ncu_roofline.plugin.annotate.plan import (
+    BOUND_BY,
+    CLOCK,
+    GIGA_RATE,
+    INTENSITY,
+    ORIGIN,
+    TRAFFIC,
+    WORK,
+    ChartPlan,
+    LaunchPlan,
+    LevelPlan,
+    RoofPlan,
+    attained,
+    own_name,
+)
 
 OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 
@@ -53,10 +66,10 @@ def sections(plan: LaunchPlan) -> tuple[bytes, ...]:
 @lru_cache(maxsize=256)
 def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
     works = [precision for precision in load_spec().precisions if precision.id in counted]
-    header = [_metric(naming.name(naming.WORK, work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
-    header += [_metric(naming.name(naming.TRAFFIC, level.id), f"{level.label} traffic") for level in levels if level.derivation]
-    rows = [_metric(naming.name(naming.ORIGIN, work.id), f"{work.label} work") for work in works]
-    rows += [_metric(naming.name(naming.ORIGIN, level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    header = [_metric(own_name(WORK, work.id), f"{work.label} work [{_UNITS[work.unit]}]") for work in works]
+    header += [_metric(own_name(TRAFFIC, level.id), f"{level.label} traffic") for level in levels if level.derivation]
+    rows = [_metric(own_name(ORIGIN, work.id), f"{work.label} work") for work in works]
+    rows += [_metric(own_name(ORIGIN, level.id), f"{level.label} traffic") for level in levels if level.derivation]
     title = "Roofline overview (ncu-roofline, added later)"
     table = made("BodyItem", Table=made("Table", Label="What was counted", Columns=1, Metrics=rows))
     return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, title, table)
@@ -65,12 +78,12 @@ def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
 @lru_cache(maxsize=1024)
 def _chart_section(chart: ChartPlan, order: int) -> bytes:
     unit = _UNITS[chart.unit]
-    header = [_metric(naming.name(naming.GIGA_RATE, chart.id), f"{chart.label} performance [G{unit}/s]")]
+    header = [_metric(own_name(GIGA_RATE, chart.id), f"{chart.label} performance [G{unit}/s]")]
     if chart.placed:
-        header.append(_metric(naming.name(naming.BOUND_BY, chart.id), "Bound by"))
-        header.append(_metric(naming.attained(chart.id), "Share of what it allows"))
+        header.append(_metric(own_name(BOUND_BY, chart.id), "Bound by"))
+        header.append(_metric(attained(chart.id), "Share of what it allows"))
     header += [
-        _metric(naming.name(naming.INTENSITY, chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
+        _metric(own_name(INTENSITY, chart.id, level.id), f"{level.label} intensity [{unit}/byte]")
         for level in chart.levels
         if level.moved
     ]
@@ -112,11 +125,11 @@ def _description(chart: ChartPlan) -> str:
 def _chart(chart: ChartPlan) -> Any:
     unit = _UNITS[chart.unit]
     intensity, performance = f"Intensity [{unit}/byte]", f"Performance [{unit}/s]"
-    work = made_value(_metric(naming.name(WORK_RATE, chart.id)))
+    work = made_value(_metric(own_name(WORK_RATE, chart.id)))
     points = [
         made_point(
             work,
-            made_value(_metric(naming.name(TRAFFIC_RATE, level.id))),
+            made_value(_metric(own_name(TRAFFIC_RATE, level.id))),
             f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}",
             _color(level).light,
         )
@@ -173,7 +186,7 @@ def _line(roof: RoofPlan, unit: str) -> tuple[Any, str]:
 
 def _per_second(roof: RoofPlan) -> Any:
     """A peak per cycle times the clock: the form that viewers want at least one roof in."""
-    return made_value(_metric(naming.name(PEAK, roof.id)), clock=_metric(naming.CLOCK))
+    return made_value(_metric(own_name(PEAK, roof.id)), clock=_metric(CLOCK))
 
 
 def _color(level: LevelPlan) -> Color:

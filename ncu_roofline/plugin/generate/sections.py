@@ -18,7 +18,7 @@ from ncu_roofline.chips.precisions import (
 )
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.sectionfile.section import made
-from ncu_roofline.formats.sectionfile.write import section_text
+from ncu_roofline.formats.sectionfile.text import section_text
 from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured
 from ncu_roofline.plugin.generate.dialects import BASE, Dialect
 from ncu_roofline.plugin.generate.files import GENERATED

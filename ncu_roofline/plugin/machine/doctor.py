@@ -16,10 +16,8 @@ from typing import NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.plugin.machine.gpus import Gpu, find_gpus
-from ncu_roofline.plugin.machine.install import known_folders, read_manifest
-from ncu_roofline.plugin.machine.kept import kept, kept_for
-from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.install import kept, kept_for, known_folders, read_manifest
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, find_gpus
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, VENDOR_FOLDER, Ncu, expected_folder, find_ncus
 from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.version import __version__

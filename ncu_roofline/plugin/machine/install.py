@@ -1,7 +1,8 @@
 """The pack put into a folder and taken away again: nothing that is not ours is ever overwritten or removed.
 
 A manifest in the folder says which files are ours, by their hashes, and while an installation is at work also which it is
-writing: one that was killed is repaired by installing, or uninstalling, once more.
+writing: one that was killed is repaired by installing, or uninstalling, once more.  Measured ceilings are kept among the user's
+data, one file per GPU.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import HELPER, matching, read_file
-from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.formats.ceilings import MOST_BYTES, Ceilings, read_ceilings
+from ncu_roofline.plugin.machine.machine import Gpu, Machine
 from ncu_roofline.plugin.machine.ncu import VENDOR_FOLDER, Ncu, list_files
 from ncu_roofline.version import __version__
 
@@ -380,3 +381,58 @@ def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
         tidy(machine)
         if handle is not None:
             os.close(handle)
+
+
+_FOLDER = "ceilings"
+
+
+def keep(machine: Machine, path: str | Path) -> Ceilings:
+    """Keep a ceilings file for its GPU in place of an earlier one; returns what is kept.  Raises RooflineError."""
+    ceilings = read_ceilings(path)
+    target = folder(machine) / _file_name(ceilings.device, ceilings.uuid)
+    if Path(path).resolve() == target.resolve():
+        return ceilings
+    with explained("Cannot keep", path, "Give the name of an ordinary file."):  # a pipe gives everything once
+        data = read_file(path, MOST_BYTES)
+    put_data(target, data)
+    return read_ceilings(target)
+
+
+def folder(machine: Machine) -> Path:
+    """Where ceilings are kept."""
+    return machine.data / _FOLDER
+
+
+def kept(machine: Machine) -> list[Ceilings]:
+    """All ceilings kept that can be read, by file name."""
+    found = (_readable(path) for path in matching(folder(machine), "*.json"))
+    return [one for one in found if one]
+
+
+def kept_for(machine: Machine, gpu: Gpu) -> Ceilings | None:
+    """The ceilings kept for this very GPU (name and UUID), None if there are none."""
+    return _readable(folder(machine) / _file_name(gpu.name, gpu.uuid))
+
+
+def _readable(path: Path) -> Ceilings | None:
+    try:
+        return read_ceilings(path) if os.path.isfile(path) else None
+    except RooflineError:
+        return None
+
+
+def forget_ceilings(machine: Machine) -> list[Path]:
+    """Remove all ceilings kept; returns their paths.  Raises RooflineError."""
+    paths = sorted(folder(machine).glob("*.json"))
+    with explained("Cannot remove", folder(machine), "Remove it by hand."):
+        for path in paths:
+            path.unlink()
+        if paths:
+            folder(machine).rmdir()
+    tidy(machine)
+    return paths
+
+
+def _file_name(device: str, uuid: str) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", f"{device.replace('NVIDIA', '')} {uuid.removeprefix('GPU-')}")
+    return "-".join(words) + ".json"

@@ -22,9 +22,8 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.clocks import default_clocks
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION
-from ncu_roofline.plugin.machine.gpus import Gpu
 from ncu_roofline.plugin.machine.install import Pack
-from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine.machine import Gpu, Machine
 from ncu_roofline.plugin.machine.ncu import Ncu
 
 PERMISSION_ADVICE = (
