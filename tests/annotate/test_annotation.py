@@ -20,9 +20,9 @@ from ncu_roofline.formats.report.rules import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.schema import RELEASES, FieldType, messages, schema
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.formats.wire import build_messages
+from ncu_roofline.formats.wire import build_messages, split
 from ncu_roofline.model import roofline
-from ncu_roofline.plugin.annotate.append import split, stripped
+from ncu_roofline.plugin.annotate.append import stripped
 from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.formats.report.schema import message
-from ncu_roofline.plugin.annotate.append import bytes_field, number_field, split, varint
+from ncu_roofline.formats.wire import bytes_field, number_field, split, varint
 
 FIELDS = st.one_of(
     st.builds(number_field, st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1)),

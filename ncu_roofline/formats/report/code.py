@@ -11,16 +11,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
 
 from ncu_roofline.chips.code_limits import CUBIN_BYTES, IMPORTED_BYTES
 from ncu_roofline.formats.report.framing import RawFile, block_at
 from ncu_roofline.formats.report.schema import text
 from ncu_roofline.formats.report.session import Process
+from ncu_roofline.formats.wire import Field, NoFieldError, split
 
 _ID, _CUBIN, _FILES, _FUNCTIONS, _ENTRY = 1, 4, 8, 9, 1  # numbers of fields in the schema
-_VARINT, _BYTES, _FIXED = 0, 2, {1: 8, 5: 4}  # how a field is written; those of a fixed size have so many bytes
-_HEAD_BYTES = 2 * 10  # a tag and a length
 _MOST_ENTRIES = 250_000  # functions or files that a record of a module lists; those seen have up to 43
 
 
@@ -53,15 +51,6 @@ class Code:
     files: tuple[ImportedFile, ...] = ()
     functions: tuple[CodeFunction, ...] = ()
     unread: int = 0
-
-
-class _Field(NamedTuple):
-    """A field of a message: offsets of its tag, of its content, and behind it."""
-
-    number: int
-    tag: int
-    start: int
-    end: int
 
 
 _Places = dict[tuple[Process, int], list[tuple[int, int]]]  # (offset, length) of the records of a module
@@ -100,7 +89,7 @@ class CodeIndex:
             for offset, length in block.records[: block.counts[0]]:
                 # Its cubin, of megabytes, and its sources are not looked at.
                 fields = (one for one in self._fields(offset, offset + length) if one.number == _ID)
-                record = self._raw.decode("SourceId", b"".join(self._bytes(one.tag, one.end) for one in fields), offset)
+                record = self._raw.decode("SourceId", b"".join(self._bytes(one.start, one.end) for one in fields), offset)
                 if record.HasField("id"):
                     places.setdefault((process, record.id), []).append((offset, length))
         return places
@@ -108,23 +97,13 @@ class CodeIndex:
     def _bytes(self, start: int, end: int) -> bytes:
         return self._raw.data[start:end]
 
-    def _fields(self, start: int, end: int) -> Iterator[_Field]:
-        first, count = start, 0
-        while start < end:
-            count += 1
-            head = self._bytes(start, min(start + _HEAD_BYTES, end))
-            tag, content = _varint(head, 0)
-            kind = tag & 7
-            size = _FIXED.get(kind, 0)
-            if content and kind in (_VARINT, _BYTES):
-                value, content = _varint(head, content)
-                size = value if kind == _BYTES else 0
-            field = _Field(tag >> 3, start, start + content, start + content + size)
-            if not content or field.end > end or kind not in (_VARINT, _BYTES, *_FIXED):
-                raise self._raw.damaged(start, "SourceRecord does not parse")
-            self._check(count, first)
-            yield field
-            start = field.end
+    def _fields(self, start: int, end: int) -> Iterator[Field]:
+        try:
+            for count, field in enumerate(split(self._raw.data, start, end), 1):
+                self._check(count, start)
+                yield field
+        except NoFieldError as error:
+            raise self._raw.damaged(error.position, "SourceRecord does not parse") from error
 
     def _read(self, places: Iterable[tuple[int, int]]) -> Code:
         cubin = b""
@@ -135,26 +114,26 @@ class CodeIndex:
             fields = list(self._fields(offset, offset + length))
             cubins = [one for one in fields if one.number == _CUBIN]
             if cubins and not cubin:  # one byte more than is read tells that it is too long
-                cubin = self._bytes(cubins[-1].start, min(cubins[-1].end, cubins[-1].start + CUBIN_BYTES + 1))
+                cubin = self._bytes(cubins[-1].content, min(cubins[-1].end, cubins[-1].content + CUBIN_BYTES + 1))
             for entry in self._entries(fields, _FILES, offset):
-                size = entry.end - entry.start
+                size = entry.end - entry.content
                 if size > room:
                     unread += 1
                     continue
                 room -= size
-                file = self._raw.parse("ImportedFile", entry.start, size)
+                file = self._raw.parse("ImportedFile", entry.content, size)
                 if file.HasField("text"):  # ncu lists files, too, that it did not find
                     files.setdefault(text(file.name), text(file.text))
             for entry in self._entries(fields, _FUNCTIONS, offset):
-                function = self._raw.parse("CodeFunction", entry.start, entry.end - entry.start)
+                function = self._raw.parse("CodeFunction", entry.content, entry.end - entry.content)
                 if function.HasField("name") and function.HasField("address"):
                     symbol = function.symbol if function.HasField("symbol") else None
                     functions[CodeFunction(text(function.name), function.address, symbol)] = None
         return Code(cubin, tuple(ImportedFile(*item) for item in files.items()), tuple(functions), unread)
 
-    def _entries(self, fields: Iterable[_Field], number: int, offset: int) -> Iterator[_Field]:
+    def _entries(self, fields: Iterable[Field], number: int, offset: int) -> Iterator[Field]:
         """The entries of the tables that are in the fields of this number."""
-        tables = (self._fields(one.start, one.end) for one in fields if one.number == number)
+        tables = (self._fields(one.content, one.end) for one in fields if one.number == number)
         entries = (one for one in chain.from_iterable(tables) if one.number == _ENTRY)
         for count, entry in enumerate(entries, 1):
             self._check(count, offset)
@@ -163,9 +142,3 @@ class CodeIndex:
     def _check(self, count: int, offset: int) -> None:
         if count > _MOST_ENTRIES:
             raise self._raw.damaged(offset, f"a module of more than {_MOST_ENTRIES:,} entries, which no compiler makes")
-
-
-def _varint(data: bytes, start: int) -> tuple[int, int]:
-    """The varint that begins at ``start``, and where it ends; 0 if it has no end."""
-    end = next((index + 1 for index in range(start, len(data)) if data[index] < 0x80), 0)
-    return sum((byte & 0x7F) << 7 * index for index, byte in enumerate(data[start:end])), end

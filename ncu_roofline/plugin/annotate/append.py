@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ncu_roofline.chips.metric_names import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.framing import RawFile, frame, scan
 from ncu_roofline.formats.report.rules import encode_rule
 from ncu_roofline.formats.report.schema import KINDS, Kind, message
+from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 
-VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 METRIC_PREFIX = PREFIX.encode()
 OWN_IDENTIFIER = b"NcuRooflineAnnotated"
 """Sections and rule results whose identifiers begin so are ours."""
@@ -27,76 +26,6 @@ _STRINGS, _PAYLOAD_SIZE = 4, 5
 _STRING = 1
 _IDENTIFIER = 1  # field number in a section and in a rule result
 _REPLACED = 1_000_000  # what is added to the number of a field that is replaced
-
-
-class Field(NamedTuple):
-    """One field: its number and wire type, where its tag starts, where its content starts, and where it ends."""
-
-    number: int
-    wire_type: int
-    start: int
-    content: int
-    end: int
-
-
-def split(data: bytes) -> Iterator[Field]:
-    """The top-level fields of ``data`` in order, a group as one.  Raises ValueError for bytes that are no message."""
-    position, depth, group = 0, 0, Field(0, 0, 0, 0, 0)
-    while position < len(data) or depth:
-        start = position
-        tag, content = _varint(data, start)
-        number, wire_type, end = tag >> 3, tag & 7, content
-        if wire_type == VARINT:
-            end = _varint(data, content)[1]
-        elif wire_type == BYTES:
-            length, content = _varint(data, content)
-            end = content + length
-        elif wire_type in (FIXED64, FIXED32):
-            end = content + (8 if wire_type == FIXED64 else 4)
-        elif wire_type != GROUP_START and (wire_type != GROUP_END or not depth):
-            raise ValueError(f"wire type {wire_type} at byte {start}")
-        if end > len(data) or not number:
-            raise ValueError(f"a field that does not end or has no number at byte {start}")
-        position, field = end, Field(number, wire_type, start, content, end)
-        if wire_type == GROUP_START:
-            group = group if depth else field
-            depth += 1
-        elif wire_type == GROUP_END:
-            depth -= 1
-            field = group._replace(end=end)
-        if not depth:
-            yield field
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(data) and shift < 64:
-        byte = data[position]
-        value |= (byte & 0x7F) << shift
-        position += 1
-        shift += 7
-        if byte < 0x80:
-            return value, position
-    raise ValueError(f"a number that does not end at byte {position}")
-
-
-def varint(value: int) -> bytes:
-    """``value`` in protobuf's variable-length form."""
-    result = bytearray()
-    while value > 0x7F:
-        result.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*result, value])
-
-
-def number_field(number: int, value: int) -> bytes:
-    """A serialized unsigned field."""
-    return varint(number << 3 | VARINT) + varint(value)
-
-
-def bytes_field(number: int, content: bytes) -> bytes:
-    """A serialized field of bytes, text or a message."""
-    return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
 class _Layout:
@@ -143,7 +72,7 @@ def _renumbered(raw: RawFile, offset: int, record: bytes, number_of: Callable[[F
             if number == one.number:
                 kept.append(record[one.start : one.end])
             elif number is not None:
-                kept.append(varint(number << 3 | one.wire_type) + record[_varint(record, one.start)[1] : one.end])
+                kept.append(varint(number << 3 | one.wire_type) + record[read_varint(record, one.start)[1] : one.end])
     except ValueError as error:
         raise raw.damaged(offset, str(error)) from error
     return b"".join(kept)
