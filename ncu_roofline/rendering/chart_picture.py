@@ -26,9 +26,9 @@ from ncu_roofline.rendering.chart import (
     Text,
     Timeline,
 )
-from ncu_roofline.rendering.layout import Measure, View
-from ncu_roofline.rendering.legend import Legend, Pen, below, columns, draw_legend, faced
-from ncu_roofline.rendering.lettering import drawable, first_fitting, fitted, halo, measurer, put_text, wrapped
+from ncu_roofline.rendering.layout import View
+from ncu_roofline.rendering.legend import Legend, below, columns, draw_legend, faced
+from ncu_roofline.rendering.lettering import Pen, drawable, first_fitting, fitted, measurer, wrapped
 from ncu_roofline.rendering.listing import draw_listing, draw_table, draw_timeline, height_of
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, put_header, sheet_over
@@ -102,15 +102,15 @@ def chart_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    colours, paper, measure = THEMES[theme], paper_of(width, height, font, dpi, preset), measurer()
-    page = _page(charts, measure, paper, heading)
-    made = Figure(figsize=(paper.width / 72, page.height / 72), dpi=paper.dpi, facecolor=colours.ground)
+    paper = paper_of(width, height, font, dpi, preset)
+    pen = Pen(THEMES[theme], measurer(), paper)
+    page = _page(charts, pen, heading)
+    made = Figure(figsize=(paper.width / 72, page.height / 72), dpi=paper.dpi, facecolor=pen.colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
     sheet = sheet_over(made, paper.width, page.height)
     if heading:
-        put_header(sheet, clean(title or page.chart.title), page.heading, colours, measure, paper)
-    shapes = {name: MARKERS[place % len(MARKERS)] for place, name in enumerate(page.chart.names)}
-    pen = Pen(colours, measure, paper, shapes)
+        put_header(sheet, clean(title or page.chart.title), page.heading, pen)
+    pen = replace(pen, shapes={name: MARKERS[place % len(MARKERS)] for place, name in enumerate(page.chart.names)})
 
     def axes_at(left: float, bottom: float, width: float, height: float, **more: Any) -> Axes:
         parts = left / paper.width, bottom / page.height, width / paper.width, height / page.height
@@ -127,14 +127,14 @@ def chart_figure(
             draw_table(sheet, (slot.left, bottom, slot.height), slot.block, beside, pen)
         elif slot.plan:
             beside = slot.plan.view
-            axes = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=colours.ground)
+            axes = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=pen.colours.ground)
             _draw(axes, slot.plan, pen)
             if box := slot.plan.legend:
                 corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
-                frame = axes_at(*corner, box.width, box.height, facecolor=colours.ground, zorder=3)
+                frame = axes_at(*corner, box.width, box.height, facecolor=pen.colours.ground, zorder=3)
                 frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
                 for spine in frame.spines.values():
-                    spine.set(color=colours.grid, linewidth=0.6)
+                    spine.set(color=pen.colours.grid, linewidth=0.6)
                 draw_legend(frame, 0, 0, page.inside, pen)
     if page.chart.empty:
         if not axes:
@@ -145,30 +145,31 @@ def chart_figure(
     draw_legend(sheet, 4, page.height - page.end - page.legend.height, page.legend, pen)
     for index, line in enumerate(page.notes):
         y = paper.edge - 2 + paper.note_row * (len(page.notes) - 1 - index)
-        put_text(sheet, paper.edge, y, line, paper.small, colours.faint, va="bottom", gid="note")
+        pen.put(sheet, paper.edge, y, line, paper.small, "faint", va="bottom", gid="note")
     return made
 
 
-def _page(charts: Callable[[int], Chart | None], measure: Measure, paper: Paper, heading: bool) -> _Page:
+def _page(charts: Callable[[int], Chart | None], pen: Pen, heading: bool) -> _Page:
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
     less = 0
     while chart := charts(less):
-        for lines in (chart.note_lines,) if not paper.height else (_NOTE_LINES, 0):
-            if page := _filled(chart, lines, measure, paper, heading):
+        for lines in (chart.note_lines,) if not pen.paper.height else (_NOTE_LINES, 0):
+            if page := _filled(chart, lines, pen, heading):
                 return page
         less += 1
-    raise PaperError(f"height {paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
+    raise PaperError(f"height {pen.paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
 
 
-def _filled(chart: Chart, lines: int, measure: Measure, paper: Paper, heading: bool) -> _Page | None:
+def _filled(chart: Chart, lines: int, pen: Pen, heading: bool) -> _Page | None:
     """A page with so many lines of notes at most; None where its height leaves too little to the axes."""
+    paper, measure = pen.paper, pen.measure
     room = paper.width - 2 * paper.edge
     texts = (*wrapped(chart.sentences, paper.key, room, 2, measure), *filter(None, [chart.facts])) if lines else ()
     head = header_height(len(texts), paper) if heading else 4.0
     reserved, factor, page = 0.0, 1.0, None
     for _ in range(_PASSES):  # what the axes leave to legend and notes depends on what they hold of them
         bare, down, stretching = _slots(chart, head, factor, paper)
-        slots, inside, legend = _planned(chart, bare, measure, paper)
+        slots, inside, legend = _planned(chart, bare, pen)
         notes = wrapped(_notes(chart, slots) if lines else [], paper.small, room, lines, measure)
         foot = paper.note_row * len(notes) + paper.edge
         needed = foot + (legend.height + 6 if legend.keys else 0)
@@ -235,7 +236,7 @@ def _margins(block: Block, titled: bool, paper: Paper) -> tuple[float, ...]:
     return tuple(points * paper.scale for points in (*margins[:2], above, margins[3]))
 
 
-def _planned(chart: Chart, slots: Sequence[_Slot], measure: Measure, paper: Paper) -> tuple[list[_Slot], Legend, Legend]:
+def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot], Legend, Legend]:
     """The blocks with their plans, the legend inside one of them, and what stands below them instead.
 
     Things that find no room for their name are in the legend, which takes room from names in turn.
@@ -246,14 +247,14 @@ def _planned(chart: Chart, slots: Sequence[_Slot], measure: Measure, paper: Pape
         regions = {mark.role for slot in slots if slot.plan for mark in slot.plan.regions}
         keys = [key for key in chart.keys if not key.instead or key.instead in listed]
         names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if text and name in listed]
-        blocks = [columns([*keys, *names], number, measure, paper) for number in (1, 2, 3)] if chart.inside else []
+        blocks = [columns([*keys, *names], number, pen) for number in (1, 2, 3)] if chart.inside else []
         extents = [(block.width, block.height) for block in blocks if block.keys]
         inside, missing, found = Legend(), dict[str, None](), []
         for slot in slots:
             planned = None
             if isinstance(slot.block, Panel):
                 planned = plan(slot.block, slot.width, slot.height)
-                label(planned, list(chart.names), measure, paper, listed, () if inside.keys else extents)
+                label(planned, list(chart.names), pen.measure, pen.paper, listed, () if inside.keys else extents)
                 missing |= dict.fromkeys(sorted(planned.missing - set(listed)))
                 if planned.legend:
                     inside = next(block for block in blocks if (block.width, block.height) == planned.legend.extent)
@@ -263,7 +264,7 @@ def _planned(chart: Chart, slots: Sequence[_Slot], measure: Measure, paper: Pape
         listed += missing
     regions = {mark.role for slot in found if slot.plan for mark in slot.plan.regions}
     keys = [key for key in keys if key.role != "overhead" or key.role in regions] if slots else []
-    return found, inside, Legend() if inside.keys else below(keys, names, paper.width - 8, measure, paper)
+    return found, inside, Legend() if inside.keys else below(keys, names, pen.paper.width - 8, pen)
 
 
 def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
@@ -464,11 +465,11 @@ def _draw_label(axes: Axes, view: View, one: Label, pen: Pen) -> None:
     if one.leader:
         xs, ys = zip(*((x / view.width, y / view.height) for x, y in one.leader), strict=True)
         axes.plot(xs, ys, transform=axes.transAxes, lw=0.4 * pen.paper.scale, color=pen.colours.faint, zorder=4, gid="leader")
-    colour = pen.colours.faint if role == "contour" else pen.colours.colour(role, one.mark.hue)
-    put_text(
-        axes, box.x / view.width, box.y / view.height, one.text, one.size, colour,
-        transform=axes.transAxes, ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8,
-        bbox=halo(pen.colours), gid=gid, style="italic" if LOOKS[role].italic else "normal",
+    colour = "faint" if role == "contour" else one.mark.hue or LOOKS[role].colour
+    style = "italic" if LOOKS[role].italic else "normal"
+    pen.put(
+        axes, box.x / view.width, box.y / view.height, one.text, one.size, colour, ground=True, transform=axes.transAxes,
+        ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8, gid=gid, style=style,
     )  # fmt: skip
 
 
@@ -477,7 +478,7 @@ def _explain(axes: Axes, text: str, pen: Pen) -> None:
     box = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
     letters = int(min(80, 0.8 * pen.paper.width / pen.measure("n", pen.paper.axis)[0]))
     lines = "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, letters))
-    put_text(
-        axes, EXPLANATION.x, EXPLANATION.y, lines, pen.paper.axis, pen.colours.text,
+    pen.put(
+        axes, EXPLANATION.x, EXPLANATION.y, lines, pen.paper.axis,
         transform=axes.transAxes, ha="center", va="center", bbox=box, zorder=9, linespacing=1.5,
     )  # fmt: skip

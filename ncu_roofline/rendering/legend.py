@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.rendering.chart import Key
-from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import fitted, put_text
-from ncu_roofline.rendering.paper import Paper
-from ncu_roofline.rendering.style import LOOKS, Look, Theme
+from ncu_roofline.rendering.lettering import Pen, fitted
+from ncu_roofline.rendering.style import LOOKS, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,16 +16,6 @@ if TYPE_CHECKING:
 _SYMBOL, _LINE = 12.0, 22.0  # points that a symbol and a piece of line take, on the default paper
 _GAP = 12.0  # between entries
 _MOST_COLUMNS = 4
-
-
-@dataclass(frozen=True)
-class Pen:
-    """What all of a picture is drawn with; ``shapes`` by the names of things."""
-
-    colours: Theme
-    measure: Measure
-    paper: Paper
-    shapes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -39,102 +27,78 @@ class Legend:
     height: float = 0.0
 
 
-def _symbol(key: Key, paper: Paper) -> float:
+def _symbol(key: Key, pen: Pen) -> float:
     """Points that its symbol takes."""
-    return ((_SYMBOL if LOOKS[key.role].size else _LINE) if key.role else 0.0) * paper.scale
+    return ((_SYMBOL if LOOKS[key.role].size else _LINE) if key.role else 0.0) * pen.paper.scale
 
 
-def _width(key: Key, measure: Measure, paper: Paper) -> float:
-    return _symbol(key, paper) + measure(key.label, paper.key)[0]
+def _width(key: Key, pen: Pen) -> float:
+    return _symbol(key, pen) + pen.measure(key.label, pen.paper.key)[0]
 
 
-def _cut(key: Key, width: float, measure: Measure, paper: Paper) -> Key:
-    """An entry that is no wider than that."""
-    return replace(key, label=fitted(key.label, paper.key, width - _symbol(key, paper), measure))
-
-
-def columns(keys: Sequence[Key], number: int, measure: Measure, paper: Paper) -> Legend:
+def columns(keys: Sequence[Key], number: int, pen: Pen) -> Legend:
     """The entries in so many columns, one below the other."""
-    if not keys:
-        return Legend()
-    down = -(-len(keys) // number)
+    row, gap, down = pen.paper.row, _GAP * pen.paper.scale, -(-len(keys) // number)
     placed, x = [], 4.0
-    for start in range(0, len(keys), down):
+    for start in range(0, len(keys), max(down, 1)):
         part = keys[start : start + down]
-        placed += [(key, x, paper.row * (down - row - 0.5) + 2) for row, key in enumerate(part)]
-        x += max(_width(key, measure, paper) for key in part) + _GAP * paper.scale
-    return Legend(tuple(placed), x - _GAP * paper.scale + 4, paper.row * down + 4)
+        placed += [(key, x, row * (down - index - 0.5) + 2) for index, key in enumerate(part)]
+        x += max(_width(key, pen) for key in part) + gap
+    return Legend(tuple(placed), x - gap + 4, row * down + 4) if keys else Legend()
 
 
-def _lines(keys: Sequence[Key], width: float, measure: Measure, paper: Paper) -> Legend:
-    """The entries one behind the other, in as many lines as they need."""
-    rows: list[list[tuple[Key, float]]] = []
-    x = width
-    for key in keys:
-        needed = _width(key, measure, paper)
-        if x + needed > width and not (rows and x == 4.0):
-            rows.append([])
-            x = 4.0
-        rows[-1].append((key, x))
-        x += needed + _GAP * paper.scale
-    placed = tuple((key, x, paper.row * (len(rows) - row - 0.5)) for row, part in enumerate(rows) for key, x in part)
-    return Legend(placed, width, paper.row * len(rows))
-
-
-def below(keys: Sequence[Key], names: Sequence[Key], width: float, measure: Measure, paper: Paper) -> Legend:
-    """The entries in lines, and below them the things with shapes in as many columns as fit."""
-    keys, names = ([_cut(key, width - 8, measure, paper) for key in each] for each in (keys, names))
-    head, foot = _lines(keys, width, measure, paper), Legend()
+def below(keys: Sequence[Key], names: Sequence[Key], width: float, pen: Pen) -> Legend:
+    """The entries in as many lines as they need, and below them the things with shapes in as many columns as fit."""
+    keys, names = ([_cut(key, width - 8, pen) for key in each] for each in (keys, names))
+    foot, x, line = Legend(), 4.0, 0
     for number in range(min(_MOST_COLUMNS, len(names)), 0, -1):
-        foot = columns(names, number, measure, paper)
+        foot = columns(names, number, pen)
         if foot.width <= width:
             break
-    raised = tuple((key, x, y + foot.height) for key, x, y in head.keys)
-    return Legend((*raised, *foot.keys), width, head.height + foot.height)
+    placed = []
+    for key in keys:
+        if x > 4.0 and x + _width(key, pen) > width:
+            x, line = 4.0, line + 1
+        placed.append((key, x, line))
+        x += _width(key, pen) + _GAP * pen.paper.scale
+    lines, row = (line + 1 if keys else 0), pen.paper.row
+    head = tuple((key, x, foot.height + row * (lines - line - 0.5)) for key, x, line in placed)
+    return Legend((*head, *foot.keys), width, lines * row + foot.height)
+
+
+def _cut(key: Key, width: float, pen: Pen) -> Key:
+    """An entry that is no wider than that."""
+    return replace(key, label=fitted(key.label, pen.paper.key, width - _symbol(key, pen), pen.measure))
 
 
 def draw_legend(sheet: Axes, left: float, bottom: float, legend: Legend, pen: Pen) -> None:
     """Draws a legend into axes in points, its lower left corner at a place."""
     for key, x, y in legend.keys:
-        at, middle = left + x, bottom + y
-        if key.role:
-            draw_symbol(sheet, at, middle, key, pen)
-        put_text(
-            sheet,
-            at + _symbol(key, pen.paper),
-            middle,
-            key.label,
-            pen.paper.key,
-            pen.colours.text,
-            va="center_baseline",
-            gid="key",
-        )
+        draw_symbol(sheet, left + x, bottom + y, key, pen)
+        pen.put(sheet, left + x + _symbol(key, pen), bottom + y, key.label, pen.paper.key, gid="key")
 
 
 def draw_symbol(sheet: Axes, at: float, middle: float, key: Key, pen: Pen) -> None:
-    """The symbol of an entry, or a piece of its line or band, from ``at`` on."""
-    look, colour, end = LOOKS[key.role], pen.colours.colour(key.role, key.hue), at + (_LINE - 6) * pen.paper.scale
+    """The symbol of an entry, or a piece of its line or band, from ``at`` on; nothing without a role."""
+    if not key.role:
+        return
+    look, colour, scale = LOOKS[key.role], pen.colours.colour(key.role, key.hue), pen.paper.scale
     if look.size:
         size = key.size or look.size - (1.0 if look.ring and look.size > 6 else 0.0)
         shape = pen.shapes.get(key.instead) or look.shape or "o"
         face = faced(key.fill if not look.ring else "none", colour, pen, look)
-        sheet.plot([at + 3 * pen.paper.scale], [middle], ls="none", marker=shape, ms=size * pen.paper.scale, **face)
-    elif look.width:
-        sheet.plot([at, end], [middle, middle], ls=look.dashes, lw=look.width * pen.paper.scale, color=colour, alpha=look.alpha)
-    else:
-        half = 2.4 * pen.paper.scale
-        sheet.fill_between([at, end], middle - half, middle + half, lw=0, color=colour, alpha=look.alpha)
+        sheet.plot([at + 3 * scale], [middle], ls="none", marker=shape, ms=size * scale, **face)
+        return
+    paint: dict[str, Any] = {"ls": look.dashes, "lw": look.width * scale} if look.width else {"lw": 4.8 * scale}
+    ends = [at, at + (_LINE - 6) * scale]
+    sheet.plot(ends, [middle, middle], color=colour, alpha=look.alpha, solid_capstyle="butt", **paint)
 
 
 def faced(fill: str, colour: str, pen: Pen, look: Look) -> dict[str, Any]:
     """A symbol of a colour: full, none (an outline) or half filled (left, bottom, right, top), as matplotlib takes it."""
     scale, ground = pen.paper.scale, pen.colours.ground
     if fill == "full":
-        return {
-            "mfc": colour,
-            "mec": getattr(pen.colours, look.edge) if look.edge else colour,
-            "mew": 0.4 * scale if look.edge == "ground" else 0.7 * scale,
-        }
+        return {"mfc": colour, "mec": pen.hue(look.edge) if look.edge else colour, "mew": 0.4 * scale}
     if fill == "none":
         return {"mfc": ground, "mec": colour, "mew": (look.ring or 1.0) * scale}
     return {"fillstyle": fill, "mfc": colour, "mfcalt": ground, "mec": colour, "mew": 0.7 * scale}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from ncu_roofline.rendering.paper import DEFAULT, Paper
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ncu_roofline.rendering.style import Theme
+    from ncu_roofline.rendering.style import Hue, Theme
 
 
 @lru_cache(maxsize=1)
@@ -99,17 +101,41 @@ def _lines(notes: Sequence[str], size: float, width: float, measure: Measure) ->
     return [line for line in lines if line]
 
 
-def put_text(axes: Axes, x: float, y: float, text: str, size: float, colour: str, **more: Any) -> None:
-    """Puts a text that is taken literally."""
-    axes.text(x, y, drawable(text), fontsize=size, color=colour, **more)
+@dataclass(frozen=True)
+class Pen:
+    """What all of a picture is drawn with; ``shapes`` by the names of things."""
 
+    colours: Theme
+    measure: Measure
+    paper: Paper
+    shapes: Mapping[str, str] = field(default_factory=dict)
 
-def halo(colours: Theme) -> dict[str, Any]:
-    """The ground behind a text that keeps lines away from its letters; outlined letters would be no text in svg and pdf."""
-    return {"boxstyle": "square,pad=0.06", "facecolor": colours.ground, "edgecolor": "none", "alpha": 0.75}
+    def hue(self, colour: Hue | str | None) -> str:
+        """A hue on this ground, or what a theme calls so; that of computing where there is none."""
+        return (
+            str(getattr(self.colours, colour))
+            if isinstance(colour, str)
+            else self.colours.of(colour)
+            if colour
+            else self.hue("compute")
+        )
 
-
-def put_key(sheet: Axes, x: float, y: float, text: str, colours: Theme, measure: Measure, paper: Paper = DEFAULT) -> float:
-    """Writes one entry of a key and returns where the next may begin."""
-    put_text(sheet, x, y, text, paper.key, colours.text, va="center_baseline")
-    return x + measure(text, paper.key)[0] + 14 * paper.scale
+    def put(
+        self,
+        axes: Axes,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: Hue | str = "text",
+        room: float = math.inf,
+        ground: bool = False,
+        **more: Any,
+    ) -> float:
+        """Writes a text that is taken literally, cut to some room, on a ``ground`` that keeps lines away; returns its width."""
+        shown = fitted(text, size, room, self.measure) if room < math.inf else text
+        # Outlined letters instead of a ground would be no text in svg and pdf.
+        box = {"boxstyle": "square,pad=0.06", "facecolor": self.colours.ground, "edgecolor": "none", "alpha": 0.75}
+        more = {"va": "center_baseline", **({"bbox": box} if ground else {}), **more}
+        axes.text(x, y, drawable(shown), fontsize=size, color=self.hue(colour), **more)
+        return max(self.measure(line, size)[0] for line in shown.split("\n"))

@@ -9,15 +9,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.rendering.layout import Measure
-from ncu_roofline.rendering.lettering import fitted, put_text
+from ncu_roofline.rendering.lettering import Pen, fitted
 from ncu_roofline.rendering.paper import DEFAULT, Paper, check_dots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ncu_roofline.rendering.style import Theme
 
 
 _CSS = 96.0  # pixels per inch
@@ -102,20 +99,16 @@ def header_height(lines: int, paper: Paper) -> float:
     return 14 * paper.scale + lines * 1.5 * paper.key + 6 * paper.scale + paper.edge - DEFAULT.edge
 
 
-def put_header(
-    sheet: Axes, title: str, subtitle: str | Sequence[str], colours: Theme, measure: Measure, paper: Paper = DEFAULT
-) -> None:
+def put_header(sheet: Axes, title: str, subtitle: Sequence[str], pen: Pen) -> None:
     """Title and the lines below it at the top of a sheet; of parts between dots the last ones go where all have no room."""
-    width, height = sheet.get_xlim()[1], sheet.get_ylim()[1]
-    room = width - 2 * paper.edge
-    title = fitted(title, paper.title * 1.25, room, measure)  # bold is wider than what is measured
-    top = height - paper.edge + 1
-    put_text(sheet, paper.edge, top, title, paper.title, colours.text, va="top", weight="bold")
+    paper, (width, height) = pen.paper, (sheet.get_xlim()[1], sheet.get_ylim()[1])
+    room, top = width - 2 * paper.edge, height - paper.edge + 1
+    title = fitted(title, paper.title * 1.25, room, pen.measure)  # bold is wider than what is measured
+    pen.put(sheet, paper.edge, top, title, paper.title, va="top", weight="bold")
     top -= 1.65 * paper.title
-    for line in (subtitle,) if isinstance(subtitle, str) else subtitle:
+    for line in subtitle:
         parts = line.split(_BETWEEN)
-        while len(parts) > 1 and measure(_BETWEEN.join(parts), paper.key)[0] > room:
+        while len(parts) > 1 and pen.measure(_BETWEEN.join(parts), paper.key)[0] > room:
             parts.pop()
-        text = fitted(_BETWEEN.join(parts), paper.key, room, measure)
-        put_text(sheet, paper.edge, top, text, paper.key, colours.faint, va="top")
+        pen.put(sheet, paper.edge, top, _BETWEEN.join(parts), paper.key, "faint", room, va="top")
         top -= 1.5 * paper.key

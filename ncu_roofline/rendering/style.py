@@ -72,7 +72,7 @@ LOOKS = {
     "slice": Look("faint", order=7, size=3.6, edge=""),
     "loop": Look("faint", order=7, size=7.0, shape="D", edge="text"),
     "before": Look("text", size=4.8, ring=0.9, shape="o"),
-    "after": Look("text", size=4.8, shape="o"),
+    "after": Look("text", size=4.8, shape="o", edge=""),
     "bar": Look("compute", size=4.6, shape="s"),
     "edge": Look("faint", 1.1, order=8),
     "contour": Look("grid", 0.7, order=1.5),
