@@ -187,12 +187,14 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
     sums: dict[Any, float] = {}
     amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
     rows = sorted([row for row in amounts if code.loops[row] is not None])
+    order = []
     for row in rows:
         key = (code.lines[row], code.loops[row])
+        order += [key] if key not in sums else []
         sums[key] = sums.get(key, 0.0) + amounts[row]
     home: dict[Any, Any] = {}
-    for (line, loop), amount in sums.items():
-        if line not in home or amount >= sums[line, home[line]]:
+    for line, loop in order:
+        if line not in home or sums[line, loop] >= sums[line, home[line]]:
             home[line] = loop
     members: dict[Any, list[Any]] = {}
     for row in rows:
@@ -204,11 +206,13 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
 def site_of(code: Any, rows: Sequence[Any], amounts: Mapping[Any, float]) -> Any:
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
     by_line: dict[Any, float] = {}
-    for row in rows:
-        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
+    order: list[Any] = []
     kept: list[Any] = []
+    for row in rows:
+        order += [code.lines[row]] if code.lines[row] not in by_line else []
+        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
     amount, whole = 0.0, sum(by_line.values())
-    for line in sorted(by_line, key=lambda line: -by_line[line]):
+    for line in sorted(order, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
         kept.append(line)
@@ -580,14 +584,13 @@ def issues(launch: Any, site: Any) -> bool:
 def mix(launch: Any, site: Any, column: str = "executed") -> str:
     """The names of a place that make up most of its instructions, with their shares."""
     times: dict[str, float] = {}
-    order = []
+    names, whole = [launch.code().names[row] for row in site.rows], per(launch, site, column)
     for row in site.rows:
         name = launch.code().names[row]
-        order.append(name)
         times[name] = times.get(name, 0.0) + launch.counts[column][row]
-    least = FINDING_SHARE * sum(times.values())
-    most = [name for name in sorted(times, key=lambda name: (-times[name], order.index(name)))[:3] if times[name] >= least]
-    return ", ".join(["{} {}".format(name, as_percent(times[name] / sum(times.values()))) for name in most])
+    most = sorted(times, key=lambda name: (-times[name], names.index(name)))[:3]
+    shares = [(name, times[name] / whole) for name in most if times[name] >= FINDING_SHARE * whole]
+    return ", ".join(["{} {}".format(name, as_percent(share)) for name, share in shares])
 
 
 def divergence(launch: Any) -> Iterator[Any]:

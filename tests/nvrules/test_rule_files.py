@@ -11,6 +11,7 @@ import subprocess
 import symtable
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -24,7 +25,7 @@ from ncu_roofline.plugin.generate.rules import _collected, render_rules, rule_te
 from ncu_roofline.plugin.generate.sections import render_sections
 from ncu_roofline.plugin.nvrules.findings import VERDICT
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
-from tests.nvrules.running import RULES, our_rules
+from tests.nvrules.running import RULES, helper, our_rules
 from tests.published_report import CEILINGS
 
 TEXTS = render_rules()
@@ -97,6 +98,21 @@ def test_what_it_names_is_there(name: str) -> None:
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     shared = {name for name in defined(TEXTS[f"{HELPER}.py"]) if not name.startswith("_")}
     assert read <= shared | own | defined(text) | set(dir(builtins))
+
+
+def test_no_name_of_the_helper_has_two_meanings() -> None:
+    """Texts of several modules stand in it: a later one would take the names of an earlier one."""
+    meanings: dict[str, list[str]] = {}
+    for node in ast.parse(TEXTS[f"{HELPER}.py"]).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            meanings.setdefault(node.name, []).append("")
+        elif isinstance(node, ast.Assign):
+            for name in (name for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)):
+                if isinstance(name.ctx, ast.Store):
+                    meanings.setdefault(name.id, []).append(ast.dump(node.value))
+    module = helper(our_rules())  # numbers that several modules import stand there twice
+    twice = {name for name, values in meanings.items() if len(values) > 1}
+    assert {name for name in twice if isinstance(getattr(module, name), (tuple, dict, FunctionType))} == set()
 
 
 def defined(text: str) -> set[str]:

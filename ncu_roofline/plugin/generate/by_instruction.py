@@ -17,6 +17,7 @@ from ncu_roofline.chips import (
     load_stalls,
     load_units,
     source_counters,
+    verdict,
 )
 from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
 from ncu_roofline.plugin.generate.files import python, render
@@ -71,7 +72,7 @@ def by_instruction(plain_source: Callable[[ModuleType], str]) -> str:
 
 def _constants() -> dict[str, Any]:
     """What the carried modules import of others: numbers, texts and tables of these."""
-    carried = {module.__name__ for module in _CARRIED}
+    carried = {module.__name__ for module in (*_CARRIED, verdict)}
     found = {}
     for module in _CARRIED:
         for node in ast.parse(inspect.getsource(module)).body:

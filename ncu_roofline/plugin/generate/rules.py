@@ -217,8 +217,6 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
             for fast in ("wgmma", "tcgen05")
             if {f"{total}.mma", f"{total}.{fast}"} <= precisions.keys()
         ),
-        # Sectors that are asked for and those that would do, of one release each.
-        "sectors": tuple(zip(*(source_counters.COUNTED[column][0] for column in ("requested", "ideal")), strict=True)),
     }
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partialmethod
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, RuleResult, Value
 from ncu_roofline.formats.report.rules import SEVERITIES, SPEEDUP_TYPES
@@ -106,10 +106,10 @@ class IMetric:
         return ids
 
     def metric_type(self) -> MetricType:
-        parts = self._name.split(".")
-        if "throughput" in parts[0]:
+        name, *suffixes = self._name.split(".")
+        if "throughput" in name:
             return MetricType.THROUGHPUT
-        if parts[1:] and parts[1] == parts[-1] and parts[1] in ("ratio", "pct", "max_rate"):
+        if len(suffixes) == 1 and suffixes[0] in ("ratio", "pct", "max_rate"):
             return MetricType.RATIO
         return MetricType.COUNTER if self.rollup_operation() is not None else MetricType.OTHER
 
@@ -135,23 +135,17 @@ for _number, _word in enumerate(_SUBTYPES):
 class IMutableMetric(IMetric):
     """A metric that a rule adds; it lives as long as the kernel's rules run.  Setters: ``([instance,] kind, value)``."""
 
-    def _set(self, *args: Value) -> bool:
+    def _set(self, as_type: Callable[[Any], Value], *args: Any) -> bool:
+        value = as_type(args[-1])
         if len(args) < 3 and self._part:
-            self._value = args[-1]
+            self._value = value
             return True
         index = int(args[0]) if len(args) > 2 else 0
         self._instances += [[None, None] for _ in range(index + 1 - len(self._instances))]
-        self._instances[index][self._part] = args[-1]
+        self._instances[index][self._part] = value
         return True
 
-    def set_double(self, *args: Value) -> bool:
-        return self._set(*args[:-1], float(args[-1]))
-
-    def set_uint64(self, *args: Value) -> bool:
-        return self._set(*args[:-1], int(args[-1]))
-
-    def set_string(self, *args: Value) -> bool:
-        return self._set(*args[:-1], str(args[-1]))
+    set_double, set_uint64, set_string = partialmethod(_set, float), partialmethod(_set, int), partialmethod(_set, str)
 
 
 class _Asked:
@@ -260,19 +254,14 @@ class IAction:
         self.shared.clear()
         return self._added[name]
 
-    def _added_metric(self, name: str, kind: int, value: Value) -> IMetric:
+    def _add(self, as_type: Callable[[Any], Value], name: str, kind: int, value: Any) -> IMetric:
         metric = self.add_metric(name)
-        {str: metric.set_string, int: metric.set_uint64}.get(type(value), metric.set_double)(kind, value)
+        metric._set(as_type, kind, value)
         return metric
 
-    def add_double_metric(self, name: str, kind: int, value: float) -> IMetric:
-        return self._added_metric(name, kind, float(value))
-
-    def add_integer_metric(self, name: str, kind: int, value: int) -> IMetric:
-        return self._added_metric(name, kind, int(value))
-
-    def add_string_metric(self, name: str, kind: int, value: str) -> IMetric:
-        return self._added_metric(name, kind, str(value))
+    add_double_metric = partialmethod(_add, float)
+    add_integer_metric = partialmethod(_add, int)
+    add_string_metric = partialmethod(_add, str)
 
     def added(self) -> dict[str, Value]:
         """The scalars that rules added so far (not part of NvRules)."""
@@ -331,8 +320,7 @@ class IMessageVault:
         return dict(self._messages.get(rule_id, {}))
 
 
-@dataclass(frozen=True)
-class RuleTable:
+class RuleTable(NamedTuple):
     """A table that a rule attached to a message; ``rows`` hold int, float or str."""
 
     message_id: int
@@ -417,14 +405,9 @@ _old_names(IFrontend, MsgType_MSG=MsgType, MarkerKind=MarkerKind, Severity_SEVER
 
 class IController:
     def __init__(self, vault: IMessageVault) -> None:
-        self._vault = vault
         self.proposals: list[str] = []
-
-    def propose_rule(self, rule: str) -> None:
-        self.proposals.append(rule)
-
-    def get_message_vault(self) -> IMessageVault:
-        return self._vault
+        self.propose_rule = self.proposals.append
+        self.get_message_vault = lambda: vault
 
 
 class IEvaluator:
@@ -433,12 +416,7 @@ class IEvaluator:
     def __init__(self) -> None:
         self.metrics: list[str] = []
         self.rules: list[str] = []
-
-    def require_metric(self, metric: str) -> None:
-        self.metrics.append(metric)
-
-    def require_rule(self, rule: str) -> None:
-        self.rules.append(rule)
+        self.require_metric, self.require_rule = self.metrics.append, self.rules.append
 
 
 class IContext(tuple[IRange, ...]):
@@ -450,17 +428,17 @@ class IContext(tuple[IRange, ...]):
     def __init__(self, _action: IAction, frontend: IFrontend, vault: IMessageVault) -> None:
         self._frontend, self._controller, self.evaluator = frontend, IController(vault), IEvaluator()
 
-    def num_ranges(self) -> int:
-        return len(self)
-
-    def range_by_idx(self, idx: int) -> IRange | None:
-        return self[idx] if 0 <= idx < len(self) else None
-
     def frontend(self) -> IFrontend:
         return self._frontend
 
     def controller(self) -> IController:
         return self._controller
+
+    def num_ranges(self) -> int:
+        return len(self)
+
+    def range_by_idx(self, idx: int) -> IRange | None:
+        return self[idx] if 0 <= idx < len(self) else None
 
     def get_version(self) -> str:
         return VERSION
@@ -469,43 +447,23 @@ class IContext(tuple[IRange, ...]):
         raise SystemError(msg)
 
 
-def get_context(h: IContext) -> IContext:
-    return h
-
-
-def get_evaluator(h: IContext) -> IEvaluator:
-    return h.evaluator
-
-
-def get_version(_h: IContext) -> str:
-    return VERSION
-
-
-def raise_exception(h: IContext, msg: str) -> None:
-    h.handle_exception(msg)
-
-
-def require_metrics(handle: IContext, metrics: Iterable[str]) -> None:
-    handle.evaluator.metrics.extend(metrics)
-
-
-def require_rules(handle: IContext, rules: Iterable[str]) -> None:
-    handle.evaluator.rules.extend(rules)
-
-
-def metric_instances(metric: IMetric) -> list[Value | None]:
-    return [metric.value(index) for index in range(metric.num_instances())]
-
-
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "get_context": lambda h: h,
+    "get_evaluator": lambda h: h.evaluator,
+    "get_version": lambda _h: VERSION,
+    "raise_exception": lambda h, msg: h.handle_exception(msg),
+    "require_metrics": lambda handle, metrics: handle.evaluator.metrics.extend(metrics),
+    "require_rules": lambda handle, rules: handle.evaluator.rules.extend(rules),
+    "metric_instances": lambda metric: [metric.value(index) for index in range(metric.num_instances())],
+}
 _CLASSES = (
     *(IAction, IContext, IController, IEvaluator, IFrontend, IMessageVault, IMetric, IMutableMetric),
     *(INvtxDomainInfo, INvtxRange, INvtxState, IRange, ISourceInfo, MarkerKind, MsgType),
 )
-_FUNCTIONS = (get_context, get_evaluator, get_version, raise_exception, require_metrics, require_rules, metric_instances)
 
 
 def make_module() -> ModuleType:
     """A module of its own for each set of rules, so that none can change another's."""
     module = ModuleType(NAME, "Stand-in for the module of that name inside Nsight Compute.")
-    vars(module).update({item.__name__: item for item in (*_CLASSES, *_FUNCTIONS)}, RuleKind_DEFAULT=0, RuleKind_GUIDED=1)
+    vars(module).update({one.__name__: one for one in _CLASSES}, **_FUNCTIONS, RuleKind_DEFAULT=0, RuleKind_GUIDED=1)
     return module

@@ -3788,16 +3788,13 @@ COUNTED = (
     ('limit_shared', 'launch__occupancy_limit_shared_mem'), ('limit_blocks', 'launch__occupancy_limit_blocks'),
     ('limit_warps', 'launch__occupancy_limit_warps'),
 )
-FEW_WAVES = 1.0
 FINDING_SHARE = 0.03
 FULL_LANES = 0.99
 HIT_RATES = (('L1', 'l1tex__t_sector_hit_rate.pct'), ('L2', 'lts__t_sector_hit_rate.pct'))
 INTEGER_SHARE = 0.4
 ISSUE_SHARE = 0.5
 LANES_WORKING = 0.75
-LATENCY = 'latency'
 LEFT_OUT = 0.05
-REACHED = 0.6
 SAMPLES_MIN = 200
 SECTOR = 32
 SHORT_LAUNCH = 2e-05
@@ -4114,12 +4111,14 @@ def sites(launch, amounts, least, kinds = ()):
     sums = {}
     amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
     rows = sorted([row for row in amounts if code.loops[row] is not None])
+    order = []
     for row in rows:
         key = (code.lines[row], code.loops[row])
+        order += [key] if key not in sums else []
         sums[key] = sums.get(key, 0.0) + amounts[row]
     home = {}
-    for (line, loop), amount in sums.items():
-        if line not in home or amount >= sums[line, home[line]]:
+    for line, loop in order:
+        if line not in home or sums[line, loop] >= sums[line, home[line]]:
             home[line] = loop
     members = {}
     for row in rows:
@@ -4131,11 +4130,13 @@ def sites(launch, amounts, least, kinds = ()):
 def site_of(code, rows, amounts):
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
     by_line = {}
-    for row in rows:
-        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
+    order = []
     kept = []
+    for row in rows:
+        order += [code.lines[row]] if code.lines[row] not in by_line else []
+        by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
     amount, whole = 0.0, sum(by_line.values())
-    for line in sorted(by_line, key=lambda line: -by_line[line]):
+    for line in sorted(order, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
         kept.append(line)
@@ -4507,14 +4508,13 @@ def issues(launch, site):
 def mix(launch, site, column = "executed"):
     """The names of a place that make up most of its instructions, with their shares."""
     times = {}
-    order = []
+    names, whole = [launch.code().names[row] for row in site.rows], per(launch, site, column)
     for row in site.rows:
         name = launch.code().names[row]
-        order.append(name)
         times[name] = times.get(name, 0.0) + launch.counts[column][row]
-    least = FINDING_SHARE * sum(times.values())
-    most = [name for name in sorted(times, key=lambda name: (-times[name], order.index(name)))[:3] if times[name] >= least]
-    return ", ".join(["{} {}".format(name, as_percent(times[name] / sum(times.values()))) for name in most])
+    most = sorted(times, key=lambda name: (-times[name], names.index(name)))[:3]
+    shares = [(name, times[name] / whole) for name in most if times[name] >= FINDING_SHARE * whole]
+    return ", ".join(["{} {}".format(name, as_percent(share)) for name, share in shares])
 
 
 def divergence(launch):
