@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from ncu_roofline.base.texts import block, without_folders
+from ncu_roofline.base.texts import block, one_line, without_folders
 from ncu_roofline.base.units import UNITS
+from ncu_roofline.rendering.document import Column, Table, text_columns
+from ncu_roofline.rendering.frames import optional
 from ncu_roofline.version import __version__
 
 _SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_table.js", "page_app.js")  # of all pages
@@ -115,6 +117,27 @@ def embed_json(value: object) -> str:
     """``value`` as JSON for the inside of a script element: plain ASCII without <, > and &."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def plain_columns(frames: Any, name: str, declared: Iterable[Column], called: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Declared columns of a table as cleaned texts and JSON numbers, reports as they are ``called``.
+
+    What a view has no use for is missing in every row.
+    """
+    found = {}
+    for column in declared:
+        text = column.dtype == "str"
+        values = optional(frames, name, column.name, "" if text else None)
+        found[column.name] = [one_line(called.get(v, v)) for v in values] if text else [number(v) for v in values]
+    return found
+
+
+def shown_table(table: Table) -> dict[str, Any] | None:
+    """Headers and rows for a template, None for a table without rows."""
+    columns = list(text_columns(table).values())
+    rows = zip(*(one.cells for one in columns), strict=True)
+    headers = [(one.header, one.left) for one in columns]
+    return {"headers": headers, "rows": [list(row) for row in rows]} if table.rows else None
 
 
 def number(value: object) -> float | int | None:

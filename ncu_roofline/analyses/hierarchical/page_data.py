@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ncu_roofline.analyses.hierarchical.answer import ranked
 from ncu_roofline.analyses.hierarchical.captions import report_names
@@ -24,12 +24,9 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS
 from ncu_roofline.model.ranking import order
-from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view_of
-from ncu_roofline.rendering.page import number
+from ncu_roofline.rendering.frames import Column, Frames, Tables, column, optional, view_of
+from ncu_roofline.rendering.page import number, plain_columns
 from ncu_roofline.rendering.style import THEMES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _KEY = ("report", "launch", "kernel", "device", "step")
 _OTHER = "other"  # label of points that an embedded chart gives without saying of what
@@ -40,12 +37,12 @@ def payload(frames: Frames, tables: Tables) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows."""
     texts: dict[str, int] = {}
     called = report_names(frames)
-    kernels = _columns(frames.kernels, KERNELS, called)
-    points = _columns(frames.points, POINTS, called)
+    kernels = plain_columns(frames, "kernels", KERNELS, called)
+    points = plain_columns(frames, "points", POINTS, called)
     devices = list(dict.fromkeys(kernels["device"]))
     owners, kept = _drawn(kernels, _owners(kernels, points))
     found = precisions(frames)
-    roofs = _columns(frames.roofs, ROOFS, called)
+    roofs = plain_columns(frames, "roofs", ROOFS, called)
     return {
         "devices": devices,
         "levels": levels(frames),
@@ -58,7 +55,7 @@ def payload(frames: Frames, tables: Tables) -> dict[str, Any]:
             for unit, one in COUNTED.items()
         },
         "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
-        "columns": {column.name: [column.unit, column.meaning] for column in (*tables["kernels"], *tables["points"])},
+        "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
         "kernels": _packed(kernels, KERNELS, texts),
         "points": {**_packed(_beyond(points, kernels, owners), POINTS, texts), "owner": owners},
         "roofs": _packed(roofs, ROOFS, texts),
@@ -105,7 +102,7 @@ def levels(frames: Frames) -> list[dict[str, Any]]:
 
     "" only if a point has no level.
     """
-    ids = {one_line(v) for v in frames.points["level"]} | {one_line(v) for v in frames.roofs["level"] if v}
+    ids = {one_line(v) for name in ("points", "roofs") for v in column(frames, name, "level") if v or name == "points"}
     styles = [(level, level_style(level)) for level in level_order(ids)]
     chain = load_spec().chain
     return [
@@ -121,24 +118,7 @@ def _is_part(precision: str, among: Sequence[str]) -> bool:
 
 def precisions(frames: Frames) -> list[str]:
     """Precisions that have points, widest first, "mixed" last."""
-    return sorted({one_line(v) for v in frames.points["precision"]}, key=precision_order)
-
-
-def _columns(frame: pd.DataFrame, declared: Sequence[Column], called: Mapping[str, str]) -> dict[str, list[Any]]:
-    """The declared columns of ``frame`` as lists of cleaned texts and JSON numbers, reports as they are ``called``."""
-    return {
-        column.name: [one_line(called.get(v, v)) for v in values] if column.dtype == "str" else [number(v) for v in values]
-        for column in declared
-        for values in (_values(frame, column),)
-    }
-
-
-def _values(frame: pd.DataFrame, column: Column) -> list[Any]:
-    """A declared column; one that this view has no use for is missing in every row."""
-    if column.name in frame:
-        values: list[Any] = frame[column.name].tolist()
-        return values
-    return ["" if column.dtype == "str" else None] * len(frame)
+    return sorted({one_line(v) for v in column(frames, "points", "precision")}, key=precision_order)
 
 
 def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
@@ -146,16 +126,16 @@ def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts:
 
     One value instead of a list stands in every row, and the name of an earlier column for the values of that one.
     """
-    kept = [column for column in declared if column.name in columns]
-    rows = max((len(columns[column.name]) for column in kept), default=0)
+    kept = [one for one in declared if one.name in columns]
+    rows = max((len(columns[one.name]) for one in kept), default=0)
     packed: dict[str, Any] = {"rows": rows, "text_columns": [c.name for c in kept if c.dtype == "str"]}
-    for column in kept:
-        values = columns[column.name]
-        if column.dtype == "str":
+    for one in kept:
+        values = columns[one.name]
+        if one.dtype == "str":
             values = [texts.setdefault(v, len(texts)) for v in values]
         twin = next((name for name, other in packed.items() if isinstance(other, list) and other == values), None)
-        one = values[0] if values and all(value == values[0] for value in values) else None
-        packed[column.name] = one if one is not None or not any(v is not None for v in values) else twin or values
+        same = values[0] if values and all(value == values[0] for value in values) else None
+        packed[one.name] = same if same is not None or not any(v is not None for v in values) else twin or values
     return packed
 
 
@@ -191,9 +171,9 @@ def _drawn(kernels: dict[str, list[Any]], owners: Sequence[int]) -> tuple[list[i
 
 def _adopt(kernels: dict[str, list[Any]], points: Mapping[str, list[Any]], index: int) -> None:
     """Append a kernel row for point ``index``."""
-    for column in KERNELS:
-        missing = "" if column.dtype == "str" else None
-        kernels[column.name].append(points[column.name][index] if column.name in points else missing)
+    for one in KERNELS:
+        missing = "" if one.dtype == "str" else None
+        kernels[one.name].append(points[one.name][index] if one.name in points else missing)
     kernels["name"][-1] = points["kernel"][index]
     kernels["status"][-1] = "ok"
     kernels["notes"][-1] = ""

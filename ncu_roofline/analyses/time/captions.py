@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.captions import of_the_time, plural
+from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.frames import Frames, column, rows
@@ -75,6 +76,12 @@ def overhead_note(frames: TimeFrames) -> str:
         return ""
     total = sum(share for share in shares if math.isfinite(share))
     return f"{len(shares)} of {plural(len(answers), 'symbol')} bound by launch overhead, {percent(total)} of the time."
+
+
+def about(frames: TimeFrames) -> list[str]:
+    """What must be known of the numbers as a whole, the weightiest first."""
+    ordinary = (tensor_caveat, captions.above_note, captions.clock_note)
+    return [text for text in (*(note(frames) for note in ordinary), latency_note(frames), overhead_note(frames)) if text]
 
 
 def absent_notes(frames: TimeFrames) -> list[str]:

@@ -9,15 +9,14 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import TimeFrames
 from ncu_roofline.analyses.time.columns import TIME_MACHINES, TIME_POINTS
 from ncu_roofline.analyses.time.text import absent_table, machines_table
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.rendering.document import Column, Table, text_columns
+from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import column
-from ncu_roofline.rendering.page import explanations_of, number, self_contained
+from ncu_roofline.rendering.page import explanations_of, plain_columns, self_contained, shown_table
 
 _SCRIPTS = ("page_csv.js", "page_labels.js", "page_state.js", "page_charts.js", "page_columns.js", "page.js")
 
@@ -45,8 +44,8 @@ def render_html(
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
         explanation=time_captions.explanation(frames),
-        machines=_table(machines_table(frames)),
-        absent=_table(absent_table(frames)),
+        machines=shown_table(machines_table(frames)),
+        absent=shown_table(absent_table(frames)),
         notes=_notes(frames),
         reports=[one_line(name) for name in captions.report_names(frames).values()],
         explanations=explanations_of(explanations),
@@ -76,32 +75,13 @@ def _packed(
     frames: TimeFrames, table: str, declared: Sequence[Column], texts: dict[str, int], called: Mapping[str, str]
 ) -> dict[str, Any]:
     """Columns with texts replaced by their positions in the pool ``texts``, which grows; reports as they are ``called``."""
-    packed: dict[str, Any] = {"text_columns": [one.name for one in declared if one.dtype == "str"]}
-    for one in declared:
-        values = column(frames, table, one.name)
-        text = one.dtype == "str"
-        packed[one.name] = (
-            [texts.setdefault(one_line(called.get(v, v)), len(texts)) for v in values] if text else [number(v) for v in values]
-        )
-    return packed
-
-
-def _table(table: Table) -> dict[str, Any] | None:
-    """Headers and rows for the template, None for a table without rows."""
-    if not table.rows:
-        return None
-    columns = text_columns(table).values()
-    rows = zip(*(map(one_line, one.cells) for one in columns), strict=True)
-    return {"headers": [(one.header, one.left) for one in columns], "rows": [list(row) for row in rows]}
+    packed: dict[str, Any] = plain_columns(frames, table, declared, called)
+    named = [one.name for one in declared if one.dtype == "str"]
+    packed |= {name: [texts.setdefault(text, len(texts)) for text in packed[name]] for name in named}
+    return {"text_columns": named, **packed}
 
 
 def _notes(frames: TimeFrames) -> list[str]:
-    notes = [
-        tensor_caveat(frames),
-        captions.above_note(frames),
-        captions.clock_note(frames),
-        time_captions.latency_note(frames),
-        time_captions.overhead_note(frames),
-    ]
-    notes += [*time_captions.absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
-    return [one_line(note) for note in (*notes, *captions.kernel_notes(frames), *captions.row_notes(frames, 8)) if note]
+    notes = [*time_captions.about(frames), *time_captions.absent_notes(frames), captions.roof_note(frames)]
+    notes += [captions.source_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
+    return [one_line(note) for note in notes if note]

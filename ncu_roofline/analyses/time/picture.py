@@ -16,7 +16,6 @@ from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import TimeFrames, drawable
 from ncu_roofline.base.texts import clean, shorten
@@ -159,8 +158,7 @@ def _notes(
     lacking: Sequence[str],
 ) -> list[str]:
     """Sentences below the charts, the weightiest first."""
-    notes = [tensor_caveat(frames), captions.above_note(frames), captions.clock_note(frames)]
-    notes += [time_captions.latency_note(frames), time_captions.overhead_note(frames)]
+    notes = time_captions.about(frames)
     if len(kernels) < total:
         share = sum(kernel.share for kernel in kernels if math.isfinite(kernel.share))
         part = f" ({percent(share)} of the time)"

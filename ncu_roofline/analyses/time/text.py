@@ -9,7 +9,6 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.captions import TimeFrames, drawable, units
@@ -56,8 +55,7 @@ def _words(frames: TimeFrames) -> dict[str, str]:
 
 def document(frames: TimeFrames, *, title: str = "", notes: bool = True) -> Document:
     """The whole, a part per GPU where there are several; without ``notes`` only those that make a number doubtful."""
-    about = [tensor_caveat(frames), captions.above_note(frames), captions.clock_note(frames)]
-    about += [time_captions.latency_note(frames), time_captions.overhead_note(frames), captions.roof_note(frames)]
+    about = [*time_captions.about(frames), captions.roof_note(frames)]
     about += [captions.source_note(frames)] if notes else []
     of_kernels = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.doubts_of(frames)
     told = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
