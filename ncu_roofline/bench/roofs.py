@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.forms import inside, number
@@ -14,16 +13,12 @@ from ncu_roofline.bench.tables import value_text
 from ncu_roofline.chips import load_spec
 
 _MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
-_LONGEST = 28  # characters of a name
-_LEVEL = 12  # characters of a level's name
+_LONGEST, _LEVEL = 28, 12  # characters of a name, and of a level's
 _MOST = 40  # roofs of a kind
-_VALUES = (1.0, 1e24)  # operations or bytes per second that a machine may reach; what lies outside would leave no picture
 _AS_EXPECTED = ("emulated", "unsupported")  # verdicts on what a chip does not have
-_NAN = math.nan
 
 
-@dataclass(frozen=True)
-class MachineRoof:
+class MachineRoof(NamedTuple):
     """A roof in B/s, FLOP/s or OP/s; ``level`` is "" for arithmetic, NaN stands for what the file does not say.
 
     ``value`` is what the machine sustains, ``burst`` what it reaches for a moment, ``peak`` the theory at the vendor's clock.
@@ -36,12 +31,12 @@ class MachineRoof:
     level: str
     value: float
     unit: str
-    peak: float = _NAN
-    at_clock: float = _NAN
-    clock: float = _NAN
-    burst: float = _NAN
-    power: float = _NAN
-    flaw: str = ""
+    peak: float
+    at_clock: float
+    clock: float
+    burst: float
+    power: float
+    flaw: str
 
     @property
     def of_peak(self) -> float:
@@ -69,8 +64,7 @@ class MachineRoof:
         return value_text(self.value, self.unit, 3)
 
 
-@dataclass(frozen=True)
-class MachineRoofs:
+class MachineRoofs(NamedTuple):
     """``bandwidth`` and ``compute`` roofs, highest first; beside them lines on ceilings that are none of them."""
 
     bandwidth: tuple[MachineRoof, ...]
@@ -95,29 +89,27 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
     found = [_roof(entry) for entry in content["ceilings"]]
     groups: dict[str, list[MachineRoof]] = {}
     for roof in found:
-        if (name := _group(roof)) and _VALUES[0] <= roof.value <= _VALUES[1]:
+        if (name := _group(roof)) and roof.value > 0:
             groups.setdefault(name, []).append(roof)
     best = sorted(map(_best, groups.values()), key=lambda roof: -roof.value)
     bandwidth, compute = [roof for roof in best if roof.level][:_MOST], [roof for roof in best if not roof.level][:_MOST]
     chosen = {id(roof) for roof in (*bandwidth, *compute)}
-    left = [roof for roof in found if id(roof) not in chosen]
-    unmeasured = [(roof.id, roof.flaw) for roof in left if math.isnan(roof.value) and roof.flaw not in _AS_EXPECTED]
+    left = [(_name(roof.id), roof) for roof in found if id(roof) not in chosen]
+    valued = [(f"{name} {roof.text}", roof.flaw) for name, roof in left if roof.value > 0]
+    missing = [(name, roof.flaw) for name, roof in left if math.isnan(roof.value) and roof.flaw not in _AS_EXPECTED]
     return MachineRoofs(
         bandwidth=tuple(bandwidth),
         compute=tuple(compute),
-        others=tuple(f"{_name(roof.id)} {roof.text}" for roof in left if roof.value > 0 and not roof.flaw),
-        refused=tuple(
-            f"{_name(roof.id)} {roof.text} ({roof.flaw})" for roof in left if roof.flaw and not math.isnan(roof.value)
-        ),
-        unmeasured=tuple(f"{_name(name)} ({flaw or 'no value'})" for name, flaw in unmeasured),
+        others=tuple(text for text, flaw in valued if not flaw),
+        refused=tuple(f"{text} ({flaw})" for text, flaw in valued if flaw),
+        unmeasured=tuple(f"{name} ({flaw or 'no value'})" for name, flaw in missing),
     )
 
 
 def _group(roof: MachineRoof) -> str:
     """The roof that a ceiling is a candidate for; "" for latencies, the host link and divisions."""
     if roof.level:
-        known = {level.id: level for level in load_spec().levels}
-        return "" if roof.level in known and known[roof.level].domain == "link" else roof.level
+        return "" if any(one.id == roof.level and one.domain == "link" for one in load_spec().levels) else roof.level
     if roof.unit not in ("FLOP/s", "OP/s") or roof.id.endswith(".div"):
         return ""
     return ".".join(roof.id.split(".")[:2])
@@ -138,26 +130,20 @@ def _roof(entry: Mapping[str, Any]) -> MachineRoof:
         label = level_style(level).label if known else shorten(clean(level.upper()), _LEVEL)
     else:
         label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
-    verdict = clean(str(entry.get("verdict") or "not accepted"))
+    refused = entry.get("accepted") is False
     return MachineRoof(
         id=name,
         label=_name(label),
         level=level,
         value=number(entry.get("value")),
         unit=unit,
-        peak=_positive(inside(entry, "theory", "value")),
-        at_clock=_positive(inside(entry, "theory", "fraction")),
-        clock=_positive(inside(entry, "clock", "sm_mhz_mean")) * 1e6,
-        burst=_positive(inside(entry, "burst", "value")),
-        power=_positive(entry.get("power_w")),
-        flaw=shorten(verdict, _LONGEST) if entry.get("accepted") is False else "",
+        peak=number(inside(entry, "theory", "value")) or math.nan,
+        at_clock=number(inside(entry, "theory", "fraction")) or math.nan,
+        clock=(number(inside(entry, "clock", "sm_mhz_mean")) or math.nan) * 1e6,
+        burst=number(inside(entry, "burst", "value")) or math.nan,
+        power=number(entry.get("power_w")) or math.nan,
+        flaw=_name(str(entry.get("verdict") or "not accepted")) if refused else "",
     )
-
-
-def _positive(value: object) -> float:
-    """A number of the document as a drawing can take it, else NaN."""
-    found = number(value)
-    return found if 0 < found <= _VALUES[1] else _NAN
 
 
 def _name(text: str) -> str:

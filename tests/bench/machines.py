@@ -87,7 +87,6 @@ def hostile_file() -> dict[str, Any]:
     entries = [entry(f"fp64.{name}", 1e12 * (1 + index), "FLOP/s") for index, name in enumerate(HOSTILE)]
     entries += [entry(f"{name}.read", 1e11 * (3 + index), "B/s", verdict=name) for index, name in enumerate(HOSTILE)]
     entries += [
-        entry("fp32.fma", 9e305, "FLOP/s"),
         entry("fp16.fma", float("nan"), "FLOP/s"),
         entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much"),
         entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]]),
