@@ -19,10 +19,10 @@ from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof, evaluate_charts
 from ncu_roofline.formats.sectionfile.classify import (
+    classify,
     counts_instructions,
     is_unfused,
     levels_of,
-    meaning,
     peaks_of,
     stock_half_factor,
     tensor_caveat,
@@ -83,7 +83,7 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
-    precision, level = meaning(point.work_metrics)[0], meaning(point.traffic_metrics)[1]
+    precision, level = classify(point.work_metrics)[0], classify(point.traffic_metrics)[1]
     seconds, clock, clock_max = m.seconds[launch], m.clock[launch], m.clock_max[launch]
     peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
@@ -162,7 +162,7 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
 
 
 def _lines(chart: Chart, capability: tuple[int, int]) -> list[Row]:
-    dots = {meaning(point.traffic_metrics)[1] for point in chart.points}
+    dots = {classify(point.traffic_metrics)[1] for point in chart.points}
     rows: list[Row] = []
     for roof in chart.roofs:
         rows.append(_compute_line(chart, roof, capability))
@@ -202,7 +202,7 @@ def _line(chart: Chart, roof: Roof, of: str, caveat: str = "") -> Row:
 
 def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
     line = _line(chart, roof, "work_metrics", tensor_caveat(roof.work_metrics, capability))
-    precision = meaning(roof.work_metrics)[0]
+    precision = classify(roof.work_metrics)[0]
     name = _highest_roof(precision or chart.section)
     if line["origin"] == MEASURED and not precision:
         precision, name = _roof_in(roof.label) or (precision, name)
@@ -290,7 +290,7 @@ def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measureme
             for point in chart.points:
                 if point.lacking or any(map(subject, point.work_metrics)):
                     continue  # no count of the work, or what `annotate` derived from the same report
-                precision, level = _known(meaning(point.work_metrics)[0], precisions), meaning(point.traffic_metrics)[1]
+                precision, level = _known(classify(point.work_metrics)[0], precisions), classify(point.traffic_metrics)[1]
                 wrong = tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
                 if precision in precisions and not has_work[row] and not wrong:
                     origin = Origin("embedded", ", ".join(point.work_metrics), note)

@@ -13,7 +13,7 @@ from ncu_roofline.chips.fields import LAST
 from ncu_roofline.chips.formula import WeightedSum
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.definitions import parse_expression
-from ncu_roofline.formats.sectionfile.section import filter_of
+from ncu_roofline.formats.sectionfile.section import filter_of, metrics_of
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.plugin.generate import sections
 from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
@@ -131,7 +131,7 @@ def test_a_name_has_one_meaning(version: str) -> None:
 @EACH
 def test_a_name_has_one_filter(version: str, identifier: str) -> None:
     forms: dict[bytes, set[str]] = {}
-    for metric in reading.metrics(section(version, identifier)):
+    for metric in metrics_of(section(version, identifier).message):
         alternatives = tuple((one.Name, filter_of(one)) for one in (metric, *metric.Options))
         forms.setdefault(metric.Name, set()).add(repr(alternatives))
     assert {name: several for name, several in forms.items() if len(several) > 1} == {}

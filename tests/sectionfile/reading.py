@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -31,11 +30,6 @@ def definitions(section: Section) -> dict[str, str]:
     return {text_of(one.Name): text_of(one.Expression) for one in reversed(found)}
 
 
-def metrics(section: Section) -> Iterator[Any]:
-    """Every metric of it."""
-    yield from _metrics(section.message)
-
-
 def rows(section: Section, arch: int) -> list[tuple[str, str]]:
     """(label, metric) of all rows of header and tables on an architecture."""
     shown = (*section.message.Header.Metrics, *(metric for table in tables(section) for metric in table.Metrics))
@@ -57,13 +51,3 @@ def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tup
         names.update(dict.fromkeys(new))
         pending += new
     return tuple(names)
-
-
-def _metrics(message: Any) -> Iterator[Any]:
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            for one in [value] if hasattr(value, "ListFields") else value:
-                if field.message_type.name == "Metric":
-                    yield one
-                else:
-                    yield from _metrics(one)

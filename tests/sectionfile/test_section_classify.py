@@ -51,7 +51,7 @@ SASS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum.per_cycle_elapsed"
     ],
 )
 def test_precision(name: str, precision: str) -> None:
-    assert classify([name, "sm__cycles_elapsed.avg.per_second"]) == (precision, "")
+    assert classify((name, "sm__cycles_elapsed.avg.per_second")) == (precision, "")
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_level(name: str, level: str) -> None:
         "lts__cycles_elapsed.avg.per_second",
         "l1tex__cycles_elapsed.avg.per_second",
     ]
-    assert classify([name, *clocks]) == ("", level)
+    assert classify((name, *clocks)) == ("", level)
 
 
 def test_mixtures() -> None:
-    assert classify([SASS.format("dadd"), SASS.format("fadd"), "dram__bytes.sum", "lts__t_bytes.sum"]) == ("", "")
+    assert classify((SASS.format("dadd"), SASS.format("fadd"), "dram__bytes.sum", "lts__t_bytes.sum")) == ("", "")
     ops = "sm__ops_path_tensor_op_{}.sum"
-    assert classify([ops.format("hmma_src_fp16_dst_fp32"), ops.format("hgmma_src_fp16")])[0] == "tensor.fp16"
-    assert classify([ops.format("hmma_src_fp16_dst_fp32"), ops.format("imma_src_int8")])[0] == "tensor"
+    assert classify((ops.format("hmma_src_fp16_dst_fp32"), ops.format("hgmma_src_fp16")))[0] == "tensor.fp16"
+    assert classify((ops.format("hmma_src_fp16_dst_fp32"), ops.format("imma_src_int8")))[0] == "tensor"
     on, off = "_src_fp16_sparsity_on", "_src_fp16_sparsity_off"
-    assert classify([ops.format(f"hmma{on}"), ops.format(f"hgmma{on}")])[0] == "tensor.fp16.sparse"
-    assert classify([ops.format(f"hgmma{on}"), ops.format(f"hgmma{off}")])[0] == "tensor.fp16.wgmma"
-    assert classify([ops.format(f"hmma{on}"), ops.format("imma_src_int8_sparsity_on")])[0] == "tensor"
-    assert classify([]) == ("", "")
+    assert classify((ops.format(f"hmma{on}"), ops.format(f"hgmma{on}")))[0] == "tensor.fp16.sparse"
+    assert classify((ops.format(f"hgmma{on}"), ops.format(f"hgmma{off}")))[0] == "tensor.fp16.wgmma"
+    assert classify((ops.format(f"hmma{on}"), ops.format("imma_src_int8_sparsity_on")))[0] == "tensor"
+    assert classify(()) == ("", "")
 
 
 def _chart(peak: str, *work: str, identifier: bytes = b"SpeedOfLight_HierarchicalHalfRooflineChart") -> Chart:

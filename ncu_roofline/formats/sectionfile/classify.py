@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -71,7 +71,8 @@ _INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w{1
 _BOTH_L1_AND_SHARED = re.compile(r"^(derived__)?(rl_)?l1tex__(lsu_writeback_active|data_pipe_lsu_wavefronts)(\.|_sum)")
 
 
-def classify(metrics: Iterable[str]) -> tuple[str, str]:
+@lru_cache(maxsize=4096)
+def classify(metrics: tuple[str, ...]) -> tuple[str, str]:
     """(precision id, level id) of a roof or point with these metrics: ("fp64", "dram"), ("tensor.fp16.wgmma", "l2"), ...
 
     Either is "" where the names do not tell.  Several types of the tensor pipe together give what they share ("tensor.fp16",
@@ -153,13 +154,7 @@ def is_unfused(metrics: tuple[str, ...]) -> bool:
 def counts_instructions(metrics: tuple[str, ...]) -> bool:
     """Whether work of these metrics is instructions, of whatever kind, and not operations."""
     counted = [name for name in metrics if not _CLOCK.search(name)]
-    return bool(counted) and not meaning(metrics)[0] and all(map(_INSTRUCTIONS.search, counted))
-
-
-@lru_cache(maxsize=4096)
-def meaning(metrics: tuple[str, ...]) -> tuple[str, str]:
-    """`classify` of a line's metrics, which are the same in every launch."""
-    return classify(metrics)
+    return bool(counted) and not classify(metrics)[0] and all(map(_INSTRUCTIONS.search, counted))
 
 
 @lru_cache(maxsize=4096)
@@ -171,7 +166,7 @@ def _counters(metrics: tuple[str, ...]) -> frozenset[str]:
 
 def levels_of(roof: Roof) -> tuple[str, ...]:
     """The levels that the diagonal line of a roof limits, the first one by its name; () where the names don't tell."""
-    level = meaning(roof.traffic_metrics)[1]
+    level = classify(roof.traffic_metrics)[1]
     shared = ("shared",) if level == "l1" and any(map(_BOTH_L1_AND_SHARED.search, roof.traffic_metrics)) else ()
     return (level, *shared) if level else ()
 
@@ -182,10 +177,10 @@ def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
     The horizontal line and the diagonal may come from different roofs: some charts draw the line of a second precision at one
     level only.  Where several lines could be meant and none is the dot's own, there is no telling: NaN.
     """
-    level = meaning(point.traffic_metrics)[1]
+    level = classify(point.traffic_metrics)[1]
     roofs = [roof for roof in chart.roofs if not roof.is_measured] or chart.roofs
     own = _of_work(roofs, point)
-    here = [roof for roof in roofs if meaning(roof.traffic_metrics)[1] == level]
+    here = [roof for roof in roofs if classify(roof.traffic_metrics)[1] == level]
     here = here or [roof for roof in roofs if level in levels_of(roof)]
     both = [roof for roof in own if roof in here]
     work = max((roof.peak_work for roof in own), default=math.nan)
@@ -194,8 +189,8 @@ def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
 
 def _of_work(roofs: Sequence[Roof], point: Point) -> list[Roof]:
     """Roofs for the work of a dot, by the closest agreement that any roof has."""
-    precision, counted = meaning(point.work_metrics)[0], _counters(point.work_metrics)
-    kinds = [(roof, meaning(roof.work_metrics)[0]) for roof in roofs]
+    precision, counted = classify(point.work_metrics)[0], _counters(point.work_metrics)
+    kinds = [(roof, classify(roof.work_metrics)[0]) for roof in roofs]
     steps = [[roof for roof in roofs if (mine := _counters(roof.work_metrics)) and mine <= counted]]
     if precision:
         steps.append([roof for roof, kind in kinds if kind == precision])

@@ -106,6 +106,17 @@ def items_of(section: Any) -> Iterator[Item]:
             pending.extend((inner, filters) for inner in reversed(item.HorizontalContainer.Items))
 
 
+def metrics_of(message: Any) -> Iterator[Any]:
+    """All metrics inside a message, in order."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for inner in [value] if hasattr(value, "ListFields") else value:
+                if field.message_type.name == "Metric":
+                    yield inner
+                else:
+                    yield from metrics_of(inner)
+
+
 class Section:
     """A section message with its roofline charts.  Compared by identity: sections are keys of caches, and large.
 

@@ -26,6 +26,19 @@ from ncu_roofline.version import __version__
 
 _Writer = Callable[[Spec, Precision | Level, tuple[int, int], Origin], str]
 GIGA = 1e9
+MARK = f"{PREFIX}annotated_by"
+CLOCK = f"{PREFIX}clock"
+# Forms of a counter, the longest first, and how each becomes the number of the whole launch or GPU.
+_COUNTS = {
+    ".sum.per_cycle_elapsed": " x cycles of the run",
+    ".sum.per_second": " x run time",
+    ".sum": "",
+}
+_PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
+WORK, TRAFFIC, GIGA_RATE = "work_", "bytes_", "performance_"
+"""Operations and bytes of the launch, and thousand million operations per second, for people."""
+INTENSITY, BOUND_BY, ORIGIN = "intensity_", "bound_by_", "from_"
+"""Operations per byte; the roof that binds, as text; how work or traffic was counted, as text."""
 _FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cycle are of this one
 
 
@@ -233,21 +246,6 @@ def _origin(quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | No
         return None
     choice = int(quantities[key].choice[i]) if math.isfinite(quantities[key].values[i]) else -1
     return quantities[key].origins[choice] if choice >= 0 else None
-
-
-MARK = f"{PREFIX}annotated_by"
-CLOCK = f"{PREFIX}clock"
-# Forms of a counter, the longest first, and how each becomes the number of the whole launch or GPU.
-_COUNTS = {
-    ".sum.per_cycle_elapsed": " x cycles of the run",
-    ".sum.per_second": " x run time",
-    ".sum": "",
-}
-_PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
-WORK, TRAFFIC, GIGA_RATE = "work_", "bytes_", "performance_"
-"""Operations and bytes of the launch, and thousand million operations per second, for people."""
-INTENSITY, BOUND_BY, ORIGIN = "intensity_", "bound_by_", "from_"
-"""Operations per byte; the roof that binds, as text; how work or traffic was counted, as text."""
 
 
 def own_name(kind: str, *identifiers: str) -> str:

@@ -267,7 +267,7 @@ def _charts(case: Case) -> Iterator[Found]:
         yield WARNING, place, "counter-family", message
 
 
-def _against_roofs(counters: Sequence[str], roofs: Sequence[Sequence[str]]) -> tuple[str, str]:
+def _against_roofs(counters: tuple[str, ...], roofs: Sequence[tuple[str, ...]]) -> tuple[str, str]:
     """What is wrong with the traffic of a dot, given what counts that of the roofs: the code, and which counters."""
     level = classify(counters)[1]
     if level in {"", *(one.id for one in load_spec().levels if not one.has_roof)}:  # "": the names don't tell the level

@@ -60,9 +60,8 @@ def traffic(lowering: Lowering, *, patched: bool = True) -> tuple[Any, ...]:
     A level that chips count differently which the dialect can't tell apart has no row: one of two would be empty on each chip.
     """
     levels = [level for level in lowering.spec.levels if patched or not lowering.patched(level)]
-    values = [(level, [reading.value for reading in lowering.traffic(level)]) for level in levels]
-    metrics = [(level, [one.Metric for one in found if one.HasField("Metric")]) for level, found in values]
-    return tuple(_labelled(found[0], f"{level.label} traffic") for level, found in metrics if len(found) == 1)
+    metrics = {level: [one.value.Metric for one in lowering.traffic(level) if one.value.HasField("Metric")] for level in levels}
+    return tuple(_labelled(found[0], f"{level.label} traffic") for level, found in metrics.items() if len(found) == 1)
 
 
 def performance(lowering: Lowering, precision: Precision) -> tuple[Any, ...]:
@@ -100,13 +99,8 @@ def _standard(lowering: Lowering, precision: Precision) -> bool:
 
 
 def _labelled(metric: Any, label: str) -> Any:
-    return made(
-        "Metric",
-        Name=text_of(metric.Name),
-        Label=label,
-        Filter=metric.Filter if metric.HasField("Filter") else None,
-        Options=list(metric.Options),
-    )
+    metric.Label = label.encode()
+    return metric
 
 
 def _table(label: str, rows: Sequence[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
@@ -17,7 +17,7 @@ from ncu_roofline.chips.precisions import (
     TENSOR_SECTION,
 )
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.sectionfile.section import made
+from ncu_roofline.formats.sectionfile.section import made, metrics_of
 from ncu_roofline.formats.sectionfile.text import section_text
 from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured
 from ncu_roofline.plugin.generate.dialects import BASE, Dialect
@@ -112,7 +112,7 @@ def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawn: Me
         lowering = Lowering(spec, dialect, ambiguous, dense=SET not in recipe.sets)
         parts = recipe.make(ChartMaker(lowering, drawn, aside), recipe.precision)
         items = [made("BodyItem", **{kind: one}) for kind in _BODY for one in parts.get(kind, ())]
-        shown = [*parts["header"], *(metric for item in items for metric in _metrics_of(item))]
+        shown = [*parts["header"], *(metric for item in items for metric in metrics_of(item))]
         found = lowering.conflicts(shown) - ambiguous
         if not found:
             break
@@ -135,16 +135,6 @@ def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawn: Me
 
 
 _BODY = ("Table", "RooflineChart", "Timeline")
-
-
-def _metrics_of(message: Any) -> Iterator[Any]:
-    """All metrics inside a message, in order."""
-    for field, value in message.ListFields():
-        for one in value if field.message_type and not hasattr(value, "ListFields") else [value] if field.message_type else ():
-            if one.DESCRIPTOR.name == "Metric":
-                yield one
-            else:
-                yield from _metrics_of(one)
 
 
 def _core(maker: ChartMaker, of: str) -> dict[str, Any]:

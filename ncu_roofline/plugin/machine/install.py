@@ -25,7 +25,7 @@ from ncu_roofline.version import __version__
 
 MANIFEST = "ncu-roofline.manifest.json"
 SCHEMA = "ncu-roofline-install"
-_FOLDERS = "folders.json"
+_FOLDERS, _CEILINGS = "folders.json", "ceilings"
 _MOST_BYTES = 10_000_000  # more than any manifest has
 _NO_FILE = "no ordinary file"
 
@@ -383,9 +383,6 @@ def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
             os.close(handle)
 
 
-_FOLDER = "ceilings"
-
-
 def keep(machine: Machine, path: str | Path) -> Ceilings:
     """Keep a ceilings file for its GPU in place of an earlier one; returns what is kept.  Raises RooflineError."""
     ceilings = read_ceilings(path)
@@ -400,7 +397,7 @@ def keep(machine: Machine, path: str | Path) -> Ceilings:
 
 def folder(machine: Machine) -> Path:
     """Where ceilings are kept."""
-    return machine.data / _FOLDER
+    return machine.data / _CEILINGS
 
 
 def kept(machine: Machine) -> list[Ceilings]:
