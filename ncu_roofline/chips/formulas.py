@@ -122,8 +122,8 @@ class Counters:
         self.slices, self.guessed_slices = self.count_slices(most_slices)
         self.clock_max = self.first_known(self.max_clock("max_gpu_frequency_khz"), self.max_clock("clock_rate"))
         self.memory_clock_max = self.max_clock("max_mem_frequency_khz")
-        self.clocks = {}  # type: dict[str, Clock]
-        self.actives = {}  # type: dict[str, Any]
+        self.clocks: dict[str, Clock] = {}
+        self.actives: dict[str, Any] = {}
         self.profiled_clock = self.trusted(self.rate_of(SM_DOMAIN))
 
     def usable(self, values: Any, condition: Any) -> Any:
@@ -335,7 +335,7 @@ class Counters:
         Not of short launches, whose time is launching as well, nor where so little was moved that its share has few digits.
         """
         good = (self.seconds >= SHORT_LAUNCH) & (share.values >= TELLING) & self.where(moved.is_lower_bound(), False, True)
-        metrics = []  # type: list[str]
+        metrics: list[str] = []
         for origin in [*moved.origins, *share.origins]:
             if origin.metrics not in metrics:
                 metrics.append(origin.metrics)
@@ -461,7 +461,7 @@ def together(numbers: Any, demands: Sequence[Any]) -> Together:
     If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
     so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
     """
-    owners = {}  # type: dict[str, Any]
+    owners: dict[str, Any] = {}
     total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
     for one in demands:  # families of a precision count together
         owner = one.precision.id if one.precision.adds else one.precision.part_of
@@ -535,7 +535,7 @@ def limits_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> list[Lim
 
 def by_pipe(asked: Sequence[Asked]) -> list[tuple[str, list[Asked]]]:
     """Each pipe with what is asked of it, in order."""
-    names = []  # type: list[str]
+    names: list[str] = []
     for one in asked:
         if one.pipe not in names:
             names.append(one.pipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Literal
 
 from ncu_roofline.base.records import Stated
@@ -135,12 +136,12 @@ class Precision:
         """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
         return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)
 
-    @property
+    @cached_property
     def roof(self) -> str:
         """The id of the highest of them."""
         return self.roof_ids()[0]
 
-    @property
+    @cached_property
     def roof_name(self) -> str:
         """What people call that."""
         return self.roof_label()

@@ -115,12 +115,17 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         known = spec.read_as(chip)
         opcodes = Executed.nothing(len(index))
         if known is not None:
-            threads, warps = (_instances(counted, name, index) for name in (THREADS, WARPS))
+            none: Sequence[Instances] = [()] * count
+            threads, warps = ([counted.get(name, none)[i] for i in index] for name in (THREADS, WARPS))
             opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
             opcodes = _without_loads(opcodes, report, index, selected, spec, known.compute_capability)
         counters = counters_of(selected, len(index), known, chip, device)
         part = _measure_gpu(headers.take(index), counters, spec, opcodes)
-        parts.append(_with_instructions(part, counters, instructions) if instructions and known else part)
+        if instructions and known:  # the counters are the same on every chip that is known
+            executions, transactions, issue = instructions_of(counters, instructions)
+            compute = {**part.compute, instructions.issue: issue}
+            part = replace(part, instructions=executions, transactions=transactions, compute=compute)
+        parts.append(part)
         order.append(index)
     if not parts:
         nothing = counters_of(columns, 0, None, UNKNOWN_CAPABILITY, "")
@@ -143,17 +148,6 @@ def _without_loads(
     counts = [columns[name] > 0 for name in counted_as(b.counters for b in bindings) if name in columns]
     suspects = np.any([opcodes.halves, *counts], axis=0)
     return opcodes.without(constant_loads(report, index, suspects, capability))
-
-
-def _instances(counted: Mapping[str, Sequence[Instances]], name: str, index: IntArray) -> Sequence[Instances]:
-    column = counted.get(name)
-    return [column[i] for i in index] if column else [()] * len(index)
-
-
-def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionSpec) -> Measurements:
-    """The launches of one GPU with their instructions; the counters are the same on every chip that is known."""
-    instructions, transactions, issue = instructions_of(counters, wanted)
-    return replace(m, instructions=instructions, transactions=transactions, compute={**m.compute, wanted.issue: issue})
 
 
 def _capabilities(columns: Mapping[str, FloatArray], count: int) -> TextArray:

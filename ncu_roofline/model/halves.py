@@ -7,7 +7,7 @@ arithmetic: only its operands tell.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -84,19 +84,19 @@ def constant_loads(report: Report, index: IntArray, suspects: Mask, capability: 
         kernel = report.kernels[int(index[row])]
         modules.setdefault((kernel.process, kernel.module), []).append(row)
     for rows in modules.values():  # one after the other: each may be large
-        module = _module(report.kernels[int(index[rows[0]])], capability)
-        if module is None:
+        try:
+            code = report.kernels[int(index[rows[0]])].code
+            cubin = read_cubin(code.cubin) if code and code.cubin else None
+        except (RooflineError, CodeError):
             continue
+        if code is None or cubin is None or any(len(one.code) > _LARGEST for one in cubin.functions.values()):
+            continue
+        module = _Module(code, cubin, capability)
         for row in rows:
-            found = module.launch(report.kernels[int(index[row])])
+            none_of, loads = module.launch(report.kernels[int(index[row])])
             for one in HALVES:
-                idle[one][row], operations[one][row] = one in found.idle, found.operations.get(one, np.nan)
+                idle[one][row], operations[one][row] = one in none_of, loads.get(one, np.nan)
     return ConstantLoads(idle, operations)
-
-
-class _Launch(NamedTuple):
-    idle: frozenset[str] = frozenset()
-    operations: Mapping[str, float] = {}
 
 
 class _Halves(NamedTuple):
@@ -107,17 +107,6 @@ class _Halves(NamedTuple):
     loads: tuple[tuple[int, str, float], ...]
     converts: bool
     unknown: bool
-
-
-def _module(kernel: Kernel, capability: tuple[int, int]) -> _Module | None:
-    try:
-        code = kernel.code
-        cubin = read_cubin(code.cubin) if code and code.cubin else None
-    except (RooflineError, CodeError):
-        return None
-    if code is None or cubin is None or any(len(one.code) > _LARGEST for one in cubin.functions.values()):
-        return None
-    return _Module(code, cubin, capability)
 
 
 class _Module:
@@ -131,17 +120,20 @@ class _Module:
         self._reach = Reach(cubin, self._names)
         self._functions: dict[str, _Halves] = {}
 
-    def launch(self, kernel: Kernel) -> _Launch:
-        """What is known of a launch; nothing where its code does not explain what was counted."""
+    def launch(self, kernel: Kernel) -> tuple[Collection[str], Mapping[str, float]]:
+        """Precisions of which a launch has no arithmetic, and operations counted for loads of constants, as far as is known.
+
+        Nothing where its code does not explain what was counted.
+        """
         names = self._reach.within(kernel.mangled_name) if kernel.mangled_name in self._cubin.functions else None
         found = [self._function(name) for name in names or ()]
         if not found or any(one.unknown for one in found):
-            return _Launch(operations=self._counted(kernel))
+            return (), self._counted(kernel)
         if not any(one.arithmetic or one.loads or one.converts for one in found):
-            return _Launch()
+            return (), {}
         idle = frozenset(HALVES).difference(*(one.arithmetic for one in found))
-        loads = any(one.loads for one in found)
-        return _Launch(idle, self._counted(kernel) if loads and len(idle) < len(HALVES) else dict.fromkeys(HALVES, 0.0))
+        loads = any(one.loads for one in found) and len(idle) < len(HALVES)
+        return idle, self._counted(kernel) if loads else dict.fromkeys(HALVES, 0.0)
 
     def _function(self, name: str) -> _Halves:
         if name not in self._functions:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -237,31 +237,28 @@ def measurements_of(
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
+    spec, counted = load_spec(), load_instructions() if instructions else None
+
+    def measured(given: Input, name: str) -> Measurements:
+        name = name.encode("utf-8", "replace").decode()  # a path need not be text
+        with np.errstate(all="ignore"):
+            if isinstance(given, PointTable):
+                return plausible_import(imported(given, name))
+            m = measure(given, name, spec, counted)
+            if not isinstance(given, Report):
+                return m
+            m = with_samples(given, m) if samples else m
+            return filled_from_charts(given, with_charts(given, m) if charts else m, spec)
+
     parts: list[Measurements | PointTable] = []
-    wanted = _Wanted(charts, instructions, samples)
     for one in as_inputs(report):
-        if isinstance(one, (str, PathLike)):
-            with closing_input(one) as opened:
-                parts.append(_unless_table(opened, label or str(one), wanted))
-        else:
-            parts.append(_unless_table(one, label or str(one.path), wanted))
-    complete = [
-        _measured(part, label or part.path, wanted) if isinstance(part, PointTable) else part
-        for part in joined(parts)  # tables of other tools may complete each other
-    ]
+        is_path = isinstance(one, (str, PathLike))
+        with closing_input(one) if isinstance(one, (str, PathLike)) else nullcontext(one) as opened:
+            name = label or str(one if is_path else opened.path)
+            parts.append(opened if isinstance(opened, PointTable) else measured(opened, name))
+    # Tables of other tools may complete each other.
+    complete = [measured(part, label or part.path) if isinstance(part, PointTable) else part for part in joined(parts)]
     return Measurements.joined(complete)
-
-
-class _Wanted(NamedTuple):
-    """What is read of a report besides its counters."""
-
-    charts: bool
-    instructions: bool
-    samples: bool
-
-
-def _unless_table(report: Input, label: str, wanted: _Wanted) -> Measurements | PointTable:
-    return report if isinstance(report, PointTable) else _measured(report, label, wanted)
 
 
 @contextmanager
@@ -270,20 +267,6 @@ def closing_input(path: str | PathLike[str]) -> Iterator[Input]:
     opened = open_input(path)
     with opened if isinstance(opened, Report) else nullcontext():
         yield opened
-
-
-def _measured(report: Input, label: str, wanted: _Wanted) -> Measurements:
-    spec, counted = load_spec(), load_instructions() if wanted.instructions else None
-    name = label.encode("utf-8", "replace").decode()  # a path need not be text
-    with np.errstate(all="ignore"):
-        if isinstance(report, PointTable):
-            return plausible_import(imported(report, name))
-        if not isinstance(report, Report):
-            return measure(report, name, spec, counted)
-        measurements = measure(report, name, spec, counted)
-        if wanted.samples:
-            measurements = with_samples(report, measurements)
-        return filled_from_charts(report, with_charts(report, measurements) if wanted.charts else measurements, spec)
 
 
 def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:

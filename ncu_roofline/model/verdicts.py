@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
@@ -65,9 +66,9 @@ class Verdicts:
 
     def _of(self, grouping: Grouping) -> Verdicts:
         """The same launches in other rows."""
-        other = Verdicts.__new__(Verdicts)
-        names = ("_m", "_units", "_spec", "_weights", "_levels", "_demands", "_bandwidth", "_latency", "_uncounted", "_short")
-        vars(other).update({name: getattr(self, name) for name in names})
+        other = copy(self)
+        for name in ("_verdicts", "_spread", "_proofs"):
+            vars(other).pop(name, None)
         other._group(grouping)
         return other
 

@@ -84,6 +84,7 @@ _FIELDS: dict[type, tuple[str, Mapping[str, object]]] = {
     BoardRule: ("names", {"peaks": {}, "absent": ()}),
     Architecture: ("", {**_CHIP, "halves": False}),
     TensorActivity: ("whole parts", {}),
+    Ceiling: ("value theory clock clock_known follows_sm_clock per_cycle", {}),
 }
 _RECORDS: dict[type, Any] = {
     item: namedtuple(item.__name__, [*names.split(), *usual], defaults=usual.values())
@@ -103,21 +104,10 @@ class _Ceilings(NamedTuple):
     chip: tuple[int, int] = (0, 0)
     model: str = ""
     provenance: str = ""
-    values: Mapping[str, _Ceiling] = {}
+    values: Mapping[str, Any] = {}
     by_writes: Mapping[str, tuple[tuple[float, float], ...]] = {}
     launching: float | None = None
     origin: str = MEASURED
-
-
-class _Ceiling(NamedTuple):
-    """A measured roof per second, theory and the SM clock (Hz) by its file, and what it does in a cycle of that."""
-
-    value: float
-    theory: float
-    clock: float
-    clock_known: bool
-    follows_sm_clock: bool
-    per_cycle: float
 
 
 # Identifier without prefix, name, description, section, template.
@@ -195,7 +185,7 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "clocks": clocks,
         "counters": source_counters,
         "thresholds": thresholds,
-        "records": _definitions(*_RECORDS.values(), *_SAME, _Ceilings, _Ceiling),
+        "records": _definitions(*_RECORDS.values(), *_SAME, _Ceilings),
         "constants": _constants(formulas, "MIXED_SHARE"),
         "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, twin, model_name, formulas)),
         "by_instruction": by_instruction(plain_source),
@@ -261,20 +251,16 @@ def _carried(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
 
 
-def _measured(spec: Spec, one: Ceilings) -> Any:
+def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
+    """What was measured of the roofs that rules know."""
     found = {precision.roof: one.compute(precision.roof) for precision in spec.precisions}
     found |= {level.id: one.bandwidth(level.id) for level in spec.levels}
-
-    def ceiling(item: Ceiling) -> Any:
-        return _Ceiling(*(getattr(item, name) for name in _Ceiling._fields))
-
-    values = {name: ceiling(item) for name, item in found.items() if item is not None}
+    values = {name: item for name, item in found.items() if item is not None}
     writes = {name: tuple((share, other.value) for share, other in one.by_writes(name)) for name in values}
     latency = one.launch_latency()
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
-    mixes = {name: roofs for name, roofs in writes.items() if roofs}
-    facts = (one.compute_capability, model_name(one.device), one.provenance, values, mixes)
-    return _Ceilings(*facts, latency.value if latency else None, origin)
+    facts = (_carried(values), {name: roofs for name, roofs in writes.items() if roofs}, latency.value if latency else None)
+    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, *facts, origin)
 
 
 def _constants(module: ModuleType, *more: str) -> str:

@@ -25,6 +25,8 @@ Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launchi
 Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), False)
 # Metrics (without suffix) of the tensor pipe's activity.
 TensorActivity = namedtuple("TensorActivity", "whole parts")
+# One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
+Ceiling = namedtuple("Ceiling", "value theory clock clock_known follows_sm_clock per_cycle")
 # Bytes per cycle and one SM, L2 slice or bit of the memory bus.
 Bandwidth = namedtuple("Bandwidth", "bytes per")
 # A hardware unit: the largest of its metrics (without suffix) says how full it was.
@@ -45,8 +47,6 @@ Units = namedtuple("Units", "units rates scales gauges counts tensor slices")
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values by_writes launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, {}, None, 'measured')
-# A measured roof per second, theory and the SM clock (Hz) by its file, and what it does in a cycle of that.
-Ceiling = namedtuple("Ceiling", "value theory clock clock_known follows_sm_clock per_cycle")
 
 # What each section collects, by the first and last architecture.  Releases that can't list a kernel's metrics write an error
 # into the report for each missing one that a rule asks for; there only these are asked for.
@@ -2573,8 +2573,8 @@ class Counters:
         self.slices, self.guessed_slices = self.count_slices(most_slices)
         self.clock_max = self.first_known(self.max_clock("max_gpu_frequency_khz"), self.max_clock("clock_rate"))
         self.memory_clock_max = self.max_clock("max_mem_frequency_khz")
-        self.clocks = {}  # type: dict[str, Clock]
-        self.actives = {}  # type: dict[str, Any]
+        self.clocks = {}
+        self.actives = {}
         self.profiled_clock = self.trusted(self.rate_of(SM_DOMAIN))
 
     def usable(self, values, condition):
@@ -2786,7 +2786,7 @@ class Counters:
         Not of short launches, whose time is launching as well, nor where so little was moved that its share has few digits.
         """
         good = (self.seconds >= SHORT_LAUNCH) & (share.values >= TELLING) & self.where(moved.is_lower_bound(), False, True)
-        metrics = []  # type: list[str]
+        metrics = []
         for origin in [*moved.origins, *share.origins]:
             if origin.metrics not in metrics:
                 metrics.append(origin.metrics)
@@ -2912,7 +2912,7 @@ def together(numbers, demands):
     If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
     so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
     """
-    owners = {}  # type: dict[str, Any]
+    owners = {}
     total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
     for one in demands:  # families of a precision count together
         owner = one.precision.id if one.precision.adds else one.precision.part_of
@@ -2986,7 +2986,7 @@ def limits_of(row, levels, units):
 
 def by_pipe(asked):
     """Each pipe with what is asked of it, in order."""
-    names = []  # type: list[str]
+    names = []
     for one in asked:
         if one.pipe not in names:
             names.append(one.pipe)
@@ -3121,6 +3121,9 @@ def once(method):
     return kept
 
 
+WAYS = {}  # by chip and id, as found for the kernels so far
+
+
 class Kernel(object):
     """The kernel as rules see it; numbers in SI units, None where the report has none."""
 
@@ -3136,8 +3139,9 @@ class Kernel(object):
             number = 10 * self.chip[0] + self.chip[1]
             collected = [names for (low, high), names in COLLECTED.get(section, {}).items() if low <= number <= high]
             self.names = frozenset(sum(collected, self.names))
-        older = sorted([chip for chip, facts in CHIPS.items() if not facts.lacks and chip < self.chip])
-        self.capability = older[-1] if self.chip not in CHIPS and older else self.chip  # what its counters are read as
+        self.capability = self.chip  # what its counters are read as
+        if self.chip not in CHIPS:
+            self.capability = max([chip for chip, facts in CHIPS.items() if not facts.lacks and chip < self.chip] or [self.chip])
         self.device = self.text("device__attribute_display_name")
         self.facts = CHIPS.get(self.chip, NO_CHIP)
         mine = [board.absent for board in self.facts.boards if any([part in self.device for part in board.names])]
@@ -3205,7 +3209,10 @@ class Kernel(object):
 
     def ways(self, item):
         """The ways of counting a precision or a level on this chip."""
-        return [way for way in item.bindings if self.is_among(way.capabilities)]
+        key = (self.capability, item.id)
+        if key not in WAYS:
+            WAYS[key] = [way for way in item.bindings if self.is_among(way.capabilities)]
+        return WAYS[key]
 
     @once
     def work(self, precision):
