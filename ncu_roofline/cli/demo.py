@@ -7,12 +7,12 @@ import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import ncu_roofline
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -39,8 +39,7 @@ _SOURCE = "smooth-made-up.ncu-repz"
 _STATES = ("stencil-before-made-up.ncu-repz", "stencil-after-made-up.ncu-repz")
 
 
-@dataclass(frozen=True)
-class Exhibit:
+class Exhibit(NamedTuple):
     """A part of the gallery.
 
     ``see`` is a sentence; ``samples`` are files of the package, ``drawn`` those made of them by name, with their formats;
@@ -61,33 +60,6 @@ class Exhibit:
         return (*self.samples, *self.drawn)
 
 
-def _roofline(*names: str, **options: Any) -> Callable[[Path], Any]:
-    def frames(folder: Path) -> Any:
-        from ncu_roofline.model import roofline
-
-        return roofline([folder / name for name in names], **options)
-
-    return frames
-
-
-def _published(folder: Path) -> Any:
-    from ncu_roofline.model import roofline
-
-    return roofline(folder / REPORT, folder / CEILINGS)
-
-
-def _compared(folder: Path) -> Any:
-    from ncu_roofline.analyses.compare.frames import compare
-
-    return compare(*(folder / name for name in _STATES))
-
-
-def _lines(folder: Path) -> Any:
-    from ncu_roofline.analyses.source.build import source_roofline
-
-    return source_roofline(folder / _SOURCE, label=_SOURCE)
-
-
 GALLERY: dict[str, Exhibit] = {
     "gpp": Exhibit(
         "GPP on a V100: the published hierarchical roofline",
@@ -95,7 +67,7 @@ GALLERY: dict[str, Exhibit] = {
         " and what its mix of instructions can reach limits it.",
         (REPORT, CEILINGS, PLATFORMS),
         {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"},
-        _published,
+        lambda folder: ncu_roofline.roofline(folder / REPORT, folder / CEILINGS),
         (f"show {{}}{REPORT} --ceilings {{}}{CEILINGS}", f"portability {{}}{PLATFORMS}"),
     ),
     "gemm": Exhibit(
@@ -104,7 +76,7 @@ GALLERY: dict[str, Exhibit] = {
         "limited by them, the skinny one by DRAM.",
         (_GEMM,),
         {"gemm.html": "html", "gemm.png": "png"},
-        _roofline(_GEMM, by="kernel"),
+        lambda folder: ncu_roofline.roofline(folder / _GEMM, by="kernel"),
         (f"show {{}}{_GEMM}",),
     ),
     "basic": Exhibit(
@@ -113,7 +85,7 @@ GALLERY: dict[str, Exhibit] = {
         "kernel, and explain says what to collect.",
         (_BASIC,),
         {"basic-set.html": "html", "basic-set.png": "png"},
-        _roofline(_BASIC, by="kernel"),
+        lambda folder: ncu_roofline.roofline(folder / _BASIC, by="kernel"),
         (f"explain {{}}{_BASIC}",),
     ),
     "sweep": Exhibit(
@@ -122,7 +94,7 @@ GALLERY: dict[str, Exhibit] = {
         "data, until the FP64 units limit the kernel.",
         _SWEEP,
         {"sweep.html": "html", "sweep.svg": "svg"},
-        _roofline(*_SWEEP, trajectory=True),
+        lambda folder: ncu_roofline.roofline([folder / name for name in _SWEEP], trajectory=True),
         ("render {}gpp-h100-nw*.ncu-repz --trajectory -o sweep.pdf",),
     ),
     "compare": Exhibit(
@@ -131,7 +103,7 @@ GALLERY: dict[str, Exhibit] = {
         "are new or gone.",
         _STATES,
         {"comparison.html": "html", "comparison.png": "png", "comparison.md": "md"},
-        _compared,
+        lambda folder: ncu_roofline.compare(*(folder / name for name in _STATES)),
         ("compare " + " ".join(f"{{}}{name}" for name in _STATES),),
     ),
     "source": Exhibit(
@@ -140,7 +112,7 @@ GALLERY: dict[str, Exhibit] = {
         "double by accident.",
         (_SOURCE,),
         {"source.html": "html", "source.png": "png", "source.txt": "text"},
-        _lines,
+        lambda folder: ncu_roofline.source_roofline(folder / _SOURCE, label=_SOURCE),
         (f"source {{}}{_SOURCE}", f"source {{}}{_SOURCE} --by instruction"),
     ),
 }
