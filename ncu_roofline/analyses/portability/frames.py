@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,7 +38,9 @@ from ncu_roofline.chips.thresholds import REPEATED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed
 from ncu_roofline.model.displayed import seen
+from ncu_roofline.model.roofline import Table, frame_of, of_rows
 from ncu_roofline.rendering.document import Column
+from ncu_roofline.rendering.frames import records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,31 +154,27 @@ class Portability(Displayed):
     """One row per platform and variant, and one per variant with its portability; columns: this folder's `columns`."""
 
     view: ClassVar[str] = "portability"
-    counted: ClassVar[Mapping[str, str]] = {"platform_rows": "run", "summary_rows": "variant"}
+    counted: ClassVar[Mapping[str, str]] = {"platform_columns": "run", "summary_columns": "variant"}
     glance: ClassVar[tuple[Column, ...]] = seen(
         PORTABILITY_PLATFORMS, "application", "variant", "platform", "performance", "efficiency", "bound", "portability"
     )
-    platform_rows: tuple[dict[str, Any], ...]
-    summary_rows: tuple[dict[str, Any], ...]
+    platform_columns: Table
+    summary_columns: Table
     choices: Choices
     warnings: tuple[str, ...] = ()
 
-    @cached_property
-    def platforms(self) -> pd.DataFrame:
-        """Efficiency per platform and variant, with all that went into it."""
-        return _frame(self.platform_rows, [column.name for column in PORTABILITY_PLATFORMS])
+    platforms = frame_of("platform_columns", "Efficiency per platform and variant, with all that went into it.")
+    summary = frame_of("summary_columns", "Performance portability per variant.")
 
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """Performance portability per variant."""
-        return _frame(self.summary_rows, [column.name for column in PORTABILITY_SUMMARY])
+    @property
+    def platform_rows(self) -> list[dict[str, Any]]:
+        """The platforms row by row."""
+        return records(self.platform_columns)
 
-
-def _frame(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    frame: pd.DataFrame = pd.DataFrame([[row[name] for name in names] for row in rows], columns=list(names))
-    return frame
+    @property
+    def summary_rows(self) -> list[dict[str, Any]]:
+        """The variants row by row."""
+        return records(self.summary_columns)
 
 
 def performance_portability(efficiencies: Iterable[float]) -> float:
@@ -240,7 +237,8 @@ def portability(
     unused = dict.fromkeys(run.platform for run in runs if chosen.platforms and run.platform not in chosen.platforms)
     if unused:
         warnings.append(f"not among the platforms asked for, and left out: {', '.join(unused)}")
-    return Portability(tuple(rows), tuple(summaries), chosen, tuple(dict.fromkeys(warnings)))
+    tables = of_rows(rows, PORTABILITY_PLATFORMS), of_rows(summaries, PORTABILITY_SUMMARY)
+    return Portability(*tables, chosen, tuple(dict.fromkeys(warnings)))
 
 
 def _runs(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, SHOWN, TABLES
+from ncu_roofline.analyses.portability.frames import Portability
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.rendering.data import json_rows, units_of
 from ncu_roofline.rendering.document import Document, Table, markdown, terminal
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCHEMA = "ncu-roofline-portability"
 SCHEMA_VERSION = 1
@@ -30,18 +28,7 @@ _CEILINGS = {
 }
 
 
-class PortabilityFrames(Protocol):
-    """What is rendered: frames with the columns PORTABILITY_PLATFORMS and PORTABILITY_SUMMARY, and sentences."""
-
-    @property
-    def platforms(self) -> pd.DataFrame: ...
-    @property
-    def summary(self) -> pd.DataFrame: ...
-    @property
-    def warnings(self) -> tuple[str, ...]: ...
-
-
-def render_json(result: PortabilityFrames) -> bytes:
+def render_json(result: Portability) -> bytes:
     """Strict JSON: schema, schema_version, units, platforms, summary (one object per row) and warnings; NaN is null."""
     document = {
         "schema": SCHEMA,
@@ -53,53 +40,52 @@ def render_json(result: PortabilityFrames) -> bytes:
     return (json.dumps(document, indent=1, allow_nan=False) + "\n").encode("ascii")
 
 
-def document(result: PortabilityFrames, *, title: str = "", warnings: Sequence[str] = ()) -> Document:
+def document(result: Portability, *, title: str = "", warnings: Sequence[str] = ()) -> Document:
     """A table per platform and variant, and the choices behind it."""
-    rows: list[dict[str, Any]] = [
-        {str(key): value for key, value in row.items()} for row in result.platforms.to_dict("records")
+    rows = [
+        {**row, **dict.fromkeys(_OF_RUNS), "bound": row["status"]} if row["status"] != "yes" else row
+        for row in result.platform_rows
     ]
-    for row in rows:
-        if row["status"] != "yes":
-            row.update(dict.fromkeys(_OF_RUNS), bound=row["status"])
     table = Table("platforms", PORTABILITY_PLATFORMS, rows, SHOWN, tells=_NO_ROOM)
     return Document(title or "Performance portability", blocks=[table, (*_facts(result), *warnings)])
 
 
-def render_text(result: PortabilityFrames, *, width: int = 120) -> bytes:
+def render_text(result: Portability, *, width: int = 120) -> bytes:
     """The document for ``width`` characters (60 at least)."""
     return (terminal(document(result), width=width) + "\n").encode("utf-8", "replace")
 
 
-def render_md(result: PortabilityFrames, *, title: str = "") -> bytes:
+def render_md(result: Portability, *, title: str = "") -> bytes:
     """The same as Markdown with a GitHub table, and warnings."""
     return markdown(document(result, title=title, warnings=result.warnings))
 
 
-def _ceilings(ran: pd.DataFrame) -> str:
-    """What compute ceilings are of: of operations that are no FLOPs the precision, whose only roof it is."""
-    pairs = zip(ran["unit"], ran["precision"], ran["ceiling"], strict=True)
-    names = (_CEILINGS[ceiling] if unit == "flop" else precision_label(precision) for unit, precision, ceiling in pairs)
-    return " and ".join(dict.fromkeys(names))
-
-
-def _facts(result: PortabilityFrames) -> list[str]:
+def _facts(result: Portability) -> list[str]:
     """Which FLOPs, ceilings, levels and files stand behind the table."""
-    frame = result.platforms
-    ran = frame[frame["status"] == "yes"]
-    units = [UNITS[unit].symbol for unit in dict.fromkeys(ran["unit"])] or ["FLOP"]
+    ran = [row for row in result.platform_rows if row["status"] == "yes"]
+    units = [UNITS[unit].symbol for unit in dict.fromkeys(row["unit"] for row in ran)] or ["FLOP"]
     rate, intensity = (" or ".join(f"{unit}/{per}" for unit in units) for per in ("s", "byte"))
     facts = [
         f"P: performance [{rate}], I: intensity [{intensity}], F: compute ceiling [{rate}], B: bandwidth ceiling [byte/s]; "
         "e: efficiency, PP: performance portability [both %].",
         "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H.",
     ]
-    if len(ran):
+    if ran:
+        # Of operations that are no FLOPs the ceiling is that of their precision, whose only roof it is.
+        ceilings = [_CEILINGS[row["ceiling"]] if row["unit"] == "flop" else precision_label(row["precision"]) for row in ran]
         counted = " and ".join(f"{unit}s" for unit in units)
-        facts.append(f"{str(ran['flops'].iloc[0]).capitalize()} {counted} under the ceiling of {_ceilings(ran)}.")
-    names = ReportNames.apart(map(str, ran["source"]))
-    for platform, rows in ran.groupby("platform", sort=False):
-        origins = [", ".join(dict.fromkeys(rows[name])) for name in ("compute_origin", "bandwidth_origin")]
-        levels = ", ".join(level_style(level).label for level in dict.fromkeys(map(str, rows["level"])))
-        sources = ", ".join(dict.fromkeys(clean(names(str(source))) for source in rows["source"]))
-        facts.append(f"{clean(str(platform))}: compute ceiling {origins[0]}, bandwidth of {levels} {origins[1]}; {sources}")
+        facts.append(f"{ran[0]['flops'].capitalize()} {counted} under the ceiling of {' and '.join(dict.fromkeys(ceilings))}.")
+    names = ReportNames.apart(row["source"] for row in ran)
+    for platform in dict.fromkeys(row["platform"] for row in ran):
+        rows = [row for row in ran if row["platform"] == platform]
+
+        def listed(column: str, text: Callable[[str], str] = str, rows: Sequence[dict[str, Any]] = rows) -> str:
+            return ", ".join(dict.fromkeys(text(row[column]) for row in rows))
+
+        levels, sources = (
+            listed("level", lambda level: level_style(level).label),
+            listed("source", lambda one: clean(names(one))),
+        )
+        origins = listed("compute_origin"), listed("bandwidth_origin")
+        facts.append(f"{clean(platform)}: compute ceiling {origins[0]}, bandwidth of {levels} {origins[1]}; {sources}")
     return facts
