@@ -60,7 +60,7 @@ class Displayed:
 
     def __repr__(self) -> str:
         counts = ", ".join(self._counts())
-        devices = columns_of(getattr(self, next(iter(self.counted)))).get("device", ())
+        devices = getattr(self, next(iter(self.counted))).get("device", ())
         named = listed((as_text(name) for name in devices if name), _DEVICES)
         head = f"<{type(self).__name__}: {counts}{'; ' if named else ''}{named}>"
         said = Said() if Displayed.said is None else Displayed.said(self)
@@ -74,12 +74,12 @@ class Displayed:
 
     def _counts(self) -> list[str]:
         """How much there is of what."""
-        return [several(length(columns_of(getattr(self, name))), row) for name, row in self.counted.items()]
+        return [several(length(getattr(self, name)), row) for name, row in self.counted.items()]
 
     def glanced(self, table: Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
         """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
         if table is None:
-            columns = columns_of(getattr(self, next(iter(self.counted))))
+            columns = getattr(self, next(iter(self.counted)))
             total, named = length(columns), [one.name for one in self.glance]
             values = {name: list(columns[name][:most]) for name in (*named, "unit") if name in columns}
             values = {name: [one.item() if hasattr(one, "item") else one for one in column] for name, column in values.items()}
@@ -93,13 +93,6 @@ class Displayed:
 def several(count: int, one: str, many: str = "") -> str:
     """A number with its noun."""
     return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def columns_of(table: Any) -> Mapping[str, Sequence[Any]]:
-    """A table by column, which may be kept row by row."""
-    if isinstance(table, Mapping):
-        return table
-    return {name: [row[name] for row in table] for name in table[0]} if table else {}
 
 
 def length(table: Mapping[str, Sequence[Any]]) -> int:

@@ -82,10 +82,8 @@ def _facts(result: Portability) -> list[str]:
         def listed(column: str, text: Callable[[str], str] = str, rows: Sequence[dict[str, Any]] = rows) -> str:
             return ", ".join(dict.fromkeys(text(row[column]) for row in rows))
 
-        levels, sources = (
-            listed("level", lambda level: level_style(level).label),
-            listed("source", lambda one: clean(names(one))),
-        )
+        levels = listed("level", lambda level: level_style(level).label)
+        sources = listed("source", lambda source: clean(names(source)))
         origins = listed("compute_origin"), listed("bandwidth_origin")
         facts.append(f"{clean(platform)}: compute ceiling {origins[0]}, bandwidth of {levels} {origins[1]}; {sources}")
     return facts
