@@ -12,7 +12,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ncu_roofline
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -60,6 +59,24 @@ class Exhibit(NamedTuple):
         return (*self.samples, *self.drawn)
 
 
+def _roofline(*paths: Path, **options: Any) -> Any:
+    from ncu_roofline.model import roofline
+
+    return roofline(list(paths), **options)
+
+
+def _compared(folder: Path) -> Any:
+    from ncu_roofline.analyses.compare.frames import compare
+
+    return compare(*(folder / name for name in _STATES))
+
+
+def _lines(folder: Path) -> Any:
+    from ncu_roofline.analyses.source.build import source_roofline
+
+    return source_roofline(folder / _SOURCE, label=_SOURCE)
+
+
 GALLERY: dict[str, Exhibit] = {
     "gpp": Exhibit(
         "GPP on a V100: the published hierarchical roofline",
@@ -67,7 +84,7 @@ GALLERY: dict[str, Exhibit] = {
         " and what its mix of instructions can reach limits it.",
         (REPORT, CEILINGS, PLATFORMS),
         {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"},
-        lambda folder: ncu_roofline.roofline(folder / REPORT, folder / CEILINGS),
+        lambda folder: _roofline(folder / REPORT, ceilings=folder / CEILINGS),
         (f"show {{}}{REPORT} --ceilings {{}}{CEILINGS}", f"portability {{}}{PLATFORMS}"),
     ),
     "gemm": Exhibit(
@@ -76,7 +93,7 @@ GALLERY: dict[str, Exhibit] = {
         "limited by them, the skinny one by DRAM.",
         (_GEMM,),
         {"gemm.html": "html", "gemm.png": "png"},
-        lambda folder: ncu_roofline.roofline(folder / _GEMM, by="kernel"),
+        lambda folder: _roofline(folder / _GEMM, by="kernel"),
         (f"show {{}}{_GEMM}",),
     ),
     "basic": Exhibit(
@@ -85,7 +102,7 @@ GALLERY: dict[str, Exhibit] = {
         "kernel, and explain says what to collect.",
         (_BASIC,),
         {"basic-set.html": "html", "basic-set.png": "png"},
-        lambda folder: ncu_roofline.roofline(folder / _BASIC, by="kernel"),
+        lambda folder: _roofline(folder / _BASIC, by="kernel"),
         (f"explain {{}}{_BASIC}",),
     ),
     "sweep": Exhibit(
@@ -94,7 +111,7 @@ GALLERY: dict[str, Exhibit] = {
         "data, until the FP64 units limit the kernel.",
         _SWEEP,
         {"sweep.html": "html", "sweep.svg": "svg"},
-        lambda folder: ncu_roofline.roofline([folder / name for name in _SWEEP], trajectory=True),
+        lambda folder: _roofline(*(folder / name for name in _SWEEP), trajectory=True),
         ("render {}gpp-h100-nw*.ncu-repz --trajectory -o sweep.pdf",),
     ),
     "compare": Exhibit(
@@ -103,7 +120,7 @@ GALLERY: dict[str, Exhibit] = {
         "are new or gone.",
         _STATES,
         {"comparison.html": "html", "comparison.png": "png", "comparison.md": "md"},
-        lambda folder: ncu_roofline.compare(*(folder / name for name in _STATES)),
+        _compared,
         ("compare " + " ".join(f"{{}}{name}" for name in _STATES),),
     ),
     "source": Exhibit(
@@ -112,7 +129,7 @@ GALLERY: dict[str, Exhibit] = {
         "double by accident.",
         (_SOURCE,),
         {"source.html": "html", "source.png": "png", "source.txt": "text"},
-        lambda folder: ncu_roofline.source_roofline(folder / _SOURCE, label=_SOURCE),
+        _lines,
         (f"source {{}}{_SOURCE}", f"source {{}}{_SOURCE} --by instruction"),
     ),
 }
