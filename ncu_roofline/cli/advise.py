@@ -20,7 +20,7 @@ from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
 from ncu_roofline.formats.ceilings import Ceilings
 
 if TYPE_CHECKING:
-    from ncu_roofline.plugin.nvrules import RuleSet
+    from ncu_roofline.plugin.nvrules.runner import RuleSet
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
 
@@ -100,7 +100,7 @@ def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], args
     """The advice on all reports, as text or JSON."""
     from ncu_roofline.analyses.hierarchical.answer import answers_of
     from ncu_roofline.model import Measurements
-    from ncu_roofline.plugin.nvrules import findings
+    from ncu_roofline.plugin.nvrules.findings import findings
     from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
 
     launches = Measurements.joined([one.measurements for one in reports])
@@ -123,7 +123,7 @@ class _Rules:
 
     def loaded(self) -> AbstractContextManager[RuleSet]:
         """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
-        from ncu_roofline.plugin.nvrules import rendered_rules
+        from ncu_roofline.plugin.nvrules.runner import rendered_rules
 
         if self.rendered:
             return rendered_rules(self.rendered)
@@ -134,7 +134,7 @@ class _Rules:
 @lru_cache(maxsize=1)
 def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleSet:
     """Reading rules takes as long as running them on fifty launches, so not for each report anew."""
-    from ncu_roofline.plugin.nvrules import load_rules
+    from ncu_roofline.plugin.nvrules.runner import load_rules
 
     return load_rules(folders)
 
@@ -154,7 +154,7 @@ def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, ru
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.foreign import told
     from ncu_roofline.model.plausible import left_out
-    from ncu_roofline.plugin.nvrules import advise
+    from ncu_roofline.plugin.nvrules.advice import advise
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
     check_report(path, "rules read more of a report than its metrics")

@@ -27,7 +27,7 @@ from ncu_roofline.model.samples import PASS_GROUPS
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.ceilings import Ceilings
-    from ncu_roofline.plugin.nvrules import KernelAdvice
+    from ncu_roofline.plugin.nvrules.advice import KernelAdvice
 
 # What every report with source counters counts, whatever release wrote it.
 EXECUTED_BY_ADDRESS = "inst_executed"
@@ -175,7 +175,9 @@ def _counts_instructions(report: Report) -> bool:
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:
-    from ncu_roofline.plugin.nvrules import advise, load_rules, most_telling
+    from ncu_roofline.plugin.nvrules.advice import advise
+    from ncu_roofline.plugin.nvrules.findings import most_telling
+    from ncu_roofline.plugin.nvrules.runner import load_rules
 
     chosen = select.launches(measurements)
     return advise(report, load_rules((str(pack_folder("rules")),)), chosen.take(most_telling(chosen, ADVISED_LAUNCHES)))
@@ -187,6 +189,6 @@ def _rows(
     """What is worth telling of advice, but for what is fine."""
     if not advice:
         return ()
-    from ncu_roofline.plugin.nvrules import advice_rows, findings
+    from ncu_roofline.plugin.nvrules.findings import advice_rows, findings
 
     return tuple(row for row in advice_rows(findings(advice, measurements, ceilings).found) if row["type"] != "ok")

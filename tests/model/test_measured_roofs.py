@@ -11,7 +11,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules import load_rules
+from ncu_roofline.plugin.nvrules.runner import load_rules
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document, write
 from tests.factory import A100, H100, V100, Metrics, complete, kernel, report

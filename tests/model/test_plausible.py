@@ -17,7 +17,7 @@ from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, Poin
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, left_out
 from ncu_roofline.plugin.annotate.annotation import annotate
-from ncu_roofline.plugin.nvrules import IAction
+from ncu_roofline.plugin.nvrules.interface import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
 from tests.instruction_factory import executed

@@ -16,7 +16,7 @@ from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.analyses.hierarchical.usage import usages
 from ncu_roofline.model import measurements_of, roofline
 from ncu_roofline.model.ranking import order
-from ncu_roofline.plugin.nvrules import findings
+from ncu_roofline.plugin.nvrules.findings import findings
 from tests.factory import Metrics, complete, kernel, report
 
 NAN = math.nan

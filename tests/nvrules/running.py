@@ -8,7 +8,7 @@ from types import ModuleType
 
 from ncu_roofline.base.files import HELPER, pack_folder
 from ncu_roofline.formats.report import RuleMessage, read_report
-from ncu_roofline.plugin.nvrules import RuleOutcome, RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet, load_rules
 from tests.factory import Metrics, kernel, report
 
 RULES = pack_folder("rules")

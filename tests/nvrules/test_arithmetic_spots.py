@@ -20,7 +20,8 @@ from ncu_roofline.chips.findings import (
 from ncu_roofline.formats.report import Code, CodeFunction, Kernel, read_report
 from ncu_roofline.formats.sass.cubin import read_cubin
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.plugin.nvrules import IAction, RuleOutcome
+from ncu_roofline.plugin.nvrules.interface import IAction
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome
 from tests.analyses import source_made
 from tests.analyses.source_launches import with_counts
 from tests.factory import Metrics, by_address, complete, kernel, report

@@ -16,8 +16,8 @@ from ncu_roofline.chips.findings import ADVICE
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.report import Code, Kernel, read_report
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.plugin.nvrules import IAction, RuleOutcome
-from ncu_roofline.plugin.nvrules.interface import ISourceInfo
+from ncu_roofline.plugin.nvrules.interface import IAction, ISourceInfo
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome
 from tests.factory import V100, Metrics, by_address, complete, kernel, report, traffic
 from tests.nvrules.running import our_rules, outcomes
 

@@ -15,8 +15,7 @@ import pytest
 
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules import load_rules
-from ncu_roofline.plugin.nvrules.runner import RuleSet
+from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, timing, traffic
 from tests.nvrules.running import messages, only, our_rules, outcomes
 from tests.nvrules.test_access_pattern import LOADS

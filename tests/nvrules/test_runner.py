@@ -23,7 +23,9 @@ from ncu_roofline.formats.report import (
     write_report,
 )
 from ncu_roofline.formats.report.metrics import Metrics
-from ncu_roofline.plugin.nvrules import IAction, RuleOutcome, load_rules, plain_text
+from ncu_roofline.plugin.nvrules.advice import plain_text
+from ncu_roofline.plugin.nvrules.interface import IAction
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome, load_rules
 from tests.factory import complete, kernel, report
 
 HEAD = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, read_report
-from ncu_roofline.plugin.nvrules import RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules
 
 # Release of the report: release of the rules.  Where they differ, the rules have the same texts in both.
 RELEASES = {

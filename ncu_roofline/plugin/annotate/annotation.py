@@ -27,8 +27,9 @@ from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, append
 from ncu_roofline.plugin.annotate.plan import LaunchPlan, plans
 from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier, replaced, sections
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules import Lender, RuleSet, collectable, load_rules, rendered_rules, section_identifier
+from ncu_roofline.plugin.nvrules.advice import Lender, collectable
 from ncu_roofline.plugin.nvrules.findings import VERDICT
+from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules, rendered_rules, section_identifier
 
 PathName = str | os.PathLike[str]
 
