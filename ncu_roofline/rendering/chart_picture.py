@@ -26,13 +26,13 @@ from ncu_roofline.rendering.chart import (
     Text,
     Timeline,
 )
-from ncu_roofline.rendering.layout import View
+from ncu_roofline.rendering.layout import Box, View
 from ncu_roofline.rendering.legend import Legend, below, columns, draw_legend, faced
 from ncu_roofline.rendering.lettering import Pen, drawable, first_fitting, fitted, measurer, wrapped
 from ncu_roofline.rendering.listing import draw_listing, draw_table, draw_timeline, height_of
 from ncu_roofline.rendering.paper import Paper, PaperError, paper_of
 from ncu_roofline.rendering.picture import header_height, put_header, sheet_over
-from ncu_roofline.rendering.plan import ARROW, EXPLANATION, Arrow, Label, Plan, label, plan, size_of
+from ncu_roofline.rendering.plan import ARROW, Arrow, Label, Plan, label, plan, size_of
 from ncu_roofline.rendering.style import LOOKS, MARKERS, THEMES
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ def chart_figure(
                     spine.set(color=pen.colours.grid, linewidth=0.6)
                 draw_legend(frame, 0, 0, page.inside, pen)
     if page.chart.empty:
+        room = (0.8 * paper.width, page.height - page.foot - header_height(len(page.heading), paper))
         if not axes:
-            room = page.height - page.foot - header_height(len(page.heading), paper)
-            axes = axes_at(0.1 * paper.width, page.foot, 0.8 * paper.width, room, facecolor="none")
+            axes = axes_at(0.1 * paper.width, page.foot, *room, facecolor="none")
             axes.set_axis_off()
-        _explain(axes, page.chart.empty, pen)
+        _explain(axes, page.chart.empty, *((beside.width, beside.height) if beside else room), pen)
     draw_legend(sheet, 4, page.height - page.end - page.legend.height, page.legend, pen)
     for index, line in enumerate(page.notes):
         y = paper.edge - 2 + paper.note_row * (len(page.notes) - 1 - index)
@@ -254,7 +254,9 @@ def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot
             planned = None
             if isinstance(slot.block, Panel):
                 planned = plan(slot.block, slot.width, slot.height)
-                label(planned, list(chart.names), pen.measure, pen.paper, listed, () if inside.keys else extents)
+                taken = [_explanation(chart.empty, slot.width, slot.height, pen)[1]] if chart.empty else []
+                room = () if inside.keys else extents
+                label(planned, list(chart.names), pen.measure, pen.paper, listed, room, taken)
                 missing |= dict.fromkeys(sorted(planned.missing - set(listed)))
                 if planned.legend:
                     inside = next(block for block in blocks if (block.width, block.height) == planned.legend.extent)
@@ -473,12 +475,21 @@ def _draw_label(axes: Axes, view: View, one: Label, pen: Pen) -> None:
     )  # fmt: skip
 
 
-def _explain(axes: Axes, text: str, pen: Pen) -> None:
-    """The reason for an empty chart, in its middle."""
-    box = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
-    letters = int(min(80, 0.8 * pen.paper.width / pen.measure("n", pen.paper.axis)[0]))
-    lines = "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, letters))
+def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str, Box]:
+    """The reason for an empty chart in lines, and its box in axes of this size (points), rather low and to the right."""
+    size = pen.paper.axis
+    letters = int(min(80, max(0.8 * width / pen.measure("n", size)[0], 20)))
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters)]
+    wide = max(pen.measure(line, size)[0] for line in lines) + 2.4 * size
+    tall = 1.5 * size * len(lines) + 1.5 * size
+    place = (max(min(0.6 * width, width - wide / 2 - 2), wide / 2), max(0.36 * height, tall / 2))
+    return "\n".join(lines), Box(*place, wide, tall)
+
+
+def _explain(axes: Axes, text: str, width: float, height: float, pen: Pen) -> None:
+    lines, box = _explanation(text, width, height, pen)
+    around = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
     pen.put(
-        axes, EXPLANATION.x, EXPLANATION.y, lines, pen.paper.axis,
-        transform=axes.transAxes, ha="center", va="center", bbox=box, zorder=9, linespacing=1.5,
+        axes, box.x / width, box.y / height, lines, pen.paper.axis, transform=axes.transAxes, ha="center", va="center",
+        bbox=around, zorder=9, linespacing=1.5,
     )  # fmt: skip

@@ -28,7 +28,6 @@ from ncu_roofline.rendering.paper import Paper
 from ncu_roofline.rendering.style import LOOKS, MARKERS, Hue
 
 Candidates = list[tuple[Box, float]]
-EXPLANATION = Box(0.6, 0.36, 0.72, 0.34)  # where a panel without points says why, in parts of its size
 ARROW = 4.4  # points
 _OFF = 1.8  # points from a symbol to its text
 _MIN_DECADES, _MAX_DECADES = 1.3, 10.0
@@ -320,6 +319,7 @@ class _Placer:
     measure: Measure
     paper: Paper
     obstacles: Obstacles
+    beside: dict[str, Obstacles] = field(default_factory=dict)  # the dots of others, by name
 
     def put(self, mark: Mark, text: str, places: Candidates, most: float, margin: float, dot: Place | None = None) -> bool:
         """Puts a text at the cheapest of some places, if one is worth it."""
@@ -336,11 +336,14 @@ class _Placer:
 
     def others(self, name: str) -> Obstacles:
         """The places beside the dots of other things, where a name would be taken for theirs."""
+        if name in self.beside:
+            return self.beside[name]
         found, view = Obstacles(self.found.view), self.found.view
         height = self.measure("n", self.paper.label)[1]
         for point in self.found.points:
             if point.name != name and point.role == "dot" and view.holds(point.x, point.y):
                 found.add(Box(view.x(point.x), view.y(point.y), 6 * height, 2 * height), _THEIRS)
+        self.beside[name] = found
         return found
 
     def text(self, mark: Text, label: str, most: float) -> bool:
@@ -414,7 +417,7 @@ class _Placer:
         start, best = self.obstacles, None
         for first, order in ((True, names), (False, names), (False, across), (False, across[::-1])):
             trial, self.obstacles = replace(self.found, labels=[]), start.copy()
-            into, done = _Placer(trial, self.names, self.listed, self.measure, self.paper, self.obstacles), set[str]()
+            into, done = replace(self, found=trial, obstacles=self.obstacles), set[str]()
             for passes in ((_CLEAR,), (_ASIDE, _NAME, _BRIEFLY)) if first else ((_CLEAR, _ASIDE, _NAME, _BRIEFLY),):
                 for mark in order:
                     texts = ((mark.labels[-1] if most == _BRIEFLY else mark.labels[0], most) for most in passes)
@@ -447,8 +450,12 @@ def label(
     paper: Paper,
     listed: Collection[str] = (),
     legends: Sequence[Place] = (),
+    taken: Sequence[Box] = (),
 ) -> None:
-    """Places the labels of a panel, those of the first rank first, and the legend, if one of its extents (points) has room."""
+    """Places the labels of a panel, those of the first rank first, and the legend, if one of its extents (points) has room.
+
+    What is ``taken`` has no room for them.
+    """
     view, obstacles, marks = found.view, Obstacles(found.view), found.panel.marks
     for line in found.lines:
         _avoid(obstacles, line, ROLES[line.role].price)
@@ -462,8 +469,8 @@ def label(
             obstacles.add(Box(view.x(point.x), view.y(point.y), size, size), ROLES[point.role].price)
     for arrow in found.arrows:
         obstacles.add(Box(arrow.x, arrow.y, ARROW + 1, ARROW + 1), ROLES["edge"].price)
-    if found.panel.shape == "roofline" and all(point.role == "ridge" for point in found.points):
-        obstacles.add(EXPLANATION.scaled(view.width, view.height))
+    for box in taken:
+        obstacles.add(box)
     placer = _Placer(found, names, listed, measure, paper, obstacles)
     for arrow in found.arrows:
         mark, role, gap = Text(role="edge", hue=arrow.hue, places=()), ROLES["edge"], ARROW * paper.scale / 2 + 1.5
