@@ -478,8 +478,8 @@ def _draw_label(axes: Axes, view: View, one: Label, pen: Pen) -> None:
 def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str, Box]:
     """The reason for an empty chart in lines, and its box in axes of this size (points), rather low and to the right."""
     size = pen.paper.axis
-    letters = int(min(80, max(0.8 * width / pen.measure("n", size)[0], 20)))
-    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters)]
+    letters = int(min(80, max(0.97 * width / pen.measure("n", size)[0], 20)))
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters, break_long_words=False)]
     wide = max(pen.measure(line, size)[0] for line in lines) + 2.4 * size
     tall = 1.5 * size * len(lines) + 1.5 * size
     place = (max(min(0.6 * width, width - wide / 2 - 2), wide / 2), max(0.36 * height, tall / 2))
