@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from ncu_roofline.rendering.document import ALIKE, MISSING, Column, Document, Note, Table, markdown, terminal
+from dataclasses import replace
+
+from ncu_roofline.rendering.document import (
+    ALIKE,
+    MISSING,
+    Column,
+    Document,
+    Note,
+    Section,
+    Table,
+    markdown,
+    sparkline,
+    terminal,
+)
 
 NAN = float("nan")
 NO_ROOM = "No room for {names}: a wider terminal, csv and json have them."
@@ -80,3 +93,63 @@ def test_parts() -> None:
     whole = Document("Both", blocks=[Document("V100", "first", ["Said."]), Document("A100", "second")])
     assert terminal(whole) == "first\n\nSaid.\n\nsecond"
     assert markdown(whole).decode().split("\n\n") == ["# Both", "## V100", "- Said.", "first", "## A100", "second\n"]
+
+
+def detailed() -> Document:
+    """Two kernels, one of which does work of two kinds."""
+    kernels = (Column("kernel", "str", "", "name"), Column("seconds", "float", "second", "run time", "time", long="run time"))
+    works = (
+        Column("kind", "str", "", "kind of work", words=str),
+        Column("l2", "float", "flop/byte", "intensity", "L2", group=("intensity [{unit}]", "{unit}"), missing=""),
+        Column("rate", "float", "flop/s", "performance", "performance"),
+    )
+    rows = [{"kernel": "gemm", "seconds": 2e-3}, {"kernel": "copy", "seconds": 1e-3}, {"kernel": "rest", "seconds": 1e-6}]
+    details = [
+        {"kind": "FP64", "l2": 2.5, "rate": 3e12, "unit": "flop"},
+        {"kind": "  INT8", "l2": 1.5, "rate": 4e12, "unit": "op"},
+    ]
+    detail = Table("work", works, details, ("kind", "l2", "rate"))
+    table = Table("kernels", kernels, rows, ("kernel", "seconds"), detail=detail, parts=(2, 0, 0), weight="seconds")
+    return Document("Both", blocks=[table, Section(["a: because."], "Reasons", late=True), Section(["said"], "Here", "about:")])
+
+
+def test_details_stand_beside_their_row_or_below_it() -> None:
+    assert terminal(detailed(), width=80, top=2).splitlines()[:7] == [
+        "                      work/B",
+        "kernel  time  kind        L2  performance",
+        "-----------------------------------------",
+        "gemm    2 ms  FP64       2.5    3 TFLOP/s",
+        "                INT8     1.5      4 TOP/s",
+        "copy    1 ms",
+        "and 1 more (<0.1 % of the time); --all shows them",
+    ]
+    table = detailed().blocks[0]
+    assert isinstance(table, Table)
+    verdict = Column("verdict", "str", "", "what limits it")
+    rows = [{**row, "verdict": "nothing that anybody looked at"} for row in table.rows]
+    wider = replace(table, rows=rows, columns=(*table.columns, verdict), show=(*table.show, "verdict"))
+    assert terminal(Document("", blocks=[wider]), width=60).splitlines() == [
+        "kernel  time  verdict",
+        "          work/B",
+        "  kind        L2  performance",
+        "--------------------------------------------",
+        "gemm    2 ms  nothing that anybody looked at",
+        "  FP64       2.5    3 TFLOP/s",
+        "    INT8     1.5      4 TOP/s",
+        "copy    1 ms  nothing that anybody looked at",
+        "rest    1 \N{MICRO SIGN}s  nothing that anybody looked at",
+    ]
+
+
+def test_details_and_sections_in_markdown() -> None:
+    lines = markdown(detailed()).decode().splitlines()
+    assert "| kernel | kind | run time | L2 [FLOP/B or OP/B] | performance |" in lines
+    assert "| gemm | FP64 | 2 ms | 2.5 | 3 TFLOP/s |" in lines
+    assert "| gemm | INT8 | 2 ms | 1.5 | 4 TOP/s |" in lines
+    assert "| copy |  | 1 ms |  |  |" in lines
+    assert lines[lines.index("### Here") :] == ["### Here", "", "about:", "", "- said", "", "## Reasons", "", "- a: because."]
+
+
+def test_sparklines_have_means_where_room_is_short_and_tell_what_is_unknown() -> None:
+    assert sparkline([0.0, 0.5, 1.0, NAN], 4) == "\u2581\u2585\u2588?"
+    assert sparkline([0.0, 1.0, 1.0, NAN], 2) == "\u2585\u2588"

@@ -18,7 +18,7 @@ from ncu_roofline.analyses.hierarchical.usage import (
     answers,
     busiest_text,
     by_time,
-    level_cell,
+    level_text,
     levels_of,
     limit_text,
     occupancy_text,
@@ -137,7 +137,7 @@ def _cells(one: Usage, levels: Sequence[str]) -> dict[str, Any]:
         "busiest_unit": busiest_text(one),
         "occupancy": occupancy_text(one),
         "waves": waves_text(one),
-        **{f"bandwidth_{level}": level_cell(one, level) for level in levels},
+        **{f"bandwidth_{level}": level_text(one, level, bare=True) for level in levels},
     }
 
 

@@ -237,18 +237,15 @@ def limit_text(one: Usage) -> str:
 
 def busiest_text(one: Usage) -> str:
     """The busiest unit and its share: ``L2 85.1 %``."""
-    share = f" {percent(one.busiest_fraction)}" if math.isfinite(one.busiest_fraction) else ""
-    return f"{one.busiest_unit}{share}" if one.busiest_unit else ""
+    share = percent(one.busiest_fraction) if math.isfinite(one.busiest_fraction) else ""
+    return f"{one.busiest_unit} {share}".rstrip() if one.busiest_unit else ""
 
 
 def occupancy_text(one: Usage) -> str:
     """Achieved of theoretical occupancy, as far as known: ``43 of 50 %``."""
-    achieved, possible = (100 * value for value in (one.occupancy, one.occupancy_theoretical))
-    if math.isfinite(achieved) and math.isfinite(possible):
-        return f"{achieved:.0f} of {possible:.0f} %"
-    if math.isfinite(possible):
-        return f"of {possible:.0f} %"
-    return f"{achieved:.0f} %" if math.isfinite(achieved) else ""
+    achieved = f"{100 * one.occupancy:.0f} " if math.isfinite(one.occupancy) else ""
+    possible = f"of {100 * one.occupancy_theoretical:.0f} " if math.isfinite(one.occupancy_theoretical) else ""
+    return f"{achieved}{possible}%" if achieved or possible else ""
 
 
 def waves_text(one: Usage) -> str:
@@ -256,18 +253,12 @@ def waves_text(one: Usage) -> str:
     return "" if not math.isfinite(one.waves) else f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
 
 
-def level_cell(one: Usage, level: str) -> str:
-    """GB/s and percent of the peak, as far as known: ``512 43.1 %``."""
-    rate, share = one.bandwidths.get(level, math.nan) / 1e9, one.fractions.get(level, math.nan)
-    parts = [f"{rate:.0f}" if rate >= 1000 else f"{rate:.3g}"] if math.isfinite(rate) else []
-    return " ".join([*parts, percent(share)] if math.isfinite(share) else parts)
-
-
-def level_text(one: Usage, level: str) -> str:
-    """Bandwidth with its unit and share of its peak, as far as known: ``512 GB/s, 43.1 %``."""
+def level_text(one: Usage, level: str, *, bare: bool = False) -> str:
+    """Bandwidth and share of its peak, as far as known: ``512 GB/s, 43.1 %``; ``bare`` in GB/s: ``512 43.1 %``."""
     rate, share = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
-    parts = [format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
-    return ", ".join([*parts, percent(share)] if math.isfinite(share) else parts)
+    number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
+    parts = [number if bare else format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
+    return (" " if bare else ", ").join([*parts, percent(share)] if math.isfinite(share) else parts)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.chips import InstructionSpec, Precision, Spec, load_instructions, load_spec
-from ncu_roofline.chips.instruction import EXECUTED, InstructionWall, Kind
+from ncu_roofline.chips.instruction import EXECUTED, Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import columns
@@ -111,31 +111,15 @@ def _roof_rows(
         label = f"{row['label']}, wavefronts of {size:g} B" if kind else row["label"]
         rows.append({**row, **scaled, "unit": "txn/s", "precision": kind.id if kind else "", "label": label})
     chosen = {kind.id for kind in counted.kinds if kind.level not in alone and select.wants(kind.id)}
+    of_wall = {one.name: "" if one.dtype == "str" else np.nan for one in columns.ROOFS}
+    of_wall |= {"kind": "wall", "unit": "inst/txn", "origin": "theoretical", "source": "architecture"}
     for device, row in {row["device"]: row for row in rows}.items():
-        where = {name: row[name] for name in ("report", "device", "compute_capability")}
+        where = of_wall | {name: row[name] for name in ("report", "device", "compute_capability")}
         kinds = chosen | set(points["precision"][points["device"] == device])
-        rows += [where | _wall(wall) for wall in counted.walls if wall.kind in kinds]
+        for wall in (wall for wall in counted.walls if wall.kind in kinds):
+            place = dict.fromkeys(("value", "value_min", "value_max"), wall.intensity)
+            rows.append({**where, **place, "roof": wall.id, "precision": wall.kind, "label": wall.short})
     return rows
-
-
-def _wall(wall: InstructionWall) -> dict[str, Any]:
-    return {
-        "roof": wall.id,
-        "kind": "wall",
-        "precision": wall.kind,
-        "level": "",
-        "label": wall.short,
-        "value": wall.intensity,
-        "unit": "inst/txn",
-        "value_min": wall.intensity,
-        "value_max": wall.intensity,
-        "origin": "theoretical",
-        "clock": np.nan,
-        "clock_basis": "",
-        "source": "architecture",
-        "metrics": "",
-        "notes": "",
-    }
 
 
 def _availability(
