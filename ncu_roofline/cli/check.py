@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import names
@@ -88,11 +88,8 @@ def _named(argument: str) -> list[str]:
     if not argument:
         raise RooflineError("Cannot check", "''", "the name is empty", f"Give the path of a {SUFFIX} file.")
     if os.path.isdir(argument):
-        try:
+        with explained("Cannot check", argument, "Give a folder that you may read."):
             inside = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise RooflineError("Cannot check", argument, reason, "Give a folder that you may read.") from error
         if not inside:
             raise RooflineError("Cannot check", argument, "the folder holds no section", f"Give a folder with {SUFFIX} files.")
         return inside

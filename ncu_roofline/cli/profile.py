@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder, temporary_folder
 from ncu_roofline.base.suggestions import advice
 from ncu_roofline.chips import load_spec
@@ -98,12 +98,9 @@ def run(args: Namespace) -> int:
         inside = wanted._replace(folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
         # Messages of ncu call the report as the user does.
         shown = os.path.abspath(wanted.output)
-        try:
+        with explained("Cannot run", setting.ncu.path, "Name an ncu with --ncu."):
             command = profile.command(setting.ncu, inside)
             outcome = profile.run(machine, command, lambda line: say(line.replace(inside.output, shown)))
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise RooflineError("Cannot run", setting.ncu.path, reason, "Name an ncu with --ncu.") from error
         report = profile.placed(apart, wanted.output, args.force)
     return _finish(machine, args, setting, outcome, report)
 

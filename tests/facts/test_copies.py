@@ -34,12 +34,12 @@ ON_PURPOSE = {
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
     "formats/wire.py": {"int32"},  # a type of protobuf
     "formats/sectionfile/schema.py": {"int32"},
-    "plugin/generate/rules.py": {"shared", "fp64", "fp32"},  # what the rules share
+    "plugin/generate/by_instruction.py": {"fp64", "fp32"},  # the precisions that its findings are about
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
     "plugin/generate/lower.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
-    "model/extract.py": {"shared"},  # wavefronts and asynchronous copies
+    "model/extract.py": {"shared", "dram"},  # wavefronts and asynchronous copies; a unit
     "model/opcodes.py": {"fp16", "fp32"},  # accumulators
     "model/halves.py": {"fp16", "bf16"},  # HFMA2 loads constants, HADD2 converts, and both counts BF16
     "plugin/generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
@@ -49,7 +49,6 @@ ON_PURPOSE = {
     # The columns of a public frame, fixed when it is imported.
     "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
     "analyses/source/columns.py": {"shared", "fp64", "fp32", "fp16", "bf16", "int32"},
-    "analyses/source/counts.py": {"shared"},
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
     "analyses/source/findings.py": {"fp64", "fp32"},
