@@ -3,20 +3,101 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ncu_roofline.bench import telemetry as module
-from ncu_roofline.bench.telemetry import NvmlError, Reading, Telemetry, Watch, names, observe, open_telemetry
+from ncu_roofline.bench.telemetry import (
+    Nvml,
+    NvmlError,
+    Reading,
+    Telemetry,
+    Watch,
+    gpus,
+    load,
+    names,
+    observe,
+    open_telemetry,
+    state_text,
+)
 from tests.bench.fakes import H200, FakeNvml, FakeTelemetry, device, fake_nvml
 
 Open = Callable[..., Telemetry]
 NONE = ((None, None), (None, None))
+
+
+NUMBERS = {
+    "NVML_CLOCK_GRAPHICS": 0,
+    "NVML_CLOCK_MEM": 2,
+    "NVML_TEMPERATURE_GPU": 0,
+    "NVML_PERF_POLICY_POWER": 0,
+    "NVML_PERF_POLICY_THERMAL": 1,
+    "NVML_FI_DEV_MEMORY_TEMP": module.MEMORY_TEMPERATURE,
+    "NVML_FI_DEV_POWER_INSTANT": module.POWER_INSTANT,
+    "NVML_SUCCESS": 0,
+    "NVML_VALUE_TYPE_COUNT": len(module._VALUE_TYPES),
+    "NVML_COMPUTEMODE_COUNT": len(module.COMPUTE_MODES),
+}
+MODES = {0: "DEFAULT", 1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}
+REASONS = {
+    "ApplicationsClocksSetting": "application clocks",
+    "SwPowerCap": "power cap",
+    "HwSlowdown": "hardware slowdown",
+    "SyncBoost": "sync boost",
+    "SwThermalSlowdown": "software thermal slowdown",
+    "HwThermalSlowdown": "hardware thermal slowdown",
+    "HwPowerBrakeSlowdown": "power brake",
+    "DisplayClockSetting": "display clocks",
+}
+CALLS = (
+    "SystemGetDriverVersion",
+    "SystemGetCudaDriverVersion",
+    "DeviceGetCount",
+    "DeviceGetHandleByIndex",
+    "DeviceGetHandleByPciBusId",
+    "DeviceGetHandleByUUID",
+    "DeviceGetName",
+    "DeviceGetVbiosVersion",
+    "DeviceGetEccMode",
+    "DeviceGetMigMode",
+    "DeviceGetComputeMode",
+    "DeviceGetPersistenceMode",
+    "DeviceGetEnforcedPowerLimit",
+    "DeviceGetPowerManagementDefaultLimit",
+    "DeviceGetPowerUsage",
+    "DeviceGetTotalEnergyConsumption",
+    "DeviceGetApplicationsClock",
+    "DeviceGetClockInfo",
+    "DeviceGetTemperature",
+    "DeviceGetCurrentClocksThrottleReasons",
+    "DeviceGetViolationStatus",
+    "DeviceGetCurrPcieLinkGeneration",
+    "DeviceGetCurrPcieLinkWidth",
+    "DeviceGetMaxPcieLinkGeneration",
+    "DeviceGetMaxPcieLinkWidth",
+    "DeviceGetFieldValues",
+    "DeviceGetComputeRunningProcesses",
+)
+
+
+def test_names_and_numbers_are_those_of_the_package() -> None:
+    package = pytest.importorskip("pynvml", reason="no nvidia-ml-py on this machine (pip install nvidia-ml-py)")
+    assert {name: getattr(package, name) for name in NUMBERS} == NUMBERS
+    assert {number: f"NVML_COMPUTEMODE_{name}" for number, name in MODES.items()}.keys() == module.COMPUTE_MODES.keys()
+    assert all(getattr(package, f"NVML_COMPUTEMODE_{name}") == number for number, name in MODES.items())
+    bits = {words: bit for bit, words in module.REASONS.items()}
+    assert all(getattr(package, f"nvmlClocksThrottleReason{name}") == bits[words] for name, words in REASONS.items())
+    value = package.c_nvmlFieldValue_t().value
+    assert all(hasattr(value, name) for name in module._VALUE_TYPES)
+    assert [name for name in CALLS if not hasattr(package, f"nvml{name}")] == []
 
 
 @pytest.fixture
@@ -30,8 +111,36 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
     return open_on
 
 
-def test_identity_and_readings(opened: Open) -> None:
-    telemetry = opened(fake_nvml())
+def attached(index: int, *facts: object) -> dict[str, object]:
+    """A GPU of the list."""
+    return {"index": index, **dict(zip(("name", "mig_enabled", "compute_mode", "other_processes"), facts, strict=True))}
+
+
+class NotFoundError(Exception):
+    """``NVMLError_FunctionNotFound`` of the made-up package."""
+
+
+class RefusedError(Exception):
+    """``NVMLError`` of the made-up package."""
+
+
+def package(**changes: Any) -> SimpleNamespace:
+    """NVIDIA's package, with the answers of an H200."""
+    listed = {"nvmlDeviceGetCount": 1, "nvmlDeviceGetHandleByIndex": 1, "nvmlDeviceGetName": "NVIDIA H200"}
+    fake = fake_nvml(**{"nvmlInit": None, **listed, **changes})
+    functions = {name: partial(fake.ask, name) for name in fake.answers}
+    return SimpleNamespace(NVMLError=RefusedError, NVMLError_FunctionNotFound=NotFoundError, **functions)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Installs a made-up package."""
+    return lambda **changes: monkeypatch.setitem(sys.modules, "pynvml", package(**changes))
+
+
+def test_identity_and_readings(installed: Any) -> None:
+    installed()
+    telemetry = open_telemetry(device())
     assert telemetry.available
     assert telemetry.identity() == {
         "driver": "580.65.06",
@@ -54,6 +163,7 @@ def test_identity_and_readings(opened: Open) -> None:
     assert (reading["reasons"], reading["link"]) == (0x4, (5, 16))
     assert telemetry.energy() == 5.0
     assert telemetry.held_back() == (2e-3, 2e-3)
+    assert gpus() == [attached(0, "NVIDIA H200", False, "default", 1)]
 
 
 def test_every_call_may_fail(opened: Open) -> None:
@@ -70,11 +180,6 @@ def test_every_call_may_fail(opened: Open) -> None:
     assert not any(telemetry.read().values())
     assert (telemetry.energy(), telemetry.held_back()) == (None, (None, None))
     assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
-
-
-def test_instant_power_is_taken_where_the_driver_has_it(opened: Open) -> None:
-    telemetry = opened(fake_nvml())
-    assert (telemetry.read()["power"], telemetry.identity()["power_source"]) == (612.5, "instant")
 
 
 @pytest.mark.parametrize("fields", [{82: 71}, NvmlError("nvmlDeviceGetFieldValues: this driver's NVML does not have it")])
@@ -106,17 +211,6 @@ def test_a_quick_reading_asks_for_little(opened: Open) -> None:
     ]
 
 
-@pytest.mark.parametrize("reason", ["the NVIDIA driver's library cannot be loaded", "nvmlInit: Driver Not Loaded"])
-def test_without_nvml(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    def load() -> FakeNvml:
-        raise NvmlError(reason)
-
-    monkeypatch.setattr(module, "load", load)
-    telemetry = open_telemetry(device())
-    assert (telemetry.reason, telemetry.available) == (reason, False)
-    assert (telemetry.identity(), telemetry.read(), telemetry.energy()) == ({}, {}, None)
-
-
 def test_without_the_gpu(opened: Open) -> None:
     telemetry = opened(fake_nvml(nvmlDeviceGetHandleByPciBusId=NvmlError("nvmlDeviceGetHandleByPciBusId: Not Found")))
     assert telemetry.reason == "nvmlDeviceGetHandleByPciBusId: Not Found"
@@ -126,6 +220,84 @@ def test_a_device_without_bus_id_is_found_by_its_uuid(opened: Open) -> None:
     library = fake_nvml(nvmlDeviceGetHandleByUUID=1)
     assert opened(library, pci_bus_id="").available
     assert library.asked[0] == ("nvmlDeviceGetHandleByUUID", H200["uuid"])
+
+
+def test_an_old_driver(installed: Any) -> None:
+    """Older functions are taken; what it does not have is None."""
+    missing = ("CurrentClocksEventReasons", "ComputeRunningProcesses", "FieldValues", "MigMode", "ViolationStatus")
+    installed(
+        **{f"nvmlDeviceGet{name}": NotFoundError() for name in missing},
+        nvmlDeviceGetCurrentClocksThrottleReasons=0x48,
+        nvmlDeviceGetComputeRunningProcesses_v2=[SimpleNamespace(pid=1)],
+    )
+    seen = open_telemetry(device())
+    assert (seen.identity()["other_processes"], seen.identity()["mig_enabled"]) == (1, None)
+    assert seen.identity()["power_source"] == "average (1 s)"
+    assert (seen.read()["power"], seen.read()["memory_temperature"], seen.read()["reasons"]) == (580.0, None, 0x48)
+    assert seen.held_back() == (None, None)
+    with pytest.raises(NvmlError, match="nvmlDeviceGetMigMode: this driver's NVML does not have it"):
+        load().ask("nvmlDeviceGetMigMode", 0)
+
+
+def test_what_is_refused_is_told(installed: Any) -> None:
+    installed(nvmlDeviceGetName=RefusedError("GPU is lost"))
+    with pytest.raises(NvmlError, match=r"^nvmlDeviceGetName: GPU is lost$"):
+        load().ask("nvmlDeviceGetName", "handle")
+    with pytest.raises(NvmlError, match=r"^nvmlNew: this driver's NVML does not have it$"):
+        Nvml(package()).ask("nvmlNew")
+
+
+def test_without_the_package_or_a_driver(monkeypatch: pytest.MonkeyPatch, installed: Any) -> None:
+    installed(nvmlInit=RefusedError("Driver Not Loaded"))
+    assert open_telemetry(device()).reason == "nvmlInit: Driver Not Loaded"
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    reason = "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
+    assert open_telemetry(device()).reason == reason
+    assert gpus() == []
+
+
+# The GPUs of a machine
+
+
+def test_two_gpus_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle(index: int) -> str:
+        if index == 1:
+            raise NvmlError("nvmlDeviceGetHandleByIndex: GPU is lost")
+        return f"gpu {index}"
+
+    answers = {
+        "nvmlDeviceGetCount": 3,
+        "nvmlDeviceGetHandleByIndex": handle,
+        "nvmlDeviceGetName": lambda gpu: f"NVIDIA {gpu}",
+        "nvmlDeviceGetMigMode": lambda gpu: (int(gpu == "gpu 2"), 0),
+        "nvmlDeviceGetComputeMode": 3,
+        "nvmlDeviceGetComputeRunningProcesses": [1, 2],
+    }
+    monkeypatch.setattr(module, "load", lambda: fake_nvml(**answers))
+    assert gpus() == [
+        attached(0, "NVIDIA gpu 0", False, "exclusive process", 2),
+        attached(2, "NVIDIA gpu 2", True, "exclusive process", 2),
+    ]
+
+
+def test_what_a_gpu_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = fake_nvml(nvmlDeviceGetCount=1, nvmlDeviceGetHandleByIndex=7)
+    for name in ("MigMode", "ComputeMode", "ComputeRunningProcesses"):
+        silent.answers[f"nvmlDeviceGet{name}"] = NvmlError("Not Supported")
+    monkeypatch.setattr(module, "load", lambda: silent)
+    assert gpus() == [attached(0, None, None, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "text"),
+    [
+        (attached(0, "", True, "exclusive process", 1), "MIG enabled, compute mode exclusive process, 1 other process"),
+        (attached(2, "T4", False, "default", 0), "compute mode default, 0 other processes"),
+        (attached(1, None, None, None, None), ""),
+    ],
+)
+def test_what_people_are_told(gpu: dict[str, Any], text: str) -> None:
+    assert state_text(gpu) == text
 
 
 def test_names_of_reasons() -> None:
