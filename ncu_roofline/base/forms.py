@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,10 +71,11 @@ def misfit(form: Form, value: object) -> str:
     return next((f"{where}{wrong}" for where, inner, one in places if (wrong := misfit(inner, one))), "")
 
 
-def inside(entry: Mapping[str, Any], name: str, key: str) -> Any:
-    """``entry[name][key]`` of a document that may hold anything; None where there is no such thing."""
-    inner = entry.get(name)
-    return inner.get(key) if isinstance(inner, dict) else None
+def inside(document: Any, *keys: str) -> Any:
+    """What stands under these keys in a document that may hold anything; None where there is no such thing."""
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
 
 
 def number(value: object) -> float:

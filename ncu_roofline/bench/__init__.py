@@ -24,11 +24,10 @@ def measure(
     """
     from ncu_roofline.base.errors import RooflineError
     from ncu_roofline.bench.build import NEXT_CACHE, build, cache_folder
-    from ncu_roofline.bench.campaign import Silent
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import Wish, file_name, find_devices, measure_device
+    from ncu_roofline.bench.session import file_name, find_devices, measure_device
 
     built = build(nvcc=nvcc)
     chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]
@@ -38,8 +37,7 @@ def measure(
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RooflineError("Cannot write", target.parent, error.strerror or str(error), NEXT_CACHE) from error
-    wish = Wish(settings=QUICK if quick else FULL, overwrite=True, progress=progress or Silent())
-    measure_device(built, chosen, target, wish)
+    measure_device(built, chosen, target, QUICK if quick else FULL, overwrite=True, progress=progress)
     return target
 
 

@@ -100,13 +100,6 @@ def open_file(path: str) -> File:
     return File(path, content, ceilings_of(path, content))
 
 
-def valued_at(content: Any, keys: Sequence[str]) -> Any:
-    """What stands in nested objects under these keys; None where there is no such thing."""
-    for key in keys:
-        content = content.get(key) if isinstance(content, dict) else None
-    return content
-
-
 # Merged
 
 
@@ -154,7 +147,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
         "warnings": warnings,
     }
     for label, keys in CONDITIONS.items():
-        values = {valued_at(file.content, keys) for file in newest}
+        values = {inside(file.content, *keys) for file in newest}
         if len(values - {None}) > 1:
             warnings.append(f"{label} differ: {', '.join(sorted(map(str, values - {None})))}")
         elif len(values) == 1 and values != {None}:
@@ -193,7 +186,7 @@ def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dic
     slow = [{**place, "behind": share} for place, share in zip(places, behind, strict=True) if share > LIMITS.slow_gpu]
 
     def middle_of(*keys: str) -> float | None:
-        found = [float(value) for _, entry in stand if (value := valued_at(entry, keys))]
+        found = [float(value) for _, entry in stand if (value := inside(entry, *keys))]
         return median(found) if found else None
 
     return {
@@ -241,7 +234,7 @@ def compare(a: File, b: File) -> dict[str, Any]:
         [] if a.ceilings.device == b.ceilings.device else [f"GPUs differ: A {a.ceilings.device}, B {b.ceilings.device}"]
     )
     for label, keys in CONDITIONS.items():
-        values = [valued_at(file.content, keys) for file in (a, b)]
+        values = [inside(file.content, *keys) for file in (a, b)]
         if values[0] != values[1]:
             said = [f"{where} {'unknown' if value is None else value}" for where, value in zip("AB", values, strict=True)]
             differences.append(f"{label} differ: {', '.join(said)}")

@@ -7,9 +7,9 @@ import platform
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,11 @@ from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.measuring import FULL, Bench, Settings, Timing
 from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
-from ncu_roofline.bench.telemetry import Telemetry, gpus, open_telemetry, state_text
+from ncu_roofline.bench.telemetry import gpus, open_telemetry, state_text
 from ncu_roofline.formats.ceilings import CPU
 from ncu_roofline.version import __version__
 
-REAL_TIME = Timing(time.monotonic, time.sleep)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What to measure and how; the defaults are a full run of everything, silent."""
-
-    settings: Settings = FULL
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    overwrite: bool = False
-    progress: Progress = field(default_factory=Silent)
-    telemetry: Callable[[Device], Telemetry] = open_telemetry
-    timing: Timing = REAL_TIME
+TIMING = Timing(time.monotonic, time.sleep)
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
@@ -109,20 +96,30 @@ def _as_word(uuid: str) -> str:
     return re.sub(r"[^A-Za-z0-9-]+", "-", uuid)
 
 
-def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> dict[str, Any]:
+def measure_device(
+    built: Built,
+    device: Device,
+    output: Path,
+    settings: Settings = FULL,
+    *,
+    only: tuple[str, ...] = (),
+    skip: tuple[str, ...] = (),
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
     """Measure a GPU and write its file; what it says is returned, too.
 
     What is finished is kept in ``<output>.journal`` until the file is written, so that a later call goes on from there.
     Raises RooflineError where nothing could be measured or written.
     """
-    check_target(output, wish.overwrite)
-    runner, settings = Runner(built.path, device.kind), wish.settings
+    check_target(output, overwrite)
+    runner, progress = Runner(built.path, device.kind), progress or Silent()
     variants = list_variants(runner)
-    kinds = select(kinds_of(variants), wish.only, wish.skip)
+    kinds = select(kinds_of(variants), only, skip)
     # What is named is measured, in a quick run, too.
-    wanted = candidates(kinds, variants, device.capability_text, settings.quick and not wish.only)
+    wanted = candidates(kinds, variants, device.capability_text, settings.quick and not only)
     with _alone(device):
-        telemetry = wish.telemetry(device)
+        telemetry = open_telemetry(device)
         identity = telemetry.identity()
         if identity.get("mig_enabled"):  # then a program sees nothing but instances, whatever their names are
             device = replace(device, mig=True)
@@ -131,18 +128,18 @@ def measure_device(built: Built, device: Device, output: Path, wish: Wish) -> di
         source = Session(runner, device.index)
 
         def told(outcome: Outcome) -> None:
-            wish.progress.found(ceiling(outcome, device, settings, link_of(identity)))
+            progress.found(ceiling(outcome, device, settings, link_of(identity)))
 
         try:
-            bench = Bench(source, telemetry, settings, wish.timing, wish.timing.now() + settings.budget, device.kind)
-            outcomes = Campaign(bench, journal, wish.progress, told).run(wanted)
+            bench = Bench(source, telemetry, settings, TIMING, TIMING.now() + settings.budget, device.kind)
+            outcomes = Campaign(bench, journal, progress, told).run(wanted)
         finally:
             source.renew()
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
     if not any(entry["value"] is not None for entry in content["ceilings"]):
         journal.remove()
         raise _nothing(content, device)
-    write_atomically(output, [as_text(content).encode()], overwrite=wish.overwrite)
+    write_atomically(output, [as_text(content).encode()], overwrite=overwrite)
     journal.remove()
     return content
 

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,7 @@ def _run(args: Namespace) -> int:
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.picture import draw
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import Wish, find_devices, list_variants, measure_device
+    from ncu_roofline.bench.session import find_devices, list_variants, measure_device
 
     if args.output == STANDARD_OUTPUT:
         next_step = "Name a file; --json prints what is written, too."
@@ -182,14 +183,15 @@ def _run(args: Namespace) -> int:
     settings = replace(QUICK if args.quick else FULL, data=args.data, seed=args.seed, **given)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
     kept = not (args.quick or args.only or args.skip or args.data != "random" or rank is not None)
-    wish, nothing = Wish(settings, args.only, args.skip, args.force), False
+    measure = partial(measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
+    nothing = False
     for device, target in zip(devices, targets, strict=True):
         try:
             if rank is not None:
-                content = measure_device(built, device, target, wish)
+                content = measure(built, device, target)
             else:
                 with Bar(device.name, shown=has_cursor(sys.stderr)) as bar:
-                    content = measure_device(built, device, target, replace(wish, progress=bar))
+                    content = measure(built, device, target, progress=bar)
         except KeyboardInterrupt:
             say(f"ncu-roofline: what is measured is kept in {target}.journal; the same command goes on from there")
             raise

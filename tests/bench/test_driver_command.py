@@ -37,7 +37,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for name in (*LOCAL_RANKS, *RANK_COUNTS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(telemetry, "load", fake_nvml)
-    monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
+    monkeypatch.setattr(session_module, "TIMING", Timing(time.monotonic, lambda _seconds: None))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -30,7 +30,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for name in (*LOCAL_RANKS, *RANK_COUNTS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(telemetry, "load", fake_nvml)
-    monkeypatch.setattr(session_module.Wish, "timing", Timing(time.monotonic, lambda _seconds: None))
+    monkeypatch.setattr(session_module, "TIMING", Timing(time.monotonic, lambda _seconds: None))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return make_machine(tmp_path, monkeypatch.setenv)
