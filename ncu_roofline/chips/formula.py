@@ -7,7 +7,7 @@ offline model, a section's chart and a rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -42,14 +42,15 @@ class WeightedSum(tuple[tuple[str, float], ...]):
         """The counters, in order."""
         return tuple(name for name, _ in self)
 
-    def evaluate(self, value_of: Callable[[str], Any]) -> Any:
-        """The sum over ``value_of(counter)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
-        (first, weight), *others = self
-        return sum((value_of(name) * times for name, times in others), value_of(first) * weight)
-
     def text(self) -> str:
         """Readable form: ``dadd + dmul + 2*dfma``."""
         return " + ".join(name if weight == 1 else f"{weight:g}*{name}" for name, weight in self)
+
+
+def summed(terms: Sequence[tuple[str, float]], value_of: Callable[[str], Any], form: str = "") -> Any:
+    """The weighted sum over ``value_of(counter + form)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
+    values = [value_of(name + form) * weight for name, weight in terms]
+    return sum(values[1:], values[0])
 
 
 def twin(counter: str) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ncu_roofline.chips.clocks import SM_DOMAIN
-from ncu_roofline.chips.formula import twin
+from ncu_roofline.chips.formula import summed, twin
 from ncu_roofline.chips.roofs import board_rule
 from ncu_roofline.chips.thresholds import COMPLETE, GROUP_LESS, LEAST_CLOCK, MOST, ROOFLESS_SHARE, SHORT_LAUNCH, TELLING
 from ncu_roofline.chips.units import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
@@ -217,17 +217,16 @@ class Counters:
         The same count may be there under the name of another unit.
         """
         found = self.unknown()
-        own = [name for name, _ in terms]
-        twins = [twin(name) or name for name in own]
-        for names in [own] if twins == own else [own, twins]:
-            for form in count_forms(names):
-                metrics = [name + form for name in names]
+        twins = [(twin(name) or name, weight) for name, weight in terms]
+        for own in [terms] if twins == list(terms) else [terms, twins]:
+            for form in count_forms([name for name, _ in own]):
+                metrics = [name + form for name, _ in own]
                 if all(self.has(metric) for metric in metrics):
-                    total = self.weighted(metrics, terms)
+                    total = summed(own, self.get, form)
                     if form == ".sum.per_second":
                         total = total * self.seconds
                     elif form == ".sum.per_cycle_elapsed":
-                        unit = own[0].split("__")[0]  # cycles that elapsed, whatever the clock was
+                        unit = terms[0][0].split("__")[0]  # cycles that elapsed, whatever the clock was
                         total = total * self.first_known(self.rate_of((unit,)), self.clock(unit).values) * self.seconds
                     # A counter that overflowed or was not collected is no number, a difference of several passes below zero.
                     origin = self.origin(source, ", ".join(metrics), note, lower)
@@ -235,11 +234,6 @@ class Counters:
                 if found.complete():
                     return found
         return found
-
-    def weighted(self, metrics: Sequence[str], terms: Sequence[tuple[str, float]]) -> Any:
-        """The sum of metrics with the weights of the terms."""
-        values = [self.get(metric) * weight for metric, (_, weight) in zip(metrics, terms)]  # noqa: B905
-        return sum(values[1:], values[0])
 
     def peak(self, terms: Sequence[tuple[str, float]], unit: str, source: str) -> Any:
         """Peak per second: the counters' own sustained peaks per cycle, as the report records them, times the unit's clock."""
@@ -249,7 +243,7 @@ class Counters:
             metrics = [name + form for name, _ in terms]
             if all(self.has(metric) for metric in metrics):
                 clock = self.clock(unit)
-                values = self.weighted(metrics, terms) * (1.0 if form == PEAK_FORM else self.slices) * clock.values
+                values = summed(terms, self.get, form) * (1.0 if form == PEAK_FORM else self.slices) * clock.values
                 peak = self.quantity(self.usable(values, values > 0), self.origin(source, ", ".join(metrics)))
                 found = found.filled(peak.with_note(clock.stood_in, clock.note))
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.formula import summed
 
 # name, capability, SMs, GHz, {roof: TFLOP/s or TOP/s}; vendors' dense figures
 PUBLISHED = [
@@ -139,9 +140,7 @@ def test_reported_peaks_times_weight(capability: tuple[int, int], reported: dict
         precision = {"dfma": "fp64", "ffma": "fp32", "hfma": "fp16"}[instruction]
         for binding in spec.bindings(spec.precision(precision), capability):
             counter = f"sm__sass_thread_inst_executed_op_{instruction}_pred_on"
-            assert binding.peak.evaluate({counter: per_sm}.__getitem__) == spec.architecture(capability).peak(
-                f"{precision}.fma"
-            )
+            assert summed(binding.peak, {counter: per_sm}.__getitem__) == spec.architecture(capability).peak(f"{precision}.fma")
 
 
 def test_tensor_peaks_that_reports_state() -> None:

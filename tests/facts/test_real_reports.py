@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.formula import WeightedSum, summed
 from ncu_roofline.formats.report import read_report
 
 pytestmark = pytest.mark.reports
@@ -22,7 +22,7 @@ def counted(path: Path, launch: int, counters: WeightedSum) -> float | None:
     names = [f"{name}.sum" for name in counters.counters()]
     if not all(name in metrics for name in names):
         return None
-    return counters.evaluate(lambda name: metrics[f"{name}.sum"])
+    return summed(counters, metrics.__getitem__, ".sum")
 
 
 @pytest.mark.parametrize("launch", [0, 1, 2])
@@ -86,7 +86,7 @@ def test_recorded_peaks_are_the_architecture_s(
     metrics = read_report(real_reports[name]).kernels[0].metrics
     capability = (8, 0) if name == A100 else (8, 6)
     binding = load_spec().bindings(load_spec().precision(precision), capability)[0]
-    peak = binding.peak.evaluate(lambda counter: metrics[f"{counter}.sum.peak_sustained"])
+    peak = summed(binding.peak, metrics.__getitem__, ".sum.peak_sustained")
     assert metric.startswith(binding.peak.counters()[0])
     assert peak / metrics["device__attribute_multiprocessor_count"] == per_sm
     assert load_spec().architecture(capability).peak(f"{precision}.fma") == per_sm

@@ -2471,6 +2471,12 @@ def of_library(path):
     return is_header and (LIBRARY_FOLDER.search(path) is not None or LIBRARY_NAME.match(name) is not None)
 
 
+def summed(terms, value_of, form = ""):
+    """The weighted sum over ``value_of(counter + form)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
+    values = [value_of(name + form) * weight for name, weight in terms]
+    return sum(values[1:], values[0])
+
+
 def twin(counter):
     """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
     unit, _, rest = counter.partition("__")
@@ -2668,17 +2674,16 @@ class Counters:
         The same count may be there under the name of another unit.
         """
         found = self.unknown()
-        own = [name for name, _ in terms]
-        twins = [twin(name) or name for name in own]
-        for names in [own] if twins == own else [own, twins]:
-            for form in count_forms(names):
-                metrics = [name + form for name in names]
+        twins = [(twin(name) or name, weight) for name, weight in terms]
+        for own in [terms] if twins == list(terms) else [terms, twins]:
+            for form in count_forms([name for name, _ in own]):
+                metrics = [name + form for name, _ in own]
                 if all(self.has(metric) for metric in metrics):
-                    total = self.weighted(metrics, terms)
+                    total = summed(own, self.get, form)
                     if form == ".sum.per_second":
                         total = total * self.seconds
                     elif form == ".sum.per_cycle_elapsed":
-                        unit = own[0].split("__")[0]  # cycles that elapsed, whatever the clock was
+                        unit = terms[0][0].split("__")[0]  # cycles that elapsed, whatever the clock was
                         total = total * self.first_known(self.rate_of((unit,)), self.clock(unit).values) * self.seconds
                     # A counter that overflowed or was not collected is no number, a difference of several passes below zero.
                     origin = self.origin(source, ", ".join(metrics), note, lower)
@@ -2686,11 +2691,6 @@ class Counters:
                 if found.complete():
                     return found
         return found
-
-    def weighted(self, metrics, terms):
-        """The sum of metrics with the weights of the terms."""
-        values = [self.get(metric) * weight for metric, (_, weight) in zip(metrics, terms)]  # noqa: B905
-        return sum(values[1:], values[0])
 
     def peak(self, terms, unit, source):
         """Peak per second: the counters' own sustained peaks per cycle, as the report records them, times the unit's clock."""
@@ -2700,7 +2700,7 @@ class Counters:
             metrics = [name + form for name, _ in terms]
             if all(self.has(metric) for metric in metrics):
                 clock = self.clock(unit)
-                values = self.weighted(metrics, terms) * (1.0 if form == PEAK_FORM else self.slices) * clock.values
+                values = summed(terms, self.get, form) * (1.0 if form == PEAK_FORM else self.slices) * clock.values
                 peak = self.quantity(self.usable(values, values > 0), self.origin(source, ", ".join(metrics)))
                 found = found.filled(peak.with_note(clock.stood_in, clock.note))
         return found
