@@ -95,7 +95,7 @@ def test_nothing_stands_above_its_roof(shown: dict[str, SourceRoofline]) -> None
         for point in found.roofline.points.query("performance == performance").itertuples():
             assert point.performance <= REPEATED * min(point.compute_roof, point.intensity * point.bandwidth_roof), name
         assert (found.loops[found.loops["performance"].isna()]["notes"] != "").all(), name
-        every = [loop for one in payload(found, title="", theme="light")["launches"] for loop in one["loops"]]
+        every = [loop for one in payload(found)["launches"] for loop in one["loops"]]
         paged = [loop for loop in every if loop["performance"] is not None]
         assert len(paged) == told
         assert all(loop["performance"] <= loop["attainable"] * (1 + 1e-3) for loop in paged)  # rounded
