@@ -74,8 +74,8 @@ def _where(reports: Sequence[str]) -> Iterator[str]:
 
 def _lacking(explanations: Iterable[Explanation], view: str) -> Iterator[str]:
     """What reports lack, and the command that tells how to add it; reports that lack the same in one sentence."""
-    from ncu_roofline.analyses.hierarchical.captions import plural
     from ncu_roofline.analyses.hierarchical.style import label_of
+    from ncu_roofline.base.texts import plural
 
     groups: dict[tuple[str, ...], list[Explanation]] = {}
     for one in explanations:

@@ -22,9 +22,8 @@ from ncu_roofline.analyses.compare.kernels import (
     SMALL_SHARE,
     UNKNOWN,
 )
-from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.style import level_order
-from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.frames import records, table

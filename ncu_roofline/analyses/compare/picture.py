@@ -13,10 +13,9 @@ from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.changes import Numbered, Row, level_of, names_of, pairs, rows_of
 from ncu_roofline.analyses.compare.frames import Comparison as ComparisonFrames
 from ncu_roofline.analyses.compare.kernels import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE
-from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label, precision_order
-from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.captions import plural
-from ncu_roofline.analyses.hierarchical.usage import KEY, Usage, per_kernel, percent, usages
-from ncu_roofline.base.texts import clean
-from ncu_roofline.base.units import format_value
+from ncu_roofline.analyses.hierarchical.usage import KEY, Usage, per_kernel, usages
+from ncu_roofline.base.texts import clean, plural
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.kernels import Everything

@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
 from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
-from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, by_time, percent, tensor_caveat, usages
+from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, by_time, tensor_caveat, usages
 from ncu_roofline.base.files import ReportNames
-from ncu_roofline.base.texts import clean, listed
-from ncu_roofline.base.texts import plural as plural
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.texts import clean, listed, plural
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.roofs import INSTEAD
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED

@@ -18,8 +18,9 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_label,
     precision_order,
 )
-from ncu_roofline.analyses.hierarchical.usage import bars, level_text, percent, unit_label
+from ncu_roofline.analyses.hierarchical.usage import bars, level_text, unit_label
 from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS

@@ -32,12 +32,11 @@ from ncu_roofline.analyses.hierarchical.usage import (
     Usage,
     bar_notes,
     bars,
-    percent,
     unit_label,
     usages,
 )
 from ncu_roofline.base.texts import shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.rendering.chart import (
     ASIDE,

@@ -11,8 +11,7 @@ from functools import lru_cache
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels, statuses
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.base.texts import clean, listed
-from ncu_roofline.base.units import format_value
-from ncu_roofline.base.units import percent as percent
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.verdict import TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS

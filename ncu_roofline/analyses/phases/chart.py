@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.phases import load_phases
 from ncu_roofline.rendering.frames import Frames, rows
@@ -139,7 +138,7 @@ class LaunchChart:
         """A launch with its time and its slices; with its position, where several of ``among`` are of its kernel."""
         several = sum(other.kernel == self.kernel for other in among) > 1
         where = f", launch {self.launch}" if several else ""
-        time, slices = format_value(self.seconds, "second", 3), captions.plural(len(self.edges) - 1, "slice")
+        time, slices = format_value(self.seconds, "second", 3), plural(len(self.edges) - 1, "slice")
         cut = f", the first {format_value(self.sampled_until, 'second', 3)}" if self.cut else ""
         return f"{self.kernel}{where}: {time}{cut} in {slices}"
 
@@ -155,7 +154,7 @@ class LaunchChart:
         if self.dots:
             yield f"No dots: {_WHY_NO_DOTS.get(self.dots, clean(self.dots))}."
         if above := sum(path.above for path in self.paths):
-            dots = captions.plural(above, "dot")
+            dots = plural(above, "dot")
             yield f"{dots} above a roof: work is shared out by its pipe's activity, which is not only operations."
 
 
@@ -245,7 +244,7 @@ def absent_notes(frames: PhaseFrames) -> list[str]:
     for status, notes in absent.items():
         noted = listed(filter(None, notes), _NAMED)
         why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")
-        told.append(f"{captions.plural(len(notes), 'launch')} {why}.")
+        told.append(f"{plural(len(notes), 'launch')} {why}.")
     return [*told, *([_HOW_TO_COLLECT] if "no-samples" in absent else [])]
 
 

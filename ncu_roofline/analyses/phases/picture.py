@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses.hierarchical.captions import subtitle
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.analyses.hierarchical.usage import percent
 from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, Trajectory, charts, explanation, notes_of
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.palette import Color
 from ncu_roofline.rendering.chart import Block, Chart, Line, Mark, Panel, Place, Point, Text, Timeline
 from ncu_roofline.rendering.chart_picture import chart_figure

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.ranks.columns import RANK_KERNELS, RANK_POINTS, SHOWN
 from ncu_roofline.analyses.ranks.frames import ALL_RANKS, MINIMUM_RANKS, Ranks
-from ncu_roofline.base.texts import clean
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import time_text
 from ncu_roofline.rendering.document import Document, Table, terminal
 from ncu_roofline.rendering.frames import records

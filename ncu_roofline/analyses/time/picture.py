@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.answer import answers_of
-from ncu_roofline.analyses.hierarchical.captions import plural
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import TimeFrames, drawable
-from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering.chart import (
     Axis,
