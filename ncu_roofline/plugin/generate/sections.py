@@ -19,16 +19,15 @@ from ncu_roofline.chips.precisions import (
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.sectionfile.section import made, metrics_of
 from ncu_roofline.formats.sectionfile.text import section_text
-from ncu_roofline.plugin.generate.charts import ChartMaker, Measured, measured
-from ncu_roofline.plugin.generate.dialects import BASE, Dialect
-from ncu_roofline.plugin.generate.files import GENERATED
-from ncu_roofline.plugin.generate.lower import Lowering
-from ncu_roofline.plugin.generate.overview import (
+from ncu_roofline.plugin.generate.charts import (
+    ChartMaker,
+    Measured,
     clock_share,
     collect_roofs,
     core_precisions,
     fused_share,
     intensities,
+    measured,
     pass_group,
     performance,
     pipe_table,
@@ -36,6 +35,9 @@ from ncu_roofline.plugin.generate.overview import (
     timeline,
     traffic,
 )
+from ncu_roofline.plugin.generate.dialects import BASE, Dialect
+from ncu_roofline.plugin.generate.files import GENERATED
+from ncu_roofline.plugin.generate.lower import Lowering
 
 # Beside the stock rooflines, which have 11 and 12; the next stock section has 15.
 _ORDER = (11, 12)
