@@ -24,18 +24,16 @@ def place(text: str) -> str:
     return text
 
 
+def whole(text: str, least: int = 0) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+    return int(text)
+
+
 def positive(text: str) -> int:
     """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return int(text)
-
-
-def whole(text: str) -> int:
-    """A whole number from 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
-    return int(text)
+    return whole(text, 1)
 
 
 def ratio(text: str) -> float:

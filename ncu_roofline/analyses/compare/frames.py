@@ -21,7 +21,6 @@ from ncu_roofline.rendering.document import Column
 _NUMBERS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 TIMES = ("auto", "raw", "normalised")
 AGAINST = ("baseline", "previous", "both")
-_MANY = 1_000_000  # more than there are keys of a level
 TOLERANCE = 0.02  # of the run time: what back-to-back runs of one kernel under a profiler's locked clocks differ by
 Table = dict[str, Any]
 State = Roofline | Source | Sequence[Source]
@@ -42,7 +41,7 @@ def _levels_of_pair(
     numbers = np.append(np.arange(first, first + count), -1)
     names = np.append(kernels["kernel"], "")
     found: list[Table] = []
-    for place, (precision, level) in enumerate(_keys(pair.before, pair.after)):
+    for precision, level in _keys(pair.before, pair.after):
         chosen = not precisions or not precision or any(f"{precision}.".startswith(f"{one}.") for one in precisions)
         if not chosen or (level and levels and level not in levels):
             continue
@@ -54,11 +53,11 @@ def _levels_of_pair(
                 columns[f"{name}{suffix}"] = np.append(by_kernel[name][kernels["group"]], in_all[name])
         rows = np.flatnonzero(~np.isnan(np.array(list(columns.values()))).all(axis=0))
         columns = {name: values[rows] for name, values in columns.items()}
-        columns |= {"row": numbers[rows], "kernel": names[rows], "rank": rows * _MANY + place}
+        columns |= {"row": numbers[rows], "kernel": names[rows], "order": rows}
         found.append({**_repeated({**pair.where, "precision": precision, "level": level}, len(rows)), **columns})
     if found:
         joined = _joined(found)
-        order = np.argsort(joined["rank"], kind="stable")
+        order = np.argsort(joined["order"], kind="stable")  # by kernel, and of each by key
         yield {name: values[order] for name, values in joined.items()}
 
 
