@@ -57,7 +57,13 @@ def figure(
     return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, **paper)
 
 
-render_png, render_svg, render_pdf = pictures(figure)
+def _alone(
+    comparison: ComparisonFrames, *, title: str = "", theme: str = "light", top: int = changes.MOST, dpi: float | None = None
+) -> Figure:
+    return figure(comparison, title=title, theme=theme, top=top, dpi=dpi)
+
+
+render_png, render_svg, render_pdf = pictures(_alone)
 
 
 def comparison_chart(comparison: ComparisonFrames, top: int = changes.MOST, wide: bool = False, title: str = "") -> Chart:
