@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import MisfitError, Stated, decode
@@ -74,38 +73,26 @@ class SpecError(RooflineError, ValueError):
     """A data file of the specification is wrong: a mistake of whoever edited it, not of a report."""
 
 
-def bad(file: str, key: str, reason: str) -> NoReturn:
-    """Raise a `SpecError` that names file and key."""
-    raise SpecError("Cannot use the specification file", file, f"{key}: {reason}", "Correct the file.")
-
-
-@contextmanager
-def in_file(name: str) -> Iterator[None]:
-    """What does not fit inside becomes a `SpecError` that names the file."""
-    try:
-        yield
-    except MisfitError as error:
-        bad(name, error.where, error.reason)
-
-
-def toml(path: Path, name: str) -> dict[str, Any]:
-    """The tables of a file that is called ``name`` in errors."""
+def read(
+    path: Path, name: str, form: type[Record], prepare: Callable[[dict[str, Any]], object] = lambda _table: None
+) -> Record:
+    """A data file, called ``name`` in errors, as a record; ``prepare`` completes its table before.  Raises SpecError."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        bad(name, "(whole file)", str(error))
-
-
-def read(path: Path, name: str, form: type[Record]) -> Record:
-    """A data file, called ``name`` in errors, as a record."""
-    with in_file(name):
-        found: Record = decode(form, toml(path, name))
-    return found
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        prepare(table)
+        found: Record = decode(form, table)
+    except MisfitError as error:
+        reason = str(error)
+    except ValueError as error:
+        reason = f"(whole file): {error}"
+    else:
+        return found
+    raise SpecError("Cannot use the specification file", name, reason, "Correct the file.")
 
 
 def expand(pattern: str) -> Iterator[str]:

@@ -8,9 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ncu_roofline.base.records import decode
 from ncu_roofline.chips.architectures import Architecture
-from ncu_roofline.chips.fields import DATA, LAST, Capability, in_file, read, toml
+from ncu_roofline.chips.fields import DATA, LAST, Capability, read
 from ncu_roofline.chips.precisions import ROOF_FACTORS, TENSOR_SECTION, Binding, Level, Precision
 
 Ranges = tuple[tuple[Capability, Capability], ...]
@@ -166,14 +165,9 @@ def read_spec(folder: Path) -> Spec:
     architectures = [read(path, name, Architecture) for path, name in _files(folder, "architectures")]
     architectures.sort(key=lambda one: one.compute_capability)
     lacks = {one.compute_capability: one.lacks for one in architectures}
-    precisions: list[Precision] = []
-    levels: list[Level] = []
-    for path, name in _files(folder, "precisions"):
-        with in_file(name):
-            precisions += (_precision(one, lacks) for one in decode(_Precisions, toml(path, name)).precision)
-    for path, name in _files(folder, "levels"):
-        with in_file(name):
-            levels.append(_level(toml(path, name), lacks))
+    stated = [one for path, name in _files(folder, "precisions") for one in read(path, name, _Precisions).precision]
+    precisions = [_precision(one, lacks) for one in stated]
+    levels = [_level(read(path, name, Level, _with_clocks), lacks) for path, name in _files(folder, "levels")]
     return Spec(
         architectures=tuple(_with_all_peaks(one, precisions) for one in architectures),
         precisions=tuple(sorted(precisions, key=lambda one: one.order)),
@@ -190,15 +184,20 @@ def _precision(stated: Precision, lacks: Lacks) -> Precision:
     return replace(stated, bindings=_bindings(stated.bindings, lacks), pipes=pipes)
 
 
-def _level(table: dict[str, Any], lacks: Lacks) -> Level:
-    """A level, whose clock is that of its bindings that state none, and whose ceilings only read where it names no share."""
-    if isinstance(bindings := table.get("bindings"), list):
-        table["bindings"] = [{"clock": table.get("clock", ""), **one} if isinstance(one, dict) else one for one in bindings]
-    stated: Level = decode(Level, table)
+def _with_clocks(level: dict[str, Any]) -> None:
+    """Bindings of a level that state no clock have that of the level."""
+    bindings = level.get("bindings")
+    for binding in bindings if isinstance(bindings, list) else ():
+        if isinstance(binding, dict):
+            binding.setdefault("clock", level.get("clock", ""))
+
+
+def _level(stated: Level, lacks: Lacks) -> Level:
+    """For the chips that there are; ceilings that are in no table of those that write only read."""
     shares = dict(stated.writes)
     writes = sorted(((name, shares.get(name, 0.0)) for name in stated.ceilings if shares), key=lambda pair: pair[1])
-    bound = _bindings(stated.bindings, lacks, stated.id)
-    return replace(stated, short=stated.short or stated.label, bindings=bound, writes=tuple(writes))
+    bindings = _bindings(stated.bindings, lacks, stated.id)
+    return replace(stated, short=stated.short or stated.label, bindings=bindings, writes=tuple(writes))
 
 
 def _bindings(stated: Sequence[Binding], lacks: Lacks, level: str = "") -> tuple[Binding, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable
+from importlib import import_module
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ncu_roofline.chips import load_instructions, load_opcodes, load_spec, load_stalls, load_units
 from ncu_roofline.chips.circumstances import ACCESSES, KINDS
-from ncu_roofline.chips.fields import ANY_MINOR, DATA, LAST, _ranges, toml
+from ncu_roofline.chips.fields import ANY_MINOR, DATA, LAST, _ranges
 from ncu_roofline.chips.opcodes import _File, _left, load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.plausible import load_limits
 from ncu_roofline.chips.precisions import Level
@@ -28,6 +31,12 @@ WORDS = {word for word, _ in KINDS + ACCESSES} | {
 }
 
 
+def toml(path: Path) -> dict[str, Any]:
+    tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 def twice(words: Iterable[object]) -> list[object]:
     return [word for word, count in Counter(words).items() if count > 1]
 
@@ -39,9 +48,9 @@ def test_nothing_stands_twice() -> None:
         assert twice(word for one in kind for word in (one.id, *one.aliases)) == []
     assert twice(ceiling for level in SPEC.levels for ceiling in level.ceilings) == []
     assert twice(unit.id for unit in load_units().units) == []
-    assert twice(row["id"] for row in toml(DATA / "stalls.toml", "")["stalls"]) == []
-    assert twice(row["id"] for row in toml(DATA / "plausible.toml", "")["quantity"]) == []
-    assert twice(name for names in toml(DATA / "opcode_kinds.toml", "")["names"].values() for name in names) == []
+    assert twice(row["id"] for row in toml(DATA / "stalls.toml")["stalls"]) == []
+    assert twice(row["id"] for row in toml(DATA / "plausible.toml")["quantity"]) == []
+    assert twice(name for names in toml(DATA / "opcode_kinds.toml")["names"].values() for name in names) == []
     assert twice(kind.id for kind in load_instructions().kinds) == []
 
 
@@ -73,7 +82,7 @@ def test_ranges_are_of_chips_that_there_are() -> None:
                 yield from stated(one)
 
     for path in [*DATA.glob("precisions/*.toml"), *DATA.glob("levels/*.toml")]:
-        ends = {end for text in stated(toml(path, "")) for pair in _ranges(text) for end in pair if end != LAST}
+        ends = {end for text in stated(toml(path)) for pair in _ranges(text) for end in pair if end != LAST}
         assert [one for one in ends if one not in chips and not (one[1] == ANY_MINOR and one[0] in {c[0] for c in chips})] == []
 
 
@@ -110,7 +119,7 @@ KEYS = {
 
 
 def test_rows_of_opcodes_say_what_they_need_and_no_more() -> None:
-    table = toml(DATA / "opcodes.toml", "")
+    table = toml(DATA / "opcodes.toml")
     for row, stated in zip(load_opcodes().rows, table["rows"], strict=True):
         needed, possible = KEYS[row.does]
         assert needed <= stated.keys() <= needed | possible | {"opcodes", "does", "capabilities"}, stated
