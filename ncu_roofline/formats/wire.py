@@ -103,8 +103,13 @@ def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]
 
 def read_varint(data: bytes, start: int) -> tuple[int, int]:
     """The number in protobuf's variable-length form that begins at ``start``, and where it ends; 0 if it has no end."""
-    end = next((index + 1 for index in range(start, min(len(data), start + 10)) if data[index] < 0x80), 0)
-    return sum((byte & 0x7F) << 7 * index for index, byte in enumerate(data[start:end])), end
+    value = shift = 0
+    for position in range(start, min(len(data), start + 10)):
+        value |= (data[position] & 0x7F) << shift
+        if data[position] < 0x80:
+            return value, position + 1
+        shift += 7
+    return value, 0
 
 
 def varint(value: int) -> bytes:
