@@ -99,6 +99,19 @@ class Finding:
         part = self.seconds / self.kernel.seconds if about_kernel and self.kernel.seconds > 0 else 0.0
         return self.kernel.weight * part if self.kernel.weight > 0 and part > 0 else min(0.0, self.kernel.weight)
 
+    def row(self) -> dict[str, Any]:
+        """As JSON has it: None for what is unknown."""
+        return {
+            "id": self.id,
+            "device": self.kernel.device,
+            "kernel": self.kernel.name,
+            "name": self.kernel.full_name,
+            **{name: getattr(self, name) for name in ("rule", "type", "title", "text", "spoken")},
+            "count": len(self.launches),
+            "launches": [{"report": report, "launch": launch} for report, launch in self.launches],
+            **{name: known(getattr(self, name)) for name in ("seconds", "share", "recoverable", "speedup")},
+        }
+
     @property
     def order(self) -> tuple[Any, ...]:
         """Sorts what could save most to the front, kernel by kernel where that is the same."""
@@ -321,22 +334,9 @@ def advice_rows(found: Iterable[Finding]) -> list[dict[str, Any]]:
     kernel (short name), device, id, rule (its name), type, title, text; launches: a number; share: a ratio; recoverable:
     seconds; speedup: a ratio; the last three None where unknown.
     """
-    return [
-        {
-            "id": one.id,
-            "kernel": one.kernel.name,
-            "device": one.kernel.device,
-            "rule": one.rule_name,
-            "type": one.type,
-            "title": one.title,
-            "text": one.text,
-            "launches": len(one.launches),
-            "share": known(one.share),
-            "recoverable": known(one.recoverable),
-            "speedup": known(one.speedup),
-        }
-        for one in found
-    ]
+    shown = ("id", "kernel", "device", "type", "title", "text", "share", "recoverable", "speedup")
+    rows = [(one, one.row()) for one in found]
+    return [{name: row[name] for name in shown} | {"rule": one.rule_name, "launches": row["count"]} for one, row in rows]
 
 
 def known(value: float) -> float | None:

@@ -24,7 +24,6 @@ from ncu_roofline.plugin.nvrules.findings import (
     Finding,
     Findings,
     Kernel,
-    known,
     spoken_of,
     without_numbers,
 )
@@ -138,32 +137,12 @@ def as_json(told: Told) -> str:
     A finding has what `Finding` has, null for what is unknown; ``kernel`` is its short name, ``name`` the full one,
     ``launches`` have report and launch (position in the report), ``count`` is their number.
     """
-    findings = [
-        {
-            "id": one.id,
-            "device": one.kernel.device,
-            "kernel": one.kernel.name,
-            "name": one.kernel.full_name,
-            "rule": one.rule,
-            "type": one.type,
-            "title": one.title,
-            "text": one.text,
-            "spoken": one.spoken,
-            "count": len(one.launches),
-            "launches": [{"report": report, "launch": launch} for report, launch in one.launches],
-            "seconds": known(one.seconds),
-            "share": known(one.share),
-            "recoverable": known(one.recoverable),
-            "speedup": known(one.speedup),
-        }
-        for one in told.found
-    ]
     document = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "reports": [{"report": report, "ncu_version": release} for report, release in told.reports],
         "gpus": [{"device": device, "sentences": list(said)} for device, said in told.sentences.items()],
-        "findings": findings,
+        "findings": [one.row() for one in told.found],
         "without_advice": [{"rule": one.rule, "text": one.text, "launches": one.launches} for one in told.silences],
         "notes": [*told.notes, *(f"{count} rules did not run: {reason}" for reason, count in told.skipped.items())],
         "left_out": {"minor": told.minor, "findings": told.left_out, "notes": 0, "texts": 0},
