@@ -56,7 +56,7 @@ def test_advice_is_below_its_kernel(open_page: Open) -> None:
     page.locator("#table tbody tr", has_text="smooth_kernel").click()
     page.locator("#to-advice").click()
     assert page.get_by_text("more blocks").is_visible()
-    assert "Verdict · 12 launches, 25 % of the time, could save 1 ms" in page.locator("#advice").inner_text()
+    assert "Verdict · 12 launches, 25.0 % of the time, could save 1 ms" in page.locator("#advice").inner_text()
 
 
 # Pairs of texts that cover each other, what sticks out of the window, and whether the page is wider than it.

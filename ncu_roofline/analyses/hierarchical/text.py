@@ -116,7 +116,7 @@ def about_table(kernels: Sequence[Usage], *, used: bool) -> Table:
     shown = [name for name in (*_ABOUT, *_JUDGED) if name not in hidden]
     if used:
         shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"]
-    labels = {f"bandwidth_{level}": f"{unit_label(level)} GB/s, %" for level in levels}
+    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{unit_label(level)} GB/s, %" for level in levels}}
     declared = [replace(one, label=labels.get(one.name, one.label)) for one in KERNELS]
     cells = [_cells(one, levels) for one in kernels]
     return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
