@@ -210,7 +210,7 @@ def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list
             natural = (
                 height_of(block, tall, paper)
                 if not isinstance(block, Panel)
-                else tall * (_WIDE if len(row) == 1 and across > 1 else _SHAPE)
+                else tall * (_WIDE if len(row) == 1 and block.shape != "square" else _SHAPE)
             )
             if isinstance(block, Panel):
                 natural = min(max(natural, _LOWEST * paper.font), _HIGHEST * paper.font)

@@ -84,11 +84,11 @@ def diagonal(view: View, bandwidth: float, top: float) -> tuple[tuple[float, flo
     return ((start, start * bandwidth), (end, end * bandwidth)) if end > start else None
 
 
-def horizontal(view: View, peak: float, bandwidth: float | None) -> tuple[float, float] | None:
+def horizontal(view: View, peak: float, bandwidth: float) -> tuple[float, float] | None:
     """First and last intensity of a compute roof, from the highest bandwidth roof to the right edge; None if outside."""
     if not view.y0 < peak < view.y1:
         return None
-    start = view.x0 if bandwidth is None else max(view.x0, peak / bandwidth)
+    start = max(view.x0, peak / bandwidth)
     return (start, view.x1) if start < view.x1 else None
 
 
@@ -119,10 +119,6 @@ class Box:
     def extent(self) -> tuple[float, float]:
         """Width and height."""
         return self.width, self.height
-
-    def scaled(self, width: float, height: float) -> Box:
-        """The same box with lengths that were parts of ``width`` and ``height``."""
-        return Box(self.x * width, self.y * height, self.width * width, self.height * height, self.angle)
 
     def grown(self, by: float) -> Box:
         """The same box with a margin."""
@@ -249,7 +245,7 @@ def along_diagonal(view: View, bandwidths: Sequence[float], top: float, width: f
 
 
 def along_horizontal(
-    view: View, peaks: Sequence[float], bandwidth: float | None, width: float, height: float
+    view: View, peaks: Sequence[float], bandwidth: float, width: float, height: float
 ) -> list[tuple[Box, float]]:
     """Places for a label of a compute roof: above the line at its right end, else below, else further left.
 

@@ -54,7 +54,7 @@ def test_diagonal_ends_at_the_ridge_or_the_edge() -> None:
 
 def test_horizontal_starts_at_the_steepest_roof() -> None:
     assert layout.horizontal(VIEW, 4e12, 2e12) == (2.0, 100.0)
-    assert layout.horizontal(VIEW, 4e12, None) == (0.01, 100.0)
+    assert layout.horizontal(VIEW, 4e12, math.inf) == (0.01, 100.0)
     assert layout.horizontal(VIEW, 4e14, 2e12) is None
     assert layout.horizontal(VIEW, 4e12, 1e9) is None
 

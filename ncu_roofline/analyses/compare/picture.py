@@ -14,6 +14,7 @@ from ncu_roofline.analyses.compare.changes import Numbered, Row, level_of, names
 from ncu_roofline.analyses.compare.frames import Comparison as ComparisonFrames
 from ncu_roofline.analyses.compare.kernels import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
+from ncu_roofline.analyses.hierarchical.roofs import covers
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label, precision_order
 from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import format_value
@@ -197,22 +198,12 @@ def _roofs(
     """The roofs of some precisions and levels, the one that counts of each; with ``tops`` the highest of each precision."""
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
-        compute = row["kind"] == "compute" and row["unit"] == f"{unit}/s" and _covers(row["precision"], precisions)
+        compute = row["kind"] == "compute" and row["unit"] == f"{unit}/s" and covers(row["precision"], precisions - {"mixed"})
         drawn = compute or (row["kind"] == "bandwidth" and row["level"] in levels)
         if not 0 < row["value"] < math.inf or not drawn or row["origin"] == UNUSED:
             continue
         key = row["kind"], row["precision"] if compute and tops else row["roof"]
-        if key not in best or _rank(row) > _rank(best[key]):
-            best[key] = row
+        best[key] = max(best.get(key, row), row, key=lambda one: (one["origin"] == "measured", one["value"]))
     for row in best.values():
         text = f"{format_value(row['value'], row['unit'], 3)}{' measured' if row['origin'] == 'measured' else ''}"
         yield row["kind"], row["level"], row["value"], shorten(clean(row["label"]), 30), text
-
-
-def _rank(row: Mapping[str, Any]) -> tuple[bool, float]:
-    return row["origin"] == "measured", row["value"]
-
-
-def _covers(roof: str, precisions: set[str]) -> bool:
-    """Whether the compute roof of a precision limits one of ``precisions``."""
-    return any(one == roof or one.startswith(f"{roof}.") or roof.startswith(f"{one}.") for one in precisions)

@@ -100,7 +100,7 @@ class ChartRoof:
         return self.band("theoretical" if math.isnan(self.measured) else "measured").high
 
 
-def _covers(roof_precision: str, precisions: set[str]) -> bool:
+def covers(roof_precision: str, precisions: set[str]) -> bool:
     """Whether a compute roof limits one of ``precisions``; the sum over all pipes is limited by every one."""
     if "mixed" in precisions:
         return True
@@ -134,7 +134,7 @@ def roofs_of(found: Sequence[RoofRow], precisions: set[str], unit: str) -> list[
         if not 0 < value < math.inf or origin == UNUSED:
             continue
         if not (
-            _covers(precision, precisions) and roof_unit == f"{unit}/s"
+            covers(precision, precisions) and roof_unit == f"{unit}/s"
             if kind == "compute"
             else _goes(kind, precision, precisions)
         ):

@@ -41,11 +41,6 @@ class Series:
     side: bool = False
     compute: float = math.nan
 
-    @property
-    def verdict_dots(self) -> list[float]:
-        """The intensities that must be seen: at the level whose roof is nearest, or at all where no roof is known."""
-        return [x for level, x in self.dots if self.nearest in ("", level)]
-
 
 def by_verdict(one: Series) -> tuple[bool, float, float, float, float]:
     """Sort key of the series of a kernel: its last step, its longest launch, and the precision nearest to its roof first."""
