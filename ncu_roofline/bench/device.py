@@ -11,7 +11,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.forms import number
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import Capability, capability, capability_text
-from ncu_roofline.chips.gpus import find_gpu
+from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
 
 LOCAL_RANKS = (

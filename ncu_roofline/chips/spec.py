@@ -1,14 +1,14 @@
-"""All that is known of chips, precisions and levels, and what must hold between their files."""
+"""All that is known of chips, precisions and levels, and of GPUs as they are sold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ncu_roofline.chips.architectures import Architecture
+from ncu_roofline.chips.architectures import Architecture, Gpu
 from ncu_roofline.chips.fields import DATA, LAST, Capability, read
 from ncu_roofline.chips.precisions import ROOF_FACTORS, TENSOR_SECTION, Binding, Level, Precision
 
@@ -246,3 +246,49 @@ def _with_all_peaks(one: Architecture, precisions: Sequence[Precision]) -> Archi
         targets=one.targets or ("{}{}".format(*one.compute_capability),),
         gpus=tuple(replace(gpu, compute_capability=one.compute_capability) for gpu in one.gpus),
     )
+
+
+# GPUs as they are sold, by name, and links to the host
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """GPUs as they are sold, of all architectures."""
+    return tuple(gpu for architecture in load_spec().architectures for gpu in architecture.gpus)
+
+
+def named(word: str) -> tuple[Gpu, ...]:
+    """GPUs whose id contains ``word``, whatever its case."""
+    return tuple(gpu for gpu in gpus() if word.lower() in gpu.id.lower())
+
+
+def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:
+    """The GPU whose name the driver reports as ``name``; None if it is in no table or has another number of SMs."""
+    found = [gpu for gpu in gpus() if any(_is_named(name, part) for part in gpu.names)]
+    return next((gpu for gpu in found if sm_count is None or gpu.sm_count == sm_count), None)
+
+
+def _is_named(name: str, part: str) -> bool:
+    words, wanted = name.split(), part.split()
+    places = range(len(words) - len(wanted) + 1)
+    return any(
+        words[i : i + len(wanted) - 1] == wanted[:-1]
+        and (words[i + len(wanted) - 1] == wanted[-1] or words[i + len(wanted) - 1].startswith(wanted[-1] + "-"))
+        for i in places
+    )
+
+
+class _Link(NamedTuple):
+    generation: int
+    rate: float
+    code: float
+
+
+class _Links(NamedTuple):
+    link: tuple[_Link, ...]
+
+
+@cache
+def link_rates() -> Mapping[int, float]:
+    """Bytes per second and lane of each PCI Express generation, one way."""
+    links = read(DATA / "gpus" / "rates.toml", "gpus/rates.toml", _Links).link
+    return {link.generation: link.rate * link.code / 8 for link in links}

@@ -313,7 +313,7 @@ def _theory(args: Namespace) -> int:
     from ncu_roofline.bench.tables import theory_table
     from ncu_roofline.bench.theory import table
     from ncu_roofline.chips.fields import capability_text
-    from ncu_roofline.chips.gpus import gpus, named
+    from ncu_roofline.chips.spec import gpus, named
 
     chosen = named(args.gpu) if args.gpu else gpus()
     if not chosen:

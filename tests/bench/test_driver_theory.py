@@ -10,7 +10,7 @@ from ncu_roofline.bench.runner import Variant
 from ncu_roofline.bench.tables import best
 from ncu_roofline.bench.theory import Theory, data_sheet, table, theory
 from ncu_roofline.chips import Gpu, load_spec
-from ncu_roofline.chips.gpus import find_gpu, gpus, named
+from ncu_roofline.chips.spec import find_gpu, gpus, named
 from tests.bench.fakes import H200, MIG, device, kind
 
 COLUMNS = (

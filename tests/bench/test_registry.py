@@ -19,7 +19,7 @@ from ncu_roofline.bench.document import as_text
 from ncu_roofline.bench.theory import data_sheet, theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.chips.gpus import find_gpu
+from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats import ceilings
 from ncu_roofline.formats.ceilings import (
     MEASURED,

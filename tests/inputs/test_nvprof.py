@@ -9,7 +9,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips.gpus import gpus
+from ncu_roofline.chips.spec import gpus
 from ncu_roofline.formats.inputs import nvprof
 from ncu_roofline.formats.inputs.nvprof import capability_of, device_name, tensor_peak
 from tests import published, published_report
