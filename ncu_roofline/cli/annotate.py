@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames, write_atomically
 from ncu_roofline.base.texts import printable
-from ncu_roofline.chips.metric_names import compact
 from ncu_roofline.cli.ceilings import ceiling_files, wanted
 from ncu_roofline.cli.options import AUTO_HELP
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
@@ -64,10 +63,7 @@ def _devices(report: str) -> set[tuple[str, tuple[int, int]]]:
 
 def _text(path: str, account: Account) -> str:
     one = account.explanation
-    devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
-    lines = [
-        f"{ReportNames()(path)}: {one.launches} launches, {devices}, Nsight Compute {one.ncu_version or 'of unknown release'}"
-    ]
+    lines = [one.heading(ReportNames()(path))]
     lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
     lines += [f"  {row.label:14} {_level(row, account)}" for row in one.levels]
     messages = sum(account.messages.values())
@@ -87,11 +83,11 @@ def _work(row: Availability, account: Account) -> str:
     if not row.launches:
         return "not derived: the report has no counters for it"
     if not account.worked[row.id]:
-        return f"no work ({_origin(row)})"
+        return f"no work ({row.origin})"
     of = f"{account.charts[row.id]} of {account.explanation.launches} launches"
     less = account.worked[row.id] - account.charts[row.id]
     lacking = f"; {less} more with work, but without traffic or a roof" if less else ""
-    return f"chart in {of}{lacking} ({_origin(row)})"
+    return f"chart in {of}{lacking} ({row.origin})"
 
 
 def _level(row: Availability, account: Account) -> str:
@@ -100,9 +96,5 @@ def _level(row: Availability, account: Account) -> str:
     launches, dots = account.explanation.launches, account.dots[row.id]
     counted = f"counted in {row.launches} of {launches} launches"
     if not dots:
-        return f"{counted}, none with a dot in a chart ({_origin(row)})"
-    return f"dots in {dots} of {launches} launches{f', {counted}' if dots != row.launches else ''} ({_origin(row)})"
-
-
-def _origin(row: Availability) -> str:
-    return f"{row.source}: {compact(row.metrics)}" + (f"; {row.notes}" if row.notes else "")
+        return f"{counted}, none with a dot in a chart ({row.origin})"
+    return f"dots in {dots} of {launches} launches{f', {counted}' if dots != row.launches else ''} ({row.origin})"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import one_line
-from ncu_roofline.chips.metric_names import compact
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
 from ncu_roofline.rendering.table import command_lines, wrapped
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from ncu_roofline.formats.inputs.tables import MetricTable
     from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
-    from ncu_roofline.model.explanations import Availability, Explanation
+    from ncu_roofline.model.explanations import Explanation
 
 
 _INDENT = " " * 10  # of what goes on below
@@ -101,11 +100,11 @@ def _over_time(made: Viewer, m: Measurements) -> Iterator[str]:
 
 
 def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
-    devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in one.devices) or "no GPU named"
-    version = one.ncu_version or "of unknown release"
-    yield from wrapped(f"{one.report}: {one.launches} launches, {devices}, Nsight Compute {version}", width, "  ", whole=True)
-    rows = [("work", row) for row in one.precisions] + [("traffic", row) for row in one.levels]
-    told = [(f"  {title:8}{row.label:12} ", _row(row, one.launches)) for title, row in rows]
+    yield from wrapped(one.heading(one.report), width, "  ", whole=True)
+    told = []
+    for title, row in [*(("work", row) for row in one.precisions), *(("traffic", row) for row in one.levels)]:
+        has = f"{row.launches} of {one.launches} launches ({row.origin})" if row.launches else "missing"
+        told.append((f"  {title:8}{row.label:12} ", has))
     told += [("  set     ", one.sets.sentence), *(("  note    ", note) for note in one.notes)]
     for first, text in told:
         yield from wrapped(text, width, _INDENT, first=first, whole=True)
@@ -117,10 +116,3 @@ def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
         yield from command_lines(one_line(one.command), width)
     elif not one.missing and (one.precisions or one.levels):
         yield from wrapped(f"Nothing is missing for what was asked{more}.", width)
-
-
-def _row(row: Availability, launches: int) -> str:
-    if not row.launches:
-        return "missing"
-    note = f"; {row.notes}" if row.notes else ""
-    return f"{row.launches} of {launches} launches ({row.source}: {compact(row.metrics)}{note})"

@@ -14,7 +14,7 @@ from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.clocks import clocks_text
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
 from ncu_roofline.chips.instruction import Kind
-from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.chips.metric_names import OPS_PATH_SINCE, compact
 from ncu_roofline.chips.sets import SectionSet, load_sets
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.inputs.tables import MetricTable
@@ -95,6 +95,11 @@ class Availability:
         """Whether something is left out of the count."""
         return "embedded" in self.source.split() or "lower bound" in self.notes
 
+    @property
+    def origin(self) -> str:
+        """By which way and metrics, in short, and what must be known of it."""
+        return f"{self.source}: {compact(self.metrics)}{self.notes and f'; {self.notes}'}"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -118,6 +123,12 @@ class Explanation:
     command: str
     notes: tuple[str, ...]
     sets: UsedSets = field(default_factory=UsedSets)
+
+    def heading(self, report: str) -> str:
+        """How much of what a report holds, on which GPUs, and which release made it."""
+        devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in self.devices)
+        version = self.ncu_version or "of unknown release"
+        return f"{report}: {self.launches} launches, {devices or 'no GPU named'}, Nsight Compute {version}"
 
     @property
     def summary(self) -> str:
