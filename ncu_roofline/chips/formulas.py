@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ncu_roofline.chips.clocks import SM_DOMAIN
+from ncu_roofline.chips.fields import covers
 from ncu_roofline.chips.formula import summed, twin
 from ncu_roofline.chips.roofs import board_rule
 from ncu_roofline.chips.thresholds import COMPLETE, GROUP_LESS, LEAST_CLOCK, MOST, ROOFLESS_SHARE, SHORT_LAUNCH, TELLING
@@ -70,11 +71,6 @@ Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
 # launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
 # is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
 Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
-
-
-def is_among(ranges: Sequence[Any], capability: tuple[int, int]) -> bool:
-    """Whether one of the ranges holds a compute capability."""
-    return any(since <= capability <= until for since, until in ranges)
 
 
 def model_of(device: str) -> str:
@@ -340,7 +336,7 @@ class Counters:
         """Bytes per second as a share of the level's roof at the clock that it ran at, where percentages tell."""
         found = self.unknown()
         for rate in self.hardware.rates:
-            mine = rate.level == level and is_among(rate.capabilities, self.capability)
+            mine = rate.level == level and covers(rate.capabilities, self.capability)
             if mine and all(self.has(name) for name in rate.metrics):
                 shares = [self.as_share(self.get(name)) for name in rate.metrics]
                 origin = self.origin("derived", ", ".join(rate.metrics), "percent of peak")
@@ -365,7 +361,7 @@ class Counters:
         """What the percentage of a metric is to be multiplied by on this chip."""
         name, factor = metric.split(".")[0], 1.0
         for scale in self.hardware.scales:
-            factor *= scale.factor if name in scale.metrics and is_among(scale.capabilities, self.capability) else 1.0
+            factor *= scale.factor if name in scale.metrics and covers(scale.capabilities, self.capability) else 1.0
         return factor
 
     def share(self, name: str) -> Any:

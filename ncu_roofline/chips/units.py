@@ -126,11 +126,6 @@ class Units(NamedTuple):
     tensor: TensorActivity
     slices: Slices
 
-    @property
-    def slice_pairs(self) -> tuple[tuple[str, str], ...]:
-        """Metrics whose quotient is the number of L2 slices: sum and average of a counter."""
-        return tuple((f"{name}.sum{form}", f"{name}.avg{form}") for name in self.slices.counters for form in self.slices.forms)
-
     def metrics(self) -> Iterator[str]:
         """Full names of all metrics that could tell something."""
         named = [*(unit.metrics for unit in self.units), *(part for unit in self.units for part in unit.parts)]

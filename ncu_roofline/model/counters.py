@@ -9,7 +9,16 @@ import numpy as np
 
 from ncu_roofline.chips import Architecture, load_units
 from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.formulas import ATTRIBUTE, DURATION, L2_CLOCK_PAIR, PEAK_FORM, SLICE_PEAK_FORM, Counters, count_forms
+from ncu_roofline.chips.formulas import (
+    ATTRIBUTE,
+    DURATION,
+    L2_CLOCK_PAIR,
+    PEAK_FORM,
+    SLICE_PEAK_FORM,
+    Counters,
+    count_forms,
+    slice_pairs,
+)
 from ncu_roofline.chips.plausible import load_limits
 from ncu_roofline.model.numbers import Columns, FloatArray
 
@@ -42,7 +51,7 @@ def counters_of(
 
 def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
-    names = {*L2_CLOCK_PAIR, *(name for pair in load_units().slice_pairs for name in pair)}
+    names = {*L2_CLOCK_PAIR, *(name for pair in slice_pairs(load_units().slices) for name in pair)}
     names |= {ATTRIBUTE + name for name in _ATTRIBUTES} | {DURATION + form for form in (".sum", ".avg", ".max")}
     names |= {
         f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")

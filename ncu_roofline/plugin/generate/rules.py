@@ -30,6 +30,7 @@ from ncu_roofline.chips import (
     verdict,
 )
 from ncu_roofline.chips.architectures import Bandwidth, BoardRule
+from ncu_roofline.chips.fields import covers
 from ncu_roofline.chips.formula import summed, twin
 from ncu_roofline.chips.precisions import INSTRUCTION_SECTION, TENSOR_SECTION
 from ncu_roofline.chips.precisions import OVERVIEW_SECTION as _OVERVIEW
@@ -51,6 +52,8 @@ _ATTRIBUTES = (
 # Metrics of releases and chips that came after those that can't list their metrics.
 _LATER = ("sm__ops_path_", "syslts__", "derived__")
 _METRIC = re.compile(r'Name: "([\w.]+)"(?: Filter \{(?: MinArch: (\d+))?(?: MaxArch: (\d+))? \})?')
+# What rules carry as it stands here.
+_EMBEDDED = (verdict, roofs, libraries, covers, summed, twin, model_name, formulas)
 VERDICT = "NcuRooflineVerdict"
 
 
@@ -187,7 +190,7 @@ def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceiling
         "thresholds": thresholds,
         "records": _definitions(*_RECORDS.values(), *_SAME, _Ceilings),
         "constants": _constants(formulas, "MIXED_SHARE"),
-        "embedded": "\n\n\n".join(plain_source(one) for one in (verdict, roofs, libraries, summed, twin, model_name, formulas)),
+        "embedded": "\n\n\n".join(plain_source(item) for item in _EMBEDDED),
         "by_instruction": by_instruction(plain_source),
         "collected": {rule.section: _collected(sections[f"{rule.section}.section"]) for rule in rules},
         "device_attributes": tuple(f"device__attribute_{name}" for name in _ATTRIBUTES),

@@ -2471,6 +2471,11 @@ def of_library(path):
     return is_header and (LIBRARY_FOLDER.search(path) is not None or LIBRARY_NAME.match(name) is not None)
 
 
+def covers(ranges, compute_capability):
+    """Whether one of the ranges holds a compute capability."""
+    return any(since <= compute_capability <= until for since, until in ranges)
+
+
 def summed(terms, value_of, form = ""):
     """The weighted sum over ``value_of(counter + form)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
     values = [value_of(name + form) * weight for name, weight in terms]
@@ -2527,11 +2532,6 @@ Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
 # launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
 # is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
 Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
-
-
-def is_among(ranges, capability):
-    """Whether one of the ranges holds a compute capability."""
-    return any(since <= capability <= until for since, until in ranges)
 
 
 def model_of(device):
@@ -2797,7 +2797,7 @@ class Counters:
         """Bytes per second as a share of the level's roof at the clock that it ran at, where percentages tell."""
         found = self.unknown()
         for rate in self.hardware.rates:
-            mine = rate.level == level and is_among(rate.capabilities, self.capability)
+            mine = rate.level == level and covers(rate.capabilities, self.capability)
             if mine and all(self.has(name) for name in rate.metrics):
                 shares = [self.as_share(self.get(name)) for name in rate.metrics]
                 origin = self.origin("derived", ", ".join(rate.metrics), "percent of peak")
@@ -2822,7 +2822,7 @@ class Counters:
         """What the percentage of a metric is to be multiplied by on this chip."""
         name, factor = metric.split(".")[0], 1.0
         for scale in self.hardware.scales:
-            factor *= scale.factor if name in scale.metrics and is_among(scale.capabilities, self.capability) else 1.0
+            factor *= scale.factor if name in scale.metrics and covers(scale.capabilities, self.capability) else 1.0
         return factor
 
     def share(self, name):
@@ -3205,7 +3205,7 @@ class Kernel(object):
         return max([pair for pair in found if pair[1] is not None] or [(counted.metrics[0], counted.total)], key=lambda pair: pair[1])
 
     def is_among(self, ranges):
-        return any([since <= self.capability <= until for since, until in ranges])
+        return covers(ranges, self.capability)
 
     def ways(self, item):
         """The ways of counting a precision or a level on this chip."""
