@@ -91,7 +91,6 @@ class _Survey(Table):
         self._sampled: list[str] = []
 
     def point(self, row: Row) -> ImportedPoint:
-        """One row."""
         name = self._text(row, _NAME) or self._text(row, "loop_name") or f"line {row.line}"
         gflop, rate = self._number(row, "self_gflop"), self._number(row, "self_gflops")
         seconds = self._time(row, "self_elapsed_time", name)

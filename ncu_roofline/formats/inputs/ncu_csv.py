@@ -132,7 +132,6 @@ class _Header:
 
 
 def _header_in(line: str) -> _Header | None:
-    """The header in a line, None if it is none."""
     if _KERNEL not in line:
         return None
     delimiter = delimiter_of(line)
@@ -182,7 +181,6 @@ class _Reader:
         self.strange: dict[str, None] = {}  # headings or labels that name no metric
 
     def read(self, rows: Rows) -> None:
-        """Read all rows."""
         checked = self._checked(rows)
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
@@ -249,7 +247,6 @@ class _Reader:
             self.values.put_capability(len(self.launches) - 1, capability)
 
     def table(self) -> MetricTable:
-        """What was read."""
         if not self.launches:
             raise RooflineError(
                 "Cannot use", self.path, "it holds no profiled kernel", "Check that ncu's filters let one pass."
@@ -290,7 +287,6 @@ class _Reader:
 
 
 def _launch(header: _Header, row: Sequence[str]) -> Launch:
-    """The launch that a row belongs to."""
     name = header.cell(row, _KERNEL)
     sizes = (_SIZE.fullmatch(header.cell(row, what)) for what in ("Grid Size", "Block Size"))
     grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)

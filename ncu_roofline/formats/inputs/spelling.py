@@ -24,7 +24,6 @@ _NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
 
 @lru_cache(maxsize=1)
 def _levels() -> dict[str, str]:
-    """Words for levels, and the ids that they stand for."""
     return {**_FOREIGN, **{word: level.id for level in load_spec().levels for word in (level.id, *level.aliases)}}
 
 
