@@ -12,7 +12,7 @@ from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import Code, CodeIndex
 from ncu_roofline.formats.report.framing import RawFile
-from ncu_roofline.formats.report.metrics import Layouts, MetricRecord, Metrics, Value, read_record
+from ncu_roofline.formats.report.metrics import Layouts, MetricRecord, Metrics, Value
 from ncu_roofline.formats.report.rules import RuleResult, read_rule
 from ncu_roofline.formats.report.schema import Kind, message, text
 from ncu_roofline.formats.report.session import Process
@@ -111,7 +111,7 @@ class Source(NamedTuple):
 
     def record(self, place: Place) -> MetricRecord:
         """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
-        return read_record(self.layouts, self.raw, place.kind, place.offset, place.length)
+        return self.layouts.record(place.kind, place.offset, place.length)
 
 
 class Kernel:

@@ -39,6 +39,18 @@ class Layout:
         return tuple(sorted(self.index))
 
 
+class MetricRecord(NamedTuple):
+    """The metrics of one result: serialized ones in file order and where to find which."""
+
+    layout: Layout
+    items: Sequence[bytes]
+    offset: int
+
+    def item(self, name: str) -> bytes:
+        """The last metric of a name, serialized.  Raises KeyError."""
+        return self.items[self.layout.index[name]]
+
+
 class Layouts:
     """The layouts of one file by their list of name ids, each worked out once."""
 
@@ -47,8 +59,22 @@ class Layouts:
         self._strings = strings
         self._known: dict[tuple[int, ...], Layout] = {}
 
-    def find(self, ids: tuple[int, ...], offset: int) -> Layout:
-        """The layout of the result at ``offset``, whose metrics have these name ids.  Raises RooflineError."""
+    def record(self, kind: Kind, offset: int, length: int) -> MetricRecord:
+        """The metrics of the result of ``length`` bytes at ``offset``.  Raises RooflineError for damaged bytes."""
+        raw = self._raw
+        data = raw.data[offset : offset + length]
+        ids = tuple(
+            raw.decode(kind.ids_message, data, offset).metrics.ids[:]
+        )  # a slice is made at twice the speed of iteration
+        items = raw.decode(kind.metrics_message, data, offset).metrics
+        if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
+            named = [raw.decode("MetricScalar", item, offset) for item in items]
+            if not all(metric.HasField("name_id") for metric in named):
+                raise raw.damaged(offset, "a metric has no name")
+            ids = tuple([metric.name_id for metric in named])
+        return MetricRecord(self._layout(ids, offset), items, offset)
+
+    def _layout(self, ids: tuple[int, ...], offset: int) -> Layout:
         layout = self._known.get(ids)
         if layout is None:
             strings = self._strings
@@ -64,31 +90,6 @@ class Layouts:
                 self._known.clear()
             layout = self._known[ids] = Layout(index, earlier)
         return layout
-
-
-class MetricRecord(NamedTuple):
-    """The metrics of one result: serialized ones in file order and where to find which."""
-
-    layout: Layout
-    items: Sequence[bytes]
-    offset: int
-
-    def item(self, name: str) -> bytes:
-        """The last metric of a name, serialized.  Raises KeyError."""
-        return self.items[self.layout.index[name]]
-
-
-def read_record(layouts: Layouts, raw: RawFile, kind: Kind, offset: int, length: int) -> MetricRecord:
-    """The metrics of the result of ``length`` bytes at ``offset``.  Raises RooflineError for damaged bytes."""
-    data = raw.data[offset : offset + length]
-    ids = tuple(raw.decode(kind.ids_message, data, offset).metrics.ids[:])  # a slice is made at twice the speed of iteration
-    items = raw.decode(kind.metrics_message, data, offset).metrics
-    if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
-        named = [raw.decode("MetricScalar", item, offset) for item in items]
-        if not all(metric.HasField("name_id") for metric in named):
-            raise raw.damaged(offset, "a metric has no name")
-        ids = tuple([metric.name_id for metric in named])
-    return MetricRecord(layouts.find(ids, offset), items, offset)
 
 
 def plain_value(value: Any) -> Value | None:
