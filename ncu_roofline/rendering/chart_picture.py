@@ -201,28 +201,28 @@ def _slots(chart: Chart, head: float, factor: float, paper: Paper) -> tuple[list
     across = 2 if paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
     titled = any(isinstance(block, Panel) and block.title for row in chart.rows for block in row)
     for row in (wished[start : start + across] for wished in chart.rows for start in range(0, len(wished), across)):
-        left, above, below_, high, total = 0.0, 0.0, 0.0, 0.0, sum(block.weight for block in row)
-        placed = []
-        for block in row:
-            width = paper.width * block.weight / total
-            margins = _margins(block, titled, paper)
-            tall = width - margins[0] - margins[1]
-            natural = (
-                height_of(block, tall, paper)
-                if not isinstance(block, Panel)
-                else tall * (_WIDE if len(row) == 1 and block.shape != "square" else _SHAPE)
-            )
-            if isinstance(block, Panel):
-                natural = min(max(natural, _LOWEST * paper.font), _HIGHEST * paper.font)
-            placed.append((block, left + margins[0], tall, natural * (factor if _stretches(block) else 1.0)))
-            left, above, below_ = left + width, max(above, margins[2]), max(below_, margins[3])
-        high = max(tall for *_, tall in placed)
-        for block, at, width, tall in placed:
-            end = down + above + high + below_
-            slots.append(_Slot(block, at, down + above, width, tall if isinstance(block, Listing) else high, end))
-        down += above + high + below_
-        stretching += high / factor if any(map(_stretches, row)) else 0.0
+        margins = [_margins(block, titled, paper) for block in row]
+        above, below_ = max(each[2] for each in margins), max(each[3] for each in margins)
+        cells = [paper.width * block.weight / sum(other.weight for other in row) for block in row]
+        widths = [cell - left - right for cell, (left, right, *_) in zip(cells, margins, strict=True)]
+        heights = [_natural(block, width, len(row) == 1, paper) for block, width in zip(row, widths, strict=True)]
+        heights = [high * factor if _stretches(block) else high for block, high in zip(row, heights, strict=True)]
+        highest, at = max(heights), 0.0
+        for block, cell, (left, *_), width, high in zip(row, cells, margins, widths, heights, strict=True):
+            own = high if isinstance(block, Listing) else highest
+            slots.append(_Slot(block, at + left, down + above, width, own, down + above + highest + below_))
+            at += cell
+        down += above + highest + below_
+        stretching += highest / factor if any(map(_stretches, row)) else 0.0
     return slots, down if slots else down + 14 * paper.font, stretching
+
+
+def _natural(block: Block, width: float, alone: bool, paper: Paper) -> float:
+    """How high a block of this width is where no height is asked for."""
+    if not isinstance(block, Panel):
+        return height_of(block, width, paper)
+    shape = _WIDE if alone and block.shape != "square" else _SHAPE
+    return min(max(shape * width, _LOWEST * paper.font), _HIGHEST * paper.font)
 
 
 def _margins(block: Block, titled: bool, paper: Paper) -> tuple[float, ...]:
