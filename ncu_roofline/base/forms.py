@@ -1,11 +1,11 @@
-"""JSON documents of anybody: texts made clean, the types that their fields must have, and what they hold if they hold it."""
+"""JSON documents of anybody: texts made clean, what a schema says of them, and what they hold if they hold it."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from ncu_roofline.base.texts import clean
@@ -14,18 +14,12 @@ from ncu_roofline.base.texts import clean
 _UNCLEAN = re.compile(r"[^\t\n\r -~]|\\")
 
 
-@dataclass(frozen=True)
-class Number:
-    """A number, 0 or from ``least`` to ``most``."""
-
-    least: float = 1e-30
-    most: float = 1e21
-
-
-Form = type | Number | list["Form"] | dict[str, "Form"]
-"""What a value must be: of a type, a number, a list of one form, an object by its keys."""
-
-_WORDS: dict[object, str] = {str: "a text", bool: "true or false"}
+_TYPES: dict[str, tuple[type, str]] = {
+    "string": (str, "a text"),
+    "boolean": (bool, "true or false"),
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+}
 
 
 def parse(text: str) -> Any:
@@ -53,22 +47,33 @@ def cleaned(value: Any) -> Any:
     return [cleaned(inner) for inner in value] if isinstance(value, list) else value
 
 
-def misfit(form: Form, value: object) -> str:
-    """Where and how a value is not of a form, as ".clock.sm_mhz_mean must be ..."; "" where it is.  Null is a missing field."""
-    if isinstance(form, dict):
-        if not isinstance(value, dict):
-            return f" must be an object, not {short(value)}"
-        places = ((f".{key}", inner, value[key]) for key, inner in form.items() if value.get(key) is not None)
-    elif isinstance(form, list):
-        if not isinstance(value, list):
-            return f" must be a list, not {short(value)}"
-        places = ((f"[{position}]", form[0], inner) for position, inner in enumerate(value))
-    elif isinstance(form, Number):
-        good = value is None or number(value) == 0 or form.least <= number(value) <= form.most
-        return "" if good else f" must be a number, 0 or from {form.least:g} to {form.most:g}, not {short(value)}"
-    else:
-        return "" if isinstance(value, form) else f" must be {_WORDS[form]}, not {short(value)}"
-    return next((f"{where}{wrong}" for where, inner, one in places if (wrong := misfit(inner, one))), "")
+def misfit(schema: dict[str, Any], value: object, shared: dict[str, Any]) -> str:
+    """Where and how a value is not what a JSON schema says, as ".clock.sm_mhz_mean must be ..."; "" where it is.
+
+    ``shared`` are its "$defs".  Null is a missing field.  A number is 0 or lies within the last of "anyOf".
+    """
+    schema = shared[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "type" not in schema:
+        words = schema.get("enum") or [schema["const"]]
+        return "" if value in words else f" must be {' or '.join(words)}, not {short(value)}"
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if value is None and "null" in kinds:
+        return ""
+    if kinds[0] in ("number", "integer"):
+        ends = schema.get("anyOf", [{}])[-1]
+        least, most = ends.get("minimum", 1e-30), ends.get("maximum", 1e21)
+        good = number(value) == 0 or least <= number(value) <= most
+        return "" if good else f" must be a number, 0 or from {least:g} to {most:g}, not {short(value)}"
+    of, name = _TYPES[kinds[0]]
+    if not isinstance(value, of):
+        return f" must be {name}, not {short(value)}"
+    places: Iterable[tuple[str, dict[str, Any], object]] = ()
+    if isinstance(value, dict):
+        inner = schema.get("properties", {}).items()
+        places = ((f".{key}", form, value[key]) for key, form in inner if value.get(key) is not None)
+    elif isinstance(value, list):
+        places = ((f"[{position}]", schema["items"], item) for position, item in enumerate(value))
+    return next((f"{where}{wrong}" for where, form, item in places if (wrong := misfit(form, item, shared))), "")
 
 
 def inside(document: Any, *keys: str) -> Any:

@@ -9,6 +9,7 @@ A ceiling whose value is null (not on this part), that was not accepted, or whos
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import read_file
-from ncu_roofline.base.forms import Form, Number, inside, misfit, number, parse, short
+from ncu_roofline.base.forms import inside, misfit, number, parse, short
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability
@@ -40,7 +41,8 @@ MEASURE_AGAIN = "Measure again where nothing else uses the device."
 
 MOST_BYTES = 200_000_000
 """More than any ceilings file has, thousands of merged GPUs in it: a wrong file must not fill the memory."""
-_REGISTRY = Path(__file__).resolve().parents[1] / "data" / "ceilings"
+_DATA = Path(__file__).resolve().parents[1] / "data"
+_BY_ID = dict.fromkeys(("id", "value", "unit"))  # fields whose form depends on each other
 
 # Measured launch latencies, first choice first: back to back in a stream is how applications launch.
 _LATENCIES = ("launch.stream", "launch.sync", "launch.graph")
@@ -226,7 +228,7 @@ def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceili
 @cache
 def registry() -> tuple[Ceilings, ...]:
     """The ceilings that come with the package, one file per model of GPU and status."""
-    return tuple(read_ceilings(path) for path in sorted(_REGISTRY.glob("*.json")))
+    return tuple(read_ceilings(path) for path in sorted((_DATA / "ceilings").glob("*.json")))
 
 
 def proven() -> dict[str, frozenset[str]]:
@@ -248,37 +250,11 @@ def energy_per_unit(entry: Mapping[str, Any]) -> float | None:
     return found if found > 0 else None
 
 
-_MHZ, _RATE, _ANY = Number(1.0, 1e6), Number(_SECONDS[0], _RATES[1]), Number()
-_PLACE: dict[str, Form] = {"host": str, "index": _ANY, "uuid": str, "file": str}
-# Types of what any command reads: a type, a list of one type, an object by its keys.
-_DOCUMENT: dict[str, Form] = {
-    "status": str,
-    "tool": {"name": str, "version": str, "build": {"compiler": str}},
-    "host": {"name": str, "time_utc": str},
-    "device": {
-        **dict.fromkeys(("kind", "name", "uuid", "cc", "driver", "pci_bus_id"), str),
-        **dict.fromkeys(("index", "sm_count", "cores", "threads", "bus_bits", "power_limit_w"), _ANY),
-        **dict.fromkeys(("sm_clock_max_mhz", "mem_clock_max_mhz"), _MHZ),
-        "ecc": {"current": bool},
-        "gpus": [_PLACE],
-    },
-    "settings": {"data": str},
-    "warnings": [str],
-}
-_ENTRY: dict[str, Form] = {
-    **dict.fromkeys(("kind", "level", "verdict", "source"), str),
-    **dict.fromkeys(("cv", "cv_per_cycle", "between_session_cv", "per_sm_and_cycle", "power_w", "energy_per_unit_j"), _ANY),
-    "accepted": bool,
-    "reasons": [str],
-    "ci95": [_ANY],
-    "variant": {"kernel": str},
-    "clock": {"sm_mhz_mean": _MHZ, "mem_mhz": _MHZ},
-    "theory": {"value": _RATE, "at_measured_clock": _RATE, "fraction": _ANY, "uncertain": bool},
-    "burst": {"value": _RATE},
-    "throttle": {"reasons": [str]},
-    "verified": {"checksum": bool},
-    "values": [{**_PLACE, "value": _RATE}],
-}
+@cache
+def _schema() -> dict[str, Any]:
+    """What the fields are that any command reads."""
+    schema: dict[str, Any] = json.loads((_DATA / "ceilings.schema.json").read_text(encoding="utf-8"))
+    return schema
 
 
 def _checked(document: Any) -> dict[str, Any]:
@@ -294,20 +270,16 @@ def _checked(document: Any) -> dict[str, Any]:
     require(version == SCHEMA_VERSION, f"its schema version is {short(version)}, and this program knows {SCHEMA_VERSION}")
     require(isinstance(device, dict) and isinstance(entries, list), '"device" must be an object and "ceilings" a list')
     require(entries != [], "it holds no ceiling")
-    wrong = misfit(_DOCUMENT, document)
-    require(not wrong, wrong[1:])
-    for name, value, known in (
-        ("status", document.get("status"), (MEASURED, PUBLISHED)),
-        ("device.kind", device.get("kind"), (GPU, CPU)),
-    ):
-        require(value in (None, *known), f'"{name}" must be {" or ".join(known)}, not {short(value)}')
+    schema, shared = _schema(), _schema()["$defs"]
+    where, must, what = misfit(schema, {**document, "ceilings": None}, shared)[1:].partition(" must ")
+    require(not where, f'"{where}"{must}{what}')
     said = device.get("cc")
     good = device.get("kind") == CPU or parse_capability(str(said)) is not None
     require(good, f'"device.cc" must read like "9.0", not {short(said)}')
     for position, entry in enumerate(entries):
         good = isinstance(entry, dict) and isinstance(entry.get("id"), str)
         require(good, f'"ceilings"[{position}] must be an object with an "id"')
-        wrong = misfit(_ENTRY, entry) or _wrong_value(entry)
+        wrong = misfit(shared["ceiling"], {**entry, **_BY_ID}, shared) or _wrong_value(entry)
         require(not wrong, f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
     roofs = [entry for entry in entries if is_roof(entry)]
     require(len({entry["id"] for entry in roofs}) == len(roofs), "it holds two accepted ceilings of one id")
@@ -323,7 +295,7 @@ def _wrong_value(entry: Mapping[str, Any]) -> str:
     if len(ends) == 2 and number(ends[0]) > number(ends[1]):
         return f" ci95 must be from its lower to its upper end, not {short(ends)}"
     if said is None:
-        return misfit({"unit": str}, entry)
+        return "" if unit is None or isinstance(unit, str) else f" unit must be a text, not {short(unit)}"
     value, units = number(said), _units_of(entry["id"])
     if not value > 0:
         return f" value must be a positive number or null, not {short(said)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.forms import Form, Number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
@@ -20,7 +18,6 @@ from ncu_roofline.bench.theory import data_sheet, theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.spec import find_gpu
-from ncu_roofline.formats import ceilings
 from ncu_roofline.formats.ceilings import (
     MEASURED,
     NOT_COMPARABLE,
@@ -115,36 +112,6 @@ def test_the_form_is_that_of_measured_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **change}, SCHEMA)
-
-
-JSON_TYPES: dict[type, set[str]] = {str: {"string"}, bool: {"boolean"}, Number: {"number", "integer"}}
-
-
-def apart(form: Form, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Where what is read and what the schema says are of different types; one of them may lack what the other has."""
-    if reference := schema.get("$ref"):
-        schema = SCHEMA["$defs"][reference.rpartition("/")[2]]
-    named = schema.get("type", "string" if {"enum", "const"} & {*schema} else "any")
-    types = ({named} if isinstance(named, str) else {*named}) - {"null"}
-    if isinstance(form, dict):
-        yield from [path] if types != {"object"} else []
-        for key, inner in schema.get("properties", {}).items():
-            yield from apart(form[key], inner, f"{path}.{key}") if key in form else []
-    elif isinstance(form, list):
-        yield from [path] if types != {"array"} else apart(form[0], schema["items"], f"{path}[]")
-    elif not types <= JSON_TYPES[form if isinstance(form, type) else Number]:
-        yield path
-
-
-def test_what_is_read_is_of_the_types_that_the_schema_says() -> None:
-    """The schema says what a file is made of, the reader what it takes: of any file, and quickly."""
-    document = {**ceilings._DOCUMENT, "ceilings": [ceilings._ENTRY]}
-    assert list(apart(document, SCHEMA, "")) == []
-    names = SCHEMA["$defs"]["ceiling"]["properties"].keys() | SCHEMA["properties"].keys()
-    assert names - document.keys() - ceilings._ENTRY.keys() == {"schema", "schema_version", "id", "value", "unit"}
-    assert list(apart({"status": Number(), "device": [str], "tool": {"build": {"target": bool}}}, SCHEMA, "")) == [
-        ".status", ".tool.build.target", ".device",
-    ]  # fmt: skip
 
 
 class TestScrubbing:
