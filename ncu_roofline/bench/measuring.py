@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ncu_roofline.base.forms import number
 from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.runner import HANGS, Job, RunnerFailed, Session, Trial
+from ncu_roofline.bench.runner import HANGS, Trial
 from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
-from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, Telemetry, Watch, names
+from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
 from ncu_roofline.formats.ceilings import CPU, GPU
 
 NOT_HERE = ("unsupported", "emulated")
@@ -161,84 +159,6 @@ class Timing(NamedTuple):
 
     now: Callable[[], float]
     sleep: Callable[[float], None]
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What a run needs: the program, the driver's view, how much to do, time, and the kind of device ("gpu" or "cpu").
-
-    Nothing is begun after ``deadline`` (of ``timing.now``), no retry either.
-    """
-
-    source: Session
-    telemetry: Telemetry
-    settings: Settings
-    timing: Timing
-    deadline: float = math.inf
-    device: str = GPU
-
-    def warm_up(self, ceiling: str, variant: str) -> float | None:
-        """Run until the SM clock stands still, the set time at least; the highest clock seen in Hz, None where not told."""
-        rounds = max(int(self.settings.warm_up / self.settings.min_time), 1)
-        try:
-            trials, _ = self.source.run(self._job(ceiling, variant, rounds), self.settings.silence)
-        except RunnerFailed:  # the ceiling itself will tell
-            return None
-        return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
-
-    def measure(
-        self, kind: CeilingKind, variant: str, session: int, warm_clock: float | None, before: Record | None = None
-    ) -> Record:
-        """The trials of one session; ``before``: the record that these are to replace, whose trials were half as long."""
-        attempt = before.attempts + 1 if before else 1
-        longer = 2 ** (attempt - 1) if before and not before.failure else 1
-        job = self._job(kind.id, variant, self.settings.trials + self.settings.spare, longer)
-        record = Record(kind.id, variant, "session", session, kind.unit, attempts=attempt)
-        return self._record(kind, record, job, self.settings.trials, warm_clock)
-
-    def burst(self, kind: CeilingKind, variant: str, warm_clock: float | None) -> Record:
-        """Short trials, each after a rest: the clock of a kernel by itself, before the power limit lowers it."""
-        count = self.settings.bursts
-        job = self._job(kind.id, variant, count)._replace(min_time=self.settings.burst, pause=self.settings.rest)
-        return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, count, warm_clock)
-
-    def _job(self, ceiling: str, variant: str, trials: int, longer: int = 1) -> Job:
-        return Job(ceiling, variant, trials, self.settings.min_time * longer, self.settings.data, self.settings.seed)
-
-    def _record(self, kind: CeilingKind, empty: Record, job: Job, count: int, warm_clock: float | None) -> Record:
-        with Watch(self.telemetry) as watch:
-            try:
-                trials, launch = self.source.run(job, self.settings.silence)
-            except RunnerFailed as error:
-                return replace(empty, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
-            agreed = [trial for trial in trials if timers_agree(trial)]
-            used, discarded = after_warm_up(agreed, count)
-            if not used:
-                disagree = "the clocks of GPU and host disagree about how long its trials lasted"
-                return replace(empty, failure=disagree if trials else "it measured nothing")
-            observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
-        values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
-        clocks = [trial.sm_clock for trial in used if trial.sm_clock]
-        rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available, self.device)
-        taken = number(launch.get("disturbed")) if self.device == CPU else 0.0
-        if taken > LIMITS.disturbed:
-            notes.append(f"other programs took {taken:.0%} of the CPU")
-        checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
-        if not all(checks):
-            rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
-        return replace(
-            empty,
-            values=values,
-            seconds=[trial.seconds for trial in used],
-            clocks=clocks,
-            work=median([trial.work for trial in used]),
-            discarded=discarded + len(trials) - len(agreed),
-            verified=all(checks) if checks else None,
-            rejections=rejections,
-            notes=notes,
-            launch=launch,
-            observed=observed,
-        )
 
 
 def timers_agree(trial: Trial) -> bool:

@@ -21,7 +21,7 @@ from ncu_roofline.bench.campaign import OUT_OF_TIME, Campaign, Journal, Outcome,
 from ncu_roofline.bench.catalogue import kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import FULL, Bench, Settings, Timing
+from ncu_roofline.bench.measuring import FULL, Settings, Timing
 from ncu_roofline.bench.runner import TOLD, Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.telemetry import gpus, open_telemetry, state_text
 from ncu_roofline.formats.ceilings import CPU
@@ -131,8 +131,9 @@ def measure_device(
             progress.found(ceiling(outcome, device, settings, link_of(identity)))
 
         try:
-            bench = Bench(source, telemetry, settings, TIMING, TIMING.now() + settings.budget, device.kind)
-            outcomes = Campaign(bench, journal, progress, told).run(wanted)
+            deadline = TIMING.now() + settings.budget
+            how = (settings, TIMING, deadline, device.kind)
+            outcomes = Campaign(source, telemetry, *how, journal, progress, told).run(wanted)
         finally:
             source.renew()
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))

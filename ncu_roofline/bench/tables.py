@@ -96,16 +96,10 @@ def live_line(entry: Mapping[str, Any]) -> str:
 
     ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials.
     """
-    value = entry["value"]
-    return _live(
-        entry["id"],
-        value_text(value, entry["unit"]),
-        _as(".1%", inside(entry, "theory", "fraction")),
-        _as(".2%", entry.get("cv") if value is not None else None),
-        _as(".0f", inside(entry, "clock", "sm_mhz_mean")),
-        _as(".0f", entry.get("power_w")),
-        str(entry.get("verdict") or ""),  # its reasons stand below the table at the end
-    )
+    row = _row(entry)
+    spread = _as(".2%", entry.get("cv") if entry["value"] is not None else None)
+    verdict = str(entry.get("verdict") or "")  # its reasons stand below the table at the end
+    return _live(row["ceiling"], row["value"], row["of theory"], spread, row["MHz"], row["W"], verdict)
 
 
 def _live(*cells: str) -> str:

@@ -124,7 +124,7 @@ class Clock:
 
 @dataclass
 class Scripted:
-    """The fake runner inside the test: what `Bench` needs, without processes.
+    """The fake runner inside the test: what `Campaign` needs, without processes.
 
     On its ``clock`` a fresh context takes ``start`` s, each job ``set_up`` s and its trials, a hang all of the patience.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome, Silent
+from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome
 from ncu_roofline.bench.document import ceiling
-from ncu_roofline.bench.measuring import FULL, Bench, Record, Settings
+from ncu_roofline.bench.measuring import FULL, Record, Settings
 from ncu_roofline.bench.telemetry import Telemetry
 from tests.bench.fakes import FakeTelemetry, Scripted, device, kind
 
@@ -24,7 +24,7 @@ class Rig:
     ) -> None:
         self.source, self.settings = Scripted(content, set_up=spend), settings
         self.clock = self.source.clock
-        self.bench = Bench(self.source, telemetry or FakeTelemetry(), settings, self.clock.timing())
+        self.bench = Campaign(self.source, telemetry or FakeTelemetry(), settings, self.clock.timing())
 
     def session(self, ceiling_id: str, warm_clock: float | None = 1.98e9) -> Record:
         """One session of a ceiling, without retries."""
@@ -40,8 +40,8 @@ class Rig:
 
     def campaign(self, wanted: list[Candidate], journal: Journal | None = None, budget: float = 1e9) -> list[Outcome]:
         """A whole campaign; ``budget`` in s from now."""
-        bench = replace(self.bench, deadline=self.clock.now + budget)
-        return Campaign(bench, Journal(None, {}) if journal is None else journal, Silent()).run(wanted)
+        journal = Journal(None, {}) if journal is None else journal
+        return replace(self.bench, deadline=self.clock.now + budget, journal=journal).run(wanted)
 
     def told(self, outcome: Outcome) -> dict[str, Any]:
         """What the file says about an outcome."""

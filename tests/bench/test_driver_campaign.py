@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome, Silent, candidates
+from ncu_roofline.bench.campaign import Candidate, Journal, Outcome, Silent, candidates
 from ncu_roofline.bench.catalogue import kinds_of
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.measuring import FULL, QUICK, Record
@@ -249,7 +249,7 @@ def test_steps_are_as_many_as_announced(settings: Any, calls: list[dict[str, Any
     rig = Rig(scenario(fp64_fma={"variants": {"a": 1.0, "b": 0.9}, "calls": calls}), settings=settings)
     counting = Counting()
     wanted = [Candidate(kind("fp64.fma"), ("a", "b")), Candidate(kind("dram.read"), ("best",))]
-    Campaign(rig.bench, Journal(None, {}), counting).run([*wanted, Candidate(kind("fp64.div"), (), "unsupported")])
+    replace(rig.bench, progress=counting).run([*wanted, Candidate(kind("fp64.div"), (), "unsupported")])
     assert counting.said["done"] == counting.said["steps"] > 0
 
 
@@ -261,7 +261,7 @@ def test_each_ceiling_is_told_once_when_it_is_measured_first() -> None:
         told.append((found.kind.id, len(rig.source.jobs)))
 
     wanted = [Candidate(kind(name), ("best",)) for name in ("dram.read", "fp64.fma")]
-    Campaign(rig.bench, Journal(None, {}), Silent(), tell).run(wanted)
+    replace(rig.bench, told=tell).run(wanted)
     assert told == [("dram.read", 2), ("fp64.fma", 3)]
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.campaign import Campaign, Journal, Outcome, Silent
+from ncu_roofline.bench.campaign import Campaign, Outcome
 from ncu_roofline.bench.document import Origin, document
-from ncu_roofline.bench.measuring import FULL, QUICK, Bench, Settings
+from ncu_roofline.bench.measuring import FULL, QUICK, Settings
 from ncu_roofline.bench.telemetry import Reading
 from tests.bench.fakes import Clock, FakeTelemetry, Scripted, device, kind
 from tests.bench.h100 import GPU, H100, machine, wanted
@@ -69,8 +69,8 @@ def simulate(content: dict[str, Any], settings: Settings, start: float = 3.0, sk
     sky = sky or Sky()
     sky.clock = source.clock
     began = source.clock.now
-    bench = Bench(source, sky, settings, source.clock.timing(), began + settings.budget)
-    outcomes = Campaign(bench, Journal(None, {}), Silent()).run(wanted(settings.quick))
+    bench = Campaign(source, sky, settings, source.clock.timing(), began + settings.budget)
+    outcomes = bench.run(wanted(settings.quick))
     entries = document(device(GPU), outcomes, settings, Origin({}, {}, ""))["ceilings"]
     by_id = {outcome.kind.id: outcome for outcome in outcomes}
     return Result({entry["id"]: entry for entry in entries}, by_id, source.clock.now - began, source)
