@@ -11,7 +11,7 @@ except KeyboardInterrupt:
     raise SystemExit(130) from None
 
 _SOON_SECONDS = 0.01
-_OBJECTS = 50_000  # more than imports make: looking for garbage among what stays takes a twentieth of a short run
+_OBJECTS = 500_000  # more than a short run makes: looking for garbage among what stays takes a tenth of its time
 _hook = sys.unraisablehook
 
 
