@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 from ncu_roofline.cli import main
 
@@ -107,8 +108,8 @@ def run(words: list[str], folder: Path, keep: frozenset[str], limit: float = TOO
     code: int | None = None
     _watch.start(folder)
     crash, stopped, before, started = "", False, _peak(), time.process_time()
-    os.environ["NCU_ROOFLINE_TRACEBACK"] = "1"  # with the sentence of a bug, where it was
-    with contextlib.chdir(folder) if sys.version_info >= (3, 11) else _inside(folder), warnings.catch_warnings():
+    traced = mock.patch.dict(os.environ, {"NCU_ROOFLINE_TRACEBACK": "1"})  # with the sentence of a bug, where it was
+    with contextlib.chdir(folder) if sys.version_info >= (3, 11) else _inside(folder), warnings.catch_warnings(), traced:
         warnings.simplefilter("error", RuntimeWarning)  # numpy, about what is no number: users are told in lines of their own
         try:
             with _time_limit(limit), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
