@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import matching
@@ -13,7 +14,9 @@ from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import say
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
-from ncu_roofline.plugin.machine.machine import Machine, this_machine
+
+if TYPE_CHECKING:
+    from ncu_roofline.plugin.machine.machine import Machine
 
 Capability = tuple[int, int]
 
@@ -22,7 +25,7 @@ class Shelf:
     """All ceilings of a machine to choose from; what is chosen for a GPU is said, once."""
 
     def __init__(self, machine: Machine | None = None) -> None:
-        self._machine = machine or this_machine()
+        self._machine = machine
         self._chosen: dict[tuple[str, Capability | None], Ceilings | None] = {}
 
     @cached_property
@@ -44,17 +47,19 @@ class Shelf:
         return self._chosen[device, capability]
 
 
-def _own_files(machine: Machine) -> list[Path]:
+def _own_files(machine: Machine | None = None) -> list[Path]:
     from ncu_roofline.bench.build import cache_folder
     from ncu_roofline.plugin.machine.install import folder
+    from ncu_roofline.plugin.machine.machine import this_machine
 
+    machine = machine or this_machine()
     places = (folder(machine), cache_folder(machine.environ) / "ceilings")
     return [path for place in places for path in matching(place, "*.json")]
 
 
 def ceiling_files(given: Sequence[str]) -> list[str]:
     """The files that values of `--ceilings` have a command read, with `auto` all of the user's own."""
-    own = map(str, _own_files(this_machine())) if AUTO in given else ()
+    own = map(str, _own_files()) if AUTO in given else ()
     return [*(path for path in given if path != AUTO), *own]
 
 

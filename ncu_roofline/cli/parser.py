@@ -126,7 +126,7 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
     parser.add_argument("--version", action=_ShowVersion)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     for name, about in COMMANDS.items():
-        one = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        one = commands.add_parser(name, add_help=name in complete, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in complete:
             declare(one, importlib.import_module(f"ncu_roofline.cli.{name}"))
     return parser

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.style import apart
@@ -39,6 +38,8 @@ class Band:
     @property
     def line(self) -> float:
         """Where its line goes: the median inside the band, for nothing may have run at its edges."""
+        from statistics import median
+
         return min(max(median(self.typical), self.low), self.high) if self.wide and self.typical else self.high
 
     @property

@@ -8,7 +8,11 @@ from ncu_roofline.formats.report.metrics import Instances, Metrics, Value
 from ncu_roofline.formats.report.reader import Report, read_report
 from ncu_roofline.formats.report.rules import FocusMetric, RuleMessage, RuleResult
 from ncu_roofline.formats.report.session import Process, Session
-from ncu_roofline.formats.report.writer import KernelData, ReportData, encode_report, write_report
+
+# Looked up when it is asked for: most runs only read.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ncu_roofline.formats.report.writer import KernelData, ReportData, encode_report, write_report
 
 __all__ = [
     "Code",
@@ -32,3 +36,11 @@ __all__ = [
     "read_report",
     "write_report",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ncu_roofline.formats.report import writer
+
+    return getattr(writer, name)
