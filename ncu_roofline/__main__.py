@@ -32,6 +32,7 @@ def main() -> int:
     try:
         return run()
     finally:
+        gc.freeze()  # Python looks once more for garbage among all that there is when it ends
         if listening:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
