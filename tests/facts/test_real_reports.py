@@ -96,7 +96,7 @@ def test_recorded_peaks_are_the_architecture_s(
 def test_recorded_bandwidths_are_the_architecture_s(real_reports: dict[str, Path], name: str) -> None:
     metrics = read_report(real_reports[name]).kernels[0].metrics
     architecture = load_spec().architecture((8, 0) if name == A100 else (8, 6))
-    assert architecture.bytes_per_cycle("dram", metrics) == metrics["dram__bytes.sum.peak_sustained"]
+    per_bit, _ = architecture.bandwidth["dram"]
+    assert per_bit * metrics["device__attribute_global_memory_bus_width"] == metrics["dram__bytes.sum.peak_sustained"]
     per_slice, _ = architecture.bandwidth["l2"]
     assert per_slice == 32 * metrics["lts__t_sectors_srcunit_tex.avg.peak_sustained"]
-    assert architecture.bytes_per_cycle("l2", metrics) == per_slice * metrics["device__attribute_l2s_count"]
