@@ -15,7 +15,6 @@ from ncu_roofline.base.texts import printable
 
 TRACEBACK = "NCU_ROOFLINE_TRACEBACK"
 """The environment variable that asks for the traceback of a bug, beside its sentence."""
-_MOST_LETTERS = 200
 
 
 class RooflineError(Exception):
@@ -27,33 +26,23 @@ class RooflineError(Exception):
     exit_code = 1
 
     def __init__(self, what: str, path: str | PathLike[str], reason: str, next_step: str) -> None:
-        self.what = what
-        self.path = str(path)
-        self.reason = reason
-        self.next_step = next_step
-        super().__init__(str(self))
+        super().__init__(what, str(path), reason, next_step)  # as it travels between processes
+        self.what, self.path, self.reason, self.next_step = what, str(path), reason, next_step
 
     def __str__(self) -> str:
         return printable(f"{self.what} {self.path}: {self.reason.rstrip('.')}. {self.next_step}")
-
-    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        # Errors travel between the processes that read several reports at once.
-        return type(self), (self.what, self.path, self.reason, self.next_step)
-
-
-@contextmanager
-def explained(what: str, path: str | PathLike[str], next_step: str) -> Iterator[None]:
-    """Makes a RooflineError of an OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise RooflineError(what, path, error.strerror or str(error), next_step) from error
 
 
 class UsageError(RooflineError):
     """The command line itself is wrong: exit code 2."""
 
     exit_code = 2
+
+
+class UnexpectedError(RooflineError):
+    """A failure that we can't explain, told all the same; ``trace`` is its traceback."""
+
+    trace = ""
 
 
 class Terminated(KeyboardInterrupt):
@@ -64,15 +53,13 @@ class Terminated(KeyboardInterrupt):
         self.number = number
 
 
-class UnexpectedError(RooflineError):
-    """A failure that we can't explain, told all the same; ``trace`` is its traceback."""
-
-    def __init__(self, what: str, path: str | PathLike[str], reason: str, next_step: str, trace: str = "") -> None:
-        super().__init__(what, path, reason, next_step)
-        self.trace = trace
-
-    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        return type(self), (self.what, self.path, self.reason, self.next_step, self.trace)
+@contextmanager
+def explained(what: str, path: str | PathLike[str], next_step: str) -> Iterator[None]:
+    """Makes a RooflineError of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise RooflineError(what, path, error.strerror or str(error), next_step) from error
 
 
 def unexpected(what: str, path: str | PathLike[str], error: Exception) -> UnexpectedError:
@@ -87,16 +74,21 @@ def unexpected(what: str, path: str | PathLike[str], error: Exception) -> Unexpe
         if isinstance(before, KeyboardInterrupt):
             raise type(before)(*before.args) from error
         before = before.__cause__ or before.__context__
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    said = " ".join(str(error).split())[:200].rstrip(".")
     if isinstance(error, MemoryError):
-        return UnexpectedError(what, path, "memory ran out", "Free some, or give fewer or smaller reports at a time.", trace)
-    said = " ".join(str(error).split())[:_MOST_LETTERS].rstrip(".")
-    if isinstance(error, ImportError):
-        reason = f"a Python package can't be loaded ({said})"
-        return UnexpectedError(what, path, reason, "`ncu-roofline doctor` says what is missing or broken.", trace)
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if os.path.dirname(os.path.dirname(__file__)) in frame.filename] or frames
-    place = f" in {os.path.basename(own[-1].filename)}, line {own[-1].lineno}" if own else ""
-    reason = f"ncu-roofline itself failed: {type(error).__name__}{f' ({said})' if said else ''}{place}"
-    next_step = f"This is a bug: please report this line, with the file if you may share it; {TRACEBACK}=1 prints where it was."
-    return UnexpectedError(what, path, reason, next_step, trace)
+        reason, next_step = "memory ran out", "Free some, or give fewer or smaller reports at a time."
+    elif isinstance(error, ImportError):
+        reason, next_step = (
+            f"a Python package can't be loaded ({said})",
+            "`ncu-roofline doctor` says what is missing or broken.",
+        )
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if os.path.dirname(os.path.dirname(__file__)) in frame.filename] or frames
+        place = f" in {os.path.basename(own[-1].filename)}, line {own[-1].lineno}" if own else ""
+        reason = f"ncu-roofline itself failed: {type(error).__name__}{said and f' ({said})'}{place}"
+        next_step = "This is a bug: please report this line, with the file if you may share it; "
+        next_step += f"{TRACEBACK}=1 prints where it was."
+    found = UnexpectedError(what, path, reason, next_step)
+    found.trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return found

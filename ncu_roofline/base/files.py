@@ -13,15 +13,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError, explained
 
 REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """What files of reports are called: as ncu writes them, compressed (from 2025.4 on), and before 2020."""
 HELPER = "NcuRooflineShared"
 """What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
-_PACKAGE = Path(__file__).resolve().parents[1]
 JOINED = " + "
 """What stands between the paths of files that are one report together."""
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
@@ -32,10 +32,8 @@ def natural_order(path: str) -> tuple[tuple[int, str, str], ...]:
 
 @dataclass(frozen=True)
 class ReportNames:
-    """What reports are called in results: their base names, for ``shared`` ones the last ``depth`` parts of their paths; their
-    absolute paths if ``full``.
-
-    Results are passed on, and folders say who made them where.
+    """What reports are called in results, which are passed on, while folders say who made them where: their base names, for
+    ``shared`` ones the last ``depth`` parts of their paths; their absolute paths if ``full``.
     """
 
     shared: frozenset[str] = frozenset()
@@ -49,18 +47,17 @@ class ReportNames:
         count = Counter(words[-1:] for words in parts)
         alike = [words for words in parts if count[words[-1:]] > 1]
         longest = max(map(len, alike), default=1)
-        ends = ({words[-depth:] for words in alike} for depth in range(1, longest))
-        depth = next((depth for depth, found in enumerate(ends, 1) if len(found) == len(alike)), longest)
-        return cls(frozenset("".join(words[-1:]) for words in alike), depth)
+        tells = (depth for depth in range(1, longest) if len({words[-depth:] for words in alike}) == len(alike))
+        return cls(frozenset("".join(words[-1:]) for words in alike), next(tells, longest))
 
     def __call__(self, path: str) -> str:
         """The name of one of them, as text that can be written."""
-        return JOINED.join(map(self._name, _files_of(path))).encode("utf-8", "replace").decode()
-
-    def _name(self, path: str) -> str:
-        words = PurePath(path).parts
-        most = self.depth if words[-1:] and words[-1] in self.shared else 1
-        return os.path.abspath(path) if self.full else PurePath(*words[-most:]).as_posix()
+        names = []
+        for file in _files_of(path):
+            words = PurePath(file).parts
+            depth = self.depth if words[-1:] and words[-1] in self.shared else 1
+            names.append(os.path.abspath(file) if self.full else PurePath(*words[-depth:]).as_posix())
+        return JOINED.join(names).encode("utf-8", "replace").decode()
 
 
 def _files_of(path: str) -> list[str]:
@@ -125,7 +122,7 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
 
     check_target(path, overwrite)
     target = Path(os.path.realpath(path))
-    try:
+    with explained("Cannot write", path, "Choose a place that you may write to, with space on its disk."):
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".ncu-roofline.part")
         try:
             with os.fdopen(handle, "wb") as stream:
@@ -138,10 +135,6 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
             with suppress(OSError):
                 os.unlink(beside)
             raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        next_step = "Choose a place that you may write to, with space on its disk."
-        raise RooflineError("Cannot write", path, reason, next_step) from error
 
 
 def pack_folder(name: str) -> Path:
@@ -174,11 +167,10 @@ def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]
 
 
 @contextmanager
-def folder_in(place: Path, *, hidden: bool = False) -> Iterator[Path]:
-    """A new folder of our own in ``place``, gone afterwards; ``hidden`` where people keep files.  Raises OSError."""
+def folder_in(place: Path, prefix: str = "ncu-roofline-") -> Iterator[Path]:
+    """A new folder of our own in ``place``, gone afterwards.  Raises OSError."""
     import tempfile
 
-    prefix = f"{'.' if hidden else ''}ncu-roofline-"
     with tempfile.TemporaryDirectory(dir=place, prefix=prefix, ignore_cleanup_errors=True) as name:
         yield Path(name)
 

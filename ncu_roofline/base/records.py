@@ -1,12 +1,16 @@
-"""Tables of TOML and JSON as records: what a class says of its fields is what a table may hold, and nothing else."""
+"""Documents (TOML, JSON) as what they must be: exactly what a record says, or what a JSON schema says of them."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from ncu_roofline.base.texts import clean
 
 
 class MisfitError(ValueError):
@@ -24,8 +28,7 @@ class Stated(NamedTuple):
     made: Callable[[Any], Any]
 
 
-_RECORD = object()
-# What a value is called, and when it is such a value; the same of the items of a list.
+# What a value must be, and whether it is that; what the items of a list are called, and whether each is that.
 _PLAIN: dict[object, tuple[str, Callable[[Any], bool]]] = {
     str: ("a string", lambda value: isinstance(value, str)),
     bool: ("true or false", lambda value: isinstance(value, bool)),
@@ -33,7 +36,7 @@ _PLAIN: dict[object, tuple[str, Callable[[Any], bool]]] = {
     float: ("a number", lambda value: type(value) in (int, float)),
 }
 _LISTS: dict[object, tuple[str, Callable[[Any], bool]]] = {
-    str: ("strings", lambda value: isinstance(value, str)),
+    str: ("strings", _PLAIN[str][1]),
     int: ("whole numbers from 1 on", lambda value: type(value) is int and value > 0),
 }
 
@@ -45,16 +48,17 @@ def decode(form: Any, value: Any) -> Any:
     """
     if form in _PLAIN:
         name, fits = _PLAIN[form]
+        if form is float and fits(value) and not 0 < value < math.inf:
+            name, fits = "positive and finite", lambda _: False
         if not fits(value):
             raise MisfitError("", f"must be {name}, not {value!r}")
-        if form is float and not 0 < value < math.inf:
-            raise MisfitError("", f"must be positive and finite, not {value!r}")
         return float(value) if form is float else value
     origin, inner = _shape(form)
     if origin is Annotated:
-        found = decode(inner[0], value)
         try:
-            return inner[1](found)
+            return inner.made(decode(inner.form, value))
+        except MisfitError:
+            raise
         except ValueError as error:
             raise MisfitError("", str(error)) from None
     if origin is Literal:
@@ -67,16 +71,16 @@ def decode(form: Any, value: Any) -> Any:
         return origin(_items(inner[0], value))
     if not isinstance(value, dict):
         raise MisfitError("", f"must be a table, not {value!r}")
-    if origin is _RECORD:
-        forms, needed = inner
-        for key in needed:
-            if key not in value:
-                raise MisfitError(key, "is missing")
-        for key in value:
-            if key not in forms:
-                raise MisfitError(key, "is not a key of such a table")
-        return form(**{key: _below(key, forms[key], one) for key, one in value.items()})
-    return {_below(key, inner[0], key): _below(key, inner[1], one) for key, one in value.items()}
+    if origin is not None:
+        return {_below(key, inner[0], key): _below(key, inner[1], item) for key, item in value.items()}
+    forms, needed = inner
+    for key in needed:
+        if key not in value:
+            raise MisfitError(key, "is missing")
+    for key in value:
+        if key not in forms:
+            raise MisfitError(key, "is not a key of such a table")
+    return form(**{key: _below(key, forms[key], item) for key, item in value.items()})
 
 
 def _below(key: str, form: Any, value: Any) -> Any:
@@ -103,16 +107,104 @@ def _items(form: Any, value: Any) -> list[Any]:
 
 @cache
 def _shape(form: Any) -> tuple[Any, Any]:
-    """What kind of form it is, and what it is made of: of a record its fields, and which of them must be there."""
+    """What kind of form it is, and what it is made of: of a record (None) its fields, and which of them must be there."""
     origin = get_origin(form)
-    if origin is Annotated:
-        return origin, form.__metadata__[0]
     if origin is not None:
-        return origin, get_args(form)
+        return origin, form.__metadata__[0] if origin is Annotated else get_args(form)
     forms = get_type_hints(form, include_extras=True)
     if hasattr(form, "_field_defaults"):
-        return _RECORD, (forms, [name for name in forms if name not in form._field_defaults])
+        return None, (forms, [name for name in forms if name not in form._field_defaults])
     from dataclasses import MISSING, fields
 
-    needed = [one.name for one in fields(form) if one.default is MISSING and one.default_factory is MISSING]
-    return _RECORD, (forms, needed)
+    return None, (forms, [one.name for one in fields(form) if one.default is one.default_factory is MISSING])
+
+
+def parse(text: str) -> Any:
+    """A JSON document whose texts hold nothing that a terminal would obey.  ValueError, RecursionError for another text."""
+    document = document_of(text)
+    # Without backslashes and other characters no text needs cleaning.
+    return cleaned(document) if re.search(r"[^\t\n\r -~]|\\", text) else document
+
+
+def document_of(text: str) -> Any:
+    """A JSON document as it is.  ValueError, RecursionError for another text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # Python reads whole numbers up to a length
+        raise ValueError("a number in it has too many digits") from error
+
+
+def cleaned(value: Any) -> Any:
+    """A document, all of its texts clean."""
+    if isinstance(value, dict):
+        return {key: cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [cleaned(inner) for inner in value]
+    return clean(value, None) if isinstance(value, str) else value
+
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "string": (str, "a text"),
+    "boolean": (bool, "true or false"),
+    "object": (dict, "an object"),
+    "array": (list, "a list"),
+}
+
+
+def misfit(schema: dict[str, Any], value: object, shared: dict[str, Any]) -> str:
+    """Where and how a value is not what a JSON schema says, as ".clock.sm_mhz_mean must be ..."; "" where it is.
+
+    ``shared`` are its "$defs".  Null is a missing field.  A number is 0 or lies within the last of "anyOf".
+    """
+    schema = shared[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if "type" not in schema:
+        words = schema.get("enum") or [schema["const"]]
+        return "" if value in words else f" must be {' or '.join(words)}, not {short(value)}"
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if value is None and "null" in kinds:
+        return ""
+    if kinds[0] in ("number", "integer"):
+        ends = schema.get("anyOf", [{}])[-1]
+        least, most = ends.get("minimum", 1e-30), ends.get("maximum", 1e21)
+        good = number(value) == 0 or least <= number(value) <= most
+        return "" if good else f" must be a number, 0 or from {least:g} to {most:g}, not {short(value)}"
+    of, name = _KINDS[kinds[0]]
+    if not isinstance(value, of):
+        return f" must be {name}, not {short(value)}"
+    places: Iterable[tuple[str, dict[str, Any], object]] = ()
+    if isinstance(value, dict):
+        inner = schema.get("properties", {}).items()
+        places = ((f".{key}", form, value[key]) for key, form in inner if value.get(key) is not None)
+    elif isinstance(value, list):
+        places = ((f"[{position}]", schema["items"], item) for position, item in enumerate(value))
+    return next((f"{where}{wrong}" for where, form, item in places if (wrong := misfit(form, item, shared))), "")
+
+
+def inside(document: Any, *keys: str) -> Any:
+    """What stands under these keys in a document that may hold anything; None where there is no such thing."""
+    for key in keys:
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
+
+
+def number(value: object) -> float:
+    """``value`` of a document that may hold anything, if it is a finite number, else NaN."""
+    try:
+        found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # JSON has integers of any length
+        found = math.nan
+    return found if math.isfinite(found) else math.nan
+
+
+def known(value: object) -> float | None:
+    """The same, None instead of NaN."""
+    found = number(value)
+    return None if math.isnan(found) else found
+
+
+def short(value: object) -> str:
+    """``value`` as a message names it."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,4 +1,4 @@
-"""Texts from outside: what of them may be printed or written, on one line, and how long names are cut."""
+"""Texts from outside: what of them may be printed or written, how names are cut, and which name was meant."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 MAX_LENGTH = 40
-_BLANKS = str.maketrans("\n\r\t", "   ")
-# Folders of an absolute path, where a word begins or after a mark (--file=/a/b, -I/a), in the spellings of Unix and Windows.
-_FOLDERS = re.compile(
-    r"""(?:(?<=^-[A-Za-z])|(?<![\w.\\/*~-]))(?:[A-Za-z]:)?(?:~[^\\/=:,;"'\s]*)?[\\/](?:[^\\/=:,;"']*[\\/])*(?=[^\\/])"""
-)
 _MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
+_BLANKS = str.maketrans("\n\r\t", "   ")
+_LIKE = 0.6  # of the letters of two words that have to agree; difflib's own default
+_RUN = 3  # letters side by side: fewer agree by chance in the long names of kernels
+# Folders of an absolute path, where a word begins or after a mark (--file=/a/b, -I/a), in the spellings of Unix and Windows.
+_FOLDERS = r"""(?:(?<=^-[A-Za-z])|(?<![\w.\\/*~-]))(?:[A-Za-z]:)?(?:~[^\\/=:,;"'\s]*)?[\\/](?:[^\\/=:,;"']*[\\/])*(?=[^\\/])"""
 
 
 def printable(text: str) -> str:
     """``text`` on one line and without anything that a terminal would obey: control characters, changes of direction."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def one_line(value: object) -> str:
@@ -37,7 +35,7 @@ def clean(text: str, limit: int | None = _MAX_READ) -> str:
     """``text`` without control, formatting (bidirectional too) and surrogate characters, white space collapsed."""
     if text.isascii() and text.isprintable():
         return " ".join(text[:limit].split())
-    kept = (" " if char.isspace() else char for char in text[:limit])
+    kept = "".join(" " if char.isspace() else char for char in text[:limit])
     return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
 
 
@@ -62,16 +60,15 @@ def without_folders(command: str) -> str:
     try:
         words = shlex.split(command)
     except ValueError:  # quotes that do not match
-        return _FOLDERS.sub("", command)
-    kept = [_FOLDERS.sub("", word) for word in words]
+        return re.sub(_FOLDERS, "", command)
+    kept = [re.sub(_FOLDERS, "", word) for word in words]
     return shlex.join(kept) if kept != words else command
 
 
 def listed(names: Iterable[str], most: int = 6) -> str:
     """Names for a sentence, without repetitions, cut after ``most``: a, b, c and 12 more."""
     unique = list(dict.fromkeys(names))
-    more = f" and {len(unique) - most} more" if len(unique) > most else ""
-    return ", ".join(unique[:most]) + more
+    return ", ".join(unique[:most]) + (f" and {len(unique) - most} more" if len(unique) > most else "")
 
 
 def conjoined(words: Sequence[str]) -> str:
@@ -92,3 +89,38 @@ def shorten(text: str, limit: int = MAX_LENGTH) -> str:
         return text[:limit]
     tail = (limit - 3) * 2 // 5
     return f"{text[: limit - 3 - tail]}...{text[len(text) - tail :]}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The name of ``known`` that is most like ``word``, "" where none is."""
+    from difflib import get_close_matches
+
+    names = {name.lower(): name for name in known}
+    found = get_close_matches(word.lower(), names, n=1, cutoff=_LIKE)
+    return names[found[0]] if found else ""
+
+
+def did_you_mean(reason: str, word: str, known: Iterable[str], end: str = "") -> str:
+    """A clause about an unknown ``word``, and the question whether the nearest of the ``known`` was meant, else ``end``."""
+    found = nearest(word, known)
+    return f"{reason}; did you mean {found}?" if found else f"{reason}{end}"
+
+
+def advice(next_step: str, word: str, known: Iterable[str]) -> str:
+    """The last sentence of an error about an unknown ``word``: what to do, which has no full stop yet, and the question."""
+    return did_you_mean(next_step, word, known, ".")
+
+
+def by_likeness(pattern: str, kernels: Iterable[str]) -> list[str]:
+    """Names of ``kernels`` that hold most of the letters of a regular expression side by side, likest first."""
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(pattern.lower())  # of this one it remembers most
+    found = []
+    for name in dict.fromkeys(kernels):
+        matcher.set_seq1(name.lower())
+        alike = sum(block.size for block in matcher.get_matching_blocks() if block.size >= _RUN)
+        if alike >= _LIKE * len(pattern):
+            found.append((-alike, len(name), name))
+    return [name for *_, name in sorted(found, key=lambda row: row[:2])]

@@ -6,13 +6,12 @@ Everything inside the program is SI (FLOP, byte, second, Hz and their quotients)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _PREFIXES = {-12: "p", -9: "n", -6: "\N{MICRO SIGN}", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """A unit: its symbol and whether SI prefixes (decimal, powers of 1000) go with it."""
 
     symbol: str
@@ -75,22 +74,16 @@ def intensity_text(value: float) -> str:
 
 def range_text(low: float, high: float, unit: str, digits: int = 3) -> str:
     """``low`` and ``high`` with the unit, once where both have the same prefix, to as many digits each."""
-    small, great = format_value(low, unit, digits), format_value(high, unit, digits)
-    (_, _, small_unit), (_, _, great_unit) = small.partition(" "), great.partition(" ")
-    if small_unit != great_unit:
-        return f"{small} to {great}"
-    return " ".join(
-        [_padded(small.split(" ")[0], digits), "to", _padded(great.split(" ")[0], digits), *filter(None, [great_unit])]
-    )
-
-
-def _padded(number: str, digits: int) -> str:
-    """``2.1`` to three digits: 2.10; what has an exponent stays."""
-    whole, _, part = number.partition(".")
-    lacking = digits - len(whole.lstrip("-0")) - len(part)
-    if "e" in number or lacking <= 0 or not whole.lstrip("-0"):
-        return number
-    return f"{whole}.{part}{'0' * lacking}"
+    texts = [format_value(value, unit, digits).partition(" ") for value in (low, high)]
+    if texts[0][2] != texts[1][2]:
+        return " to ".join(map("".join, texts))
+    numbers = []
+    for number, _, _ in texts:  # 2.1 to three digits: 2.10; what has an exponent stays
+        whole, _, part = number.partition(".")
+        figures = whole.lstrip("-0")
+        lacking = digits - len(figures) - len(part)
+        numbers.append(f"{whole}.{part}{'0' * lacking}" if "e" not in number and figures and lacking > 0 else number)
+    return f"{' to '.join(numbers)} {texts[0][2]}".rstrip()
 
 
 def percent(share: float) -> str:

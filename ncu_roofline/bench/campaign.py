@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.base.forms import number
+from ncu_roofline.base.records import number
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Record, Settings, Timing, after_warm_up, judge, timers_agree
 from ncu_roofline.bench.runner import Job, RunnerFailed, Session, Variant

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.records import inside, number
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.formats.ceilings import proven

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.forms import number
+from ncu_roofline.base.records import number
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import Capability, capability, capability_text
 from ncu_roofline.chips.spec import find_gpu

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncu_roofline.base.forms import known
+from ncu_roofline.base.records import known
 from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device

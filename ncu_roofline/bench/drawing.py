@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.marks import axes_of
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.roofs import MachineRoof, MachineRoofs, device_name, machine_roofs
 from ncu_roofline.bench.tables import value_text

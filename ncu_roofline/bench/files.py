@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.forms import inside, known, number
+from ncu_roofline.base.records import inside, known, number
 from ncu_roofline.base.texts import printable
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.tables import value_text
 from ncu_roofline.chips import load_spec

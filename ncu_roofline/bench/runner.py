@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ncu_roofline.base.forms import number
+from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability

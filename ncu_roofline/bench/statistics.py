@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ncu_roofline.base.forms import known
+from ncu_roofline.base.records import known
 
 _MAD_TO_SIGMA = 1.4826
 # Least sigma, as a share of the median: trials of an H100 vary by 0.1 % as a rule, and what is 1 % off does no harm.

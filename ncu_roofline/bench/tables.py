@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncu_roofline.base.forms import cleaned, inside
+from ncu_roofline.base.records import cleaned, inside
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.bench.files import over

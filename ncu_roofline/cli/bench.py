@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.forms import inside, number
+from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import ratio, words
 from ncu_roofline.cli.outputs import (

@@ -10,8 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.suggestions import advice
-from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.texts import advice, shorten
 from ncu_roofline.cli.outputs import terminal_width, write_text
 from ncu_roofline.rendering.table import Table, TextColumn, command_lines, terminal, wrapped
 

@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
-from ncu_roofline.base.suggestions import advice
-from ncu_roofline.base.texts import block, one_line, printable
+from ncu_roofline.base.texts import advice, block, one_line, printable
 
 if TYPE_CHECKING:
     from ncu_roofline.bench.measuring import Record
@@ -142,8 +141,7 @@ def called(path: str, name: str) -> Iterator[None]:
     try:
         yield
     except RooflineError as error:
-        kind, words = error.__reduce__()
-        raise kind(*map(_as_called, words)) from error
+        raise type(error)(*map(_as_called, error.args)) from error
     finally:
         del _CALLED[path]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any, NoReturn
 
-from ncu_roofline.base.suggestions import did_you_mean
+from ncu_roofline.base.texts import did_you_mean
 from ncu_roofline.cli.outputs import PLACES, STANDARD_INPUT, standard_output, write_text
 from ncu_roofline.version import __version__
 
@@ -72,13 +72,11 @@ class _Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, "the name is empty")
         if action.choices is not None and value not in action.choices:
             known = list(map(str, action.choices))
-            question = did_you_mean(str(value), known)
-            reason = f"invalid choice: {value!r} (choose from {', '.join(known)}){question and f'; {question}'}"
-            raise argparse.ArgumentError(action, reason)
+            reason = f"invalid choice: {value!r} (choose from {', '.join(known)})"
+            raise argparse.ArgumentError(action, did_you_mean(reason, str(value), known))
 
     def _refuse(self, reason: str, word: str) -> NoReturn:
-        question = did_you_mean(word, self._option_string_actions)
-        self.error(f"{reason}{question and f'; {question}'}")
+        self.error(did_you_mean(reason, word, self._option_string_actions))
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

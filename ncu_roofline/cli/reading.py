@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
-from ncu_roofline.base.suggestions import by_likeness
-from ncu_roofline.base.texts import clean, listed, shorten
+from ncu_roofline.base.texts import by_likeness, clean, listed, shorten
 from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here
 from ncu_roofline.cli.outputs import progress, tell

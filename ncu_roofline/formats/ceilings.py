@@ -20,7 +20,7 @@ from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import read_file
-from ncu_roofline.base.forms import inside, misfit, number, parse, short
+from ncu_roofline.base.records import inside, misfit, number, parse, short
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability

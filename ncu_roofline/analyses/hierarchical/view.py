@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.suggestions import advice
+from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.suggestions import advice
+from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import load_instructions, load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, NoReturn
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.forms import document_of, inside, number
+from ncu_roofline.base.records import document_of, inside, number
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
 from ncu_roofline.formats.inputs.spelling import Named, bandwidth_roofs, compute_roofs
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ncu_roofline.base.forms import document_of
+from ncu_roofline.base.records import document_of
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.inputs.spelling import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.base.suggestions import nearest
+from ncu_roofline.base.texts import nearest
 from ncu_roofline.formats.report.schema import FORMAT_VERSION, MAGIC
 
 Path = str | os.PathLike[str]

@@ -209,7 +209,7 @@ def apart(output: str) -> Iterator[Path]:
     """
     with ExitStack() as stack:
         with explained("Cannot write", output, _ELSEWHERE):  # beside it, so that a report of any size can be moved at once
-            folder = stack.enter_context(folder_in(Path(os.path.realpath(output)).parent, hidden=True))
+            folder = stack.enter_context(folder_in(Path(os.path.realpath(output)).parent, ".ncu-roofline-"))
         yield folder
 
 
