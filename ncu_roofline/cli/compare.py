@@ -114,7 +114,7 @@ def run(args: Namespace) -> int:
     if args.output:
         check_output(args.output, args.force, named_files(args))
     result, failed = _compared(args, _states(args.reports))
-    result = evaluate(result, conditions)
+    result = evaluate(result, conditions) if conditions else result
     theme = {"theme": args.theme} if args.theme else {}
     data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
     deliver(args.output, data, args.force, output_format)
