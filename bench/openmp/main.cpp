@@ -4,8 +4,12 @@
 //       [--trips N: just so many, for a profiler, instead of what the time asks for]
 //   serve --device 0: jobs from standard input, each a line with the words of `run` without --device
 // All but list take [--threads N], by default one per physical core that this process may use.
+#include <poll.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -83,7 +87,23 @@ bench::Row find(const std::string& ceiling, const std::string& variant) {
   throw Failure(kExitUsage, "there is no ceiling " + ceiling + " in variant " + variant);
 }
 
-void run(const Arguments& arguments, const bench::Machine& here, bench::Arena& arena) {
+// Jobs from standard input, read ahead while one runs: a line "stop" says that its trials are enough.
+std::deque<std::string> waiting;
+bool next_line(std::string& line) {
+  if (waiting.empty()) return bool(std::getline(std::cin, line));
+  line = waiting.front();
+  waiting.pop_front();
+  return true;
+}
+bool stopped() {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  std::string line;
+  if (poll(&input, 1, 0) <= 0 || !std::getline(std::cin, line)) return false;
+  if (line != "stop") waiting.push_back(line);
+  return line == "stop";
+}
+
+void run(const Arguments& arguments, const bench::Machine& here, bench::Arena& arena, bool may_stop) {
   const bench::Row row = find(text(arguments, "ceiling"), text(arguments, "variant"));
   bench::Options options;
   options.trials = int(number(arguments, "trials"));
@@ -101,6 +121,7 @@ void run(const Arguments& arguments, const bench::Machine& here, bench::Arena& a
         ", \"sm_mhz\": " + (trial.core_mhz > 0 ? printed("%.2f", trial.core_mhz) : "null") +
         ", \"checksum_ok\": " + (trial.correct ? "true" : "false") + ", \"begin\": " + printed("%.9f", trial.begin) +
         ", \"end\": " + printed("%.9f", trial.end) + "}");
+    return !(may_stop && stopped());
   });
   say("{\"done\": true, \"threads\": " + std::to_string(done.threads) + ", \"trips\": " + printed("%.17g", done.trips) +
       ", \"passes\": " + printed("%.17g", done.passes) + ", \"window_bytes\": " + printed("%.17g", done.window_bytes) +
@@ -113,13 +134,13 @@ void say_failure(const std::string& reason) { say("{\"error\": " + bench::quoted
 void serve(const Arguments& arguments) {
   const bench::Machine here = machine(arguments);
   bench::Arena arena;
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; next_line(line);) {
     std::stringstream parts(line);
     std::vector<std::string> words;
     for (std::string word; parts >> word;) words.push_back(word);
-    if (words.empty()) continue;
+    if (words.empty() || line == "stop") continue;  // one that came after the last trial
     try {
-      run(parse(words), here, arena);
+      run(parse(words), here, arena, true);
     } catch (const std::exception& failure) {
       say_failure(failure.what());
     }
@@ -133,7 +154,7 @@ void command(const std::string& name, const Arguments& arguments) {
     say(bench::device_line(machine(arguments)));
   } else if (name == "run") {
     bench::Arena arena;
-    run(arguments, machine(arguments), arena);
+    run(arguments, machine(arguments), arena, false);
   } else if (name == "serve") {
     serve(arguments);
   } else {

@@ -286,14 +286,15 @@ Summary measure(const Row& row, const Machine& machine, Arena& arena, const Opti
     passes = std::max(passes + 1, uint64_t(std::ceil(double(passes) * factor)));
   }
   Summary done = {int(parts.size()), double(passes * plan.trips_per_pass), double(passes), double(plan.window), 0, 0, plan.note};
-  for (int i = 0; i < options.trials; ++i) {
+  bool more = true;
+  for (int i = 0; i < options.trials && more; ++i) {
     Trial trial = run(passes, i);
     while (done.repeated < options.trials && trial.correct && trial.disturbed() > kUndisturbed) {
       const Trial again = run(passes, options.trials + done.repeated++);
       if (!again.correct || again.disturbed() < trial.disturbed()) trial = again;
     }
-    done.disturbed += trial.disturbed() / options.trials;
-    report(trial);
+    done.disturbed += (trial.disturbed() - done.disturbed) / (i + 1);
+    more = report(trial);
   }
   return done;
 }

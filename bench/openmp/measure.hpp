@@ -24,7 +24,7 @@ struct Trial {
   bool correct;
   double disturbed() const { return end > begin ? waited / (end - begin) : 0; }
 };
-using Report = std::function<void(const Trial&)>;
+using Report = std::function<bool(const Trial&)>;  // false: no more trials
 
 struct Summary {
   int threads = 0;

@@ -75,7 +75,7 @@ Summary measure_link(const Row& row, const Device& device, const Options& option
     const double begin = now();
     const double seconds = seconds_for(copies);
     const double end = now();
-    report({seconds, double(copies) * kLinkBytes * (down + up), 0, link.correct(down, up), begin, end});
+    if (!report({seconds, double(copies) * kLinkBytes * (down + up), 0, link.correct(down, up), begin, end})) break;
   }
   return {0, 0, double(copies)};
 }

@@ -96,7 +96,7 @@ Summary measure_launch(const Row& row, const Options& options, const Report& rep
     rest(options);
     const double begin = now();
     const double seconds = seconds_for(launches);
-    report({seconds, double(launches), 0, true, begin, now()});
+    if (!report({seconds, double(launches), 0, true, begin, now()})) break;
   }
   return {1, 32, double(launches)};
 }

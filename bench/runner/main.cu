@@ -1,9 +1,14 @@
 // ncu-roofline-bench: measures ceilings of one GPU, variant by variant, and prints JSON lines (SI units).
-//   list [--capabilities 90,100] | devices | run --device I JOB | serve --device I: jobs from standard input, one per line
+//   list [--capabilities 90,100] | devices | run --device I JOB | serve --device I: jobs from standard input, one per line,
+//   each followed by a line "stop" where fewer trials are enough
 //   JOB: --ceiling ID --variant V --trials N --min-time-ms T [--data random|zeros] [--seed S] [--pause-ms P: before each trial]
 //   [--trips N: just so many, for a profiler, instead of what the time asks for]
+#include <poll.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -100,7 +105,23 @@ bench::Measurable find(const std::string& ceiling, const std::string& variant) {
   throw Failure(bench::kExitUsage, "there is no ceiling " + ceiling + " in variant " + variant);
 }
 
-void run(const bench::Device& device, const Arguments& arguments) {
+// Jobs from standard input, read ahead while one runs: a line "stop" says that its trials are enough.
+std::deque<std::string> waiting;
+bool next_line(std::string& line) {
+  if (waiting.empty()) return bool(std::getline(std::cin, line));
+  line = waiting.front();
+  waiting.pop_front();
+  return true;
+}
+bool stopped() {
+  pollfd input = {STDIN_FILENO, POLLIN, 0};
+  std::string line;
+  if (poll(&input, 1, 0) <= 0 || !std::getline(std::cin, line)) return false;
+  if (line != "stop") waiting.push_back(line);
+  return line == "stop";
+}
+
+void run(const bench::Device& device, const Arguments& arguments, bool may_stop) {
   const std::string ceiling = text(arguments, "ceiling");
   const bench::Measurable item = find(ceiling, text(arguments, "variant"));
   bench::Options options;
@@ -115,7 +136,10 @@ void run(const bench::Device& device, const Arguments& arguments) {
   const std::string why = reason(item.row, device.capability);
   if (why == "unsupported") throw Failure(bench::kExitFailed, std::string(item.row.ceiling) + " is unsupported on this GPU");
   int index = 0;
-  const bench::Report report = [&](const bench::Trial& trial) { print_trial(index++, trial); };
+  const bench::Report report = [&](const bench::Trial& trial) {
+    print_trial(index++, trial);
+    return !(may_stop && stopped());
+  };
   const bench::Summary done = item.row.shape == bench::Shape::link     ? bench::measure_link(item.row, device, options, report)
                               : item.row.shape == bench::Shape::launch ? bench::measure_launch(item.row, options, report)
                                                                        : bench::measure_kernel(item, device, options, report);
@@ -131,12 +155,13 @@ void print_error(const char* what, bool fatal) {
 
 // One job per line, so that the GPU's context is made once.  An error that sticks to the context ends the program.
 void serve(const bench::Device& device) {
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; next_line(line);) {
     std::istringstream stream(line);
     std::vector<std::string> words;
     for (std::string word; stream >> word;) words.push_back(word);
+    if (line == "stop") continue;  // it came after the last trial
     try {
-      run(device, parse(words));
+      run(device, parse(words), true);
     } catch (const std::exception& error) {
       cudaGetLastError();
       const bool fatal = cudaDeviceSynchronize() != cudaSuccess || cudaFree(nullptr) != cudaSuccess;
@@ -166,7 +191,7 @@ void command(const std::vector<std::string>& texts) {
   else if (name == "devices")
     print_devices();
   else if (name == "run")
-    run(opened(), arguments);
+    run(opened(), arguments, false);
   else if (name == "serve")
     serve(opened());
   else

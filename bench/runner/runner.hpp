@@ -59,7 +59,7 @@ struct Summary {
   unsigned blocks = 0, threads = 0;
   double trips = 0;
 };
-using Report = std::function<void(const Trial&)>;
+using Report = std::function<bool(const Trial&)>;  // false: no more trials
 
 Summary measure_kernel(const Measurable& item, const Device& device, const Options& options, const Report& report);
 Summary measure_link(const Row& row, const Device& device, const Options& options, const Report& report);

@@ -307,7 +307,7 @@ Summary measure_kernel(const Measurable& item, const Device& device, const Optio
     const double end = now();
     const std::vector<Stamp> stamps = stamps_of(memory, plan.blocks);
     check_places(stamps, device.sms);
-    report({seconds, work, clock_mhz(stamps), trace(memory) == wanted, begin, end});
+    if (!report({seconds, work, clock_mhz(stamps), trace(memory) == wanted, begin, end})) break;
   }
   return {plan.blocks, static_cast<unsigned>(row.threads), double(trips)};
 }

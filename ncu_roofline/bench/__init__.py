@@ -24,10 +24,10 @@ def measure(
     """
     from ncu_roofline.base.errors import RooflineError
     from ncu_roofline.bench.build import NEXT_CACHE, build, cache_folder
+    from ncu_roofline.bench.campaign import file_name, find_devices, measure_device
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import file_name, find_devices, measure_device
 
     built = build(nvcc=nvcc)
     chosen = choose(find_devices(Runner(built.path)), device, local_rank())[0]

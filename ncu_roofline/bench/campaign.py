@@ -1,75 +1,48 @@
-"""All ceilings of one GPU within a time budget: everything once, then again in fresh contexts, and what did not stand."""
+"""All ceilings of one device within a time budget: everything once, then again in fresh contexts; into its ceilings file."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import platform
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import write_atomically
+from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.records import number
-from ncu_roofline.bench.catalogue import CeilingKind
-from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Record, Settings, Timing, after_warm_up, judge, timers_agree
-from ncu_roofline.bench.runner import Job, RunnerFailed, Session, Variant
+from ncu_roofline.base.texts import shorten
+from ncu_roofline.bench.build import Built
+from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
+from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
+from ncu_roofline.bench.measuring import (
+    FULL,
+    LIMITS,
+    NOT_HERE,
+    POWER_CAP_NOTE,
+    Outcome,
+    Record,
+    Settings,
+    Timing,
+    judge,
+    settled,
+    timers_agree,
+    values_of,
+)
+from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Variant
 from ncu_roofline.bench.statistics import median
-from ncu_roofline.bench.telemetry import Telemetry, Watch
+from ncu_roofline.bench.telemetry import Telemetry, Watch, gpus, open_telemetry, state_text
 from ncu_roofline.formats.ceilings import CPU, GPU
 
+TIMING = Timing(time.monotonic, time.sleep)
 OUT_OF_TIME = "not measured: out of time"
-
-
-class Journal:
-    """The finished runs of one output file, in a file of their own; ``path`` None keeps them in memory only.
-
-    Those that failed are not in the file: who calls again wants them tried again.  Raises RooflineError where ``path`` is
-    something else than an ordinary file, or can't be written.
-    """
-
-    def __init__(self, path: Path | None, key: Mapping[str, Any]) -> None:
-        self.path, self._key = path, dict(key)
-        self._records: dict[tuple[str, str, str, int], Record] = {}
-        if path is None:
-            return
-        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-            next_step = "Remove it, or choose another name with --output."
-            raise RooflineError("Cannot use", path, "it is no ordinary file, and finished runs are kept there", next_step)
-        with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            records = [Record(**one) for one in found["records"]]
-            self._records = {_run_of(record): record for record in records if found["key"] == self._key}
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def find(self, ceiling: str, variant: str, role: str, session: int) -> Record | None:
-        """The record of a run, None if it was not finished."""
-        return self._records.get((ceiling, variant, role, session))
-
-    def records(self, ceiling: str) -> list[Record]:
-        """All records of a ceiling, in the order they were made."""
-        return [record for record in self._records.values() if record.ceiling == ceiling]
-
-    def add(self, record: Record) -> None:
-        """Keep a finished run, also on disk unless it failed."""
-        self._records[_run_of(record)] = record
-        if self.path is not None:
-            records = [vars(one) for one in self._records.values() if not one.failure]
-            write_atomically(self.path, [json.dumps({"key": self._key, "records": records}).encode()], overwrite=True)
-
-    def remove(self) -> None:
-        """Everything is in the output file now."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
-
-def _run_of(record: Record) -> tuple[str, str, str, int]:
-    return record.ceiling, record.variant, record.role, record.session
 
 
 class Progress(Protocol):
@@ -105,18 +78,6 @@ class Candidate(NamedTuple):
     absent: str = ""
 
 
-class Outcome(NamedTuple):
-    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
-
-    kind: CeilingKind
-    variant: str = ""
-    sessions: tuple[Record, ...] = ()
-    others: tuple[Record, ...] = ()
-    burst: Record | None = None
-    absent: str = ""
-    notes: tuple[str, ...] = ()
-
-
 def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
     return [_candidate(kind, [v for v in variants if v.ceiling == kind.id], capability, quick) for kind in kinds]
@@ -136,10 +97,10 @@ def _candidate(kind: CeilingKind, variants: Sequence[Variant], capability: str, 
 
 @dataclass
 class Campaign:
-    """The work on one device; finished runs come from the journal and go into it.
+    """The work on one device.
 
     ``source`` is the program, ``telemetry`` the driver's view, ``device`` "gpu" or "cpu".  Nothing is begun after ``deadline``
-    (of ``timing.now``), no retry either.  ``told`` gets each ceiling when it has been measured once.
+    (of ``timing.now``).  ``told`` gets each ceiling when it has been measured once.
     """
 
     source: Session
@@ -148,10 +109,10 @@ class Campaign:
     timing: Timing
     deadline: float = math.inf
     device: str = GPU
-    journal: Journal = field(default_factory=lambda: Journal(None, {}))
     progress: Progress = field(default_factory=Silent)
     told: Callable[[Outcome], None] = lambda _outcome: None
     _warm_clock: float | None = field(default=None, init=False)
+    _records: dict[str, list[Record]] = field(default_factory=dict, init=False)
 
     def run(self, wanted: Sequence[Candidate]) -> list[Outcome]:
         """One outcome per candidate, in their order."""
@@ -160,50 +121,50 @@ class Campaign:
         quick, sessions = self.settings.quick, self.settings.sessions
         more = 0 if quick else sum(len(c.variants) - 1 for c in usable)
         self.progress.start(len(usable) * sessions + more)
-        if any(self._find(candidate, session) is None for candidate in usable for session in range(sessions)):
-            # Plain arithmetic warms the GPU up: its clock is the highest there is.
+        if usable:  # plain arithmetic warms the GPU up: its clock is the highest there is
             warmer = min(usable, key=lambda candidate: (candidate.kind.id != "fp32.fma", candidate.kind.domain != "sm"))
             self._warm_clock = self.warm_up(warmer.kind.id, warmer.variants[0])
-        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions, retries.
+        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions.
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
-                    record = self._finished(candidate.kind, candidate.variants[place])
-                    self.progress.step(candidate.kind.id, record)
+                    self.progress.step(candidate.kind.id, self._add(candidate.kind, candidate.variants[place]))
                 if place == 0:
                     self.told(self._outcome(candidate))
         # Short trials show which clock a ceiling can have that the power limit slowed down.
         for candidate in usable if self.settings.bursts else ():
-            first = self._find(candidate)
-            if first is not None and first.held_back and candidate.kind.kind == "compute":
-                self._finished(candidate.kind, first.variant, role="burst")
+            own, _ = self._sessions(candidate)
+            capped = any(note.startswith(POWER_CAP_NOTE) for record in own for note in record.notes)
+            if capped and candidate.kind.kind == "compute":
+                self._add(candidate.kind, own[0].variant, role="burst")
         for session in range(1, sessions):
             self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
             for candidate in usable if session % 2 == 0 else reversed(usable):
-                first = self._find(candidate)
-                fit = first is not None and not first.failure  # what crashes or is refused once is not run in each session
-                record = self._finished(candidate.kind, first.variant, session) if first and fit else None
+                record = self._again(candidate, session) if self._may_stand(candidate) else None
                 self.progress.step(candidate.kind.id, record)
-        self._retry(usable)
-        self._fill(usable)
+        bad = [c for c in usable if self._may_stand(c) and not any(record.stands for record in self._sessions(c)[0])]
+        if bad and self._time_left():
+            records = [record for candidate in bad for record in self._sessions(candidate)[0]]
+            if any(reason.startswith("throttled") for record in records for reason in record.rejections):
+                self.timing.sleep(self.settings.cool_down)
+            self.source.renew()
+            for candidate in bad:
+                self._again(candidate, sessions)
         return [self._outcome(candidate) for candidate in wanted]
 
-    def _finished(
-        self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session", before: Record | None = None
-    ) -> Record | None:
-        """A run, as it was made before, or now while there is time; ``before``: the record that is to be replaced."""
-        record = None if before else self.journal.find(kind.id, variant, role, session)
-        if record is None and self._time_left():
-            self.progress.begin(kind.id)
-            if role == "burst":
-                record = self.burst(kind, variant, self._warm_clock)
-            else:
-                record = self.measure(kind, variant, session, self._warm_clock, before)
-            if before is not None and before.values and not record.values:  # a retry that fails takes nothing away
-                record = replace(before, attempts=record.attempts, notes=[*before.notes, f"a retry failed: {record.failure}"])
-            self.journal.add(record)
+    def _add(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record | None:
+        """A run, while there is time."""
+        if not self._time_left():
+            return None
+        self.progress.begin(kind.id)
+        record = self.burst(kind, variant) if role == "burst" else self.measure(kind, variant, session)
+        self._records.setdefault(kind.id, []).append(record)
         return record
+
+    def _again(self, candidate: Candidate, session: int) -> Record | None:
+        """Another session of a ceiling's best variant."""
+        return self._add(candidate.kind, self._sessions(candidate)[0][0].variant, session)
 
     def warm_up(self, ceiling: str, variant: str) -> float | None:
         """Run until the SM clock stands still, the set time at least; the highest clock seen in Hz, None where not told."""
@@ -214,40 +175,36 @@ class Campaign:
             return None
         return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
 
-    def measure(
-        self, kind: CeilingKind, variant: str, session: int, warm_clock: float | None, before: Record | None = None
-    ) -> Record:
-        """The trials of one session; ``before``: the record that these are to replace, whose trials were half as long."""
-        attempt = before.attempts + 1 if before else 1
-        longer = 2 ** (attempt - 1) if before and not before.failure else 1
-        job = self._job(kind.id, variant, self.settings.trials + self.settings.spare, longer)
-        record = Record(kind.id, variant, "session", session, kind.unit, attempts=attempt)
-        return self._record(kind, record, job, self.settings.trials, warm_clock)
+    def measure(self, kind: CeilingKind, variant: str, session: int = 0) -> Record:
+        """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count."""
+        job = self._job(kind.id, variant, self.settings.trials * self.settings.most)
+        empty = Record(kind, variant, "session", session)
+        return self._record(empty, job, lambda trials: settled(kind, trials, self.settings, self.device))
 
-    def burst(self, kind: CeilingKind, variant: str, warm_clock: float | None) -> Record:
+    def burst(self, kind: CeilingKind, variant: str) -> Record:
         """Short trials, each after a rest: the clock of a kernel by itself, before the power limit lowers it."""
-        count = self.settings.bursts
-        job = self._job(kind.id, variant, count)._replace(min_time=self.settings.burst, pause=self.settings.rest)
-        return self._record(kind, Record(kind.id, variant, "burst", 0, kind.unit), job, count, warm_clock)
+        job = self._job(kind.id, variant, self.settings.bursts)
+        return self._record(
+            Record(kind, variant, "burst"), job._replace(min_time=self.settings.burst, pause=self.settings.rest)
+        )
 
-    def _job(self, ceiling: str, variant: str, trials: int, longer: int = 1) -> Job:
-        return Job(ceiling, variant, trials, self.settings.min_time * longer, self.settings.data, self.settings.seed)
+    def _job(self, ceiling: str, variant: str, trials: int) -> Job:
+        return Job(ceiling, variant, trials, self.settings.min_time, self.settings.data, self.settings.seed)
 
-    def _record(self, kind: CeilingKind, empty: Record, job: Job, count: int, warm_clock: float | None) -> Record:
+    def _record(self, empty: Record, job: Job, enough: Callable[[Sequence[Any]], bool] | None = None) -> Record:
+        kind = empty.kind
         with Watch(self.telemetry) as watch:
             try:
-                trials, launch = self.source.run(job, self.settings.silence)
+                trials, launch = self.source.run(job, self.settings.silence, enough)
             except RunnerFailed as error:
                 return replace(empty, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
-            agreed = [trial for trial in trials if timers_agree(trial)]
-            used, discarded = after_warm_up(agreed, count)
+            used = [trial for trial in trials if timers_agree(trial)][-self.settings.trials :]
             if not used:
                 disagree = "the clocks of GPU and host disagree about how long its trials lasted"
                 return replace(empty, failure=disagree if trials else "it measured nothing")
             observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
-        values = [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in used]
-        clocks = [trial.sm_clock for trial in used if trial.sm_clock]
-        rejections, notes = judge(kind, values, clocks, observed, warm_clock, self.telemetry.available, self.device)
+        values, clocks = values_of(kind, used), [trial.sm_clock for trial in used if trial.sm_clock]
+        rejections, notes = judge(kind, values, clocks, observed, self._warm_clock, self.telemetry.available, self.device)
         taken = number(launch.get("disturbed")) if self.device == CPU else 0.0
         if taken > LIMITS.disturbed:
             notes.append(f"other programs took {taken:.0%} of the CPU")
@@ -260,7 +217,7 @@ class Campaign:
             seconds=[trial.seconds for trial in used],
             clocks=clocks,
             work=median([trial.work for trial in used]),
-            discarded=discarded + len(trials) - len(agreed),
+            discarded=len(trials) - len(used),
             verified=all(checks) if checks else None,
             rejections=rejections,
             notes=notes,
@@ -268,51 +225,22 @@ class Campaign:
             observed=observed,
         )
 
-    def _retry(self, usable: Sequence[Candidate]) -> None:
-        """Rounds over what did not stand, with longer trials; a GPU that was held back rests before each."""
-        for attempt in range(1, self.settings.retries + 1):
-            bad = [(candidate.kind, record) for candidate in usable for record in self._bad(candidate)]
-            if self._time_left() and any(record.throttled for _, record in bad):
-                self.timing.sleep(self.settings.cool_down * attempt)
-            for kind, record in bad:
-                self._finished(kind, record.variant, record.session, before=record)
-
-    def _bad(self, candidate: Candidate) -> list[Record]:
-        """The sessions of a ceiling that another attempt may save; none where most of them stand."""
-        sessions, _ = self._sessions(candidate)
-        if 2 * sum(record.stands for record in sessions) > len(sessions):
-            return []
-        return [record for record in sessions if record.worth_retrying and record.attempts <= self.settings.retries]
-
-    def _fill(self, usable: Sequence[Candidate]) -> None:
-        """The sessions of variants that are the best ones only since a retry changed the value of another."""
-        for session in range(1, self.settings.sessions):
-            firsts = [(c, first) for c in usable if (first := self._find(c)) and not first.failure]
-            missing = [(candidate, first) for candidate, first in firsts if self._find(candidate, session) is None]
-            if missing and self._time_left():
-                self.source.renew()
-            for candidate, first in missing:
-                self._finished(candidate.kind, first.variant, session)
-
     def _time_left(self) -> bool:
         return self.timing.now() <= self.deadline
 
-    def _best(self, candidate: Candidate) -> str:
-        firsts = (self.journal.find(candidate.kind.id, variant, "session", 0) for variant in candidate.variants)
-        found = [record for record in firsts if record and record.values and record.verified is not False]
-        choose = max if candidate.kind.higher_is_better else min
-        return choose(found, key=lambda record: record.value).variant if found else candidate.variants[0]
-
-    def _find(self, candidate: Candidate, session: int = 0, role: str = "session") -> Record | None:
-        """A run of a ceiling's best variant."""
-        return self.journal.find(candidate.kind.id, self._best(candidate), role, session)
-
     def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-        """The sessions of a ceiling's best variant, and of the others."""
-        variant = self._best(candidate)
-        records = [record for record in self.journal.records(candidate.kind.id) if record.role == "session"]
+        """The sessions of a ceiling's best variant, by its first session, and those of the others."""
+        records = [record for record in self._records.get(candidate.kind.id, []) if record.role == "session"]
+        good = [r for r in records if r.session == 0 and r.values and r.verified is not False]
+        choose = max if candidate.kind.higher_is_better else min
+        variant = choose(good, key=lambda record: record.value).variant if good else candidate.variants[0]
         own = tuple(record for record in records if record.variant == variant)
         return own, tuple(record for record in records if record.variant != variant)
+
+    def _may_stand(self, candidate: Candidate) -> bool:
+        """Whether another session makes sense: of what was begun, did not end for good, and did not crash twice."""
+        own, _ = self._sessions(candidate)
+        return bool(own) and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
 
     def _outcome(self, candidate: Candidate) -> Outcome:
         if candidate.absent:
@@ -320,8 +248,156 @@ class Campaign:
         sessions, others = self._sessions(candidate)
         if not sessions:
             return Outcome(candidate.kind, absent=OUT_OF_TIME)
-        planned = self.settings.sessions
-        short = len(sessions) < planned and not any(record.failure for record in sessions)
-        notes = (f"out of time: {len(sessions)} of {planned} sessions",) if short else ()
-        burst = self._find(candidate, role="burst")
-        return Outcome(candidate.kind, sessions[0].variant, sessions, others, burst, "", notes)
+        planned, stopped = self.settings.sessions, any(record.failure or record.final for record in sessions)
+        notes = (f"out of time: {len(sessions)} of {planned} sessions",) if len(sessions) < planned and not stopped else ()
+        records = self._records[candidate.kind.id]
+        burst = next((record for record in records if record.role == "burst"), None)
+        return Outcome(candidate.kind, sessions, others, burst, "", notes)
+
+
+def find_devices(runner: Runner) -> tuple[Device, ...]:
+    """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
+    try:
+        rows = runner.devices()
+        found = tuple(parse_device(row) for row in rows if "unusable" not in row)
+    except RunnerFailed as error:
+        raise _no_device(runner, str(error)) from error
+    except (ValueError, TypeError) as error:
+        what = "the CPU" if runner.kind == CPU else "a GPU"
+        raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
+    if not found:
+        raise _no_device(runner, next((shorten(str(row["unusable"]), TOLD) for row in rows), "there is none"))
+    return found
+
+
+def _no_device(runner: Runner, reason: str) -> RooflineError:
+    if runner.kind == CPU:
+        return RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
+    attached, lower = gpus(), reason.lower()
+    seen = [" ".join(filter(None, (f"GPU {gpu['index']}", gpu["name"], f"({state_text(gpu)})"))) for gpu in attached]
+    reason += f"; the driver sees {', '.join(seen)}" if seen else ""
+    if "insufficient" in lower:
+        next_step = "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
+        return RooflineError("Cannot measure on", "a GPU", reason, next_step)
+    modes = [gpu["compute_mode"] or "" for gpu in attached]
+    if "prohibited" in modes:
+        advice = "Have computing allowed with `nvidia-smi -c DEFAULT`"
+    elif any(gpu["mig_enabled"] for gpu in attached):
+        advice = "Create an instance with `nvidia-smi mig`, and check CUDA_VISIBLE_DEVICES"
+    elif any(gpu["other_processes"] for gpu, mode in zip(attached, modes, strict=True) if mode.startswith("exclusive")):
+        advice = "Wait until the other processes have ended: the compute mode lets one at a time"
+    elif "no cuda-capable device" in lower or "nodevice" in lower:
+        advice = "Check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES; with MIG enabled, create an instance"
+    else:
+        advice = "Check that `nvidia-smi` works here"
+    return RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
+
+
+def _broken(runner: Runner, reason: str) -> RooflineError:
+    next_step = "Build it again with `ncu-roofline bench build --force`."
+    if runner.kind == CPU:
+        next_step = "Remove it, so that the next run builds it again, or name another with --runner."
+    return RooflineError("Cannot use", runner.path, reason, next_step)
+
+
+def list_variants(runner: Runner) -> tuple[Variant, ...]:
+    """What the program can measure, at least one way.  Raises RooflineError."""
+    try:
+        found = runner.variants()
+    except RunnerFailed as error:
+        raise _broken(runner, str(error)) from error
+    if not found:
+        raise _broken(runner, "its list of ceilings is empty")
+    return found
+
+
+def file_name(device: Device) -> str:
+    """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
+    node = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node().partition(".")[0]) or "host"
+    return f"ceilings.{node}.{_as_word(device.uuid)}.json"
+
+
+def _as_word(uuid: str) -> str:
+    return re.sub(r"[^A-Za-z0-9-]+", "-", uuid)
+
+
+def measure_device(
+    built: Built,
+    device: Device,
+    output: Path,
+    settings: Settings = FULL,
+    *,
+    only: tuple[str, ...] = (),
+    skip: tuple[str, ...] = (),
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Measure a GPU and write its file; what it says is returned, too.
+
+    Raises RooflineError where nothing could be measured or written.
+    """
+    check_target(output, overwrite)
+    runner, progress = Runner(built.path, device.kind), progress or Silent()
+    variants = list_variants(runner)
+    kinds = select(kinds_of(variants), only, skip)
+    # What is named is measured, in a quick run, too.
+    wanted = candidates(kinds, variants, device.capability_text, settings.quick and not only)
+    with _alone(device):
+        telemetry = open_telemetry(device)
+        identity = telemetry.identity()
+        if identity.get("mig_enabled"):  # then a program sees nothing but instances, whatever their names are
+            device = replace(device, mig=True)
+        source = Session(runner, device.index)
+
+        def told(outcome: Outcome) -> None:
+            progress.found(ceiling(outcome, device, settings, link_of(identity)))
+
+        try:
+            deadline = TIMING.now() + settings.budget
+            outcomes = Campaign(source, telemetry, settings, TIMING, deadline, device.kind, progress, told).run(wanted)
+        finally:
+            source.renew()
+    content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
+    if not any(entry["value"] is not None for entry in content["ceilings"]):
+        raise _nothing(content, device)
+    write_atomically(output, [as_text(content).encode()], overwrite=overwrite)
+    return content
+
+
+def _nothing(content: Mapping[str, Any], device: Device) -> RooflineError:
+    entries, facts = content["ceilings"], content["device"]
+    failed = [entry for entry in entries if entry["verdict"] == "failed"]
+    late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
+    told = (failed or late or entries)[0]
+    reason = f"no ceiling could be measured; {told['id']}: {'; '.join(told['reasons'])}"
+    if said := state_text({**facts, "mig_enabled": facts.get("mig", {}).get("enabled")}):
+        reason += f"; the driver says: {said}"
+    if not failed:
+        next_step = "Give it more time with --budget." if late else "Choose other ceilings."
+    elif device.is_cpu:
+        next_step = "Choose other ceilings, or build with another compiler (CXX)."
+    else:
+        next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
+    return RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
+
+
+@contextmanager
+def _alone(device: Device) -> Iterator[None]:
+    """Nobody else measures this GPU now: two ranks on one GPU would both see half of it."""
+    try:
+        import fcntl
+
+        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{_as_word(device.uuid)}.lock"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except (ImportError, OSError):  # Windows; a full, read-only or missing folder is no reason not to measure
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        reason = "another `ncu-roofline bench run` is measuring it"
+        next_step = "Wait for it; under MPI start as many ranks per node as there are GPUs."
+        raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step) from error
+    finally:
+        os.close(handle)

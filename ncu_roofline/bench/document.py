@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
-from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Record, Settings, spread_of
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings, spread_of
 from ncu_roofline.bench.statistics import kept, largest_variation, median, summarise, variation
 from ncu_roofline.bench.telemetry import names, scaled
 from ncu_roofline.bench.theory import Theory, as_json, theory
@@ -91,6 +90,7 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         "accepted": accepted,
         "verdict": word,
         "reasons": reasons,
+        "attempts": len(outcome.sessions),
         **_circumstances(used, clocks, memory, device),
         "per_sm_and_cycle": per_cycle,
         # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
@@ -104,10 +104,9 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
 
 
 def _standing(outcome: Outcome) -> list[Record]:
-    """The sessions that the value is made of: those not rejected if they are more than half, else all with values."""
-    measured = [record for record in outcome.sessions if record.values]
-    good = [record for record in measured if not record.rejections]
-    return good if 2 * len(good) > len(outcome.sessions) else measured
+    """The sessions that the value is made of: those that stand, else all with values."""
+    good = [record for record in outcome.sessions if record.stands]
+    return good or [record for record in outcome.sessions if record.values]
 
 
 def _without_value(outcome: Outcome) -> tuple[str, str]:
@@ -151,12 +150,11 @@ def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: floa
     for record in used:
         reasons |= int(record.observed.get("reasons") or 0)
     verified = [record.verified for record in used if record.verified is not None]
-    work = {"B/s": "bytes", "s": "launches"}.get(last.unit, "operations")
+    work = {"B/s": "bytes", "s": "launches"}.get(last.kind.unit, "operations")
     return {
         "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
         "work": {work: last.work},
         "seconds_median": median(last.seconds),
-        "attempts": max(record.attempts for record in used),
         "discarded": sum(record.discarded for record in used),
         "clock": {
             "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
@@ -216,7 +214,6 @@ def _variants(outcome: Outcome) -> list[dict[str, Any]]:
             "role": record.role,
             "session": record.session,
             "value": record.value if record.values else None,
-            "attempts": record.attempts,
             "work": record.work or None,
             "power_w": record.observed.get("power"),
             "rejections": [*record.rejections, *([record.failure] if record.failure else [])],

@@ -1,4 +1,4 @@
-"""One ceiling, one variant, one session: how much is measured, warm-up, trials, and whether they are fit to stand."""
+"""One ceiling, one variant, one session: how much is measured, when it is enough, and whether it is fit to stand."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ POWER_CAP_NOTE = "power cap"
 class Settings:
     """Amount of work of a run; times in seconds.
 
-    ``budget`` is for all of one GPU: everything is measured once first, so that what does not fit are repeats.  ``spare``
-    trials come before the ones that count, until the clock stands still.  ``retries`` are rounds over what did not stand; each
-    begins with a pause of ``cool_down`` where the GPU was held back.  ``burst`` is how long the trials last that follow a
-    ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it says
-    nothing for ``silence``.
+    ``trials`` are those that count in a session: the last ones, once they agree (see `settled`), after at most ``most`` times
+    as many.  ``spare`` trials come before them where the clock never stands still.  ``budget`` is for all of one GPU:
+    everything is measured once first, so that what does not fit are repeats.  What stands in no session has one more, after
+    ``cool_down`` where the GPU was held back.  ``burst`` is how long the trials last that follow a ``rest``: as long as a
+    kernel under a profiler, too short for the power limit to act.  The program hangs when it says nothing for ``silence``.
     """
 
     trials: int = 15
     sessions: int = 3
     min_time: float = 0.020
     spare: int = 10
+    most: int = 3
     warm_up: float = 1.5
     budget: float = 170.0
     data: str = "random"
     seed: int = 1
-    retries: int = 2
     cool_down: float = 4.0
     quick: bool = False
     silence: float = 40.0
@@ -44,11 +44,11 @@ class Settings:
     bursts: int = 7
 
     def key(self) -> dict[str, object]:
-        """What must be the same for measurements to go together."""
+        """What the file says of them."""
         return {name: getattr(self, name) for name in ("trials", "sessions", "min_time", "data", "seed", "quick")}
 
 
-_SHORTER: dict[str, Any] = {"warm_up": 0.7, "budget": 27.0, "retries": 1, "cool_down": 1.0, "silence": 10.0, "bursts": 0}
+_SHORTER: dict[str, Any] = {"warm_up": 0.7, "budget": 27.0, "cool_down": 1.0, "silence": 10.0, "bursts": 0}
 FULL, QUICK = Settings(), Settings(trials=9, sessions=1, min_time=0.010, spare=6, quick=True, **_SHORTER)
 
 
@@ -92,23 +92,21 @@ class LIMITS:
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run as the journal keeps it: plain values, SI units.
+    """A finished run: plain values, SI units.
 
     ``role`` is "session", or "burst" for short trials after a rest; ``rejections`` say why it does not stand; ``failure`` why
-    there are no values at all; ``attempts`` counts this one and those it replaces.
+    there are no values at all.
     """
 
-    ceiling: str
+    kind: CeilingKind
     variant: str
-    role: str
-    session: int
-    unit: str
+    role: str = "session"
+    session: int = 0
     values: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     clocks: list[float] = field(default_factory=list)
     work: float = 0.0
     discarded: int = 0
-    attempts: int = 1
     verified: bool | None = None
     rejections: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -132,21 +130,20 @@ class Record:
         return not self.rejections and not self.failure
 
     @property
-    def held_back(self) -> bool:
-        """Whether the power limit lowered its clock."""
-        return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
+    def final(self) -> bool:
+        """Whether another session can't say anything else: after a hang, a wrong result, or on a part that lacks it."""
+        return self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.verified is False
 
-    @property
-    def throttled(self) -> bool:
-        """Whether the device was held back so that it does not stand."""
-        return any(reason.startswith("throttled") for reason in self.rejections)
 
-    @property
-    def worth_retrying(self) -> bool:
-        """Whether another attempt may stand: not after a hang or a wrong result, and only one after a crash."""
-        if self.failure:
-            return not (self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.attempts > 1)
-        return bool(self.rejections) and self.verified is not False
+class Outcome(NamedTuple):
+    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
+
+    kind: CeilingKind
+    sessions: tuple[Record, ...] = ()
+    others: tuple[Record, ...] = ()
+    burst: Record | None = None
+    absent: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
@@ -166,18 +163,33 @@ def timers_agree(trial: Trial) -> bool:
     return trial.end - trial.begin <= trial.seconds * (1 + LIMITS.timers) + LIMITS.overhead
 
 
-def after_warm_up(trials: Sequence[Trial], count: int) -> tuple[list[Trial], int]:
-    """The trials that count, and how many before them do not.
+def values_of(kind: CeilingKind, trials: Sequence[Trial]) -> list[float]:
+    """What trials say of a ceiling: work per second, or seconds per launch."""
+    return [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in trials]
 
-    The first ones go until the clock stands still, at most so many that ``count`` remain; without clocks two go.
-    """
-    spare = max(len(trials) - count, 0)
-    clocks = [trial.sm_clock or 0.0 for trial in trials]
-    start = stable_from(clocks)
-    if start is None:
-        start = spare if any(clocks) else 2
-    start = min(start, spare)
-    return list(trials[start : start + count]), start
+
+def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, device: str) -> bool:
+    """Whether the last ``settings.trials`` trials can stand: the clock stood still before them, and they agree."""
+    agreed = [trial for trial in trials if timers_agree(trial)]
+    clocks, spare = [trial.sm_clock or 0.0 for trial in agreed], len(agreed) - settings.trials
+    start = stable_from(clocks) if any(clocks) else 2
+    if spare < (settings.spare if start is None else min(start, settings.spare)):
+        return False
+    last = agreed[-settings.trials :]
+    return not unstable(kind, values_of(kind, last), [trial.sm_clock for trial in last if trial.sm_clock], device)
+
+
+def unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
+    """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
+    values = over_clocks(values, clocks) or values if kind.domain == "sm" else values
+    cv, out = variation(kept(values)), sum(outliers(values))
+    if len(values) < LIMITS.trials:
+        return f"unstable: {len(values)} trial{'s tell' if len(values) > 1 else ' tells'} no spread"
+    if cv > spread_of(kind.domain, device).within:
+        return f"unstable: {cv:.1%} variation"
+    if out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
+        return f"unstable: {out} outliers in {len(values)} trials"
+    return ""
 
 
 def judge(
@@ -196,10 +208,6 @@ def judge(
     """
     rejections, notes = [], []
     on_sm, reasons = kind.domain == "sm", observed["reasons"]
-    if on_sm:  # a clock under the power limit swings, the work per cycle does not
-        values = over_clocks(values, clocks) or values
-    limit = spread_of(kind.domain, device).within
-    cv, out = variation(kept(values)), sum(outliers(values))
     if harmful := names(reasons & HARMFUL):
         rejections.append(f"throttled: {', '.join(harmful)}")
     capped = on_sm and bool(reasons & POWER_CAP)
@@ -208,14 +216,8 @@ def judge(
     fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
     if fallen < LIMITS.clock:
         text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
-        if not capped and variation(clocks) > limit:
+        if not capped and variation(clocks) > spread_of(kind.domain, device).within:
             rejections.append(f"throttled: {text}")
         else:
             notes.append(text if driver_tells else f"{text}; without NVML the cause is unknown")
-    if len(values) < LIMITS.trials:
-        rejections.append(f"unstable: {len(values)} trial{'s tell' if len(values) > 1 else ' tells'} no spread")
-    elif cv > limit:
-        rejections.append(f"unstable: {cv:.1%} variation")
-    elif out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
-        rejections.append(f"unstable: {out} outliers in {len(values)} trials")
-    return rejections, notes
+    return [*rejections, *filter(None, [unstable(kind, values, clocks, device)])], notes

@@ -12,7 +12,7 @@ from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.bench.roofs import device_name, machine_roofs
+from ncu_roofline.bench.tables import device_name
 from ncu_roofline.rendering.style import THEMES
 
 FORMATS = ("png", "svg", "pdf")
@@ -42,13 +42,13 @@ def render(content: Mapping[str, Any], suffix: str, theme: str = "light") -> byt
     for name, known in ((suffix, FORMATS), (theme, tuple(THEMES))):
         if name not in known:
             raise ValueError(f"{name!r} is not one of {', '.join(known)}")
-    if not machine_roofs(content).standing:
-        reason = "no ceiling of a memory level or of arithmetic was accepted"
-        raise RooflineError(_WHAT, device_name(content), reason, "See the reasons in the ceilings file.")
     try:
-        from ncu_roofline.bench.drawing import figure
+        from ncu_roofline.bench.drawing import figure, machine_roofs
         from ncu_roofline.rendering.picture import saved
 
+        if not machine_roofs(content).standing:
+            reason = "no ceiling of a memory level or of arithmetic was accepted"
+            raise RooflineError(_WHAT, device_name(content), reason, "See the reasons in the ceilings file.")
         return saved(lambda: figure(content, theme), suffix)
     except ImportError as error:
         reason = f"the packages that draw can't be imported ({error})"

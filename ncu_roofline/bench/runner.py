@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,15 +138,19 @@ class Session:
         self._runner, self._device, self._start = runner, device, start
         self._process: _Process | None = None
 
-    def run(self, job: Job, timeout: float = 60.0) -> tuple[list[Trial], dict[str, Any]]:
+    def run(
+        self, job: Job, timeout: float = 60.0, enough: Callable[[Sequence[Trial]], bool] | None = None
+    ) -> tuple[list[Trial], dict[str, Any]]:
         """The trials of a job, and what its last line says: grid, block and what else there is.
 
+        ``enough`` is asked after each trial, and ends the job: the trial that was begun meanwhile is left out.
         Raises RunnerFailed, also where the program ends before its last line or says nothing for ``timeout`` seconds.
         """
         patience = timeout if self._process else timeout + self._start
         process = self._process or _Process(self._runner.path, ("serve", "--device", str(self._device)))
         self._process = None  # until this job has ended well, nobody knows in what state it is
         trials: list[Trial] = []
+        stopped = False
         try:
             process.send(job.line)
             while (line := process.line(patience)) is not None:
@@ -154,8 +158,11 @@ class Session:
                 if line.pop("done", False):
                     self._process = process
                     return trials, line
-                if "trial" in line:
+                if "trial" in line and not stopped:
                     trials.append(_trial(line))
+                    stopped = enough is not None and enough(trials)
+                    if stopped:
+                        process.send("stop")
             raise RunnerFailed("it ended before its last trial")
         except RunnerFailed as error:
             self._process = None if error.fatal else process

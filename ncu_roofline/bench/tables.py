@@ -25,6 +25,11 @@ def value_text(value: float | None, unit: str, digits: int = 4) -> str:
     return "-" if value is None else format_value(value, _UNITS.get(unit, "ratio"), digits)
 
 
+def device_name(content: Mapping[str, Any]) -> str:
+    """What a ceilings file calls its machine, for people."""
+    return shorten(clean(str(content["device"].get("name") or "")), 60) or "a machine without a name"
+
+
 def _as(form: str, value: float | None) -> str:
     return "-" if value is None else f"{value:{form}}"
 

@@ -157,16 +157,18 @@ def _ids(text: str) -> tuple[str, ...]:
 
 
 def _run(args: Namespace) -> int:
+    from ncu_roofline.bench.campaign import find_devices, list_variants, measure_device
     from ncu_roofline.bench.catalogue import kinds_of, select
     from ncu_roofline.bench.device import choose, local_rank
     from ncu_roofline.bench.measuring import FULL, QUICK
     from ncu_roofline.bench.picture import draw
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import find_devices, list_variants, measure_device
 
     if args.output == STANDARD_OUTPUT:
         next_step = "Name a file; --json prints what is written, too."
-        raise UsageError("Cannot use --output", args.output, "a run goes on from a file when it is interrupted", next_step)
+        raise UsageError(
+            "Cannot use --output", args.output, "a run may write a picture beside it and keep it for --ceilings auto", next_step
+        )
     programs = [path for path in (args.runner, args.nvcc) if path]
     check_unread(args.output, programs)
     on_cpu = args.device == CPU
@@ -186,15 +188,11 @@ def _run(args: Namespace) -> int:
     measure = partial(measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
     nothing = False
     for device, target in zip(devices, targets, strict=True):
-        try:
-            if rank is not None:
-                content = measure(built, device, target)
-            else:
-                with Bar(device.name, shown=has_cursor(sys.stderr)) as bar:
-                    content = measure(built, device, target, progress=bar)
-        except KeyboardInterrupt:
-            say(f"ncu-roofline: what is measured is kept in {target}.journal; the same command goes on from there")
-            raise
+        if rank is not None:
+            content = measure(built, device, target)
+        else:
+            with Bar(device.name, shown=has_cursor(sys.stderr)) as bar:
+                content = measure(built, device, target, progress=bar)
         _tell(content, target, args.json, rank is not None)
         if not any(entry["accepted"] for entry in content["ceilings"]):
             _tell_nothing(content, target)
@@ -209,7 +207,7 @@ def _run(args: Namespace) -> int:
 
 def _targets(output: str, devices: Sequence[Device], is_rank: bool) -> list[Path]:
     """One file per GPU: the one named, or one in the folder named, or in the current one."""
-    from ncu_roofline.bench.session import file_name
+    from ncu_roofline.bench.campaign import file_name
 
     given = Path(output)
     if given.is_dir():
@@ -289,10 +287,10 @@ def _build(args: Namespace) -> int:
 
 def _list(args: Namespace) -> int:
     from ncu_roofline.bench.build import parse_architectures
+    from ncu_roofline.bench.campaign import find_devices, list_variants
     from ncu_roofline.bench.catalogue import rows
     from ncu_roofline.bench.device import choose
     from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.bench.session import find_devices, list_variants
     from ncu_roofline.rendering.table import listing
 
     on_cpu = args.device == CPU

@@ -254,7 +254,7 @@ class Bar:
         if record is not None:
             from ncu_roofline.bench.tables import value_text
 
-            found = value_text(record.value, record.unit) if record.values else record.failure[:40]
+            found = value_text(record.value, record.kind.unit) if record.values else record.failure[:40]
             self._last = printable(f"{ceiling} {found}")
             self._bar.set_postfix_str(self._last, refresh=False)
         self._bar.update()

@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import select
 import sys
 import time
 from typing import Any
@@ -76,7 +77,9 @@ def main(argv: list[str]) -> int:
         return play(scenario, words)
     time.sleep(scenario.get("start", 0.0))
     for line in sys.stdin:
-        code = play(scenario, {**words, **pairs(line.split())})
+        if line == "stop\n":
+            continue
+        code = play(scenario, {**words, **pairs(line.split())}, may_stop=True)
         if code not in (0, 1):
             return code
     return 0
@@ -87,7 +90,7 @@ def pairs(words: list[str]) -> dict[str, str]:
     return {words[i][2:]: words[i + 1] for i in range(0, len(words) - 1, 2)}
 
 
-def play(scenario: dict[str, Any], words: dict[str, str]) -> int:
+def play(scenario: dict[str, Any], words: dict[str, str], may_stop: bool = False) -> int:
     """One run, good or bad."""
     number = count(scenario, words)
     call = call_of(scenario["ceilings"][words["ceiling"]], number)
@@ -110,6 +113,8 @@ def play(scenario: dict[str, Any], words: dict[str, str]) -> int:
         say(line)
         if call.get("pause"):
             time.sleep(call["pause"])
+        if may_stop and select.select([sys.stdin], [], [], 0)[0] and sys.stdin.readline() == "stop\n":
+            break
     if mode == "short":
         sys.exit(0)
     say({"done": True, "grid": 528, "block": 256, "trips": 1000, **call.get("launch", {})})

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, document
-from ncu_roofline.bench.measuring import Record, Settings, judge
+from ncu_roofline.bench.measuring import Outcome, Record, Settings, judge
 from ncu_roofline.bench.telemetry import REASONS
 
 
@@ -37,7 +36,7 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     others = tuple(record for record in records if record.variant != variant)
     burst = next((record for record in records if record.role == "burst"), None)
     notes = tuple(reason for reason in entry["reasons"] if reason.startswith("out of time"))
-    return Outcome(kind, variant, own, others, burst, "", notes)
+    return Outcome(kind, own, others, burst, "", notes)
 
 
 def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device, first: bool) -> Record:
@@ -50,17 +49,15 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
     rejections, notes = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True, device.kind)
     seconds = entry["burst"]["seconds"] if run["role"] == "burst" and entry["burst"] else entry["seconds_median"]
     return Record(
-        ceiling=kind.id,
+        kind=kind,
         variant=run["kernel"],
         role=run["role"],
         session=run["session"],
-        unit=kind.unit,
         values=run["values"],
         seconds=[seconds] * len(run["values"]),
         clocks=clocks,
         work=next(iter(entry["work"].values())),
         discarded=entry["discarded"] if first else 0,
-        attempts=run["attempts"],
         verified=entry["verified"]["checksum"],
         rejections=rejections,
         notes=notes,

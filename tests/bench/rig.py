@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.bench.campaign import Campaign, Candidate, Journal, Outcome
+from ncu_roofline.bench.campaign import Campaign, Candidate
 from ncu_roofline.bench.document import ceiling
-from ncu_roofline.bench.measuring import FULL, Record, Settings
+from ncu_roofline.bench.measuring import FULL, Outcome, Record, Settings
 from ncu_roofline.bench.telemetry import Telemetry
 from tests.bench.fakes import FakeTelemetry, Scripted, device, kind
 
@@ -27,21 +27,21 @@ class Rig:
         self.bench = Campaign(self.source, telemetry or FakeTelemetry(), settings, self.clock.timing())
 
     def session(self, ceiling_id: str, warm_clock: float | None = 1.98e9) -> Record:
-        """One session of a ceiling, without retries."""
-        return self.bench.measure(kind(ceiling_id), "best", 0, warm_clock)
+        """One session of a ceiling."""
+        self.bench._warm_clock = warm_clock
+        return self.bench.measure(kind(ceiling_id), "best")
 
-    def outcomes(self, *ceilings: str, journal: Journal | None = None, budget: float = 1e9) -> list[Outcome]:
+    def outcomes(self, *ceilings: str, budget: float = 1e9) -> list[Outcome]:
         """A whole campaign of ceilings with one variant."""
-        return self.campaign([Candidate(kind(one), ("best",)) for one in ceilings], journal, budget)
+        return self.campaign([Candidate(kind(one), ("best",)) for one in ceilings], budget)
 
-    def outcome(self, ceiling_id: str, *variants: str, journal: Journal | None = None, budget: float = 1e9) -> Outcome:
+    def outcome(self, ceiling_id: str, *variants: str, budget: float = 1e9) -> Outcome:
         """A whole campaign for one ceiling."""
-        return self.campaign([Candidate(kind(ceiling_id), variants or ("best",))], journal, budget)[0]
+        return self.campaign([Candidate(kind(ceiling_id), variants or ("best",))], budget)[0]
 
-    def campaign(self, wanted: list[Candidate], journal: Journal | None = None, budget: float = 1e9) -> list[Outcome]:
+    def campaign(self, wanted: list[Candidate], budget: float = 1e9) -> list[Outcome]:
         """A whole campaign; ``budget`` in s from now."""
-        journal = Journal(None, {}) if journal is None else journal
-        return replace(self.bench, deadline=self.clock.now + budget, journal=journal).run(wanted)
+        return replace(self.bench, deadline=self.clock.now + budget).run(wanted)
 
     def told(self, outcome: Outcome) -> dict[str, Any]:
         """What the file says about an outcome."""

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.campaign import Outcome
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.files import merge, open_file, verify
-from ncu_roofline.bench.measuring import FULL, Record
+from ncu_roofline.bench.measuring import FULL, Outcome, Record
 from ncu_roofline.bench.tables import measured
 from ncu_roofline.formats.ceilings import CPU, read_ceilings
 from ncu_roofline.plugin.machine.install import render_pack
@@ -43,8 +42,9 @@ def write(path: Path, cpu: Device, scale: float = 1.0) -> Path:
     """A file of one session of three trials per ceiling."""
     outcomes = []
     for name, (rate, unit) in RATES.items():
-        record = Record(name, "u8", "session", 0, unit, [rate * scale] * 3, [0.02] * 3, [3.1e9] * 3, rate * scale * 0.02)
-        outcomes.append(Outcome(CeilingKind(name, unit), "u8", (record,)))
+        kind, value = CeilingKind(name, unit), rate * scale
+        record = Record(kind, "u8", "session", 0, [value] * 3, [0.02] * 3, [3.1e9] * 3, value * 0.02)
+        outcomes.append(Outcome(kind, (record,)))
     origin = Origin({"compiler": "g++ 12"}, {"clock_governor": "performance"}, "")
     path.write_text(as_text(document(cpu, outcomes, FULL, origin)), encoding="utf-8")
     return path

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.bench import campaign as session_module
 from ncu_roofline.bench import measure, telemetry
-from ncu_roofline.bench import session as session_module
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
-from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, make_machine, scenario
+from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, kind, make_machine, scenario
 from tests.bench.test_cpu_files import EPYC
 from tests.bench.test_driver_build import Toolkit
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
@@ -239,15 +239,6 @@ def test_the_reason_is_the_one_of_this_run(run: Command, machine: Machine, tmp_p
     assert "illegal memory access" not in said
     machine.play(scenario())
     assert run(*words).code == 0
-
-
-def test_a_journal_that_is_a_link_is_not_followed(run: Command, machine: Machine, tmp_path: Path) -> None:
-    path, journal, other = (tmp_path / "here" / name for name in ("x.json", "x.json.journal", "other"))
-    other.write_text("precious")
-    journal.symlink_to(other)
-    assert_refused(run(*bench(machine, "--only", "fp64.fma", "-o", path)), journal)
-    assert other.read_text() == "precious"
-    assert machine.runs() == []
 
 
 @pytest.mark.parametrize(
@@ -492,8 +483,8 @@ sys.exit(main())
 """
 
 
-def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
-    """A real signal to a real process: what was measured is not measured again."""
+def test_ctrl_c(machine: Machine, tmp_path: Path) -> None:
+    """A real signal to a real process leaves nothing behind."""
     machine.play(scenario(fp32_fma={"calls": [{}, {"mode": "hang"}]}))  # the first is the warm-up
     path = tmp_path / "here" / "x.json"
     words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(machine.program), "--quick"]
@@ -507,36 +498,7 @@ def test_ctrl_c_and_again(machine: Machine, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert f"{path}.journal; the same command goes on from there" in err
-    assert not path.exists()
-    first = len(machine.runs())
-    machine.play(scenario())
-    done = subprocess.run(words, capture_output=True, env=environment, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert {words["ceiling"] for words in machine.runs()[first:]} == {"fp32.fma"}
-    assert set(read_ceilings(path).by_id) == {"dram.read", "fp64.fma", "fp32.fma"}
-    assert_no_leftovers(path.parent, "x.json")
-
-
-def test_a_killed_run_goes_on(run: Command, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.bench import campaign as journal_module
-
-    path = tmp_path / "here" / "x.json"
-    words = bench(machine, "--only", "dram.read,fp64.fma,fp32.fma", "--no-picture", "-o", path)
-    added = journal_module.Journal.add
-
-    def die(self: journal_module.Journal, record: Any) -> None:
-        added(self, record)
-        if len(self) == 2:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(journal_module.Journal, "add", die)
-        assert run(*words).code == 130
-    first = len(machine.runs())
-    assert run(*words).code == 0
-    assert [words["ceiling"] for words in machine.runs()[first:]] == ["fp32.fma", "fp32.fma"]  # a warm-up and what was missing
-    assert_no_leftovers(path.parent, "x.json")
+    assert_no_leftovers(path.parent)
 
 
 # list, theory, build
@@ -601,9 +563,9 @@ def test_the_bar_shows_the_ceiling_and_its_value(capsys: pytest.CaptureFixture[s
     with Bar("NVIDIA H200", shown=True) as bar:
         bar.start(3)
         bar.begin("fp64.fma")
-        bar.step("fp64.fma", Record("fp64.fma", "a", "session", 0, "FLOP/s", values=[33e12]))
+        bar.step("fp64.fma", Record(kind("fp64.fma"), "a", values=[33e12]))
         bar.begin("dram.read")
-        bar.step("dram.read", Record("dram.read", "a", "session", 0, "B/s", failure="it hangs"))
+        bar.step("dram.read", Record(kind("dram.read"), "a", failure="it hangs"))
         bar.step("l1.read", None)
     shown = capsys.readouterr().err
     assert "NVIDIA H200" in shown

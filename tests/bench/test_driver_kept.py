@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import ncu_roofline
-from ncu_roofline.bench import session as session_module
+from ncu_roofline.bench import campaign as session_module
 from ncu_roofline.bench import telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
 from ncu_roofline.bench.measuring import Timing

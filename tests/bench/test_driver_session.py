@@ -18,9 +18,9 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench import telemetry
+from ncu_roofline.bench.campaign import find_devices, list_variants
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, _Process
-from ncu_roofline.bench.session import find_devices, list_variants
 from ncu_roofline.formats.ceilings import CPU
 from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
 
@@ -217,9 +217,8 @@ def test_a_process_killed_between_jobs_is_told(machine: Machine, session: Sessio
 
 def test_much_on_standard_error_blocks_nobody(machine: Machine, session: Session) -> None:
     text = machine.program.read_text()
-    noisy = text.replace(
-        "def play(", "def play(*words):\n    sys.stderr.write('x' * 300000 + chr(10))\n    return quiet(*words)\n\n\ndef quiet("
-    )
+    loud = "def play(*words, **how):\n    sys.stderr.write('x' * 300000 + chr(10))\n    return quiet(*words, **how)\n\n\n"
+    noisy = text.replace("def play(", f"{loud}def quiet(")
     assert noisy != text
     machine.program.write_text(noisy)
     assert len(run(session)) == 3

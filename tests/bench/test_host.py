@@ -19,6 +19,8 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.bench.build import build_host, find_host_compiler
+from ncu_roofline.bench.runner import Job, Runner, Session
+from ncu_roofline.formats.ceilings import CPU
 from tests.sharing import made_once
 
 Lines = list[dict[str, Any]]
@@ -206,6 +208,19 @@ def test_a_server_goes_on_after_a_job_that_fails(program: Path) -> None:
     assert code == 0
     assert ["error" in line for line in lines] == [True, False, False]
     assert lines[-1]["done"] is True
+
+
+def test_a_job_ends_when_its_trials_are_enough(program: Path) -> None:
+    """The driver's own process: what is asked for next is done, whenever the word to stop came."""
+    session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 10_000, 0.05)  # 500 s
+    try:
+        trials, done = session.run(job, enough=lambda seen: len(seen) == 3)
+        last, _ = session.run(job._replace(trials=2), enough=lambda seen: len(seen) == 2)  # it has ended by itself
+        again, _ = session.run(job._replace(trials=2))
+    finally:
+        session.renew()
+    assert [len(trials), len(last), len(again)] == [3, 2, 2]
+    assert done["threads"] > 0
 
 
 def test_it_keeps_to_the_cpus_that_it_may_use(program: Path) -> None:

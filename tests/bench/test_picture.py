@@ -18,10 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.drawing import figure
+from ncu_roofline.bench.drawing import figure, machine_roofs
 from ncu_roofline.bench.files import File, merge
 from ncu_roofline.bench.picture import FORMATS, draw, render
-from ncu_roofline.bench.roofs import machine_roofs
 from ncu_roofline.bench.tables import live_header, live_line, measured
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar

@@ -88,7 +88,7 @@ def test_a_sound_machine(settings: Settings, start: float, noise: float) -> None
     result = simulate(machine(noise), settings, start)
     result.sure()
     result.accepted()
-    assert result.took <= settings.budget
+    assert result.took <= 0.55 * settings.budget  # nothing good is thrown away
     assert out_of_time(result) == set()
     assert all(outcome.sessions[0].variant == H100[name][0] for name, outcome in result.outcomes.items() if outcome.sessions)
     for name, entry in result.entries.items():
@@ -150,7 +150,7 @@ def test_a_thermal_slowdown_that_passes(settings: Settings) -> None:
     result.sure()
     result.accepted()
     assert result.took <= settings.budget + GRACE
-    hit = [entry for entry in result.entries.values() if entry["value"] and (entry["attempts"] > 1 or entry["reasons"])]
+    hit = [entry for entry in result.entries.values() if entry["value"] and entry["reasons"]]
     assert len(hit) > 5
 
 
@@ -201,7 +201,7 @@ def test_everything_at_once() -> None:
     assert result.entries["dram.read"]["accepted"]
 
 
-@pytest.mark.parametrize("budget", [40.0, 60.0, 100.0])
+@pytest.mark.parametrize("budget", [40.0, 60.0, 80.0])
 def test_a_short_budget_leaves_out_repeats_only(budget: float) -> None:
     result = simulate(machine(0.005), replace(FULL, budget=budget))
     result.sure()
