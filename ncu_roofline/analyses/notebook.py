@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from ncu_roofline.analyses import analysis_of, render
-from ncu_roofline.analyses.compare.changes import about, headline, names_of, pairs
+from ncu_roofline.analyses.compare.text import about, headline, pairs
 from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.text import about_table
 from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
@@ -59,8 +59,7 @@ def _answers(result: Any) -> list[str]:
 
 
 def _changes(result: Any) -> list[str]:
-    names = names_of(result)
-    return [f"{about(one, names)}: {headline(one, kernels)}." for one, kernels in pairs(result)]
+    return [f"{about(pair)}: {headline(pair)}." for pair in pairs(result)]
 
 
 def _portable(result: Any) -> Iterator[str]:

@@ -209,7 +209,7 @@ def _disjoint(result: Comparison) -> bool:
 
 def _tripped(result: Comparison, strict: bool, told: bool) -> bool:
     """Whether thresholds fail the command; what the output does not say in words is told here."""
-    from ncu_roofline.analyses.compare.changes import threshold_lines
+    from ncu_roofline.analyses.compare.text import threshold_lines
 
     for line in [] if told else threshold_lines(result):
         say(f"ncu-roofline: {line}")

@@ -24,7 +24,13 @@ _CODE_LEAST, _CODE_PART, _CODE_MOST, _CUT = 24, 0.3, 100, "..."  # characters of
 EIGHTHS = "\N{LOWER ONE EIGHTH BLOCK}\u2582\u2583\u2584\u2585\u2586\u2587\N{FULL BLOCK}"
 PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
 _ASCII = str.maketrans(
-    {"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{INFINITY}": "inf", "\N{MULTIPLICATION SIGN}": "x"}
+    {
+        "\N{MIDDLE DOT}": "-",
+        "\N{MICRO SIGN}": "u",
+        "\N{INFINITY}": "inf",
+        "\N{MULTIPLICATION SIGN}": "x",
+        "\N{RIGHTWARDS ARROW}": "->",
+    }
     | dict.fromkeys(PARTS[1:], "#")
     | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
 )

@@ -15,6 +15,8 @@ from ncu_roofline.analyses.compare.columns import QUANTITIES
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import A100, H100, complete, flops, kernel, report, timing
 
+ARROW = "\N{RIGHTWARDS ARROW}"
+
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
@@ -30,12 +32,13 @@ def test_the_table(run: Command, pair: tuple[Path, Path]) -> None:
     assert outcome.code == 0
     assert outcome.err == ""
     lines = outcome.out.splitlines()
-    assert lines[0] == "after.ncu-rep against before.ncu-rep (baseline)"
-    said = " ".join(" ".join(lines[1:4]).split())
-    assert said.startswith("2.00x slower, 5 ms lost: 5 ms -> 10 ms (most by main_loop +5 ms). New: 1 ms (fresh). Gone: 1 ms")
-    assert "In all: 2 launches, 6 ms -> 2 launches, 11 ms. 3 kernels: 1 slower, 1 added, 1 removed." in said
+    assert lines[0].startswith("after.ncu-rep against before.ncu-rep (baseline), NVIDIA ")
+    assert lines[1] == f"2.00x slower: 5 ms {ARROW} 10 ms (100 % more time); 1 kernel new; 1 kernel gone."
+    said = " ".join(" ".join(lines[2:5]).split())
+    assert said.startswith("5 ms lost, most by main_loop +5 ms. New: 1 ms (fresh). Gone: 1 ms")
+    assert f"In all: 2 launches, 6 ms {ARROW} 2 launches, 11 ms. 3 kernels: 1 slower, 1 new, 1 gone." in said
     row = next(line for line in lines if line.startswith("main_loop"))
-    assert "5 ms -> 10 ms  +100.0 %" in row
+    assert f"5 ms {ARROW} 10 ms  +100.0 %" in row
     assert "=  +100.0 %  -50.0 %    3.2 %  " in row
     assert row.endswith("slower")
     assert any(line.startswith("gone") and line.endswith("removed") for line in lines)
@@ -92,7 +95,7 @@ def repeated(tmp_path: Path) -> tuple[Path, Path]:
 def test_kernels_are_counted_as_kernels_whatever_their_configurations(run: Command, tmp_path: Path) -> None:
     grids = [replace(kernel(complete(), "void k()"), grid=(size, 1, 1)) for size in (8, 16)]
     path = report(tmp_path / "a.ncu-rep", *grids, kernel(complete(), "void other()"))
-    assert " 2 kernels in 3 configurations: 3 same." in run("compare", path, path, "--width", 200).out
+    assert "2 kernels in 3 configurations: 3 same." in run("compare", path, path, "--width", 200).out
 
 
 SAME_PER_LAUNCH = (
@@ -120,10 +123,11 @@ def test_another_number_of_launches_is_neither_slower_nor_faster(
     outcome = run("compare", *paths, *words, "--strict")
     assert outcome.code == 0
     text = " ".join(outcome.out.split())
-    assert "the same within 2.0 %: 1 ms -> 1 ms, per launch" in text or "2 ms -> 2 ms, per launch" in text
-    counts = "2 launches, 2 ms -> 1 launch, 1 ms" if turned else "1 launch, 1 ms -> 2 launches, 2 ms"
+    spent = "2 ms" if turned else "1 ms"
+    assert f"The same within 2.0 %: {spent} {ARROW} {spent}." in text
+    counts = f"2 launches, 2 ms {ARROW} 1 launch, 1 ms" if turned else f"1 launch, 1 ms {ARROW} 2 launches, 2 ms"
     assert f"In all: {counts}. 1 kernel: 1 same." in text
-    assert ("2 -> 1" if turned else "1 -> 2") in text
+    assert (f"2 {ARROW} 1" if turned else f"1 {ARROW} 2") in text
     for name in TWICE_IN_ALL:
         assert run("compare", *paths, "--fail-if", f"{name} == {ratio} * baseline").code == 1, name
 
@@ -170,7 +174,7 @@ def test_nothing_in_common(run: Command, tmp_path: Path) -> None:
     paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(seconds=time), f"void {n}()")) for n, time in seconds.items()]
     outcome = run("compare", *paths)
     assert outcome.code == 1
-    assert "nothing in common: no kernel of one report is in the other. New: 300 ms (b). Gone: 1 ms (a)." in outcome.out
+    assert "Nothing in common; 1 kernel new; 1 kernel gone.\nNew: 300 ms (b). Gone: 1 ms (a)." in outcome.out
     assert "slower" not in outcome.out
     assert len(outcome.err.splitlines()) == 1
     assert "nothing in common with" in outcome.err
@@ -296,7 +300,7 @@ def test_folders_and_single_arguments(run: Command, tmp_path: Path) -> None:
 def test_a_report_with_itself(run: Command, pair: tuple[Path, Path]) -> None:
     outcome = run("compare", pair[0], pair[0], "--fail-if", "time != baseline", "--strict")
     assert outcome.code == 0
-    assert "the same within 2.0 %" in outcome.out
+    assert "The same within 2.0 %" in outcome.out
 
 
 def test_one_report_is_not_enough(run: Command, pair: tuple[Path, Path]) -> None:
@@ -333,7 +337,8 @@ def test_clocks_and_what_counts(run: Command, tmp_path: Path) -> None:
     compute = {**complete(), **flops("d", fma=3_000_000_000)}
     paths = [report(tmp_path / f"{n}.ncu-rep", kernel({**compute, **timing(1e-3 / n, n * 1e9)})) for n in (1, 1.4)]
     text = run("compare", *paths).out
-    assert "the same within 2.0 %: 1 ms -> 714 µs as measured, 1 ms at the clock of the baseline" in text
+    assert f"The same within 2.0 %: 1 ms {ARROW} 1 ms at the clock of the baseline" in text
+    assert f"As measured: 1 ms {ARROW} 714 µs." in text
     assert "*: at the clock of the baseline" in text
     assert "nearest its FP64 FMA roof, so its time is scaled" in text
     assert "faster" in run("compare", *paths, "--times", "raw").out
@@ -343,7 +348,7 @@ def test_other_gpus(run: Command, tmp_path: Path) -> None:
     paths = [report(tmp_path / f"{n}.ncu-rep", kernel(complete(device))) for n, device in enumerate((A100, H100))]
     outcome = run("compare", *paths, "--fail-if", "time > baseline")
     assert outcome.code == 0
-    assert "times not compared: 1 ms -> 1 ms" in outcome.out
+    assert "Another GPU: shares of the roof are compared, times are not" in outcome.out
     assert "times are not comparable" in outcome.out
     assert "the GPUs differ: no baseline.time" in " ".join(outcome.out.split())
 

@@ -18,10 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text as Letters
 
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.compare import changes
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.picture import comparison_chart, figure
-from ncu_roofline.analyses.compare.text import LONGEST, MARKER
+from ncu_roofline.analyses.compare.text import LONGEST, MARKER, main_pair, pairs
 from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.rendering.chart import Line, Listing, Panel, Point, Roof, Row, Text
@@ -109,7 +108,7 @@ def test_one_scale_for_faster_and_slower(tmp_path: Path) -> None:
     assert headlines(slower) == [f"2.00x slower: 2 ms {ARROW} 4 ms \\(100 % more time\\)"]
     for result, word in ((faster, "faster"), (slower, "slower")):
         assert [row.end for row in listed(result)] == [f"2.00x {word}"]
-        assert f"2.00x {word}, " in render(result, "text").decode()
+        assert f"2.00x {word}: " in render(result, "text").decode()
     small = replace(slower, kernel_columns={**slower.kernel_columns, "time_change": np.array([0.004])})
     assert [row.end for row in listed(small)] == ["1.004x slower"]
 
@@ -189,9 +188,9 @@ def test_between_gpus_only_shares_of_roofs_are_drawn(tmp_path: Path) -> None:
 
 
 def test_of_several_states_the_last_is_drawn(tmp_path: Path) -> None:
-    pair = changes.main_pair(steps(tmp_path))
+    pair = main_pair(pairs(steps(tmp_path)))
     assert pair
-    assert (pair[0]["step"], pair[0]["against"]) == (3, "baseline")
+    assert (pair.whole["step"], pair.whole["against"]) == (3, "baseline")
     markup = Markup(render(steps(tmp_path), "html"))
     headings = [column["heading"] for column in markup.data["columns"]]
     assert [name for name in headings if name.endswith("[s]")] == [

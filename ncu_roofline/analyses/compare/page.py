@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ncu_roofline.analyses.compare import changes
-from ncu_roofline.analyses.compare.changes import Numbered, Row
+from ncu_roofline.analyses.compare import text as said
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.kernels import ADDED, NOT_JUDGED, REMOVED, SAME
 from ncu_roofline.analyses.compare.picture import figure
+from ncu_roofline.analyses.compare.text import Pair, Row
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.base.units import percent, time_text
@@ -33,49 +33,79 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
 
     Nothing of the frames is trusted: it reaches the page escaped or as JSON.  Raises ValueError for an unknown theme.
     """
-    names, pair = changes.names_of(comparison), changes.main_pair(comparison)
-    one, kernels = pair if pair else ({}, [])
-    lines = changes.threshold_lines(comparison)
-    heading = one_line(title) or (changes.pair_title(one, names) if pair else "Comparison")
-    values: dict[str, Any] = {"headline": "Nothing was compared", "charts": {}, "notes": []}
-    values |= dict.fromkeys(("subtitle", "said", "legend"), "")
-    if pair:
+    pairs, lines = said.pairs(comparison), said.threshold_lines(comparison)
+    pair = said.main_pair(pairs) or Pair({}, "", [])
+    heading = one_line(title) or pair.title or "Comparison"
+    values: dict[str, Any] = dict.fromkeys(("subtitle", "said", "legend"), "")
+    values |= {"headline": "Nothing was compared", "charts": {}, "notes": []}
+    if pairs:
         values = {
-            "headline": changes.headline(one, kernels),
-            "subtitle": changes.about(one, names, titled=heading != changes.pair_title(one, names)),
-            "said": one_line(changes.details(one, kernels)),
-            "legend": changes.legend(one),
+            "headline": said.headline(pair),
+            "subtitle": said.about(pair, titled=heading != pair.title),
+            "said": one_line(said.details(pair)),
+            "legend": said.legend(pair),
             "charts": {name: _chart(comparison, name) for name in WIDTHS},
-            "notes": list(map(one_line, changes.notes_of(one, kernels))),
+            "notes": list(map(one_line, said.notes_of(pair))),
         }
     return self_contained(
         __package__,
         ("page_csv.js", "page.js"),
-        _data(comparison, one, kernels, names) if pair else {"columns": []},
+        _table(comparison, pairs, pair) if pairs else {"columns": []},
         styles=("page.css", "compare.css"),
         bundle=False,
         title=heading,
         theme=theme,
         **values,
         hues=_hues(),
-        steps=[(changes.pair_title(other, names), changes.headline(other, rows)) for other, rows in changes.pairs(comparison)],
+        steps=[(each.title, said.headline(each)) for each in pairs],
         tripped=any(line.startswith("tripped: ") for line in lines),
         thresholds=list(map(one_line, lines)),
-        apart=[(label, _listed(kernels, word)) for label, word in (("New", ADDED), ("Gone", REMOVED))],
-        reports=list(names.values()),
+        apart=[(label, _listed(pair, word)) for label, word in (("New", ADDED), ("Gone", REMOVED))],
+        reports=list(said.names_of(comparison).values()),
     )
 
 
-def _listed(kernels: Sequence[Numbered], word: str) -> tuple[list[tuple[str, str]], int]:
+def _listed(pair: Pair, word: str) -> tuple[list[tuple[str, str]], int]:
     """The longest kernels that only one report has, with their times, and how many more there are."""
-    found = [(clean(row["kernel"]), changes.times(row)) for _, row in kernels if row["outcome"] == word]
-    return found[:_APART], max(len(found) - _APART, 0)
+    listed = [(clean(row["kernel"]), row["time"]) for row in pair.rows if row["outcome"] == word]
+    return listed[:_APART], max(len(listed) - _APART, 0)
 
 
-def _data(frames: Comparison, one: Row, kernels: Sequence[Numbered], names: Mapping[str, str]) -> dict[str, Any]:
-    """The table of a pair of reports, the states between them with a time each."""
-    rows = [row for _, row in kernels]
-    columns = [column for column in _columns(frames, one, kernels, names) if any(column["texts"])]
+def _table(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> dict[str, Any]:
+    """The table of a pair of reports: columns with the texts and values of all rows, and what its filters look at."""
+    rows, columns = pair.rows, []
+
+    def add(label: str, heading: str, texts: list[str], values: list[float] | None = None, between: bool = False) -> None:
+        """``heading``: in its file, with the unit; ``values`` where texts are not these; ``between``: folded away."""
+        numbers = None if values is None else list(map(number, values))
+        if any(texts):
+            columns.append({"label": label, "heading": heading, "texts": texts, "values": numbers, "between": between})
+
+    def add_number(label: str, heading: str, values: list[float], text: Callable[[float], str], between: bool = False) -> None:
+        add(label, heading, [text(value) if math.isfinite(value) else "" for value in values], values, between)
+
+    for label, name in (("Kernel", "label"), ("Change", "change"), ("Verdict", "limits")):
+        add(label, label.lower(), [row[name] for row in rows])
+    add_number("Time before", "Time before [s]", [row["before"] for row in rows], time_text)
+    for label, times in _between(comparison, pairs, pair):
+        add_number(label, f"{label} [s]", times, time_text, between=True)
+    # Between GPUs as measured: nobody compares it.
+    add_number("Time after", "Time after [s]", [row["after" if pair.same_gpu else "total_seconds"] for row in rows], time_text)
+    saved = [row["seconds_saved"] if row["device"] == row["device_before"] or not row["matched"] else math.nan for row in rows]
+    add_number("Saved", "saved [s]", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)))
+    add_number("Speed-up", "speed-up", [row["speedup"] for row in rows], said.ratio_text)
+    add_number("Share of roof before", "share of roof before", [row["fraction_before"] for row in rows], percent)
+    add_number("after", "share of roof after", [row["fraction"] for row in rows], percent)
+    level = said.level_of(comparison)
+    for name, label in (
+        ("FLOP", "FLOP"),
+        ("bytes", f"{level_style(level).label if level else ''} bytes"),
+        ("FLOP/B", "FLOP/B"),
+    ):
+        changes = [after / before - 1 if before else math.nan for before, after in (row["ratios"][name] for row in rows)]
+        add(label, f"change of {label}", [row[name] if row[name] != "n/a" else "" for row in rows], changes)
+    if {row["count"] for row in rows} - {"1"}:
+        add("Launches", "launches", [row["count"] for row in rows])
     return {
         "columns": columns,
         "names": [clean(row["name"] or row["name_before"])[:_NAME] for row in rows],
@@ -84,91 +114,44 @@ def _data(frames: Comparison, one: Row, kernels: Sequence[Numbered], names: Mapp
     }
 
 
-def _column(label: str, heading: str, texts: Sequence[str], values: Sequence[float] | None = None) -> dict[str, Any]:
-    """A column: its heading, that of its file (with the unit), the texts of all rows, and values where texts are not these."""
-    numbers = None if values is None else [number(value) for value in values]
-    return {"label": label, "heading": heading, "texts": list(texts), "values": numbers, "between": False}
-
-
-def _numbers(label: str, heading: str, values: Sequence[float], text: Callable[[float], str]) -> dict[str, Any]:
-    return _column(label, heading, [changes.known(value, text) for value in values], values)
-
-
-def _columns(frames: Comparison, one: Row, kernels: Sequence[Numbered], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    rows, labels, memory = [row for _, row in kernels], changes.labels_of(kernels), changes.level_of(frames)
-    before, after = zip(*map(changes.times_of, rows), strict=True) if rows else ((), ())
-    if not changes.same_gpu(one):
-        after = tuple(row["total_seconds"] for row in rows)  # as measured; nobody compares it
-    saved = [row["seconds_saved"] if changes.same_gpu(row) or not row["matched"] else math.nan for row in rows]
-    launches = list(map(changes.launches, rows))
-    ratios = []
-    for name, values in changes.ratios_of(frames, kernels).items():
-        label = f"{level_style(memory).label if memory else ''} bytes" if name == "bytes" else name
-        texts = [text if (text := changes.change(*pair)) != "n/a" else "" for pair in values]
-        changed = [after / before - 1 if before else math.nan for before, after in values]
-        ratios.append(_column(label, f"change of {label}", texts, changed))
-    return [
-        _column("Kernel", "kernel", [labels[place] for place, _ in kernels]),
-        _column("Change", "change", list(map(changes.said, rows))),
-        _column("Verdict", "verdict", list(map(changes.verdicts, rows))),
-        _numbers("Time before", "Time before [s]", before, time_text),
-        *_times_between(frames, one, rows, names),
-        _numbers("Time after", "Time after [s]", after, time_text),
-        _numbers("Saved", "saved [s]", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value))),
-        _numbers("Speed-up", "speed-up", list(map(changes.speedup_of, rows)), changes.ratio_text),
-        _numbers("Share of roof before", "share of roof before", [row["fraction_before"] for row in rows], percent),
-        _numbers("after", "share of roof after", [row["fraction"] for row in rows], percent),
-        *ratios,
-        _column("Launches", "launches", launches if set(launches) - {"1"} else [""] * len(launches)),
-    ]
-
-
-def _times_between(frames: Comparison, one: Row, rows: Sequence[Row], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _between(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> list[tuple[str, list[float]]]:
     """Run times of the states between, where all reports are compared with the baseline."""
 
     def key(row: Row) -> tuple[Any, ...]:
         return tuple(row[name] for name in ("name_before", "grid_before", "block_before", "device_before", "occurrence"))
 
-    between = []
-    for other, others in changes.pairs(frames):
-        if other["against"] == one["against"] == "baseline" and other["step"] != one["step"]:
-            found = {key(row): changes.times_of(row)[1] for _, row in others if row["name_before"]}
-            times = [found.get(key(row), math.nan) if row["name_before"] else math.nan for row in rows]
-            label = names[other["report"]].removesuffix(".ncu-rep")
-            between.append({**_numbers(label, f"{label} [s]", times, time_text), "between": True})
-    return between
+    names, found = said.names_of(comparison), []
+    for other in pairs:
+        if other.whole["against"] == pair.whole["against"] == "baseline" and other.whole["step"] != pair.whole["step"]:
+            times = {key(row): row["after"] for row in other.rows if row["name_before"]}
+            label = names[other.whole["report"]].removesuffix(".ncu-rep")
+            found.append((label, [times.get(key(row), math.nan) if row["name_before"] else math.nan for row in pair.rows]))
+    return found
 
 
-def _pairs_of_hues() -> dict[str, str]:
+def _themed() -> dict[str, str]:
     """Colours of the light chart and what stands for them on dark ground."""
     light, dark = THEMES["light"], THEMES["dark"]
     roles = ("ground", "text", "faint", "grid", "compute", "connector")
-    found = {getattr(light, role): getattr(dark, role) for role in roles} | {hue.light: hue.dark for hue in (GAIN, LOSS)}
-    levels = (level_style(level.id) for level in load_spec().levels)
-    return {one.lower(): other for one, other in (found | {style.light: style.dark for style in levels}).items()}
+    hues = [(getattr(light, role), getattr(dark, role)) for role in roles] + [(hue.light, hue.dark) for hue in (GAIN, LOSS)]
+    hues += [(style.light, style.dark) for style in (level_style(level.id) for level in load_spec().levels)]
+    return {one.lower(): other for one, other in hues}
 
 
 def _hues() -> list[tuple[str, str, str]]:
     """Name, light and dark of each colour of the chart; its ground is that of the card it stands on."""
-    ground, card = THEMES["light"].ground.lower(), "var(--card)"
-    hues = {**_pairs_of_hues(), ground: card}
-    return [(f"--hue-{one[1:]}", card if one == ground else one, other) for one, other in hues.items()]
+    themed = _themed() | {THEMES["light"].ground.lower(): "var(--card)"}
+    return [(f"--hue-{one[1:]}", other if other == "var(--card)" else one, other) for one, other in themed.items()]
 
 
 def _chart(comparison: Comparison, name: str) -> str:
     """The chart of a width as svg inside html: its texts are texts, and its colours those of the page's theme."""
     drawn = saved(partial(figure, comparison, points=WIDTHS[name], heading=False), "svg").decode()
-    tag, _, inside = drawn[drawn.index("<svg") :].partition(">")
-    box = tag.partition('viewBox="')[2].partition('"')[0]
-    svg = f'<svg viewBox="{box}">{_without(_without(inside, "metadata"), "style")}'
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)  # nobody needs ids of groups, and others are of the whole page
+    box = re.search(r'viewBox="([^"]*)"', drawn)
+    # Descriptions and rules of its own would be those of the page; nobody needs the ids of groups, and others are of the page.
+    svg = re.sub(r"(?s)^.*?<svg[^>]*>|<metadata.*?</metadata>|<style.*?</style>", "", drawn)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", svg)
-    for hue in _pairs_of_hues():
+    for hue in _themed():
         svg = svg.replace(f": {hue}", f": var(--hue-{hue[1:]})")
-    return svg
-
-
-def _without(svg: str, element: str) -> str:
-    """What stands before and behind the first such element: descriptions and rules of its own would be those of the page."""
-    before, start, rest = svg.partition(f"<{element}")
-    return before + rest.partition(f"</{element}>")[2] if start else svg
+    return f'<svg viewBox="{box[1] if box else ""}">{svg}'

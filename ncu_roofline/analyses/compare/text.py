@@ -1,40 +1,368 @@
-"""A comparison as text for a terminal, and as Markdown for a comment on a pull or merge request, never too long to post."""
+"""What a comparison says: its kernels as rows with what people see of them, the answer in sentences, and both as text.
+
+Markdown is for a comment on a pull or merge request, never too long to post.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
-from ncu_roofline.analyses.compare import changes
-from ncu_roofline.analyses.compare.changes import Numbered, Row
 from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.kernels import ADDED, FASTER, NOT_JUDGED, REMOVED, SAME, SLOWER
-from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.analyses.compare.kernels import (
+    ADDED,
+    CLOSER,
+    FASTER,
+    FURTHER,
+    NOT_JUDGED,
+    NOTHING,
+    REMOVED,
+    SAME,
+    SLOWER,
+    SMALL_SHARE,
+    UNKNOWN,
+)
+from ncu_roofline.analyses.hierarchical.style import level_order
+from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import percent, time_text
+from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.document import Column, Document, Note, Table, terminal
+from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.table import Table as TextTable
 from ncu_roofline.rendering.table import TextColumn, bullets, escape, markdown, markdown_document
 
-ARROW = " -> "
 MARKER = "<!-- ncu-roofline compare -->"
 """The first line of Markdown, the same in every release: by it a bot finds the comment that it made before."""
 LONGEST = 65_536  # characters of a comment on GitHub; GitLab takes more.  Bytes are never fewer.
+MOST, MOST_NOTES, NAMED = 10, 12, 3
+"""Kernels that matter and notes at most: what a screen holds; kernels that are named in a sentence."""
+_ARROW = " \N{RIGHTWARDS ARROW} "
 _NAME = 100  # characters of a name in a comment
 _STEP = 0.8  # of the rows that are folded away stay, time and again, until all is short enough
+WORDS = {
+    CLOSER: "closer to the roof",
+    FURTHER: "further from the roof",
+    UNKNOWN: "not comparable",
+    ADDED: "new",
+    REMOVED: "gone",
+}
 _COLUMNS = (
-    Column("kernel", "str", "", ""),
-    Column("grid", "str", "", "", priority=5),
-    Column("launches", "text", "", "", priority=3),
-    Column("total time", "text", "", "", priority=8),
-    Column("time", "text", "", "", "{time}"),
-    Column("change", "text", "", ""),
+    Column("label", "str", "", "", "kernel"),
+    Column("count", "text", "", "", "launches", 3),
+    Column("total", "text", "", "", "total time", 8),
+    Column("once", "text", "", "", "{time}"),
+    Column("relative", "text", "", "", "change"),
     Column("FLOP", "text", "", "", priority=7),
     Column("bytes", "text", "", "", "{level} B", 6),
     Column("FLOP/B", "text", "", "", priority=9),
-    Column("of roof", "text", "", ""),
-    Column("verdict", "str", "", "", priority=4),
+    Column("share", "text", "", "", "of roof"),
+    Column("limits", "str", "", "", "verdict", 4),
     Column("outcome", "str", "", ""),
 )
+Row = dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """A pair of reports: its row of the summary, which reports these are, and its kernels in the order of the frame.
+
+    A kernel is its row of the frame and its ``number`` there, with what people see: ``label``; ``count`` of launches; times
+    ``before`` and ``after`` [s] of as many launches as the baseline has, as text ``time``, that of a launch ``once``, of all
+    ``total``; ``change`` in words, ``relative`` in percent; ``speedup``; ``share`` of its roof; ``limits``; ``ratios`` by name.
+    """
+
+    whole: Row
+    title: str
+    rows: list[Row]
+
+    @property
+    def same_gpu(self) -> bool:
+        """Whether both reports are of one GPU model: times of two can't be compared."""
+        return bool(self.whole["device_before"] == self.whole["device"])
+
+
+def pairs(comparison: Comparison) -> list[Pair]:
+    """All pairs of reports."""
+    names, cells = names_of(comparison), _cells(comparison)
+    kernels: dict[tuple[int, str], list[Row]] = {}
+    for number, row in enumerate(records(comparison.kernel_columns)):
+        kernels.setdefault((row["step"], row["against"]), []).append({**row, "number": number})
+    found = []
+    for whole in records(comparison.summary_columns):
+        rows = kernels.get((whole["step"], whole["against"]), [])
+        several = Counter(row["kernel"] for row in rows)
+        for row in rows:
+            row |= _seen(row, several[row["kernel"]] > 1, cells)
+        what = "baseline" if whole["against"] == "baseline" else "the step before"
+        found.append(Pair(whole, f"{names[whole['report']]} against {names[whole['baseline']]} ({what})", rows))
+    return found
+
+
+def main_pair(all_pairs: Sequence[Pair]) -> Pair | None:
+    """What a picture shows: the last report against the baseline, else against the step before; None of nothing."""
+    return max(all_pairs, key=lambda pair: (pair.whole["step"], pair.whole["against"] == "baseline"), default=None)
+
+
+def names_of(comparison: Comparison) -> dict[str, str]:
+    """Reports by the shortest end of their path that tells them apart."""
+    columns = comparison.summary_columns
+    reports = dict.fromkeys(str(name) for pair in zip(columns["baseline"], columns["report"], strict=True) for name in pair)
+    paths = {report: PurePath(report).parts for report in reports}
+    for length in range(1, max((len(parts) for parts in paths.values()), default=0) + 1):
+        short = {report: "/".join(parts[-length:]) for report, parts in paths.items()}
+        if len(set(short.values())) == len(short):
+            return {report: clean(name) for report, name in short.items()}
+    return {report: clean(report) for report in reports}
+
+
+def level_of(comparison: Comparison) -> str:
+    """The level whose bytes and intensity are shown: DRAM, else the outermost that is known."""
+    levels, memory = level_order({str(level) for level in set(comparison.level_columns["level"])} - {""}), load_spec().memory
+    return memory if memory in levels or not levels else levels[-1]
+
+
+def _cells(comparison: Comparison) -> dict[tuple[int, str], Row]:
+    """Traffic and intensities at that level, by number of the kernel and precision."""
+    columns = comparison.level_columns
+    here = columns["level"] == level_of(comparison)
+    return {(row["row"], row["precision"]): row for row in records({name: columns[name][here] for name in columns})}
+
+
+def _seen(row: Row, several: bool, cells: dict[tuple[int, str], Row]) -> Row:
+    """What people see of a kernel; ``several``: where others have its name, too."""
+    grid, place = row["grid"] or row["grid_before"], f" #{row['occurrence'] + 1}" if row["occurrence"] >= 0 else ""
+    before, after, comparable = row["total_seconds_before"], row["total_seconds"], row["device_before"] == row["device"]
+    if row["matched"]:
+        if row["launches"] != row["launches_before"] and row["name"] != "application":
+            before = row["seconds_before"] * row["launches_before"]
+        after = before - row["seconds_saved"]
+    judged = row["matched"] and comparable and row["outcome"] != NOT_JUDGED and row["time_change"] > -1
+    speedup = 1 / (1 + row["time_change"]) if judged else math.nan
+    ratio = {FASTER: speedup, SLOWER: 1 + row["time_change"]}.get(row["outcome"], math.nan)
+    star = "*" if row["time_basis"] == "normalised" else ""
+    shares = [_known(row[name], percent) for name in ("fraction_before", "fraction")]
+    if shares[0] != shares[1] and shares[1]:
+        shares[0] = shares[0].removesuffix(" %")
+    nothing = dict.fromkeys(("traffic_before", "traffic", "intensity_before", "intensity"), math.nan)
+    moved = cells.get((row["number"], ""), nothing)
+    old, new = (cells.get((row["number"], row[name]), nothing) for name in ("precision_before", "precision"))
+    ratios = {
+        "FLOP": (row["work_before"], row["work"]),
+        "bytes": (moved["traffic_before"], moved["traffic"]),
+        "FLOP/B": (old["intensity_before"], new["intensity"]),
+    }
+    return {
+        **{name: _relative(*values) for name, values in ratios.items()},
+        "ratios": ratios,
+        "label": clean(f"{row['kernel']}{f' [{grid}]' if grid and several else ''}{place if several else ''}"),
+        "count": from_to(str(row["launches_before"] or ""), str(row["launches"] or "")),
+        "before": before,
+        "after": after,
+        "time": from_to(_known(before, time_text), _known(after, time_text)),
+        "once": _times(row, "seconds", star),
+        "total": _times(row, "total_seconds", star),
+        "relative": _relative(1.0, 1.0 + row["time_change"]) + star if comparable else "",
+        "change": f"{ratio_text(ratio)} {row['outcome']}" if ratio < math.inf else WORDS.get(row["outcome"], row["outcome"]),
+        "speedup": speedup,
+        "share": from_to(*shares),
+        "limits": from_to(clean(row["verdict_before"]), clean(row["verdict"])),
+    }
+
+
+def _known(value: float, text: Any) -> str:
+    return str(text(value)) if math.isfinite(value) else ""
+
+
+def _times(row: Row, name: str, star: str) -> str:
+    """Times that are compared: a change and the times beside it are on one basis."""
+    if row["outcome"] in (ADDED, REMOVED):
+        return time_text(row[name if row["outcome"] == ADDED else f"{name}_before"])
+    return f"{time_text(row[f'{name}_before'])}{_ARROW}{time_text(row[f'{name}_normalised' if star else name])}{star}"
+
+
+def from_to(before: str, after: str) -> str:
+    """Two texts with an arrow between them; one where they are equal, or only one is there."""
+    if before == after or not after:
+        return before
+    return f"{before}{_ARROW}{after}" if before else after
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times as fast or as slow: 1.38x, 12.3x; "" where unknown.  Near 1 two decimals show too little."""
+    if not math.isfinite(ratio):
+        return ""
+    if ratio >= 10:
+        return f"{ratio:.3g}x"
+    return f"{ratio:.4g}x" if abs(ratio - 1) < 0.02 else f"{ratio:.2f}x"
+
+
+def _relative(before: float, after: float) -> str:
+    """A change as text: "+12.0 %", "=" where three digits show none, "x 12" for a large one, "n/a" where one is missing."""
+    if not (math.isfinite(before) and math.isfinite(after)):
+        return "n/a"
+    if before == after or abs(after - before) < 0.0005 * abs(before):
+        return "="
+    if before == 0:
+        return "from 0"
+    ratio = after / before
+    return f"x {ratio:.3g}" if ratio >= 10 else f"{100 * (ratio - 1):+.1f} %"
+
+
+def headline(pair: Pair) -> str:
+    """The answer in a line: ``1.13x faster: 15.5 ms -> 13.7 ms (12 % less time); 2 kernels slower``, with an arrow for ->."""
+    told = pair.whole["outcome"] if pair.same_gpu else ""
+    words = [word for word in (FASTER, SLOWER, CLOSER, FURTHER, ADDED, REMOVED) if word != told]
+    alone = len(pair.rows) == 1 and pair.rows[0]["outcome"] == told
+    counts = {} if alone else {word: _kernels([row for row in pair.rows if row["outcome"] == word]) for word in words}
+    parts = [f"{plural(count, 'kernel')} {WORDS.get(word, word)}" for word, count in counts.items() if count]
+    return "; ".join([_whole(pair), *parts])
+
+
+def _whole(pair: Pair) -> str:
+    whole = pair.whole
+    if whole["outcome"] == NOTHING:
+        return "Nothing in common"
+    if not pair.same_gpu:
+        return "Another GPU: shares of the roof are compared, times are not"
+    if math.isnan(whole["seconds_saved"]):
+        return "No run times to compare"
+    spent = time_text(whole["seconds_before"]) + _ARROW + time_text(whole["seconds_before"] - whole["seconds_saved"])
+    if whole["time_basis"] == "normalised":
+        spent += " at the clock of the baseline"
+    if whole["outcome"] == NOT_JUDGED:
+        return f"Too short to judge: {spent}"
+    if whole["outcome"] == SAME:
+        return f"The same within {percent(whole['noise'])}: {spent}"
+    faster = whole["outcome"] == FASTER
+    ratio = ratio_text(whole["speedup"] if faster else 1 + whole["time_change"])
+    return f"{ratio} {whole['outcome']}: {spent} ({percent(abs(whole['time_change']))} {'less' if faster else 'more'} time)"
+
+
+def about(pair: Pair, titled: bool = True) -> str:
+    """Which reports (if ``titled``), and on which GPUs."""
+    devices = from_to(clean(pair.whole["device_before"]), clean(pair.whole["device"]))
+    return ", ".join(filter(None, (pair.title if titled else "", devices)))
+
+
+def legend(pair: Pair) -> str:
+    """What times and words mean."""
+    clock = ", at the clock of the baseline where clocks differ" if pair.whole["time_basis"] == "normalised" else ""
+    launches = " (as many as the baseline has)" if pair.whole["relaunched"] else ""
+    noise = f"same: within the noise of the kernel, {percent(pair.whole['noise'])} for the application"
+    return f"time: of all launches{launches}{clock}; {noise}" if pair.same_gpu else noise
+
+
+def details(pair: Pair) -> str:
+    """What `headline` does not say: where the change comes from, what was measured, what is new or gone, in how many rows."""
+    whole, told = pair.whole, []
+    if pair.same_gpu and whole["outcome"] in (FASTER, SLOWER):
+        least = SMALL_SHARE * whole["seconds_before"]
+        changed = [row for row in pair.rows if row["outcome"] in (FASTER, SLOWER) and abs(row["seconds_saved"]) >= least]
+        by = [
+            f"{clean(row['kernel'])} {'-' if row['seconds_saved'] > 0 else '+'}{time_text(abs(row['seconds_saved']))}"
+            for row in changed[:NAMED]
+        ]
+        saved = f"{time_text(abs(whole['seconds_saved']))} {'saved' if whole['outcome'] == FASTER else 'lost'}"
+        told.append(f"{saved}{', most by ' if by else ''}{', '.join(by)}.")
+    if pair.same_gpu and whole["time_basis"] == "normalised":
+        told.append(f"As measured: {time_text(whole['seconds_before'])}{_ARROW}{time_text(whole['seconds'])}.")
+    for word, outcome, seconds in (("New", ADDED, "seconds_added"), ("Gone", REMOVED, "seconds_removed")):
+        if whole[outcome]:
+            names = listed((clean(row["kernel"]) for row in pair.rows if row["outcome"] == outcome), NAMED)
+            told.append(f"{word}: {time_text(whole[seconds])}{names and f' ({names})'}.")
+    if whole["added"] or whole["removed"] or whole["relaunched"]:
+        before, after = (
+            f"{plural(whole[f'launches{suffix}'], 'launch')}, {time_text(whole[f'total_seconds{suffix}'])}"
+            for suffix in ("_before", "")
+        )
+        told.append(f"In all: {before}{_ARROW}{after}.")
+    counts = Counter(row["outcome"] for row in pair.rows)
+    order = (FASTER, SLOWER, SAME, CLOSER, FURTHER, ADDED, REMOVED, UNKNOWN, NOT_JUDGED)
+    outcomes = ", ".join(f"{counts[word]} {WORDS.get(word, word)}" for word in order if counts[word])
+    return " ".join([*told, f"{_counted(pair.rows)}: {outcomes or 'none'}."])
+
+
+def _kernels(rows: Sequence[Row]) -> int:
+    """How many kernels some rows are about: one launched in several configurations is one."""
+    return len({row["name"] for row in rows})
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    """``2 kernels``, or ``4 kernels in 32 configurations``."""
+    count = _kernels(rows)
+    return plural(count, "kernel") + (f" in {len(rows):,} configurations" if count < len(rows) else "")
+
+
+def matters(pair: Pair) -> tuple[list[Row], list[Row]]:
+    """The kernels that changed and matter, MOST at most, and the rest; each in the order of the frame.
+
+    What got worse matters whatever its time; what got better, came, went or has another verdict from 1 % of the time on.
+    """
+    whole = pair.whole["seconds_before"]
+    whole = whole if whole > 0 else max(pair.whole["total_seconds_before"], pair.whole["total_seconds"], 0.0)
+
+    def moved(row: Row) -> bool:
+        if row["outcome"] in (FASTER, ADDED, REMOVED):
+            return not abs(row["seconds_saved"]) < SMALL_SHARE * whole  # of what nobody timed that is not known
+        changed = row["outcome"] == CLOSER or row["verdict_before"] != row["verdict"]
+        return row["outcome"] in (SLOWER, FURTHER) or bool(changed and not row["time_share"] < SMALL_SHARE)
+
+    def weight(row: Row) -> float:
+        """The time that it saved or lost, between GPUs that it takes."""
+        saved = (
+            abs(row["seconds_saved"]) if row["device"] == row["device_before"] or not row["matched"] else row["total_seconds"]
+        )
+        return float(saved) if math.isfinite(saved) else 0.0
+
+    shown = {row["number"] for row in sorted(filter(moved, pair.rows), key=lambda row: -weight(row))[:MOST]}
+    return [row for row in pair.rows if row["number"] in shown], [row for row in pair.rows if row["number"] not in shown]
+
+
+def notes_of(pair: Pair) -> list[str]:
+    """Notes on the application, then those on kernels, each with the kernels that it is about."""
+    of: dict[str, list[str]] = {}
+    for row in pair.rows:
+        for note in filter(None, row["notes"].split("; ")):
+            of.setdefault(note, []).append(clean(row["kernel"]))
+    notes = [note for note in pair.whole["notes"].split("; ") if note]
+    notes += [f"{listed(names, NAMED)}: {note}" for note, names in list(of.items())[:MOST_NOTES]]
+    return notes + ([f"and {len(of) - MOST_NOTES} more notes, see csv or json"] if len(of) > MOST_NOTES else [])
+
+
+def threshold_lines(comparison: Comparison) -> list[str]:
+    """What tripped, what was not judged or evaluated and why, and how many passed."""
+    rows, names = records(comparison.threshold_columns), names_of(comparison)
+    lines = []
+    undecided: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        kernel, threshold = clean(row["kernel"]), clean(row["threshold"])
+        if row["result"] == "tripped":
+            where = f" ({clean(row['configuration'])})" if row["configuration"] else ""
+            lines.append(f"tripped: {threshold}: {kernel}{where} in {names[row['report']]}: {row['reason']}")
+        elif row["result"] != "passed":
+            undecided.setdefault((row["result"], threshold, row["reason"]), []).append(kernel)
+    lines += [f"{what}: {threshold}: {listed(kernels, NAMED)}: {why}" for (what, threshold, why), kernels in undecided.items()]
+    counts = Counter(row["result"] for row in rows)
+    told = (f"{counts[word]} {word}" for word in ("tripped", "passed", "not judged", "not evaluated") if counts[word])
+    return [*lines, f"Thresholds: {', '.join(told)}."] if rows else lines
+
+
+def document(comparison: Comparison) -> Document:
+    """Each pair of reports: what changed in a sentence, kernel by kernel, and what must be known of it; then the thresholds."""
+    parts = []
+    for pair in pairs(comparison):
+        several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in pair.rows)
+        hidden = () if several else ("count", "total")
+        words = {"time": "time/launch" if several else "time", "level": level_of(comparison).upper()}
+        star = "*: at the clock of the baseline. " if pair.whole["time_basis"] == "normalised" else ""
+        noise = f"{star}same: within the noise of the kernel, {percent(pair.whole['noise'])} for the application; =: no change."
+        show = tuple(column.name for column in _COLUMNS if column.name not in hidden)
+        table = Table("kernels", _COLUMNS, pair.rows, show, words=words, legend=noise)
+        notes = [Note(note, "kernel") for note in notes_of(pair)]
+        parts.append(Document(pair.title, blocks=[(about(pair), f"{headline(pair)}.", details(pair)), table], notes=notes))
+    return Document("Comparison", blocks=[*parts, tuple(threshold_lines(comparison))])
 
 
 def render_text(comparison: Comparison, *, width: int = 120, ascii_only: bool = False) -> bytes:
@@ -42,90 +370,21 @@ def render_text(comparison: Comparison, *, width: int = 120, ascii_only: bool = 
     return (terminal(document(comparison), width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
 
 
-def document(comparison: Comparison) -> Document:
-    """Each pair of reports: what changed in a sentence, kernel by kernel, and what must be known of it; then the thresholds."""
-    names, parts = changes.names_of(comparison), []
-    for one, kernels in changes.pairs(comparison):
-        title, rows = changes.pair_title(one, names), [row for _, row in kernels]
-        told = (_common(one, rows), changes.apart(one, rows, ARROW), changes.outcomes(rows, changes.PLAIN))
-        notes = [Note(note, "kernel") for note in changes.notes_of(one, kernels)]
-        parts.append(
-            Document(title, blocks=[(title, " ".join(filter(None, told))), _table(comparison, one, kernels)], notes=notes)
-        )
-    return Document("Comparison", blocks=[*parts, tuple(changes.threshold_lines(comparison))])
-
-
-def _common(one: Row, rows: Sequence[Row]) -> str:
-    """How the kernels changed that both reports have."""
-    if not one["matched"]:
-        return "nothing in common: no kernel of one report is in the other."
-    spent = time_text(one["seconds_before"]) + ARROW + time_text(one["seconds"])
-    if one["time_basis"] == "normalised" and math.isfinite(one["seconds_normalised"]):
-        at_clock = time_text(one["seconds_before"] - one["seconds_saved"])
-        spent += f" as measured, {at_clock} at the clock of the baseline"
-    if one["relaunched"]:
-        spent += ", per launch (medians where their number differs) and weighted by the launches of the baseline"
-    saved, by = time_text(abs(one["seconds_saved"])), changes.causes(one, rows)
-    text = {
-        FASTER: f"{changes.ratio_text(one['speedup'])} faster, {saved} saved",
-        SLOWER: f"{changes.ratio_text(1 + one['time_change'])} slower, {saved} lost",
-        SAME: f"the same within {percent(one['noise'])}",
-        NOT_JUDGED: "too short to judge",
-    }.get(one["outcome"], "times not compared")
-    return f"{text}: {spent}{by and f' ({by})'}."
-
-
-def _table(frames: Comparison, one: Row, kernels: Sequence[Numbered]) -> Table:
-    """What changed in each of these kernels; of launches that are one of several, for each."""
-    alike = len({row["name"] for _, row in kernels}) < len(kernels)
-    several = any(row["launches_before"] > 1 or row["launches"] > 1 for _, row in kernels)
-    ratios = changes.ratios_of(frames, kernels)
-    rows = []
-    for place, (_, row) in enumerate(kernels):
-        star = "*" if row["time_basis"] == "normalised" else ""
-        grid = changes.from_to(clean(row["grid_before"]), clean(row["grid"]), ARROW)
-        found = {
-            "kernel": row["kernel"],
-            "grid": grid if alike else "",
-            "launches": changes.launches(row, ARROW) if several else "",
-            "total time": _times(row, "total_seconds", star) if several else "",
-            "time": _times(row, "seconds", star),
-            "change": changes.change(1.0, 1.0 + row["time_change"]) + star if changes.same_gpu(row) else "",
-            "of roof": changes.shares(row, ARROW),
-            "verdict": changes.verdicts(row, ARROW),
-            "outcome": row["outcome"],
-        }
-        rows.append({**found, **{name: changes.change(*values[place]) for name, values in ratios.items()}})
-    words = {"time": "time/launch" if several else "time", "level": changes.level_of(frames).upper()}
-    star = "*: at the clock of the baseline. " if one["time_basis"] == "normalised" else ""
-    legend = f"{star}same: within the noise of the kernel, {percent(one['noise'])} for the application; =: no change."
-    return Table("kernels", _COLUMNS, rows, tuple(column.name for column in _COLUMNS), words=words, legend=legend)
-
-
-def _times(row: Row, name: str, star: str) -> str:
-    """Times that are compared: a change and the times beside it are on one basis."""
-    if row["outcome"] in (ADDED, REMOVED):
-        return time_text(row[name if row["outcome"] == ADDED else f"{name}_before"])
-    return time_text(row[f"{name}_before"]) + ARROW + time_text(row[f"{name}_normalised" if star else name]) + star
-
-
 def render_md(comparison: Comparison, *, title: str = "") -> bytes:
     """The comparison as Markdown of GitHub and GitLab; whatever comes from a report is escaped.
 
     At most 65,536 bytes, which is what a comment may have: rows that are left out are counted.
     """
-    pairs, lines = list(changes.pairs(comparison)), changes.threshold_lines(comparison)
-    names = changes.names_of(comparison)
-    most = max([len(lines), *(len(kernels) for _, kernels in pairs)])
+    parts, lines = pairs(comparison), threshold_lines(comparison)
+    most = max([len(lines), *(len(pair.rows) for pair in parts)])
     while True:
         tested, more = [], len(lines) - 1 - most
         if lines:
             tested = [f"**{escape(lines[-1])}**", bullets(lines[:-1][:most])]
             tested += [f"{more:,} more left out: a comment holds 65,536 characters."] * (more > 0)
         blocks = [MARKER, f"## {escape(title)}" if title else ""]
-        for one, kernels in pairs:
-            blocks += [f"### {escape(changes.headline(one, kernels))}", escape(changes.about(one, names))]
-            blocks += [*tested, *_kernels(one, kernels, most)]
+        for pair in parts:
+            blocks += [f"### {escape(headline(pair))}", escape(about(pair)), *tested, *_comment(pair, most)]
             tested = []
         data = markdown_document(blocks)
         if len(data) <= LONGEST:
@@ -136,30 +395,28 @@ def render_md(comparison: Comparison, *, title: str = "") -> bytes:
         most = int(most * _STEP)
 
 
-def _kernels(one: Row, kernels: Sequence[Numbered], most: int) -> list[str]:
-    """The kernels that matter, and folded below them the others and the notes."""
-    shown, rest = changes.matters(one, kernels)
-    labels = changes.labels_of(kernels)
-    blocks = [_cells(shown, labels)] if shown else ["No kernel changed by more than its noise."] * bool(kernels)
+def _comment(pair: Pair, most: int) -> Iterator[str]:
+    """The kernels that matter, and folded below them the others, ``most`` of them, and the notes."""
+    shown, rest = matters(pair)
+    if pair.rows:
+        yield _markdown_table(shown) if shown else "No kernel changed by more than its noise."
     if rest:
         left_out = len(rest) - most
         told = f"{left_out:,} more left out: a comment holds 65,536 characters; csv and json have all."
-        what = f"The rest: {changes.counted([row for _, row in rest])}"
-        blocks.append(_folded(what, [_cells(rest[:most], labels) if most else "", told if left_out > 0 else ""]))
-    notes = [changes.details(one, kernels), *changes.notes_of(one, kernels), changes.legend(one)]
-    return [*blocks, _folded("Notes", [bullets(notes)])]
+        yield _folded(f"The rest: {_counted(rest)}", _markdown_table(rest[:most]) if most else "", told if left_out > 0 else "")
+    yield _folded("Notes", bullets([details(pair), *notes_of(pair), legend(pair)]))
 
 
-def _folded(summary: str, blocks: Sequence[str]) -> str:
+def _folded(summary: str, *blocks: str) -> str:
     """What is shown on a click; the empty lines make GitHub and GitLab read Markdown inside."""
     inside = "\n\n".join(filter(None, blocks))
     return f"<details>\n<summary>{summary}</summary>\n\n{inside}\n\n</details>"
 
 
-def _cells(kernels: Sequence[Numbered], labels: dict[int, str]) -> str:
-    names = [shorten(labels[number], _NAME) for number, _ in kernels]
-    columns = [TextColumn("kernel", names, left=True)]
-    for header, text in (("time", changes.times), ("change", changes.said), ("share of roof", changes.shares)):
-        columns.append(TextColumn(header, [text(row) for _, row in kernels]))
-    columns.append(TextColumn("verdict", [changes.verdicts(row) for _, row in kernels], left=True))
+def _markdown_table(rows: Sequence[Row]) -> str:
+    shown = (("kernel", "label"), ("time", "time"), ("change", "change"), ("share of roof", "share"), ("verdict", "limits"))
+    columns = []
+    for header, name in shown:
+        texts = [shorten(row[name], _NAME) if name == "label" else row[name] for row in rows]
+        columns.append(TextColumn(header, texts, left=name in ("label", "limits")))
     return markdown(TextTable(tuple(columns)))
