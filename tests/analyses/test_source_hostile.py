@@ -17,7 +17,7 @@ from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import shorten
 from ncu_roofline.chips.findings import About
-from ncu_roofline.formats.inputs.source_text import find_source
+from ncu_roofline.formats.inputs.text import find_source
 from ncu_roofline.formats.report import CodeFunction
 from ncu_roofline.rendering.data import render_json
 from tests import factory

@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import advisor, advisor_roofs, open_ceilings
+from ncu_roofline.formats.inputs import advisor, open_ceilings
 from tests.cli.command import Command, assert_refused
 
 PREAMBLE = (
@@ -186,7 +186,7 @@ BAD_ROOFS = {
 @pytest.mark.parametrize("bad", BAD_ROOFS)
 def test_bad_roofs_are_refused(tmp_path: Path, run: Command, bad: str) -> None:
     path = write(tmp_path / "roofs.csv", BAD_ROOFS[bad])
-    assert advisor_roofs.recognises(BAD_ROOFS[bad])
+    assert advisor.recognises_roofs(BAD_ROOFS[bad])
     assert_refused(run("show", write(tmp_path / "s.csv", GOOD), "--ceilings", path), path)
 
 
@@ -200,4 +200,4 @@ def test_roofs_are_no_kernels(tmp_path: Path, run: Command) -> None:
 )
 def test_other_files_are_not_taken(text: str) -> None:
     assert not advisor.recognises(text)
-    assert not advisor_roofs.recognises(text)
+    assert not advisor.recognises_roofs(text)

@@ -80,13 +80,13 @@ def test_it_holds_no_kernels(tmp_path: Path) -> None:
 
 BAD = {
     "cut off": (json.dumps(document(CPU, []))[:-20], "Unterminated string"),
-    "no object": ('{"empirical": ["gflops", "gbytes", "data"]}', '"empirical" is no object'),
-    "no gbytes": ('{"empirical": {"gflops": {"data": []}, "gbytes": 3}}', '"gbytes" is no object'),
+    "no object": ('{"empirical": ["gflops", "gbytes", "data"]}', '"empirical"."gbytes"."data" is no list'),
+    "no gbytes": ('{"empirical": {"gflops": {"data": []}, "gbytes": 3}}', '"empirical"."gbytes"."data" is no list'),
     "no list": ('{"empirical": {"gflops": {"data": []}, "gbytes": {"data": 3}}}', '"empirical"."gbytes"."data" is no list'),
-    "no pair": (document([["DRAM"]], []), r"\[0\] is no pair of name and value"),
-    "text": (document([["DRAM", "fast"]], []), r"\[0\] \(DRAM\) has no positive number"),
-    "negative": (document(CPU, [["GFLOPs", -1]]), r"\[0\] \(GFLOPs\) has no positive number"),
-    "true": (document(CPU, [["GFLOPs", True]]), "has no positive number"),
+    "no pair": (document([["DRAM"]], []), r"\[0\] is no pair of name and positive number"),
+    "text": (document([["DRAM", "fast"]], []), r"\[0\] is no pair of name and positive number"),
+    "negative": (document(CPU, [["GFLOPs", -1]]), r"\[0\] is no pair of name and positive number"),
+    "true": (document(CPU, [["GFLOPs", True]]), "is no pair of name and positive number"),
     "empty": (document([], []), 'both "gflops" and "gbytes" are empty'),
 }
 

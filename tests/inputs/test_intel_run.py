@@ -10,7 +10,8 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.bench.device import parse_device
-from ncu_roofline.formats.inputs import open_input, sde, vtune
+from ncu_roofline.formats.inputs import intel as importer
+from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.tables import ImportedPoint
 from tests.bench import test_cpu_files
 from tests.cli.command import Command, assert_refused
@@ -25,7 +26,7 @@ def write(path: Path, text: str) -> Path:
 
 def point_of(folder: Path, text: str) -> tuple[ImportedPoint, str]:
     """The point of a mix, and its warnings."""
-    table = sde.read(write(folder / "mix.txt", text))
+    table = importer.read_sde(write(folder / "mix.txt", text))
     return table.points[0], " ".join(table.warnings)
 
 
@@ -133,7 +134,7 @@ def test_fused_instructions_without_their_width(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"])
 def test_bytes_of_the_memory_controllers(tmp_path: Path, delimiter: str) -> None:
-    table = vtune.read(write(tmp_path / "v.csv", "vtune: Using result path `x'\n" + intel.events(delimiter=delimiter)))
+    table = importer.read_vtune(write(tmp_path / "v.csv", "vtune: Using result path `x'\n" + intel.events(delimiter=delimiter)))
     assert table.points[0].traffic == {"dram": intel.STREAM_DRAM_BYTES}
     assert "holds no operations" in table.warnings[0]
 
@@ -144,11 +145,11 @@ def test_memory_on_the_package(tmp_path: Path) -> None:
         .replace("UNC_M_CAS_COUNT.RD", "UNC_E_RPQ_INSERTS")
         .replace("UNC_M_CAS_COUNT.WR", "UNC_E_WPQ_INSERTS")
     )
-    assert vtune.read(write(tmp_path / "v.csv", text)).points[0].traffic == {"mcdram": 640}
+    assert importer.read_vtune(write(tmp_path / "v.csv", text)).points[0].traffic == {"mcdram": 640}
 
 
 def test_reads_alone_are_no_traffic(tmp_path: Path) -> None:
-    table = vtune.read(write(tmp_path / "v.csv", intel.events((1, 2), ())))
+    table = importer.read_vtune(write(tmp_path / "v.csv", intel.events((1, 2), ())))
     assert table.points[0].traffic == {}
     assert "dram traffic left out: its reads and its writes were not counted by the same controllers" in table.warnings[0]
 
@@ -156,7 +157,9 @@ def test_reads_alone_are_no_traffic(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("cell", "seconds"), [("149.771137", 149.771137), ("8.0s", 8.0), ("800ms", 0.8)])
 @pytest.mark.parametrize("levels", [True, False])
 def test_the_time_of_a_summary(tmp_path: Path, cell: str, seconds: float, levels: bool) -> None:
-    assert vtune.read(write(tmp_path / "s.csv", intel.summary(cell, levels))).points[0].seconds == pytest.approx(seconds)
+    assert importer.read_vtune(write(tmp_path / "s.csv", intel.summary(cell, levels))).points[0].seconds == pytest.approx(
+        seconds
+    )
 
 
 def test_processes_of_one_run_add_up(tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_files_are_refused(tmp_path: Path, run: Command, bad: str) -> None:
     path = write(tmp_path / "bad.csv", BAD[bad])
-    assert sde.recognises(BAD[bad]) != vtune.recognises(BAD[bad])
+    assert importer.recognises_sde(BAD[bad]) != importer.recognises_vtune(BAD[bad])
     assert_refused(run("show", path), path)
 
 

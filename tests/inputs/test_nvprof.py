@@ -11,7 +11,7 @@ from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.spec import gpus
 from ncu_roofline.formats.inputs import nvprof
-from ncu_roofline.formats.inputs.nvprof import capability_of, device_name, tensor_peak
+from ncu_roofline.formats.inputs.nvprof import tensor_peak
 from tests import published, published_report
 from tests.cli.command import Command, assert_refused
 from tests.inputs import nvprof_logs as logs
@@ -240,19 +240,19 @@ def test_the_boards_are_those_of_the_gpu_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "name", "capability"),
+    ("name", "capability"),
     [
-        ("Tesla V100-SXM2-16GB (0)", "Tesla V100-SXM2-16GB", (7, 0)),
-        ("TITAN V (3)", "TITAN V", (7, 0)),
-        ("Tesla K20c (0)", "Tesla K20c", (3, 5)),
-        ("GeForce GTX 1070 (0)", "GeForce GTX 1070", (6, 1)),
-        ("GeForce RTX 2080 Ti (0)", "GeForce RTX 2080 Ti", (7, 5)),
-        ("Graphics Device (1)", "Graphics Device", (0, 0)),
+        ("Tesla V100-SXM2-16GB", (7, 0)),
+        ("TITAN V", (7, 0)),
+        ("Tesla K20c", (3, 5)),
+        ("GeForce GTX 1070", (6, 1)),
+        ("GeForce RTX 2080 Ti", (7, 5)),
+        ("Graphics Device", (0, 0)),
     ],
 )
-def test_devices(cell: str, name: str, capability: tuple[int, int]) -> None:
-    assert device_name(cell) == name
-    assert capability_of(name) == capability
+def test_devices(tmp_path: Path, name: str, capability: tuple[int, int]) -> None:
+    (point,) = nvprof.read(write(tmp_path / "m.csv", logs.metrics({"flop_count_dp": 1}, device=f"{name} (0)"))).points
+    assert (point.device, point.compute_capability) == (name, capability)
 
 
 def test_what_is_left_out_is_named(tmp_path: Path, run: Command) -> None:

@@ -199,7 +199,7 @@ BAD = {
     "no points": ("flops,seconds,bytes_dram\n1,,1\n", "no row has both a rate"),
     "support": ("flops,seconds,bytes_dram,supported\n1,1,1,perhaps\n", "row 1 says 'perhaps' of its support"),
     "json cut": ('[{"flops": 1, "seconds": 1, "bytes_dram": 1}', "Expecting|delimiter"),
-    "json cell": ('[{"flops": true, "seconds": 1, "bytes_dram": 1}]', "row 1, column 'flops': True is no number"),
+    "json cell": ('[{"flops": true, "seconds": 1, "bytes_dram": 1}]', "row 1, column 'flops': 'True' is no number"),
     "json rows": ('{"list": {"flops": 1, "seconds": 1, "bytes_dram": 1}}', "it is no list of rows"),
     "json row": ('[{"flops": 1, "seconds": 1, "bytes_dram": 1}, 5]', "row 2 is no object"),
 }

@@ -9,7 +9,7 @@ import pytest
 from ncu_roofline import render, roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import open_ceilings, open_input
-from ncu_roofline.formats.inputs.roofline_data import recognises
+from ncu_roofline.formats.inputs.roof_files import recognises
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from tests import published, published_report
 from tests.factory import H100, V100, complete, kernel, report

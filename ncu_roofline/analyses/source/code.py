@@ -12,7 +12,7 @@ import numpy as np
 
 from ncu_roofline.analyses.source.counts import IntArray
 from ncu_roofline.chips.code_limits import FUNCTIONS, IMPORTED_BYTES, INLINED_LEVELS, INSTRUCTIONS
-from ncu_roofline.formats.inputs.source_text import find_source, last_part, lines_of_source, most_alike
+from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
 from ncu_roofline.formats.report import Kernel
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow

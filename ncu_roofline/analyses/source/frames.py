@@ -14,7 +14,7 @@ import numpy as np
 from ncu_roofline.analyses.source.columns import LOOPS, WITHIN
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line
-from ncu_roofline.formats.inputs.source_text import last_part
+from ncu_roofline.formats.inputs.text import last_part
 from ncu_roofline.model import Displayed, Roofline
 from ncu_roofline.model.displayed import seen, several
 from ncu_roofline.model.roofline import Table, frame_of

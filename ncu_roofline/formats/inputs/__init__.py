@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
-from ncu_roofline.formats.inputs.tables import JoinedTable, MetricTable, PointTable
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
 from ncu_roofline.formats.report import Report, read_report
 
@@ -18,46 +17,45 @@ Other = TypeVar("Other")
 _HERE = __name__
 
 
-@dataclass(frozen=True)
-class InputFormat:
+class InputFormat(NamedTuple):
     """A file format: the module that reads it has ``recognises(head: str) -> bool`` and ``read(path) -> table``.
 
-    ``holds`` says what it gives: metrics, points, ceilings (by ``read_ceilings(path)``), or points and ceilings.
+    ``holds`` says what it gives: metrics, points, ceilings (by ``read_ceilings(path)`` alone), or points and ceilings.  Where a
+    module reads several formats, ``of`` ends the names of these functions.
     """
 
     id: str
     module: str
     holds: str
     meaning: str
+    of: str = ""
+
+    def call(self, function: str, argument: Any) -> Any:
+        """What a function of its module gives."""
+        return getattr(importlib.import_module(self.module), function + self.of)(argument)
 
 
 # In this order: the first that recognises a file reads it.
 FORMATS: tuple[InputFormat, ...] = (
     InputFormat("ncu-csv", f"{_HERE}.ncu_csv", "metrics", "what ncu --csv prints"),
-    InputFormat("ert", f"{_HERE}.ert", "ceilings", "a roofline.json of the Empirical Roofline Toolkit"),
-    InputFormat("roofline-data", f"{_HERE}.roofline_data", "points and ceilings", "a data file of plot_roofline.py"),
+    InputFormat("ert", f"{_HERE}.roof_files", "ceilings", "a roofline.json of the Empirical Roofline Toolkit", "_ert"),
+    InputFormat("roofline-data", f"{_HERE}.roof_files", "points and ceilings", "a data file of plot_roofline.py"),
     InputFormat("nvprof", f"{_HERE}.nvprof", "points", "the output of nvprof --csv"),
     InputFormat("likwid", f"{_HERE}.likwid", "points", "the CSV of likwid-perfctr"),
     InputFormat("advisor", f"{_HERE}.advisor", "points", "a survey of Intel Advisor as CSV"),
-    InputFormat("advisor-roofs", f"{_HERE}.advisor_roofs", "ceilings", "the roofs of Intel Advisor as CSV"),
-    InputFormat("sde", f"{_HERE}.sde", "points", "an instruction mix of Intel SDE"),
-    InputFormat("vtune", f"{_HERE}.vtune", "points", "a report of Intel VTune as CSV"),
+    InputFormat("advisor-roofs", f"{_HERE}.advisor", "ceilings", "the roofs of Intel Advisor as CSV", "_roofs"),
+    InputFormat("sde", f"{_HERE}.intel", "points", "an instruction mix of Intel SDE", "_sde"),
+    InputFormat("vtune", f"{_HERE}.intel", "points", "a report of Intel VTune as CSV", "_vtune"),
     InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
 )
 # Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
-_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel_run"}
+_JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel"}
 
 
 def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
     """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
-    if not os.path.isfile(path):
-        return None
-    head = head_of(path)
-    return next((row for row in FORMATS if _module(row.module).recognises(head)), None) if head.strip() else None
-
-
-def _module(name: str) -> Any:
-    return importlib.import_module(name)
+    head = head_of(path) if os.path.isfile(path) else ""
+    return next((row for row in FORMATS if row.call("recognises", head)), None) if head.strip() else None
 
 
 def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
@@ -68,7 +66,10 @@ def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTabl
     found = recognised(path)
     if found is None:
         return read_report(path)
-    table: MetricTable | PointTable = _module(found.module).read(path)
+    if found.holds == "ceilings":
+        reason = f"it is {found.meaning}, which holds ceilings and no kernels"
+        raise RooflineError("Cannot read", path, reason, "Give it with --ceilings, beside a report.")
+    table: MetricTable | PointTable = found.call("read", path)
     return table
 
 
@@ -80,7 +81,7 @@ def open_ceilings(path: str | os.PathLike[str]) -> Ceilings:
     if "ceilings" not in found.holds:
         reason = f"it is {found.meaning}, which holds no ceilings"
         raise RooflineError("Cannot read ceilings", path, reason, "Give the JSON file that `ncu-roofline bench run` wrote.")
-    ceilings: Ceilings = _module(found.module).read_ceilings(path)
+    ceilings: Ceilings = found.call("read_ceilings", path)
     return ceilings
 
 
@@ -115,12 +116,11 @@ def joined(items: Sequence[Other | PointTable]) -> list[Other | PointTable]:
     """
     result = list(items)
     for name, module in _JOINING.items():
-        tables = {at: item for at, item in enumerate(result) if isinstance(item, JoinedTable) and item.format == name}
-        if len(tables) < 2:
-            continue
-        place = {table.path: at for at, table in reversed(tables.items())}
-        instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
-        for table in _module(module).joined(list(tables.values())):
-            instead[min(place[path] for path in table.paths)].append(table)
-        result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
+        tables = {at: item for at, item in enumerate(result) if isinstance(item, PointTable) and item.format == name}
+        if len(tables) > 1:
+            place = {table.path: at for at, table in reversed(tables.items())}
+            instead: dict[int, list[Other | PointTable]] = {at: [] for at in tables}
+            for table in importlib.import_module(module).joined(list(tables.values())):
+                instead[min(place[part.path] for part in table.parts)].append(table)
+            result = [one for at, item in enumerate(result) for one in instead.get(at, [item])]
     return result

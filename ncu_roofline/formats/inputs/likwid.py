@@ -14,21 +14,20 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
-from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.inputs.spelling import precision_of
 from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import Table, row_of, text_of
+from ncu_roofline.formats.inputs.text import Row, Table, row_of, text_of
 
 _HEADING = re.compile(r"^[ \t]*TABLE,(?:Region [^,\n]*,)?Group \d+ (?:Raw|Metric)\b", re.MULTILINE)
 _KIND = re.compile(r"Group (\d{1,9}) (Raw|Metric)( STAT)?", re.IGNORECASE)
 _COUNT = re.compile(r"[0-9]{1,9}")
 # The metrics that are read: those that may count operations or bytes, and the time.  Others may be infinite (cycles per
 # instruction of an idle thread).
-_READ = re.compile(r"FLOP|data volume|Runtime \(RDTSC\)|call count", re.IGNORECASE)
+_COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 _RUNTIME = "Runtime (RDTSC) [s]"
+_CPU = ("CPU name:", "CPU type:")
 _PREFIXES = ("DP", "SP", "HP", "")
 # "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
 # gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
@@ -42,54 +41,51 @@ _VOLUMES = {
 _UNIT = " [GBytes]"
 # Parts of the sums above, and rates that say the same as the volumes.
 _PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
-_COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 
 
 @dataclass
-class Group:
-    """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; NaN cells are absent.
-
-    ``incomplete`` metrics lack the cell of some thread, so nothing can be said of all.
-    """
+class _Group:
+    """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; None where a cell has none."""
 
     number: int
-    name: str
+    name: str = ""
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
-    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
-    statistics: dict[str, dict[str, float]] = field(default_factory=dict)
-    incomplete: set[str] = field(default_factory=set)
+    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    statistics: dict[str, dict[str, float | None]] = field(default_factory=dict)
+
+    def incomplete(self, name: str) -> bool:
+        """Whether some thread has no number, so nothing can be said of all."""
+        return None in self.metrics.get(name, {}).values()
+
+    def threads(self, name: str) -> dict[str, float]:
+        """A metric by thread, nothing where it is incomplete."""
+        values = self.metrics.get(name, {})
+        return {} if self.incomplete(name) else {thread: value for thread, value in values.items() if value is not None}
+
+    def stated(self, name: str, statistic: str) -> float:
+        """A statistic, NaN without."""
+        value = self.statistics.get(name, {}).get(statistic)
+        return math.nan if value is None or self.incomplete(name) else value
 
     def seconds(self) -> float:
         """The longest time of any thread, NaN where it is missing."""
-        if _RUNTIME in self.incomplete:
-            return math.nan
-        stated = self.statistics.get(_RUNTIME, {}).get("Max", math.nan)
-        return max(self.metrics.get(_RUNTIME, {}).values(), default=stated)
+        return max(self.threads(_RUNTIME).values(), default=self.stated(_RUNTIME, "Max"))
 
     def operations(self, name: str) -> float:
         """Rate times runtime over all threads, in the rate's unit without the time."""
-        if {name, _RUNTIME} & self.incomplete:
-            return math.nan
-        runtimes = self.metrics.get(_RUNTIME, {})
-        products = [rate * runtimes[thread] for thread, rate in self.metrics.get(name, {}).items() if thread in runtimes]
-        return math.fsum(products) if products else self.statistics.get(name, {}).get("Sum", math.nan) * self.seconds()
+        runtimes = self.threads(_RUNTIME)
+        products = [rate * runtimes[thread] for thread, rate in self.threads(name).items() if thread in runtimes]
+        return math.fsum(products) if products else self.stated(name, "Sum") * self.seconds()
 
-    def total(self, name: str) -> float:
-        """A metric summed over all threads."""
-        volumes = [] if name in self.incomplete else list(self.metrics.get(name, {}).values())
-        stated = math.nan if name in self.incomplete else self.statistics.get(name, {}).get("Sum", math.nan)
-        return math.fsum(volumes) if volumes else stated
-
-
-class _Printed(NamedTuple):
-    """A table as it stands in the output: its heading, the facts on the CPU above it, its rows, all with their lines."""
-
-    line: int
-    heading: list[str]
-    facts: dict[str, str]
-    rows: list[tuple[int, list[str]]]
+    def level(self, metric: str) -> str:
+        """The level whose bytes a metric counts, "" for others."""
+        level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
+        # The groups HBM* name the metric like those of DDR memory do.
+        if level == "dram" and self.name.startswith("HBM") and metric.startswith("Memory"):
+            return "mcdram" if "Knights" in self.cpu_type or "Phi" in self.cpu_type + self.cpu else "hbm"
+        return level
 
 
 def recognises(head: str) -> bool:
@@ -101,101 +97,91 @@ def read(path: str | PathLike[str]) -> PointTable:
     """One point per region.  Raises RooflineError for damaged tables, and where no group counts operations or bytes."""
     table = Table(path)
     regions = _regions(table)
-    timed = [group for groups in regions.values() for group in groups]
-    if not timed:
+    if not regions:
         next_step = "Measure a performance group, such as `likwid-perfctr -g MEM_DP`."
         raise table.damaged("it holds raw events and no metrics, as of a set of events of one's own", next_step)
     several = any(run for run, _ in regions)
-    points, warnings = [], []
+    points, sentences = [], []
     for (run, region), groups in regions.items():
-        point, sentences = _point(groups, region or Path(path).stem, f"run {run + 1}" if several else "")
+        point, more = _point(groups, region or table.stem, f"run {run + 1}" if several else "")
         points.append(point)
-        warnings += sentences
+        sentences += more
     if not any(point.work or point.traffic for point in points):
-        names = listed(group.name or f"group {group.number}" for group in timed)
+        names = listed(group.name or f"group {group.number}" for groups in regions.values() for group in groups)
         next_step = "Measure FLOPS_DP, FLOPS_SP, MEM_DP, MEM_SP, L2, L3 or MEM."
         raise table.damaged(f"its groups ({names}) count neither floating-point operations nor bytes", next_step)
-    said = tuple(f"{table.path}: {sentence}." for sentence in dict.fromkeys(warnings))
-    return PointTable(table.path, "likwid", tuple(points), warnings=said)
+    return PointTable(table.path, "likwid", tuple(points), warnings=table.warnings(sentences))
 
 
-def _printed(text: str) -> Iterator[_Printed]:
-    """The tables; what stands before and between them is the application's output."""
+def _printed(text: str) -> Iterator[tuple[dict[str, str], Row, list[Row]]]:
+    """The tables: facts on the CPU above, heading, rows; what stands before and between them is the application's output."""
     facts: dict[str, str] = {}
-    table: _Printed | None = None
-    for number, line in enumerate(text.split("\n"), 1):
+    table: tuple[dict[str, str], Row, list[Row]] | None = None
+    for number, line in enumerate([*text.split("\n"), "STRUCT"], 1):
         cells = row_of(line)
         while cells and not cells[-1]:
             cells.pop()
-        if not cells:
-            continue
-        if cells[0] in ("TABLE", "STRUCT"):
+        if cells and cells[0] in ("TABLE", "STRUCT"):
             if table:
                 yield table
-            table = _Printed(number, cells, dict(facts), []) if cells[0] == "TABLE" else None
-        elif cells[0] in ("CPU name:", "CPU type:"):
+            table = (dict(facts), Row(number, cells), []) if cells[0] == "TABLE" else None
+        elif cells and cells[0] in _CPU:
             facts[cells[0]] = ",".join(cells[1:])
-        elif table:
-            table.rows.append((number, cells))
-    if table:
-        yield table
+        elif cells and table:
+            table[2].append(Row(number, cells))
 
 
-def _regions(table: Table) -> dict[tuple[int, str], list[Group]]:
+def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
     """The groups with metrics by run (several where one file holds the output of several) and region."""
-    groups: dict[tuple[int, str, int], Group] = {}
+    groups: dict[tuple[int, str, int], _Group] = {}
     met: Counter[tuple[str, int, str]] = Counter()
-    for printed in _printed(text_of(table.path)):
-        kinds = [(at, match) for at, cell in enumerate(printed.heading) if (match := _KIND.fullmatch(cell))]
-        if not kinds:
-            raise table.damaged(f"line {printed.line} is no heading of a table of events or metrics")
-        place, kind = kinds[0]
-        region = printed.heading[1].removeprefix("Region ") if place > 1 else ""
-        rest = printed.heading[place + 1 :]
-        name = next((cell for cell in rest if not cell.isdigit()), "")
+    for facts, heading, rows in _printed(text_of(table.path)):
+        place, kind = next(
+            ((at, match) for at, cell in enumerate(heading.cells) if (match := _KIND.fullmatch(cell))), (0, None)
+        )
+        if kind is None:
+            raise table.damaged(f"line {heading.line} is no heading of a table of events or metrics")
+        region = heading.cells[1].removeprefix("Region ") if place > 1 else ""
+        rest = heading.cells[place + 1 :]
         same = (region, int(kind[1]), kind[0].lower())
         run = met[same]  # a table that was there is the output of another run, appended to the same file
         met[same] += 1
-        group = groups.setdefault((run, *same[:2]), Group(same[1], name))
-        group.name = group.name or name
-        group.cpu = group.cpu or printed.facts.get("CPU name:", "")
-        group.cpu_type = group.cpu_type or printed.facts.get("CPU type:", "")
-        _fill(table, group, printed, kind, next((int(cell) for cell in rest if _COUNT.fullmatch(cell)), None))
-    regions: dict[tuple[int, str], list[Group]] = {}
+        group = groups.setdefault((run, *same[:2]), _Group(same[1]))
+        group.name = group.name or next((cell for cell in rest if not cell.isdigit()), "")
+        group.cpu, group.cpu_type = group.cpu or facts.get(_CPU[0], ""), group.cpu_type or facts.get(_CPU[1], "")
+        if kind[2].lower() == "raw":
+            calls = [table.number("call count", row.line, cell) for row in rows for cell in row.cells[1:] if _calls(row)]
+            group.calls = max([group.calls, *(int(number) for number in calls if number)])
+            continue
+        count = next((int(cell) for cell in rest if _COUNT.fullmatch(cell)), None)
+        begin = next((at for at, row in enumerate(rows) if row.cells[0] == "Metric"), len(rows))
+        metrics = rows[begin + 1 :][:count]
+        if count is not None and len(metrics) != count:
+            reason = f"the table in line {heading.line} has {len(metrics)} of its {count} metrics"
+            raise table.damaged(reason, "Give LIKWID's complete output.")
+        for row in metrics:
+            _take(table, group.statistics if kind[3] else group.metrics, rows[begin].cells[1:], row)
+    regions: dict[tuple[int, str], list[_Group]] = {}
     for (run, region, _), group in groups.items():
         if group.metrics or group.statistics:
             regions.setdefault((run, region), []).append(group)
     return regions
 
 
-def _fill(table: Table, group: Group, printed: _Printed, kind: re.Match[str], count: int | None) -> None:
-    """Take the rows of a table, ``count`` of them where its heading says so.  Raises RooflineError where it has others."""
-    metrics, statistics = kind[2].lower() == "metric", bool(kind[3])
-    columns: list[str] = []
-    rows = 0
-    for line, cells in printed.rows:
-        if cells[0] in ("Metric", "Event", "Region Info"):
-            columns = cells[1:]
-        elif cells[0] == "call count" and not metrics:
-            calls = (table.number("call count", line, cell) for cell in cells[1:])
-            group.calls = max(1, int(max((number for number in calls if number is not None), default=1)))
-        elif metrics and columns and rows != count:
-            rows += 1
-            if len(cells) - 1 > len(columns):
-                raise table.damaged(f"line {line} has {len(cells) - 1} values for {len(columns)} columns")
-            name = cells[0].removesuffix(" STAT")
-            if _READ.search(name):
-                values = {column: table.number(name, line, cell) for column, cell in zip(columns, cells[1:], strict=False)}
-                known = {column: value for column, value in values.items() if value is not None}
-                (group.statistics if statistics else group.metrics)[name] = known
-                if len(known) < len(columns) and not statistics:
-                    group.incomplete.add(name)
-    if metrics and count is not None and rows != count:
-        reason = f"the table in line {printed.line} has {rows} of its {count} metrics"
-        raise table.damaged(reason, "Give LIKWID's complete output.")
+def _calls(row: Row) -> bool:
+    return row.cells[0] == "call count"
 
 
-def _point(groups: list[Group], name: str, label: str) -> tuple[ImportedPoint, list[str]]:
+def _take(table: Table, metrics: dict[str, dict[str, float | None]], columns: list[str], row: Row) -> None:
+    name, cells = row.cells[0].removesuffix(" STAT"), row.cells[1:]
+    if len(cells) > len(columns):
+        raise table.damaged(f"line {row.line} has {len(cells)} values for {len(columns)} columns")
+    if name == _RUNTIME or _COULD_COUNT.search(name):
+        values = [table.number(name, row.line, cell) for cell in cells]
+        metrics[name] = dict(zip(columns, [*values, *[None] * (len(columns) - len(cells))], strict=True))
+
+
+def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, list[str]]:
     """The groups of one region summed up, and what to warn of, as sentences without full stop."""
     work: dict[str, float] = {}
     traffic: dict[str, float] = {}
@@ -214,7 +200,7 @@ def _point(groups: list[Group], name: str, label: str) -> tuple[ImportedPoint, l
     for group, time in zip(groups, times, strict=True):
         scale = seconds / time if len(times) > 1 and time > 0 else 1.0
         names = list(dict.fromkeys((*group.metrics, *group.statistics)))
-        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in names if metric in group.incomplete]
+        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in names if group.incomplete(metric)]
         rates = [(metric, match) for metric in names if (match := _WORK.fullmatch(metric))]
         for prefix in _PREFIXES:
             precision = precision_of(prefix)
@@ -228,9 +214,10 @@ def _point(groups: list[Group], name: str, label: str) -> tuple[ImportedPoint, l
                 if assumed:
                     notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
         for metric in names:
-            level = _level(group, metric)
+            level, volumes = group.level(metric), group.threads(metric)
             if level and level not in traffic:
-                keep(traffic, level, metric, group.total(metric) * 1e9 * scale)
+                total = math.fsum(volumes.values()) if volumes else group.stated(metric, "Sum")
+                keep(traffic, level, metric, total * 1e9 * scale)
             elif not _WORK.fullmatch(metric) and not level and _COULD_COUNT.search(metric) and not _PART.search(metric):
                 unused.append(metric)
     if len(groups) > 1:
@@ -251,11 +238,3 @@ def _point(groups: list[Group], name: str, label: str) -> tuple[ImportedPoint, l
         note="; ".join(notes),
     )
     return point, warnings
-
-
-def _level(group: Group, metric: str) -> str:
-    level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
-    # The groups HBM* name the metric like those of DDR memory do.
-    if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
-        return "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-    return level

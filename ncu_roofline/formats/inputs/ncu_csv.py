@@ -1,39 +1,41 @@
 """What Nsight Compute prints with `--csv`: the pages raw and details of a report, and live output, of every release.
 
-The values are rounded as ncu printed them, to two or six decimals of a scaled unit.
+The values are rounded as ncu printed them, to two or six decimals of a scaled unit; here they are in the units of a report.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cache, lru_cache
 from itertools import chain
 from os import PathLike
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import listed
+from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.chips.fields import parse_capability
-from ncu_roofline.formats.inputs.ncu_cells import Values, decimal_mark, mark_of
-from ncu_roofline.formats.inputs.tables import MAJOR, MetricTable
+from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged, delimiter_of, lines_of, row_of, unpadded
 from ncu_roofline.formats.report import Launch, Process, Session, Value
 
-FORMAT = "ncu-csv"
 _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _KERNEL = "Kernel Name"
 # Of its layouts: a row per metric, a row per launch, a row per kernel and metric.
-_LONG = ("Metric Name", "Metric Value")
-_SUMMARY = ("Metric Name", "Minimum", "Maximum", "Average")
+_LONG = {"Metric Name", "Metric Value"}
+_SUMMARY = {"Metric Name", "Minimum", "Maximum", "Average"}
 # Columns that say which launch it is; all others of a wide table are metrics.
-_FACTS = frozenset({
-    "", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size", "Grid Size",
-    "Device", "CC", "Invocations",
-})  # fmt: skip
-_PROCESS = ("Process ID", "Process Name", "Host Name")
+_FACTS = {
+    *("", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size"),
+    *("Grid Size", "Device", "CC", "Invocations"),
+}
 _OF_A_RULE = ("Rule ", "Estimated Speedup")
 _SPEED_OF_LIGHT = "GPU Speed Of Light"  # "GPU Speed Of Light Throughput" since 2021
 _LABELS = {
@@ -48,21 +50,51 @@ _FULL_NAME = re.compile(r"(?:[A-Za-z]\w*:)*[a-z]\w*(?:\.[a-z]\w*)*")
 _LABEL_AND_NAME = re.compile(r".* \(([a-z]\w+(?:\.\w+)*)\)")
 _CUT = re.compile(r'"\d*(?:$|".*[^"]$|"$)')
 _SIZE = re.compile(r"\(?\s*(\d{1,10})\s*,\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\)?")
-_NVTX = re.compile(r"Range:PL_Type")
+_NVTX = "Range:PL_Type"
 # "<default domain>:solver:none:none:none:none:none:none": domain, name and six facts on its payload, colour and message.
 _RANGE, _RANGE_FACTS = re.compile(r'"([^"]*)"'), 6
-_ANONYMOUS = ("(anonymous namespace)", "(anonymous class)")
-_OPEN, _CLOSE = "<([{", ">)]}"
 # For the decimal mark so many values are looked at, and until one has decimals so many rows.
 _ENOUGH_VALUES, _LOOK_AHEAD = 100, 20_000
 _LONGEST_CELL = 2**31 - 1  # a metric with the values of all its instances; the csv module stops at 128 kB unless told
 _MANY_DIGITS = 20  # more than any number of a stream, context or process has
+
+# A value may be followed by those of its instances: "12 (4; 8)".
+_INSTANCES = re.compile(r"(\S+) \(.*\)", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d[\d.,'\s]*(?:[eE][+-]?\d+)?")  # \s has the narrow and the fixed blank of some locales
+# With each decimal mark: groups end with one of three digits ("1,234", "12,34,567" in India), so "1,5" is none of a point.
+_GROUPED = {
+    mark: re.compile(
+        rf"[+-]?(?:\d{{1,3}}(?:[\s'{group}]\d{{2,3}})*[\s'{group}]\d{{3}}|\d+)(?:{re.escape(mark)}\d*)?(?:[eE][+-]?\d+)?"
+    )
+    for mark, group in ((".", ","), (",", "."))
+}
+# "(!)" is what ncu of 2019 and 2020 put before values that were not measured.
+_MISSING = re.compile(r"|n/a|no data|-|\(!\).*|[+-]?(?:nan|1\.#(?:ind|qnan|snan))\b.*", re.IGNORECASE | re.DOTALL)
+_INFINITE = re.compile(r"([+-]?)(?:inf(?:inity)?|1\.#inf\d*)", re.IGNORECASE)
+_PREFIXES = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "m": 1e-3, "u": 1e-6, "n": 1e-9, "p": 1e-12}
+_TIME_UNITS = ("s", "second")
+# Things that are counted; the report stores their number.
+_WORDS = (
+    "%", "#", "bit", "block", "branch", "branches", "byte", "cluster", "clusters", "cycle", "hz", "inst", "instances", "op",
+    "page", "pass", "passes", "pixel", "register", "request", "sample", "sector", "sectors", "sm", "thr", "thread", "threads",
+    "tpc", "tag", "wavefront", "warp", "warps", *_TIME_UNITS,
+)  # fmt: skip
+_WORD = re.compile(rf"([KkMGTPmunp]?)({'|'.join(map(re.escape, _WORDS))})", re.IGNORECASE)
+_TIMES = [f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")]
+_TIMES += [f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")]
+# Facts that are known without measuring.
+_NOT_MEASURED = ("device__", "launch__", "profiler__")
+_ENOUGH_DIGITS = 3
+_COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
+_CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
+_CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
 Rows = Iterator[tuple[int, list[str]]]
+Columns = list[tuple[int, str, str, float, "array[float]"]]
 
 
 def recognises(head: str) -> bool:
     """Whether text begins with a table of ncu, perhaps below other lines, or with the lines that ncu prints above one."""
-    return _OWN_LINE.search(head) is not None or any(_header_in(line) for line in head.split("\n") if _KERNEL in line)
+    return _OWN_LINE.search(head) is not None or any(_header_in(line) for line in head.split("\n"))
 
 
 def read(path: str | PathLike[str]) -> MetricTable:
@@ -72,7 +104,7 @@ def read(path: str | PathLike[str]) -> MetricTable:
         with closing(lines_of(path)) as text:
             lines = enumerate(text, 1)
             reader = _Reader(str(path), _first_header(path, lines))
-            reader.read(reader.header.rows(lines))
+            reader.read(lines)
     except csv.Error as error:
         raise damaged(path, f"its table is cut off or damaged ({error})", _AGAIN) from error
     finally:
@@ -81,17 +113,15 @@ def read(path: str | PathLike[str]) -> MetricTable:
 
 
 class _Header:
-    """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them.
+    """The line with the names of the columns; ``quoted`` if they stand in quotation marks, as ncu prints them."""
 
-    ``nvtx``: positions of the columns with NVTX ranges; those started and ended first, they are the outer ones.
-    """
-
-    def __init__(self, columns: tuple[str, ...], delimiter: str, quoted: bool, wide: bool) -> None:
+    def __init__(self, columns: list[str], delimiter: str, quoted: bool, wide: bool) -> None:
         self.columns, self.delimiter, self.quoted, self.wide = columns, delimiter, quoted, wide
         self.places = {name: place for place, name in reversed(list(enumerate(columns)))}
-        ranges = [place for place, name in enumerate(columns) if _NVTX.search(name)]
+        ranges = [place for place, name in enumerate(columns) if _NVTX in name]
+        # Those started and ended are the outer ones.
         self.nvtx = sorted(ranges, key=lambda place: "Start/Stop" not in columns[place])
-        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in _FACTS and place not in ranges]
+        self.metrics = [(place, name) for place, name in enumerate(columns) if name not in _FACTS and _NVTX not in name]
         first = r" *\d* *" if columns[0] in ("ID", "") else r"[^\"]*" if quoted else r".*?"
         mark = '"' if quoted else '"?'
         self._beginning = re.compile(rf"{mark}{first}{mark} *{re.escape(delimiter)}")
@@ -108,7 +138,7 @@ class _Header:
         """
         table = 0
         for row in csv.reader(self._lines(lines), delimiter=self.delimiter, skipinitialspace=True):
-            if row and row[-1].strip() == self.columns[-1] and tuple(name.strip() for name in row) == self.columns:
+            if row and row[-1].strip() == self.columns[-1] and [name.strip() for name in row] == self.columns:
                 table += 1
             else:
                 yield table, row
@@ -135,12 +165,10 @@ def _header_in(line: str) -> _Header | None:
     if _KERNEL not in line:
         return None
     delimiter = delimiter_of(line)
-    columns = tuple(row_of(line.strip("\n"), delimiter))
-    if _KERNEL not in columns:
-        return None
-    long = any(set(names) <= set(columns) for names in (_LONG, _SUMMARY))
-    wide = not long and any(_full_name(name) and "__" in name for name in columns)
-    return _Header(columns, delimiter, line.lstrip().startswith('"'), wide) if long or wide else None
+    columns = row_of(line.strip("\n"), delimiter)
+    long = any(names.issubset(columns) for names in (_LONG, _SUMMARY))
+    wide = not long and any("__" in name and _full_name(name) for name in columns)
+    return _Header(columns, delimiter, line.lstrip().startswith('"'), wide) if _KERNEL in columns and (long or wide) else None
 
 
 def _full_name(text: str) -> str:
@@ -158,30 +186,33 @@ def _first_header(path: str | PathLike[str], lines: Iterator[tuple[int, str]]) -
         header = _header_in(line)
         if header is None:
             continue
-        if not header.wide and not set(_LONG) <= set(header.columns):
+        if not header.wide and not _LONG.issubset(header.columns):
             reason = "it is a summary, averages over launches"
             raise RooflineError("Cannot use", path, reason, "Print it without --print-summary.")
-        for name in ("ID",) if header.wide else ("ID", "Metric Unit"):
-            if name not in header.places:
-                raise damaged(path, f"its table has no column {name!r}", _AGAIN)
+        missing = [name for name in ("ID", "Metric Unit")[: 2 - header.wide] if name not in header.places]
+        if missing:
+            raise damaged(path, f"its table has no column {missing[0]!r}", _AGAIN)
         return header
-    if failure:
-        raise RooflineError("Cannot use", path, f"ncu printed an error instead of a table: {failure}", "Solve that first.")
-    raise RooflineError("Cannot use", path, "ncu printed no table into it", "Run ncu again with --csv.")
+    reason = f"ncu printed an error instead of a table: {failure}" if failure else "ncu printed no table into it"
+    raise RooflineError("Cannot use", path, reason, "Solve that first." if failure else "Run ncu again with --csv.")
 
 
 class _Reader:
-    """Rows to launches and values."""
+    """Rows to launches and values; numbers are packed, for a table may have millions of them."""
 
     def __init__(self, path: str, header: _Header) -> None:
         self.path, self.header = path, header
         self.launches: list[Launch] = []
         self.process = Process()
-        self.values = Values(".")
+        self.mark = "."
+        self.numbers: dict[str, array[float]] = {}
+        self.texts: dict[str, dict[int, str]] = {}
         self.strange: dict[str, None] = {}  # headings or labels that name no metric
+        self.unknown: dict[str, dict[str, None]] = {}  # metrics by a unit that is not known
+        self.rough: dict[str, None] = {}  # metrics with few digits
 
-    def read(self, rows: Rows) -> None:
-        checked = self._checked(rows)
+    def read(self, lines: Iterable[tuple[int, str]]) -> None:
+        checked = self._checked(self.header.rows(lines))
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
         header = self.header
@@ -191,7 +222,7 @@ class _Reader:
             texts += [text for place in cells if mark_of(text := row[1][place])]
             if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
-        self.values = Values(decimal_mark(texts) or ".")
+        self.mark = decimal_mark(texts) or "."
         (self._wide if header.wide else self._long)(chain(ahead, checked))
 
     def _checked(self, rows: Rows) -> Rows:
@@ -207,16 +238,34 @@ class _Reader:
     def _wide(self, rows: Rows) -> None:
         names = [(place, _full_name(heading)) for place, heading in self.header.metrics]
         self.strange = dict.fromkeys(self.header.columns[place] for place, name in names if not name)
-        names = [(place, name) for place, name in names if name]
-        columns = {}
+        last = {name: (place, name) for place, name in names if name}.values()
+        columns: dict[int, tuple[Columns, Columns]] = {}
         for table, row in rows:
             if not self.header.cell(row, "ID"):
-                columns[table] = self.values.columns(names, row)
-            elif table in columns:
-                self._begin(row)
-                self.values.append(len(self.launches) - 1, row, *columns[table])
-            else:
+                columns[table] = self._columns(last, row)
+            elif table not in columns:
                 raise damaged(self.path, "its table has no row of units, so its numbers can't be scaled", _AGAIN)
+            else:
+                launch = self._begin(row)
+                plain, special = columns[table]
+                for place, name, unit, factor, packed in plain:  # the same as `_put` for each, at a fifth of the time
+                    try:
+                        packed.append(float(row[place]) * factor)
+                    except ValueError:  # noqa: PERF203 - the fast way for nearly all cells of a table
+                        self._put(launch, name, unit, row[place])
+                for place, name, unit, *_ in special:
+                    self._put(launch, name, unit, row[place])
+
+    def _columns(self, headings: Iterable[tuple[int, str]], units: Sequence[str]) -> tuple[Columns, Columns]:
+        """Metrics of a wide table: those whose numbers can be packed as they are, and those whose cells need `_put`."""
+        plain: Columns = []
+        special: Columns = []
+        for place, name in headings:
+            factor = factor_of(units[place])
+            exact = self.mark == "." and factor is not None and not _may_be_rough(name, units[place])
+            packed = self.numbers.setdefault(name, array("d"))
+            (plain if exact else special).append((place, name, units[place], factor or math.nan, packed))
+        return plain, special
 
     def _long(self, rows: Rows) -> None:
         header = self.header
@@ -227,45 +276,55 @@ class _Reader:
             launch = seen.setdefault((str(table), *(row[place] for place in keys)), len(self.launches))
             if launch == len(self.launches):
                 self._begin(row)
-            label = header.cell(row, "Metric Name")
-            if not label:
-                continue  # a rule's row
+            label = header.cell(row, "Metric Name")  # "" in a rule's row
             section = header.cell(row, "Section Name").removesuffix(" Throughput")
-            name = _full_name(label) or _LABELS.get((section, label), "")
-            if name:
-                self.values.put(launch, name, row[unit], row[value])
-            else:
+            if name := _full_name(label) or _LABELS.get((section, label), ""):
+                self._put(launch, name, row[unit], row[value])
+            elif label:
                 self.strange[label] = None
 
-    def _begin(self, row: Sequence[str]) -> None:
-        if not self.launches:
-            number, *names = (self.header.cell(row, name) for name in _PROCESS)
-            self.process = Process(_whole(number) or 0, *names)
+    def _begin(self, row: Sequence[str]) -> int:
+        """Begin a launch, and say which one it is."""
+        cell, launch = self.header.cell, len(self.launches)
+        if not launch:
+            self.process = Process(_whole(cell(row, "Process ID")) or 0, cell(row, "Process Name"), cell(row, "Host Name"))
         self.launches.append(_launch(self.header, row))
-        stated = self.header.cell(row, "CC") if MAJOR not in self.header.places else ""
-        if capability := parse_capability(stated.replace(",", ".")):
-            self.values.put_capability(len(self.launches) - 1, capability)
+        # The GPU's attributes, where they are printed, say the same and are put as any metric.
+        stated = cell(row, "CC") if MAJOR not in self.header.places else ""
+        for name, number in zip((MAJOR, MINOR), parse_capability(stated.replace(",", ".")) or (), strict=False):
+            self._store(launch, name, float(number))
+        return launch
+
+    def _put(self, launch: int, name: str, unit: str, text: str) -> None:
+        factor, number = factor_of(unit), math.nan
+        value = value_of(text, self.mark)
+        if isinstance(value, str):
+            self.texts.setdefault(name, {})[launch] = value
+        elif factor is None:
+            self.unknown.setdefault(unit, {})[name] = None
+        elif value is not None:
+            number = float(value) * factor
+            left = digits(text) if _may_be_rough(name, unit) else None
+            # Cut to few digits; of a small unit that nothing is left of, 0.00 may as well be exact.
+            if left is not None and left < _ENOUGH_DIGITS and (left > 0 or factor > 1):
+                self.rough[name] = None
+        self._store(launch, name, number)
+
+    def _store(self, launch: int, name: str, value: float) -> None:
+        column = self.numbers.get(name)
+        if column is None:
+            column = self.numbers[name] = array("d")
+        if launch >= len(column):
+            column.extend([math.nan] * (launch + 1 - len(column)))
+        column[launch] = value
 
     def table(self) -> MetricTable:
         if not self.launches:
             raise RooflineError(
                 "Cannot use", self.path, "it holds no profiled kernel", "Check that ncu's filters let one pass."
             )
-        failed = self.values.drop_unmeasured()
-        values = self.values.finished(len(self.launches))
-        warnings = []
-        if self.strange and self.header.wide:
-            warnings.append(f"Columns of {self.path} that name no metric were left out: {listed(self.strange, 3)}.")
-        elif self.strange:
-            warnings.append(
-                f"Rows of {self.path} with display labels that stand for no known metric were left out: "
-                f"{listed(self.strange, 3)}. --page raw prints metrics by their full names."
-            )
-        if failed:
-            launches = listed(map(str, failed))
-            warnings.append(
-                f"{self.path}: launch {launches} took no time, so it was not measured, and its counters are left out."
-            )
+        warnings = list(self._warnings(self._drop_unmeasured()))
+        values = self._finished()
 
         def size(what: str, row: int) -> tuple[int, int, int] | None:  # where the table has no columns for them
             names = (f"launch__{what}_dim_{axis}" for axis in "xyz")
@@ -275,15 +334,65 @@ class _Reader:
 
         return MetricTable(
             path=self.path,
-            format=FORMAT,
+            format="ncu-csv",
             rows=[
                 replace(one, grid=one.grid or size("grid", row), block=one.block or size("block", row))
                 for row, one in enumerate(self.launches)
             ],
             values=values,
-            warnings=(*warnings, *self.values.warnings(self.path)),
+            warnings=tuple(warnings),
             session=Session(process=self.process, host=self.process.host),
         )
+
+    def _drop_unmeasured(self) -> list[int]:
+        """Launches that took no time: they failed, and ncu prints the NaN of all their counters as 0.  These become NaN.
+
+        One time of several that is 0 is only printed in too large a unit.
+        """
+        known: dict[int, list[float]] = {}
+        for name in _TIMES:
+            for launch, time in enumerate(self.numbers.get(name, ())):
+                if not math.isnan(time):
+                    known.setdefault(launch, []).append(time)
+        failed = sorted(launch for launch, found in known.items() if not any(found))
+        for name, column in self.numbers.items():
+            if not name.startswith(_NOT_MEASURED) and not name.endswith(".peak_sustained"):
+                for launch in failed:
+                    if launch < len(column):
+                        column[launch] = math.nan
+        return failed
+
+    def _finished(self) -> dict[str, Sequence[Value | None]]:
+        """For each metric one value per launch; numbers that are missing are NaN, texts None."""
+        count = len(self.launches)
+        for column in self.numbers.values():
+            column.extend([math.nan] * (count - len(column)))
+        result: dict[str, Sequence[Value | None]] = dict(self.numbers)
+        for name, texts in self.texts.items():
+            numbers = self.numbers.get(name, [math.nan] * count)
+            result[name] = [texts.get(launch, None if n != n else n) for launch, n in enumerate(numbers)]
+        return result
+
+    def _warnings(self, failed: Sequence[int]) -> Iterator[str]:
+        """Sentences on what was left out, or has few digits."""
+        names = listed(self.strange, 3)
+        if self.strange and self.header.wide:
+            yield f"Columns of {self.path} that name no metric were left out: {names}."
+        elif self.strange:
+            yield (
+                f"Rows of {self.path} with display labels that stand for no known metric were left out: "
+                f"{names}. --page raw prints metrics by their full names."
+            )
+        if failed:
+            launches = listed(map(str, failed))
+            yield f"{self.path}: launch {launches} took no time, so it was not measured, and its counters are left out."
+        for unit, metrics in self.unknown.items():
+            yield f"Metrics of {self.path} in a unit that is not known, {unit!r}, were left out: {listed(metrics, 3)}."
+        if self.rough:
+            yield (
+                f"{self.path} prints fewer than {_ENOUGH_DIGITS} digits of some values of {listed(self.rough, 3)}: what is "
+                "computed from them is as rough; the report (.ncu-rep) itself has all digits."
+            )
 
 
 def _launch(header: _Header, row: Sequence[str]) -> Launch:
@@ -311,15 +420,13 @@ def _launch(header: _Header, row: Sequence[str]) -> Launch:
 
 def function_of(name: str) -> str:
     """The bare function of a demangled kernel name: ``void a::b<int>(c)`` is b."""
-    for anonymous in _ANONYMOUS:
-        name = name.replace(anonymous, "{}")
     depth, kept = 0, ""
-    for character in name:
+    for character in name.replace("(anonymous namespace)", "{}").replace("(anonymous class)", "{}"):
         if character == "(" and not depth and kept:
             break
-        if character in _OPEN:
+        if character in "<([{":
             depth += 1
-        elif character in _CLOSE:
+        elif character in ">)]}":
             depth = max(depth - 1, 0)
         elif not depth:
             kept += character
@@ -329,3 +436,88 @@ def function_of(name: str) -> str:
 
 def _whole(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < _MANY_DIGITS else None
+
+
+def decimal_mark(texts: Iterable[str]) -> str:
+    """The decimal point or comma that most of the values that leave no doubt show, "" where none does.
+
+    "9,00" and "1.234,5" have a decimal comma, "0.25" and "1,234.5" a decimal point, "1,234" may be either.
+    """
+    found = Counter(filter(None, map(mark_of, texts)))
+    return found.most_common(1)[0][0] if found else ""
+
+
+def mark_of(text: str) -> str:
+    """The decimal mark of a value, "" where there is none or it may be one of groups."""
+    value = _plain(text) if "." in text or "," in text else ""
+    marks = re.findall(r"[.,]", value) if _NUMBER.fullmatch(value) else []
+    if len(set(marks)) == 2 and marks.count(marks[-1]) == 1:
+        return str(marks[-1])
+    before, _, after = value.partition(marks[0]) if len(marks) == 1 else ("1", "", "000")
+    group = len(after) == 3 and after.isdecimal() and before.lstrip("+-0") and len(before.lstrip("+-")) <= 3
+    return "" if group else str(marks[0])
+
+
+def value_of(text: str, mark: str) -> Value | None:
+    """A printed value with decimal mark ``mark``: a float, the text itself where it is no number, None where there is none."""
+    if mark == ".":
+        try:
+            number = float(text)
+            return None if math.isnan(number) else number
+        except ValueError:
+            pass
+    value = _plain(text)
+    if _MISSING.fullmatch(value):
+        return None
+    if match := _INFINITE.fullmatch(value):
+        return float(f"{match[1]}inf")
+    if not _GROUPED[mark].fullmatch(value):
+        return text.strip().rstrip("\0")
+    grouping = "," if mark == "." else "."
+    return float(re.sub(rf"[\s'{grouping}]", "", value).replace(mark, "."))
+
+
+def _plain(text: str) -> str:
+    value = text.strip()
+    found = _INSTANCES.fullmatch(value) if value.endswith(")") else None
+    return found[1] if found else value
+
+
+def digits(text: str) -> int | None:
+    """Significant digits of a number with decimals; None for whole numbers, which are exact."""
+    body = re.findall(r"^[+-]?[\d.,]*", _plain(text))[0]
+    return len(re.sub(r"\D", "", body).lstrip("0")) if re.search(r"[.,]", body) else None
+
+
+@lru_cache(maxsize=1024)
+def factor_of(unit: str) -> float | None:
+    """What a printed number has to be multiplied with, None for a unit that is not known.
+
+    Rates are stored per second, cycle, block, ...; only a time that stands alone is in nanoseconds.
+    """
+    above, _, below = unit.strip().partition("/")
+    factors = []
+    for word in (above, below):
+        match = _WORD.fullmatch(word)
+        if word == "" or word.lower() in _WORDS:  # "pass", "page": the first letter is no prefix
+            factors.append(1.0)
+        elif match and match[1] in _PREFIXES:
+            factors.append(_PREFIXES[match[1]])
+        else:
+            return None
+    is_time = not below and (match := _WORD.fullmatch(above)) is not None and match[2].lower() in _TIME_UNITS
+    return factors[0] / factors[1] * (1e9 if is_time else 1.0)
+
+
+@cache
+def _counters() -> frozenset[str]:
+    owners: list[Precision | Level] = [*load_spec().precisions, *load_spec().levels]
+    return frozenset(name for owner in owners for binding in owner.bindings for name in binding.counters.counters())
+
+
+@lru_cache(maxsize=4096)
+def _may_be_rough(name: str, unit: str) -> bool:
+    """Whether a roofline reads this metric, and its unit is one in which small numbers lose their digits."""
+    counter, _, suffix = name.partition(".")
+    read = suffix in _CLOCK_FORMS if counter in _CLOCKS else suffix in _COUNT_FORMS and counter in _counters()
+    return read and (factor_of(unit) not in (1.0, None) or unit.endswith("/cycle"))

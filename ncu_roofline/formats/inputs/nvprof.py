@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cache
 from os import PathLike
 from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.inputs.tables import ImportedPoint, JoinedTable
+from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
 from ncu_roofline.formats.inputs.text import SECONDS, Table, row_of, split_number, text_of
 
-FORMAT = "nvprof"
 # The tables of a log by their columns, and which column says how the times in it are scaled.
 _LAYOUTS = {
     "metrics": ("Device", "Kernel", "Invocations", "Metric Name", "Avg"),
@@ -34,30 +33,24 @@ _OWN_LINE = re.compile(r"={2,}\d*={2,}")
 _ROW = re.compile(r'"|[\d.]+,|,')
 _ON_GPU = "GPU activities"
 _API_CALL = re.compile(r"cu(?:da)?[A-Z]\w*")  # summaries before CUDA 9 don't say which of their rows are kernels
-_COMPLETE = "Give nvprof's complete output."
 # GPUs before those of the specification: they have no bindings here, and only their generation matters.
-_OLDER = (
-    (re.compile(r"\bP100|GP100"), (6, 0)),
-    (re.compile(r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b"), (6, 1)),
-    (re.compile(r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X"), (5, 2)),
-    (re.compile(r"\bK80"), (3, 7)),
-    (re.compile(r"\bK(20|40)[a-z]*\b|GTX TITAN"), (3, 5)),
-)
+_OLDER = {
+    r"\bP100|GP100": (6, 0),
+    r"\bP(4|6|40)\b|GTX 10\d\d|TITAN X[pP]|P[2456]000\b": (6, 1),
+    r"\bM(4|6|10|40|60)\b|GTX 9\d\d|GTX TITAN X": (5, 2),
+    r"\bK80": (3, 7),
+    r"\bK(20|40)[a-z]*\b|GTX TITAN": (3, 5),
+}
 # SMs and boost clock (Hz) of the boards whose tensor peak is known; the papers use 125 TFLOP/s for the SXM2 board.
 _TENSOR_BOARDS = {"V100-SXM2": (80, 1.53e9), "V100-PCIE": (80, 1.38e9)}
-TENSOR_LEVEL = "tensor_precision_fu_utilization"
+_TENSOR_LEVEL = "tensor_precision_fu_utilization"
 _TENSOR_LEVELS = 10.0  # nvprof gives utilisation as a whole number from 0 (idle) to 10 (full)
 _LEVEL = re.compile(r"(?:[A-Za-z ]+\()?(\d+)\)?")
 # FLOP of a precision: in one sum, or in its parts.  Those of half precision are left out: nvprof counts a packed fused
 # instruction as 4 and a packed add as 2, so the parts are no counts of instructions.
 _WORK = {"flop_count_dp": "fp64", "flop_count_sp": "fp32", "flop_count_hp": "fp16"}
-_PARTS = {
-    precision: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")]
-    for metric, precision in _WORK.items()
-    if metric != "flop_count_hp"
-}
-_NOT_FLOP = ("flop_count_sp_special",)
-_L1_ADDED = ("local_load_transactions", "local_store_transactions", "atomic_transactions")
+_PARTS = {metric: [f"{metric}_{kind}" for kind in ("add", "mul", "fma")] for metric in ("flop_count_dp", "flop_count_sp")}
+_NOT_FLOP = "flop_count_sp_special"
 
 
 class Traffic(NamedTuple):
@@ -68,9 +61,9 @@ class Traffic(NamedTuple):
 
     level: str
     needed: tuple[str, ...]
-    added: tuple[str, ...] = ()
     size: float = 32.0
     since: tuple[int, int] = (0, 0)
+    added: tuple[str, ...] = ()
 
     def known_size(self, capability: tuple[int, int]) -> bool:
         return capability == (0, 0) or capability >= self.since
@@ -79,86 +72,69 @@ class Traffic(NamedTuple):
 # In this order: the first way whose metrics are there gives the level.
 _TRAFFIC = (
     # Kepler moves 128 byte in a cached load, and Pascal counts differently: only Volta counts sectors.
-    Traffic("l1", ("gld_transactions", "gst_transactions"), _L1_ADDED, since=(7, 0)),
-    Traffic("shared", ("shared_load_transactions", "shared_store_transactions"), size=128.0, since=(5, 0)),
+    Traffic("l1", ("gld_transactions", "gst_transactions"), since=(7, 0), added=(
+        "local_load_transactions", "local_store_transactions", "atomic_transactions")),
+    Traffic("shared", ("shared_load_transactions", "shared_store_transactions"), 128.0, since=(5, 0)),
     Traffic("l2", ("l2_read_transactions", "l2_write_transactions")),
     Traffic("dram", ("dram_read_transactions", "dram_write_transactions")),
-    Traffic("dram", ("dram_read_bytes", "dram_write_bytes"), size=1.0),
+    Traffic("dram", ("dram_read_bytes", "dram_write_bytes"), 1.0),
     Traffic("system", ("sysmem_read_transactions", "sysmem_write_transactions")),
     Traffic("system", ("system_read_transactions", "system_write_transactions")),
-    Traffic("system", ("sysmem_read_bytes", "sysmem_write_bytes"), size=1.0),
-)
-_USED = frozenset({
-    *(name for way in _TRAFFIC for name in (*way.needed, *way.added)),
-    *(name for parts in _PARTS.values() for name in parts),
-    *_WORK,
-    TENSOR_LEVEL,
-})  # fmt: skip
+    Traffic("system", ("sysmem_read_bytes", "sysmem_write_bytes"), 1.0),
+)  # fmt: skip
+_COUNTED = [name for way in _TRAFFIC for name in (*way.needed, *way.added)]
+_USED = {*_COUNTED, *_WORK, _TENSOR_LEVEL, *(name for parts in _PARTS.values() for name in parts)}
 # In tables of metrics per launch some releases head the columns with the metric's description.
+_WORDS = {"gld": "Global Load", "gst": "Global Store", "dram": "Device Memory", "sysmem": "System Memory"}
 _DESCRIPTIONS = {
     "Floating Point Operations(Double Precision)": "flop_count_dp",
     "Floating Point Operations(Single Precision)": "flop_count_sp",
     "Floating Point Operations(Half Precision)": "flop_count_hp",
-    "Global Load Transactions": "gld_transactions",
-    "Global Store Transactions": "gst_transactions",
-    "Local Load Transactions": "local_load_transactions",
-    "Local Store Transactions": "local_store_transactions",
-    "Atomic Transactions": "atomic_transactions",
-    "Shared Load Transactions": "shared_load_transactions",
-    "Shared Store Transactions": "shared_store_transactions",
-    "L2 Read Transactions": "l2_read_transactions",
-    "L2 Write Transactions": "l2_write_transactions",
-    "Device Memory Read Transactions": "dram_read_transactions",
-    "Device Memory Write Transactions": "dram_write_transactions",
-    "System Memory Read Transactions": "sysmem_read_transactions",
-    "System Memory Write Transactions": "sysmem_write_transactions",
-    "Tensor-Precision Function Unit Utilization": TENSOR_LEVEL,
+    "Tensor-Precision Function Unit Utilization": _TENSOR_LEVEL,
+    **{  # dram_read_transactions: "Device Memory Read Transactions"
+        " ".join(_WORDS.get(word, word.title()) for word in name.split("_")): name
+        for name in _COUNTED
+        if name.endswith("_transactions") and not name.startswith("system_")
+    },
 }
-_SIZES = {what: [f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")}
+_SIZES = [[f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")]
 _NO_METRIC = {
     *("Start", "Duration", "Size", "Throughput", "SrcMemType", "DstMemType", "Device", "Context", "Stream", "Name", "Kernel"),
     *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID", "Static SMem", "Dynamic SMem", "Registers Per Thread"),
-    *(name for names in _SIZES.values() for name in names),
+    *(name for names in _SIZES for name in names),
 }
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """A kernel, or one launch of it: sums of its metrics over ``launches``, its time (NaN without), in SI units.
 
     The level of the tensor cores is among the sums, as if it added up; its mean over the launches is what counts.
     """
 
-    name: str
     device: str
+    name: str
     launches: int
-    totals: Mapping[str, float] = field(default_factory=dict)
+    totals: Mapping[str, float] = {}
     seconds: float = math.nan
     grid: str = ""
     block: str = ""
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What tells kernels apart."""
-        return self.device, self.name
-
 
 class Part(NamedTuple):
-    """What one table of a log brings: kernels with counts, or kernels with times."""
+    """What one table of a log brings: kernels with counts, kernels with times."""
 
     path: str
-    counted: tuple[Kernel, ...] = ()
-    timed: tuple[Kernel, ...] = ()
+    counted: list[Kernel]
+    timed: list[Kernel]
 
 
-@dataclass(frozen=True)
-class LogTable:
+class LogTable(NamedTuple):
     """One table of the log: rows as (line number, cells by column), units by column."""
 
     layout: str
-    columns: tuple[str, ...]
+    columns: list[str]
     units: dict[str, str]
-    rows: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    rows: list[tuple[int, dict[str, str]]]
 
 
 def recognises(head: str) -> bool:
@@ -170,69 +146,68 @@ def _layout(cells: list[str]) -> str:
     return next((layout for layout, columns in _LAYOUTS.items() if set(columns).issubset(cells)), "")
 
 
-def read(path: str | PathLike[str]) -> JoinedTable:
+def read(path: str | PathLike[str]) -> PointTable:
     """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
     log = _Log(path)
-    tables = log.tables(text_of(path))
+    tables = log.tables()
     parts = [part for part in map(log.part, tables) if part.counted or part.timed]
     if not parts:
         seen = " and ".join(dict.fromkeys(table.layout for table in tables))
         next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
         raise log.damaged(f"its tables ({seen}) hold no kernel", next_step)
-    return _table(log.path, parts, log.sentences())
+    reading = [f"{what}: {listed(names)}" for what, names in log.left_out.items() if names]
+    if any(table.layout == "events" for table in tables):
+        reading.append("events are not used, only metrics are")
+    return _table(log, parts, reading)
 
 
 class _Log(Table):
     """The tables of one file, what they bring, and what is left out."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        super().__init__(path)
+        super().__init__(path, "Give nvprof's complete output (--log-file keeps the application's apart).")
         self._unused: list[str] = []
         self._overflows: list[str] = []
         self._calls: list[str] = []
-        self._events = False
+        self.left_out = {
+            "metrics that are not used": self._unused,
+            "metrics without a value for some kernel (nvprof's counters overflowed, say)": self._overflows,
+            "rows called like functions of CUDA, which are no kernels, are left out": self._calls,
+        }
 
-    def sentences(self) -> list[str]:
-        """What was left out, as sentences without full stop."""
-        overflown = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
-        calls = "rows called like functions of CUDA, which are no kernels, are left out"
-        found = (("metrics that are not used", self._unused), (overflown, self._overflows), (calls, self._calls))
-        result = [f"{what}: {listed(names)}" for what, names in found if names]
-        return [*result, "events are not used, only metrics are"] if self._events else result
-
-    def tables(self, text: str) -> list[LogTable]:
+    def tables(self) -> list[LogTable]:
         """All tables, in order.  Raises RooflineError for rows that are cut off and for times without unit."""
         tables: list[LogTable] = []
         current: LogTable | None = None
-        for number, padded in enumerate(text.split("\n"), 1):
+        for number, padded in enumerate(text_of(self.path).split("\n"), 1):
             line = padded.strip()
             if not line or _OWN_LINE.match(line):
                 current = current if line else None
                 continue
             cells = row_of(line)
             if layout := _layout(cells):
-                current = LogTable(layout, tuple(cells), {})
+                current = LogTable(layout, cells, {}, [])
                 tables.append(current)
-            elif current is not None and len(cells) == len(current.columns):
+            elif current and len(cells) == len(current.columns):
                 _add_row(current, number, dict(zip(current.columns, cells, strict=True)))
-            elif current is not None and _ROW.match(line):
-                reason = f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table"
-                raise self.damaged(reason, "Give nvprof's complete output (--log-file keeps the application's apart).")
+            elif current and _ROW.match(line):
+                raise self.damaged(f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table")
         for table in tables:
             timed = _TIMED.get(table.layout)
             if table.rows and timed and timed not in table.units:
-                reason = f'the row of units is missing below its heading, so the column "{timed}" can\'t be understood'
-                raise self.damaged(reason, _COMPLETE)
+                raise self.damaged(f'the row of units is missing below its heading, so "{timed}" can\'t be understood')
         return tables
 
     def part(self, table: LogTable) -> Part:
         """The part that a table brings, an empty one for API calls and events."""
-        self._events = self._events or table.layout == "events"
+        part = Part(self.path, [], [])
         if table.layout == "metrics":
-            return Part(self.path, counted=tuple(self._metrics(table)))
-        if table.layout == "summary":
-            return Part(self.path, timed=tuple(self._summary(table)))
-        return self._launches(table) if table.layout in ("trace", "launches") else Part(self.path)
+            part.counted.extend(self._metrics(table))
+        elif table.layout == "summary":
+            part.timed.extend(self._summary(table))
+        elif table.layout in ("trace", "launches"):
+            self._launches(table, part)
+        return part
 
     def _metrics(self, table: LogTable) -> Iterator[Kernel]:
         kernels: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
@@ -240,10 +215,10 @@ class _Log(Table):
             launches = self.number("Invocations", line, row["Invocations"])
             if launches is None or launches < 1 or launches != int(launches):
                 raise self.damaged(f"line {line} has no number of invocations")
-            means = kernels.setdefault((device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
+            means = kernels.setdefault((_device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
             self._take(means, row["Metric Name"], row["Avg"], line)
-        for (device, name), (count, means) in kernels.items():
-            yield Kernel(name, device, count, {metric: mean * count for metric, mean in means.items()})
+        for key, (count, means) in kernels.items():
+            yield Kernel(*key, count, {metric: mean * count for metric, mean in means.items()})
 
     def _summary(self, table: LogTable) -> Iterator[Kernel]:
         for line, row in table.rows:
@@ -253,43 +228,37 @@ class _Log(Table):
                 calls, time = (self.number(column, line, row[column]) for column in ("Calls", "Time"))
                 if calls is None or calls < 1 or time is None:
                     raise self.damaged(f"line {line} has no number of calls or no time")
-                yield Kernel(row["Name"], "", int(calls), seconds=time * SECONDS[table.units["Time"]])
+                yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[table.units["Time"]])
 
-    def _launches(self, table: LogTable) -> Part:
-        name_column = "Name" if table.layout == "trace" else "Kernel"
-        metrics = [column for column in table.columns if column not in _NO_METRIC]
-        counts = any(_DESCRIPTIONS.get(column, column) in _USED for column in metrics)
-        counted, timed = [], []
+    def _launches(self, table: LogTable, part: Part) -> None:
+        traced = table.layout == "trace"
+        metrics = {column: _DESCRIPTIONS.get(column, column) for column in table.columns if column not in _NO_METRIC}
         for line, row in table.rows:
-            if not _is_kernel(row[name_column]):
-                continue
-            values: dict[str, float] = {}
-            for column in metrics:
-                self._take(values, _DESCRIPTIONS.get(column, column), row[column], line)
-            # Older releases put the number of the launch behind the name.
-            name = re.sub(r" \[\d+\]$", "", row[name_column])
-            sizes = ([row.get(column, "") for column in columns] for columns in _SIZES.values())
-            grid, block = ("x".join(size) if all(size) else "" for size in sizes)
-            kernel = Kernel(name, device_name(row["Device"]), 1, grid=grid, block=block)
-            if counts:  # also without a value: each launch keeps its own time
-                counted.append(replace(kernel, totals=values))
-            if table.layout == "trace":
-                time = self.number("Duration", line, row["Duration"])
-                seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
-                timed.append(replace(kernel, seconds=seconds))
-        return Part(self.path, tuple(counted), tuple(timed))
+            if _is_kernel(called := row["Name" if traced else "Kernel"]):
+                values: dict[str, float] = {}
+                for column, metric in metrics.items():
+                    self._take(values, metric, row[column], line)
+                # Older releases put the number of the launch behind the name.
+                name = re.sub(r" \[\d+\]$", "", called)
+                sizes = [[row.get(column, "") for column in columns] for columns in _SIZES]
+                grid, block = ("x".join(size) if all(size) else "" for size in sizes)
+                kernel = Kernel(_device_name(row["Device"]), name, 1, grid=grid, block=block)
+                if _USED & set(metrics.values()):  # also without a value: each launch keeps its own time
+                    part.counted.append(kernel._replace(totals=values))
+                if traced:
+                    time = self.number("Duration", line, row["Duration"])
+                    seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
+                    part.timed.append(kernel._replace(seconds=seconds))
 
     def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
-        if metric not in _USED:  # told where it counts operations or bytes, which a user may miss
-            counts = metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))
-            self._unused += [metric] * (counts and metric not in _NOT_FLOP)
-            return
-        level = {"read": _level} if metric == TENSOR_LEVEL else {}
-        value = self.number(metric, line, cell, **level)
-        if value is None:
-            self._overflows.append(metric)
-        else:
-            values[metric] = value
+        if metric in _USED:
+            value = self.number(metric, line, cell, **({"read": _level} if metric == _TENSOR_LEVEL else {}))
+            if value is None:
+                self._overflows.append(metric)
+            else:
+                values[metric] = value
+        elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
+            self._unused.append(metric)  # a user may miss what counts operations or bytes
 
 
 def _add_row(table: LogTable, line: int, row: dict[str, str]) -> None:
@@ -305,14 +274,11 @@ def _add_row(table: LogTable, line: int, row: dict[str, str]) -> None:
 def _level(cell: str) -> float | None:
     """ "Mid (5)" as 5."""
     match = _LEVEL.fullmatch(cell.strip())
-    if not match:
-        if split_number(cell) is None:
-            return None
-        raise ValueError(f"{cell.strip()[:40]!r} is no level")
-    level = float(match[1])
-    if level > _TENSOR_LEVELS:
-        raise ValueError(f"{cell.strip()[:40]!r} is above the highest level, {_TENSOR_LEVELS:.0f}")
-    return level
+    if match and float(match[1]) <= _TENSOR_LEVELS:
+        return float(match[1])
+    if match or split_number(cell):
+        raise ValueError(f"{cell.strip()[:40]!r} is no level from 0 to {_TENSOR_LEVELS:.0f}")
+    return None
 
 
 def _is_kernel(name: str) -> bool:
@@ -320,42 +286,36 @@ def _is_kernel(name: str) -> bool:
     return bool(name) and not name.startswith("[")
 
 
-def device_name(cell: str) -> str:
+def _device_name(cell: str) -> str:
     """ "Tesla V100-SXM2-16GB (0)" without the number of the device."""
     return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
-@dataclass
 class _Run:
     """Parts that belong together."""
 
-    parts: list[Part] = field(default_factory=list)
-    counted: dict[tuple[str, str], list[Kernel]] = field(default_factory=dict)
-    timed: list[Kernel] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.counted: dict[tuple[str, str], list[Kernel]] = {}
+        self.timed: list[Kernel] = []
+        self.warnings: list[str] = []
 
     def takes(self, part: Part) -> bool:
         """Whether a part brings what this run lacks for kernels that it has."""
         own = {name for _, name in self.counted} | {kernel.name for kernel in self.timed}
-        if own and not own & {kernel.name for kernel in (*part.counted, *part.timed)}:
-            return False
-        if part.timed and self.timed:
+        if own.isdisjoint(kernel.name for kernel in (*part.counted, *part.timed)) or (part.timed and self.timed):
             return False
         return not any(
-            set(kernel.totals) & set(mine.totals) for kernel in part.counted for mine in self.counted.get(kernel.key, ())
+            set(kernel.totals) & set(mine.totals) for kernel in part.counted for mine in self.counted.get(kernel[:2], ())
         )
 
     def add(self, part: Part) -> None:
         """Take a part in; counts of a kernel that is here already are scaled to its launches."""
         self.parts.append(part)
         self.timed += part.timed
-        given: dict[tuple[str, str], list[Kernel]] = {}
-        for kernel in part.counted:
-            given.setdefault(kernel.key, []).append(kernel)
-        for key, more in given.items():
-            mine = self.counted.get(key)
-            if mine is None:
-                self.counted[key] = more
+        for key, more in _by_kernel(part.counted).items():
+            mine = self.counted.setdefault(key, more)
+            if mine is more:
                 continue
             if len(mine) != len(more):
                 mine, more = [_summed(mine)], [_summed(more)]
@@ -365,37 +325,40 @@ class _Run:
                     "another: the counts of the second were scaled to the launches of the first"
                 )
             self.counted[key] = [
-                replace(one, totals={k: v * (one.launches / other.launches) for k, v in other.totals.items()} | {**one.totals})
+                one._replace(totals={k: v * (one.launches / other.launches) for k, v in other.totals.items()} | {**one.totals})
                 for one, other in zip(mine, more, strict=True)
             ]
 
-    def kernels(self) -> list[Kernel]:
+    def kernels(self) -> Iterator[Kernel]:
         """The kernels with counts and times together; notes on what does not fit are added to the warnings."""
-        result = []
         for (device, name), kernels in self.counted.items():
             times = [one for one in self.timed if one.name == name and (device in (one.device, "") or not one.device)]
-            result += self._with_times(kernels, times) if times else kernels
-        counted = {name for _, name in self.counted}
+            yield from self._with_times(kernels, times) if times else kernels
         devices = {device for device, _ in self.counted}
         device = devices.pop() if len(devices) == 1 else ""
-        result += [one if one.device else replace(one, device=device) for one in self.timed if one.name not in counted]
-        return result
+        counted = {name for _, name in self.counted}
+        yield from (one._replace(device=one.device or device) for one in self.timed if one.name not in counted)
 
     def _with_times(self, kernels: list[Kernel], times: list[Kernel]) -> list[Kernel]:
         if [one.launches for one in kernels] != [one.launches for one in times]:
-            whole = _summed(times)
-            counted = sum(one.launches for one in kernels)
+            whole, counted = _summed(times), sum(one.launches for one in kernels)
             if whole.launches != counted:
                 self.warnings.append(
                     f"kernel {kernels[0].name} was counted over {counted} launches and timed over {whole.launches}: "
                     "its time is the mean of the timed launches times the launches counted"
                 )
-            each = whole.seconds / whole.launches
-            times = [replace(whole, seconds=each * one.launches) for one in kernels]
+            times = [whole._replace(seconds=whole.seconds / whole.launches * one.launches) for one in kernels]
         return [
-            replace(one, seconds=time.seconds, grid=one.grid or time.grid, block=one.block or time.block)
+            one._replace(seconds=time.seconds, grid=one.grid or time.grid, block=one.block or time.block)
             for one, time in zip(kernels, times, strict=True)
         ]
+
+
+def _by_kernel(kernels: Iterable[Kernel]) -> dict[tuple[str, str], list[Kernel]]:
+    result: dict[tuple[str, str], list[Kernel]] = {}
+    for kernel in kernels:
+        result.setdefault((kernel.device, kernel.name), []).append(kernel)
+    return result
 
 
 def _runs_of(parts: Iterable[Part]) -> list[_Run]:
@@ -404,8 +367,7 @@ def _runs_of(parts: Iterable[Part]) -> list[_Run]:
     for part in parts:
         run = next((run for run in runs if run.takes(part)), None)
         if run is None:
-            run = _Run()
-            runs.append(run)
+            runs.append(run := _Run())
         run.add(part)
     return runs
 
@@ -414,8 +376,7 @@ def _summed(kernels: Sequence[Kernel]) -> Kernel:
     """Several launches as one; a metric that one lacks has no sum."""
     shared = [name for name in kernels[0].totals if all(name in kernel.totals for kernel in kernels)]
     grids, blocks = {kernel.grid for kernel in kernels}, {kernel.block for kernel in kernels}
-    return replace(
-        kernels[0],
+    return kernels[0]._replace(
         launches=sum(kernel.launches for kernel in kernels),
         totals={name: sum(kernel.totals[name] for kernel in kernels) for name in shared},
         seconds=sum(kernel.seconds for kernel in kernels),
@@ -424,7 +385,7 @@ def _summed(kernels: Sequence[Kernel]) -> Kernel:
     )
 
 
-def joined(tables: Sequence[JoinedTable]) -> list[JoinedTable]:
+def joined(tables: Sequence[PointTable]) -> list[PointTable]:
     """Tables of several files, those that complete each other as one: counts of one run, times of another.
 
     Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
@@ -440,16 +401,16 @@ def joined(tables: Sequence[JoinedTable]) -> list[JoinedTable]:
     for paths, several in parts.items():
         reading = [sentence for path in paths for sentence in given[path].reading]
         whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
-        result.append(given[paths[0]] if whole else _table(JOINED.join(paths), several, reading))
+        result.append(given[paths[0]] if whole else _table(Table(JOINED.join(paths)), several, reading))
     return result
 
 
-def _table(path: str, parts: Sequence[Part], reading: Sequence[str]) -> JoinedTable:
+def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTable:
     runs = _runs_of(parts)
     kernels = [kernel for run in runs for kernel in run.kernels()]
-    warnings = [*reading, *(sentence for run in runs for sentence in run.warnings), *_lacking(kernels)]
-    said = tuple(f"{path}: {sentence}." for sentence in dict.fromkeys(warnings))
-    return JoinedTable(path, FORMAT, tuple(_points(kernels)), warnings=said, parts=tuple(parts), reading=tuple(reading))
+    warnings = of.warnings((*reading, *(sentence for run in runs for sentence in run.warnings), *_lacking(kernels)))
+    points = tuple(map(_point, kernels))
+    return PointTable(of.path, "nvprof", points, warnings=warnings, parts=tuple(parts), reading=tuple(reading))
 
 
 def _lacking(kernels: Sequence[Kernel]) -> Iterator[str]:
@@ -461,83 +422,68 @@ def _lacking(kernels: Sequence[Kernel]) -> Iterator[str]:
     elif timeless:
         what = "it holds counts and no times" if len(timeless) == len(kernels) else f"no times for {listed(timeless, 3)}"
         yield f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well"
-    reasons: dict[str, None] = {}
     for kernel in counted:
-        known = _traffic(kernel.totals, capability_of(kernel.device))[0]
+        known = _traffic(kernel)[0]
         for way in _TRAFFIC:
             if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
                 missing = " and ".join(name for name in way.needed if name not in kernel.totals)
                 why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
-                reasons[f"{way.level} traffic left out: {why}"] = None
-    yield from reasons
-    unknown = [one.device for one in counted if TENSOR_LEVEL in one.totals and tensor_peak(one.device) is None]
+                yield f"{way.level} traffic left out: {why}"
+    unknown = [one.device for one in counted if _TENSOR_LEVEL in one.totals and tensor_peak(one.device) is None]
     if unknown:
-        yield f"{TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
+        yield f"{_TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
 
 
-def _points(kernels: Sequence[Kernel]) -> Iterator[ImportedPoint]:
-    """One point per kernel or launch, in SI units."""
-    facts = {device: (capability_of(device), tensor_peak(device)) for device in {kernel.device for kernel in kernels}}
-    for kernel in kernels:
-        capability, peak = facts[kernel.device]
-        work, shares, used = _work(kernel.totals)
-        traffic, moved, lacking = _traffic(kernel.totals, capability)
-        used += moved
-        notes = []
-        if lacking:
-            notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
-        if capability == (0, 0) and traffic:
-            notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
-        if peak is not None and TENSOR_LEVEL in kernel.totals and not math.isnan(kernel.seconds):
-            # The estimate of Wang et al. (2020), section III.
-            tensor = load_spec().standard_tensor.id
-            work[tensor] = kernel.totals[TENSOR_LEVEL] / kernel.launches / _TENSOR_LEVELS * peak * kernel.seconds
-            used.append(TENSOR_LEVEL)
-            notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
-        yield ImportedPoint(
-            name=kernel.name,
-            seconds=kernel.seconds,
-            work=work,
-            traffic=traffic,
-            fma_share=shares,
-            device=kernel.device,
-            compute_capability=capability,
-            launches=kernel.launches,
-            grid=kernel.grid,
-            block=kernel.block,
-            columns=", ".join(dict.fromkeys(used)),
-            note="; ".join(notes),
-        )
+def _point(kernel: Kernel) -> ImportedPoint:
+    """A kernel or launch in SI units.
 
-
-def _work(totals: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float], list[str]]:
-    """FLOP by precision, counted in one sum or in its three parts; alpha by precision; the metrics used.
-
-    alpha is the share of fused instructions among add, multiply and fused ones (Yang, Kurth, Williams 2019, equation 6).
+    Its share of fused instructions is alpha of Yang, Kurth, Williams (2019), equation 6: of add, multiply and fused ones.
     """
-    work: dict[str, float] = {}
-    shares: dict[str, float] = {}
-    used: list[str] = []
+    totals, work, shares, used, notes = kernel.totals, {}, {}, [], []
     for metric, precision in _WORK.items():
-        parts = _PARTS.get(precision, [])
+        parts = _PARTS.get(metric, [])
         complete = bool(parts) and all(name in totals for name in parts)
         add, mul, fma = (totals[name] for name in parts) if complete else (0.0, 0.0, 0.0)
-        if metric in totals:
-            work[precision] = totals[metric]
-            used.append(metric)
-        elif complete:
-            work[precision] = add + mul + 2 * fma
-            used += parts
+        if metric in totals or complete:
+            work[precision] = totals.get(metric, add + mul + 2 * fma)
+            used += [metric] if metric in totals else parts
         if add + mul + fma > 0:
             shares[precision] = fma / (add + mul + fma)
-    return work, shares, used
+    traffic, moved, lacking = _traffic(kernel)
+    used += moved
+    capability, peak = capability_of(kernel.device), tensor_peak(kernel.device)
+    if lacking:
+        notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
+    if capability == (0, 0) and traffic:
+        notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
+    if peak is not None and _TENSOR_LEVEL in totals and not math.isnan(kernel.seconds):
+        # The estimate of Wang et al. (2020), section III.
+        tensor = load_spec().standard_tensor.id
+        work[tensor] = totals[_TENSOR_LEVEL] / kernel.launches / _TENSOR_LEVELS * peak * kernel.seconds
+        used.append(_TENSOR_LEVEL)
+        notes.append(f"{tensor} work is utilisation / 10 x {peak:.4g} FLOP/s x time, to half a level (5 % of peak)")
+    return ImportedPoint(
+        name=kernel.name,
+        seconds=kernel.seconds,
+        work=work,
+        traffic=traffic,
+        fma_share=shares,
+        device=kernel.device,
+        compute_capability=capability,
+        launches=kernel.launches,
+        grid=kernel.grid,
+        block=kernel.block,
+        columns=", ".join(dict.fromkeys(used)),
+        note="; ".join(notes),
+    )
 
 
-def _traffic(totals: Mapping[str, float], capability: tuple[int, int]) -> tuple[dict[str, float], list[str], list[str]]:
+def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str], list[str]]:
     """Bytes by level, the metrics used, and those that would have added to L1 and were not collected.
 
     A level is there where its metrics are complete and its transactions have a known size.
     """
+    totals, capability = kernel.totals, capability_of(kernel.device)
     traffic: dict[str, float] = {}
     used: list[str] = []
     for way in _TRAFFIC:
@@ -548,17 +494,15 @@ def _traffic(totals: Mapping[str, float], capability: tuple[int, int]) -> tuple[
     return traffic, used, [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]
 
 
+@cache
 def capability_of(device: str) -> tuple[int, int]:
     """The compute capability that a GPU's name tells, (0, 0) where it tells none."""
-    older = next((capability for pattern, capability in _OLDER if pattern.search(device)), None)
-    if older:
-        return older
-    for one in load_spec().architectures:
-        if any(re.search(rf"\b{re.escape(product)}\b", device, re.IGNORECASE) for product in one.products):
-            return one.compute_capability
-    return 0, 0
+    products = ((product, one.compute_capability) for one in load_spec().architectures for product in one.products)
+    known = ((rf"(?i)\b{re.escape(product)}\b", capability) for product, capability in products)
+    return next((found for pattern, found in (*_OLDER.items(), *known) if re.search(pattern, device)), (0, 0))
 
 
+@cache
 def tensor_peak(device: str) -> float | None:
     """FLOP/s of the tensor cores at boost clock, None for GPUs whose number of SMs and clock are not known here."""
     board = next((facts for name, facts in _TENSOR_BOARDS.items() if name in device), None)

@@ -14,10 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from os import PathLike
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ncu_roofline.base.records import document_of
 from ncu_roofline.base.texts import listed
@@ -27,6 +26,8 @@ from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, Imp
 from ncu_roofline.formats.inputs.text import Table, damaged, delimiter_of, plain_number, row_of, text_of
 
 FORMAT = "plain-table"
+Key = TypeVar("Key", str, float)
+Supported = Literal["yes", "no", "not run"]
 _LISTS = ("rows", "points", "kernels", "data")  # keys under which a JSON object may hold the list of rows
 _NEXT = "Give a CSV or JSON table with columns such as platform, flops, bytes_dram and seconds."
 _ADD = "Add columns such as flops, seconds and bytes_dram."
@@ -34,41 +35,38 @@ _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _OURS = {"roof_origin", "binding_fraction"}  # columns of the tables of this program: results, whose bandwidth is no roof
 _AGREE = 0.01  # figures printed with three digits agree within this
 
+
+def _by_word(words: dict[Key, str]) -> dict[str, Key]:
+    return {word: key for key, text in words.items() for word in text.split()}
+
+
 # Columns of texts, and of numbers without a unit, by what they may be called.
-_TEXTS = {
-    name: quantity
-    for quantity, names in {
-        "platform": "platform machine system_name",
-        "device": "device gpu chip hardware architecture",
-        "application": "application app code benchmark program",
-        "kernel": "kernel kernel_name function loop region name",
-        "label": "label variant case nw stride step parameter size n",
-        "level": "level memory_level",
-        "precision": "precision data_type",
-        "supported": "supported runs status",
-        "launches": "launches calls invocations",
-        "fma_share": "fma_share alpha",
-        "note": "note notes comment source",
-    }.items()
-    for name in names.split()
-}
+_PLAIN = _by_word({
+    "platform": "platform machine system_name",
+    "device": "device gpu chip hardware architecture",
+    "application": "application app code benchmark program",
+    "kernel": "kernel kernel_name function loop region name",
+    "label": "label variant case nw stride step parameter size n",
+    "level": "level memory_level",
+    "precision": "precision data_type",
+    "supported": "supported runs status",
+    "launches": "launches calls invocations",
+    "fma_share": "fma_share alpha",
+    "note": "note notes comment source",
+})  # fmt: skip
 # Labels whose numbers say nothing without their name: they become ``nw=6``.
 _PARAMETERS = ("nw", "stride", "step", "parameter", "size", "n")
 # Words in the names of the other columns, with the kinds of units that go with them.
-_QUANTITIES = {
-    word: quantity
-    for quantity, words in {
-        "work": "work",
-        "performance": "performance perf",
-        "seconds": "time runtime duration walltime elapsed",
-        "traffic": "traffic moved",
-        "intensity": "ai intensity oi",
-        "attainable": "attainable",
-        "peak": "peak ceiling roof",
-        "bandwidth": "bandwidth bw",
-    }.items()
-    for word in words.split()
-}
+_QUANTITIES = _by_word({
+    "work": "work",
+    "performance": "performance perf",
+    "seconds": "time runtime duration walltime elapsed",
+    "traffic": "traffic moved",
+    "intensity": "ai intensity oi",
+    "attainable": "attainable",
+    "peak": "peak ceiling roof",
+    "bandwidth": "bandwidth bw",
+})  # fmt: skip
 _UNITS_OF = {
     "work": ("flop", ""),
     **dict.fromkeys(("performance", "attainable", "peak"), ("flops", "flop", "")),
@@ -79,37 +77,24 @@ _UNITS_OF = {
 }
 _BY_UNIT = {"flop": "work", "flops": "performance", "byte": "traffic", "second": "seconds", "byte/s": "bandwidth"}
 _FILLERS = ("arithmetic", "operational", "executed", "canonical", "total", "run", "memory", "of", "measured", "empirical")
-_PREFIX = {
-    "": 1.0,
-    "k": 1e3,
-    "m": 1e6,
-    "g": 1e9,
-    "t": 1e12,
-    "p": 1e15,
-    "ki": 2.0**10,
-    "mi": 2.0**20,
-    "gi": 2.0**30,
-    "ti": 2.0**40,
+_PREFIX = {letter: 1e3**power for power, letter in enumerate(["", *"kmgtp"])}
+_PREFIX |= {f"{letter}i": 2.0 ** (10 * power) for power, letter in enumerate("kmgt", 1)}
+_TIME = _by_word({
+    1.0: "s sec secs second seconds",
+    1e-3: "ms msec millisecond milliseconds",
+    1e-6: "us usec microsecond microseconds",
+    1e-9: "ns nsec nanosecond nanoseconds",
+})  # fmt: skip
+_UNITS = {
+    "flops": r"([kmgtp]?)flops?(?:/s(?:ec|econd)?|ps)",
+    "flop": r"([kmgtp]?)flops?",
+    "byte": r"([kmgtp]?|[kmgt]i)(?:b|bytes?)",
+    "byte/s": r"([kmgtp]?|[kmgt]i)(?:b|bytes?)(?:/s(?:ec|econd)?|s|ps)",
 }
-_TIME = {
-    word: scale
-    for scale, words in {
-        1.0: "s sec secs second seconds",
-        1e-3: "ms msec millisecond milliseconds",
-        1e-6: "us usec microsecond microseconds",
-        1e-9: "ns nsec nanosecond nanoseconds",
-    }.items()
-    for word in words.split()
-}
-_FLOP = re.compile(r"([kmgtp]?)flops?")
-_FLOP_RATE = re.compile(r"([kmgtp]?)flops?(?:/s(?:ec|econd)?|ps)")
-_BYTES = re.compile(r"([kmgtp]?|[kmgt]i)(?:b|bytes?)")
-_BYTE_RATE = re.compile(r"([kmgtp]?|[kmgt]i)(?:b|bytes?)(?:/s(?:ec|econd)?|s|ps)")
 _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _OF_LEVEL = ("traffic", "intensity", "bandwidth")
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
 _ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
-Supported = Literal["yes", "no", "not run"]
 _SUPPORTED: dict[str, Supported] = {
     **dict.fromkeys(("", "yes", "y", "true", "1", "ok", "run", "supported"), "yes"),
     **dict.fromkeys(("no", "n", "false", "0", "unsupported", "fails", "failed"), "no"),
@@ -139,12 +124,13 @@ class AmbiguousHeaderError(ValueError):
 def header(text: str) -> Header | None:
     """What the column called ``text`` holds, None if nothing known.  Raises AmbiguousHeaderError."""
     words = _words(text)
-    plain = "_".join(words)
-    if plain in _TEXTS:
-        return Header(text, _TEXTS[plain])
+    name = " ".join(words)
+    if quantity := _PLAIN.get("_".join(words)):
+        return Header(text, quantity)
     if "%" in text or not all(map(_known, words)):
         return None
-    kind, scale = _unit(words) or ("", 1.0)
+    units = [unit for word in reversed(words) if (unit := _unit(word))]
+    kind, scale = units[0] if units else ("", 1.0)
     named = next((_QUANTITIES[word] for word in words if word in _QUANTITIES), "")
     named = named or ("intensity" if _RATIO.search(text.lower()) else "")
     if "canonical" in words and kind in ("flop", ""):
@@ -157,8 +143,7 @@ def header(text: str) -> Header | None:
         quantity = _BY_UNIT.get(kind, "")
     if not quantity:
         return None
-    name = " ".join(words)
-    of_roof = (word for word in words if word not in _QUANTITIES and not (_FLOP.fullmatch(word) or _FLOP_RATE.fullmatch(word)))
+    of_roof = [word for word in words if word not in _QUANTITIES and (_unit(word) or [""])[0] not in ("flop", "flops")]
     return Header(
         text,
         quantity,
@@ -178,34 +163,31 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _vocabulary() -> frozenset[str]:
-    return frozenset((*_QUANTITIES, *_TIME, *_FILLERS, *CEILINGS, *precision_words()))
+    return frozenset((*_QUANTITIES, *_FILLERS, *CEILINGS, *precision_words()))
 
 
 def _known(word: str) -> bool:
     """Whether a word of a header is one of ours; a column with another one means something else, however it begins."""
-    return word in _vocabulary() or is_theoretical(word) or bool(level_of(word)) or _unit([word]) is not None
+    return word in _vocabulary() or is_theoretical(word) or bool(level_of(word) or _unit(word))
 
 
-def _unit(words: list[str]) -> tuple[str, float] | None:
-    """The kind of a column's unit (flop, flops, byte, byte/s, second) and its size in SI units."""
-    for word in reversed(words):
-        if word in _TIME:
-            return "second", _TIME[word]
-        for kind, pattern in (("flops", _FLOP_RATE), ("flop", _FLOP), ("byte", _BYTES), ("byte/s", _BYTE_RATE)):
-            if match := pattern.fullmatch(word):
-                return kind, _PREFIX[match[1]]
-    return None
+def _unit(word: str) -> tuple[str, float] | None:
+    """The kind of a unit (flop, flops, byte, byte/s, second) and its size in SI units, None for other words."""
+    if word in _TIME:
+        return "second", _TIME[word]
+    found = ((kind, re.fullmatch(pattern, word)) for kind, pattern in _UNITS.items())
+    return next(((kind, _PREFIX[match[1]]) for kind, match in found if match), None)
 
 
 def recognises(head: str) -> bool:
     """Whether the header line, or the keys of a JSON list, name work or performance, and traffic, intensity or a roof."""
-    text = head.lstrip()
-    if text.startswith(("[", "{")):
-        return '"schema"' not in text and _suffices(list(dict.fromkeys(_KEY.findall(text))))
+    if head.lstrip().startswith(("[", "{")):
+        return '"schema"' not in head and _suffices(list(dict.fromkeys(_KEY.findall(head))))
     lines = _content(head)
-    return bool(lines) and _suffices(row_of(lines[0][1], delimiter_of(lines[0][1])))
+    first = next(filter(None, lines), "")
+    return _suffices(row_of(first, delimiter_of(first)))
 
 
 def _suffices(names: Sequence[str]) -> bool:
@@ -221,9 +203,9 @@ def _suffices(names: Sequence[str]) -> bool:
     return bool(rated) and bool(related) and not _OURS & set(names)
 
 
-def _content(text: str) -> list[tuple[int, str]]:
-    lines = enumerate(text.split("\n"), start=1)
-    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
+def _content(text: str) -> list[str]:
+    """The lines, comments and blank ones empty."""
+    return ["" if line.lstrip().startswith("#") or not line.strip() else line for line in text.split("\n")]
 
 
 @dataclass(frozen=True)
@@ -265,8 +247,8 @@ class PlainTable:
 
 def read(path: str | PathLike[str]) -> PointTable:
     """The rows that can stand on a roofline.  Raises RooflineError where there is none."""
-    table, stem = read_rows(path), Path(path).stem
-    points = [point for row in table.rows if (point := _point(row, stem)) is not None]
+    table = read_rows(path)
+    points = [point for row in table.rows if (point := _point(row, Table(path).stem)) is not None]
     if not points:
         raise damaged(path, "no row has both a rate (work and time, or performance) and traffic or intensity", _ADD)
     left_out = len(table.rows) - len(points)
@@ -276,45 +258,45 @@ def read(path: str | PathLike[str]) -> PointTable:
 
 def read_rows(path: str | PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
-    text = text_of(path)
+    table, text = Table(path, _NEXT), text_of(path)
     warnings: list[str] = []
-    is_json = text.lstrip()[:1] in ("[", "{")
-    rows = list(_json_rows(path, text) if is_json else _csv_rows(path, text, warnings))
+    rows = list(_json_rows(table, text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(table, text, warnings))
     if not rows:
-        raise damaged(path, "the table has no rows", _NEXT)
+        raise table.damaged("the table has no rows")
     names = list(dict.fromkeys(name for _, row in rows for name in row))
-    table = plain_rows(str(path), names, rows, Path(path).stem)
-    return replace(table, warnings=(*warnings, *table.warnings))
+    found = plain_rows(table.path, names, rows, table.stem)
+    return replace(found, warnings=(*warnings, *found.warnings))
 
 
-def _csv_rows(path: str | PathLike[str], text: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(table: Table, text: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = _content(text)
-    delimiter = delimiter_of(lines[0][1])
-    names = row_of(lines[0][1], delimiter)
+    start = next(at for at, line in enumerate(lines) if line)
+    delimiter = delimiter_of(lines[start])
+    names = row_of(lines[start], delimiter)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise damaged(path, f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
-    for number, row in enumerate(Table(path, _NEXT).rows(lines[1:], delimiter), start=1):
+        raise table.damaged(f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
+    for number, row in enumerate(table.rows(lines, start + 1, delimiter), start=1):
         if len(row.cells) != len(names):
             reason = row.swallowed or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
-            raise damaged(path, reason, "Fill the row up, and quote cells that hold the separator.")
+            raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
         if row.swallowed:
-            warnings.append(f"{path}: {row.swallowed}")
+            warnings.append(f"{table.path}: {row.swallowed}")
         yield f"row {number}", dict(zip(names, row.cells, strict=True))
 
 
-def _json_rows(path: str | PathLike[str], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _json_rows(table: Table, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         document = document_of(text)
     except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), _NEXT) from error
+        raise table.damaged(str(error)) from error
     if isinstance(document, Mapping):
         document = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
     if not isinstance(document, list):
-        raise damaged(path, f"it is no list of rows, and has none under {', '.join(_LISTS)}", _NEXT)
+        raise table.damaged(f"it is no list of rows, and has none under {', '.join(_LISTS)}")
     for number, row in enumerate(document, start=1):
         if not isinstance(row, Mapping):
-            raise damaged(path, f"row {number} is no object", _NEXT)
+            raise table.damaged(f"row {number} is no object")
         yield f"row {number}", {str(name): value for name, value in row.items()}
 
 
@@ -326,16 +308,14 @@ def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mappin
     warnings = [f"{path}: nothing is known of the columns {listed(unknown)}, which are left out"] if unknown else []
     result = []
     for place, cells in rows:
-        row = _Cells(path, place, columns, cells).row(stem)
-        warnings += _contradictions(f"{path}: {place}", row)
-        result.append(row)
+        result.append(_row(path, place, columns, cells, stem))
+        warnings += _contradictions(f"{path}: {place}", result[-1])
     return PlainTable(path, tuple(result), tuple(warnings))
 
 
 def _columns(path: str, names: Sequence[str]) -> tuple[list[Header], list[str]]:
     """What is known of the columns, and the names of the others.  Raises RooflineError for two of one meaning."""
-    known: list[Header] = []
-    by_meaning: dict[tuple[object, ...], Header] = {}
+    known: dict[tuple[object, ...], Header] = {}
     unknown = []
     for name in names:
         try:
@@ -346,131 +326,89 @@ def _columns(path: str, names: Sequence[str]) -> tuple[list[Header], list[str]]:
         if column is None:
             unknown.append(name)
             continue
-        meaning = (column.quantity, column.of, column.precision, column.ceiling, column.theoretical)
-        first = by_meaning.setdefault(meaning, column)
-        if first is not column and column.quantity != "label":
-            raise damaged(path, f"the columns {first.text!r} and {name!r} hold the same", "Leave out one of them.")
-        known.append(column)
-    return known, unknown
+        meaning = (*column[1:2], *column[3:], name if column.quantity == "label" else "")
+        if meaning in known:
+            raise damaged(path, f"the columns {known[meaning].text!r} and {name!r} hold the same", "Leave out one of them.")
+        known[meaning] = column
+    return list(known.values()), unknown
 
 
-class _Cells:
-    """The cells of a row by column; ``place`` says where it stands, for messages."""
+def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, Any], stem: str) -> PlainRow:
+    """A row in SI units.  Raises RooflineError for a cell that can't be understood."""
+    texts: dict[str, str] = {}
+    labels: list[str] = []
+    numbers: list[tuple[Header, float]] = []
+    for column in columns:
+        value = cells.get(column.text)
+        cell = "" if value is None else str(value).strip()
+        if column.quantity == "label":
+            name = column.text.strip().lower()
+            labels.append(f"{name}={cell}" if cell and name in _PARAMETERS and "=" not in cell else cell)
+        elif column.quantity in _PLAIN.values() and column.quantity not in ("launches", "fma_share"):
+            texts[column.quantity] = cell
+        elif (number := _number(path, f"{place}, column {column.text!r}", column, cell)) is not None:
+            numbers.append((column, number))
+    stated = precision_of(texts["precision"].replace(".", " ")) if texts.get("precision") else ANY_PRECISION
+    first = {column.quantity: number for column, number in reversed(numbers)}
+    support = texts.get("supported", "").lower()
+    if support not in _SUPPORTED:
+        known = ", ".join(filter(None, _SUPPORTED))
+        raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {known}.")
 
-    def __init__(self, path: str, place: str, columns: Sequence[Header], cells: Mapping[str, Any]) -> None:
-        self._path, self._place, self._cells = path, place, cells
-        self._columns: dict[str, list[Header]] = {}
-        for column in columns:
-            self._columns.setdefault(column.quantity, []).append(column)
-        self._all = columns
+    def precision(column: Header) -> str:
+        return stated if column.precision == ANY_PRECISION else column.precision
 
-    def row(self, stem: str) -> PlainRow:
-        """The row in SI units.  Raises RooflineError for a cell that can't be understood."""
-        text, number = self._text, self._number
-        precision = precision_of(text("precision").replace(".", " ")) if text("precision") else ANY_PRECISION
-        device, launches = text("device"), number("launches")
-        platform = text("platform") or device or stem
-        return PlainRow(
-            platform=platform,
-            application=text("application"),
-            kernel=text("kernel"),
-            label=self._label(),
-            device=device or platform,
-            supported=self._supported(),
-            work=self._by_precision("work", precision),
-            performance=self._by_precision("performance", precision),
-            seconds=number("seconds"),
-            canonical=number("canonical"),
-            attainable=number("attainable"),
-            fma_share=number("fma_share"),
-            launches=int(launches) if launches >= 1 else 1,
-            traffic=self._by_level("traffic"),
-            intensity=self._by_level("intensity"),
-            roofs=self._roofs(precision),
-            columns=self._used(),
-            note=text("note"),
-        )
+    def level(column: Header) -> str:
+        return column.of or level_of(texts.get("level", "")) or load_spec().memory
 
-    def _of(self, quantity: str) -> list[Header]:
-        return self._columns.get(quantity, [])
+    def by_precision(quantity: str) -> dict[str, float]:
+        return {precision(column): number for column, number in numbers if column.quantity == quantity and number > 0}
 
-    def _cell(self, column: Header) -> str:
-        cell = self._cells.get(column.text)
-        return "" if cell is None else str(cell).strip()
+    def by_level(quantity: str) -> dict[str, float]:
+        return {level(column): number for column, number in numbers if column.quantity == quantity}
 
-    def _text(self, quantity: str) -> str:
-        return next((self._cell(column) for column in self._of(quantity)), "")
-
-    def _label(self) -> str:
-        """All label columns; a parameter with its name: "nw=6 stride=2"."""
-        parts = []
-        for column in self._of("label"):
-            text, name = self._cell(column), column.text.strip().lower()
-            parts.append(f"{name}={text}" if text and name in _PARAMETERS and "=" not in text else text)
-        return " ".join(filter(None, parts))
-
-    def _value(self, column: Header) -> float:
-        """The number of a cell in SI units, NaN for an empty one.  Raises RooflineError."""
-        reason, number = "", None
-        try:
-            number = plain_number(self._cell(column))
-        except ValueError as error:
-            reason = str(error)
-        if isinstance(cell := self._cells.get(column.text), bool):
-            reason = f"{cell} is no number"
-        elif number == 0 and column.quantity not in _ZERO_MAY_BE:
-            reason = "zero can't be meant"
-        elif number is not None and math.isinf(number * column.scale):
-            reason = "it is too large"
-        if reason:
-            place = f"{self._place}, column {column.text!r}"
-            raise damaged(self._path, f"{place}: {reason}", "Correct the cell, or leave it empty.")
-        return math.nan if number is None else number * column.scale
-
-    def _number(self, quantity: str) -> float:
-        """The number of the first column that has one, NaN if none has."""
-        values = [value for column in self._of(quantity) if not math.isnan(value := self._value(column))]
-        return values[0] if values else math.nan
-
-    def _by_precision(self, quantity: str, stated: str) -> dict[str, float]:
-        """Numbers by precision id; columns that name none are of the one that the row states."""
-        values = {_precision(column, stated): self._value(column) for column in self._of(quantity)}
-        return {key: value for key, value in values.items() if value > 0}
-
-    def _level(self, column: Header) -> str:
-        return column.of or level_of(self._text("level")) or load_spec().memory
-
-    def _by_level(self, quantity: str) -> dict[str, float]:
-        values = {self._level(column): self._value(column) for column in self._of(quantity)}
-        return {key: value for key, value in values.items() if not math.isnan(value)}
-
-    def _roofs(self, stated: str) -> tuple[ImportedRoof, ...]:
-        """Measured roofs, unless the column says theoretical; the measured one of two counts."""
-        roofs: dict[str, ImportedRoof] = {}
-        for column in sorted((*self._of("peak"), *self._of("bandwidth")), key=lambda column: column.theoretical):
-            value, of = self._value(column), _precision(column, stated)
-            compute = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
-            name, kind = (compute, "compute") if column.quantity == "peak" else (self._level(column), "bandwidth")
-            if not math.isnan(value):
-                roofs.setdefault(name, ImportedRoof(name, kind, column.text, value, measured=not column.theoretical))
-        return tuple(roofs.values())
-
-    def _supported(self) -> Supported:
-        """Whether the application runs there.  Raises RooflineError for a word that says neither."""
-        text = self._text("supported").lower()
-        if text not in _SUPPORTED:
-            known = ", ".join(word for word in _SUPPORTED if word)
-            raise damaged(self._path, f"{self._place} says {text[:40]!r} of its support", f"Write one of {known}.")
-        return _SUPPORTED[text]
-
-    def _used(self) -> str:
-        """The columns with numbers that this row fills."""
-        quantities = ("work", "performance", "seconds", "traffic", "intensity")
-        return ", ".join(column.text for column in self._all if column.quantity in quantities and self._cell(column))
+    roofs: dict[str, ImportedRoof] = {}
+    # Measured roofs, unless the column says theoretical; the measured one of two counts.
+    for column, number in sorted(numbers, key=lambda one: (one[0].theoretical, one[0].quantity == "bandwidth")):
+        of, kind = precision(column), {"peak": "compute", "bandwidth": "bandwidth"}.get(column.quantity)
+        compute = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
+        name = compute if kind == "compute" else level(column)
+        if kind:
+            roofs.setdefault(name, ImportedRoof(name, kind, column.text, number, measured=not column.theoretical))
+    device = texts.get("device", "")
+    platform = texts.get("platform") or device or stem
+    used = ("work", "performance", "seconds", "traffic", "intensity")
+    return PlainRow(
+        platform=platform,
+        application=texts.get("application", ""),
+        kernel=texts.get("kernel", ""),
+        label=" ".join(filter(None, labels)),
+        device=device or platform,
+        supported=_SUPPORTED[support],
+        work=by_precision("work"),
+        performance=by_precision("performance"),
+        seconds=first.get("seconds", math.nan),
+        canonical=first.get("canonical", math.nan),
+        attainable=first.get("attainable", math.nan),
+        fma_share=first.get("fma_share", math.nan),
+        launches=max(1, int(first.get("launches", 1))),
+        traffic=by_level("traffic"),
+        intensity=by_level("intensity"),
+        roofs=tuple(roofs.values()),
+        columns=", ".join(column.text for column, _ in numbers if column.quantity in used),
+        note=texts.get("note", ""),
+    )
 
 
-def _precision(column: Header, stated: str) -> str:
-    return stated if column.precision == ANY_PRECISION else column.precision
+def _number(path: str, place: str, column: Header, cell: str) -> float | None:
+    """The number of a cell in SI units, None for an empty one.  Raises RooflineError."""
+    try:
+        number = plain_number(cell)
+        if number == 0 and column.quantity not in _ZERO_MAY_BE:
+            raise ValueError("zero can't be meant")
+    except ValueError as error:
+        raise damaged(path, f"{place}: {error}", "Correct the cell, or leave it empty.") from error
+    return None if number is None else number * column.scale
 
 
 def _contradictions(place: str, row: PlainRow) -> list[str]:

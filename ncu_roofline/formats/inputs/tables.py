@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ncu_roofline.base.texts import one_line
 from ncu_roofline.formats.report import Launch, Session, Value
 
 ANY_PRECISION = "fp"
@@ -31,9 +30,6 @@ class MetricTable:
     ncu_version: str = ""
     warnings: tuple[str, ...] = ()
     session: Session = field(default_factory=Session)
-
-    def __repr__(self) -> str:
-        return f"<MetricTable {one_line(self.path)}: {self.format}, {len(self.rows)} launches, {len(self.values)} metrics>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -70,6 +66,23 @@ def with_gpu(table: MetricTable, capability: tuple[int, int]) -> MetricTable:
 
 
 @dataclass(frozen=True)
+class ImportedRoof:
+    """A roof that a file states.
+
+    ``id`` is a level id for a bandwidth (byte/s), else ``<precision>.fma``, ``<precision>.nofma`` or ``<precision>.<word>``
+    for operations per second; the highest compute roof of a precision must be ``<precision>.fma`` (tensor ones: the bare id).
+    ``label`` is what the file calls it.  ``measured`` is False only where the file says that it is theoretical.
+    """
+
+    id: str
+    kind: str
+    label: str
+    value: float
+    measured: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class ImportedPoint:
     """One kernel or application as another tool counted it: SI units, totals over all ``launches`` of it.
 
@@ -96,48 +109,18 @@ class ImportedPoint:
     roofs: tuple[ImportedRoof, ...] = ()
 
 
-@dataclass(frozen=True)
-class ImportedRoof:
-    """A roof that a file states.
-
-    ``id`` is a level id for a bandwidth (byte/s), else ``<precision>.fma``, ``<precision>.nofma`` or ``<precision>.<word>``
-    for operations per second; the highest compute roof of a precision must be ``<precision>.fma`` (tensor ones: the bare id).
-    ``label`` is what the file calls it.  ``measured`` is False only where the file says that it is theoretical.
-    """
-
-    id: str
-    kind: str
-    label: str
-    value: float
-    measured: bool = True
-    note: str = ""
-
-
 @dataclass(frozen=True, repr=False)
 class PointTable:
-    """Kernels and roofs with finished numbers; ``warnings`` are sentences on what was left out, for the user."""
+    """Kernels and roofs with finished numbers; ``warnings`` are sentences on what was left out, for the user.
+
+    Where tables of several files complete each other, ``parts`` (each has its ``path``) are what the points are made of, and
+    ``reading`` says what was left out whatever they are joined with.
+    """
 
     path: str
     format: str
     points: tuple[ImportedPoint, ...]
     roofs: tuple[ImportedRoof, ...] = ()
     warnings: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {one_line(self.path)}: {self.format}, {len(self.points)} points, {len(self.roofs)} roofs>"
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class JoinedTable(PointTable):
-    """Points made of parts of one or several files (each has its ``path``), kept so that they can be joined with others."""
-
     parts: tuple[Any, ...] = ()
     reading: tuple[str, ...] = ()
-    """Sentences on what was left out while reading, whatever the parts are joined with."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files that the parts are from."""
-        return tuple(dict.fromkeys(part.path for part in self.parts))

@@ -1,4 +1,4 @@
-"""Text of other tools' files: its lines, the rows of its tables, the numbers in their cells, and what is wrong with one."""
+"""Text files: their lines, the rows of their tables, the numbers in their cells, what is wrong with one; source files."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from os import PathLike, fspath
+from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
@@ -25,6 +28,7 @@ _END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell w
 # Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
+_MOST_SOURCE, _MOST_LINES, _DEEPEST = 16 << 20, 1_000_000, 64  # bytes and lines of a source file, parts of a path
 
 
 def head_of(path: str | PathLike[str]) -> str:
@@ -34,22 +38,16 @@ def head_of(path: str | PathLike[str]) -> str:
             data = stream.read(HEAD_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
-    encoding = _encoding(data)
-    if (encoding != "utf-16" and b"\0" in data) or is_compressed(data):
-        return ""
-    return _with_plain_ends(data.decode(encoding, "replace"))
+    binary = (_encoding(data) != "utf-16" and b"\0" in data) or is_compressed(data)
+    return "" if binary else _decoded(data)
 
 
 def text_of(path: str | PathLike[str]) -> str:
     """The whole file as text: UTF-8 (with or without mark) or UTF-16, as Windows shells write it; \\n line ends."""
     try:
-        if os.path.getsize(path) > _MOST_BYTES:
-            reason = f"it has {os.path.getsize(path) / 1e9:.1f} GB, and text is read up to {_MOST_BYTES / 1e9:.0f} GB"
-            raise RooflineError("Cannot read", path, reason, "Split it, or give the report it was made from.")
-        data = read_file(path, _MOST_BYTES)
+        return _decoded(read_file(path, _MOST_BYTES))
     except OSError as error:
         raise _unreadable(path, error) from error
-    return _with_plain_ends(data.decode(_encoding(data), "replace"))
 
 
 def lines_of(path: str | PathLike[str]) -> Generator[str, None, None]:
@@ -66,8 +64,8 @@ def lines_of(path: str | PathLike[str]) -> Generator[str, None, None]:
         raise changed(path)
 
 
-def _with_plain_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _decoded(data: bytes) -> str:
+    return data.decode(_encoding(data), "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _encoding(data: bytes) -> str:
@@ -99,10 +97,9 @@ def split_number(text: str) -> tuple[float, str] | None:
     match = _NUMBER.fullmatch(cell)
     if not match:
         raise ValueError(f"{cell[:40]!r} is no number")
-    value = float(match[1])
-    if not countable(value):
+    if not countable(float(match[1])):
         raise ValueError(f"{cell[:40]!r} is no count, rate or time")
-    return value, (match[2] or "").strip()
+    return float(match[1]), (match[2] or "").strip()
 
 
 def plain_number(text: str) -> float | None:
@@ -137,52 +134,50 @@ class Row(NamedTuple):
 
     line: int
     cells: list[str]
-    swallowed: str
+    swallowed: str = ""
 
 
 class Table:
     """A file whose tables are read: what is wrong in one is an error with its place, and ``next_step`` for the user."""
 
     def __init__(self, path: str | PathLike[str], next_step: str = EXPORT_AGAIN) -> None:
-        self.path = fspath(path)
+        self.path, self.stem = fspath(path), Path(path).stem
         self._next_step = next_step
 
     def damaged(self, reason: str, next_step: str = "") -> RooflineError:
         """The error for a reason."""
         return damaged(self.path, reason, next_step or self._next_step)
 
-    def full_rows(self, lines: Iterable[tuple[int, str]], delimiter: str, width: int) -> Iterator[Row]:
-        """The rows that hold something, each of ``width`` cells.  Raises RooflineError."""
-        for row in self.rows(lines, delimiter):
-            if any(row.cells):
-                if len(row.cells) != width:
-                    short = f"line {row.line} has {len(row.cells)} of the {width} columns of its table"
-                    raise self.damaged(row.swallowed or short)
-                yield row
+    def warnings(self, sentences: Iterable[str]) -> tuple[str, ...]:
+        """Sentences without full stop, for the user, each once."""
+        return tuple(f"{self.path}: {sentence}." for sentence in dict.fromkeys(sentences))
 
-    def rows(self, lines: Iterable[tuple[int, str]], delimiter: str) -> Iterator[Row]:
-        """The rows of numbered lines, cells without blanks around them.  Raises RooflineError for what can't be a row."""
-        numbers: list[int] = []
+    def rows(self, lines: Sequence[str], start: int, delimiter: str, width: int = 0) -> Iterator[Row]:
+        """The rows in the lines from ``start`` (0 is the first) on that hold something, cells without blanks around them.
+
+        Raises RooflineError for what can't be a row, and for those that have not ``width`` cells.
+        """
         ended = False
 
         def texts() -> Iterator[str]:
             nonlocal ended
-            for number, line in lines:
-                numbers.append(number)
-                yield f"{unpadded(line, delimiter)}\n"
+            yield from (f"{unpadded(line, delimiter)}\n" for line in lines[start:])
             ended = True
             yield _END
 
-        begun = 0
-        reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+        reader, begun = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True), 0
         try:
-            for cells in reader:
-                if not (ended and cells == [_END]):
-                    first, last = numbers[begun], numbers[reader.line_num - ended - 1]
-                    yield Row(first, [cell.strip().removesuffix(_END) for cell in cells], _swallowed(first, last, ended))
+            for found in reader:
+                first, last = start + begun + 1, start + reader.line_num - ended
                 begun = reader.line_num
+                cells = [cell.strip().removesuffix(_END) for cell in found]
+                swallowed = _swallowed(first, last, ended) if found != [_END] else ""
+                if any(cells) or swallowed:
+                    if width and len(cells) != width:
+                        raise self.damaged(swallowed or f"line {first} has {len(cells)} of the {width} columns of its table")
+                    yield Row(first, cells, swallowed)
         except csv.Error as error:
-            raise self.damaged(f"line {numbers[begun]} begins no row, {error}") from error
+            raise self.damaged(f"line {start + begun + 1} begins no row, {error}") from error
 
     def number(self, name: str, line: int, text: str, read: Callable[[str], float | None] = plain_number) -> float | None:
         """The number of a cell, None for a missing one.  Raises RooflineError for what is none."""
@@ -206,3 +201,41 @@ def _swallowed(first: int, last: int, open_to_the_end: bool) -> str:
     if last > first:
         return f"the quotation mark that opens in line {first} closes in line {last}, so these lines are one row"
     return ""
+
+
+def find_source(name: str, folders: Sequence[str]) -> tuple[str, ...] | None:
+    """The lines of the source file whose path ends most like ``name``, in the first folder that has one; None for none.
+
+    It is looked for in folders that the user names, never where a report says that it was compiled.
+    """
+    parts = [part for part in _parts(name) if "\0" not in part]
+    for path in (Path(folder, *parts[start:]) for folder in folders for start in range(len(parts))):
+        with suppress(OSError, ValueError):  # too long a name, no permission, larger than any source
+            if path.is_file():
+                return lines_of_source(read_file(path, _MOST_SOURCE).decode("utf-8", "replace"))
+    return None
+
+
+def most_alike(name: str, others: Iterable[str]) -> str | None:
+    """The path that ends most like ``name``, at least with the same file; None without such a one, or with several."""
+    mine, ends = _parts(name), {}
+    for other in others:
+        pairs = zip(reversed(mine), reversed(_parts(other)), strict=False)
+        ends[other] = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    longest = max(ends.values(), default=0)
+    found = [other for other, end in ends.items() if end == longest]
+    return found[0] if longest and len(found) == 1 else None
+
+
+def last_part(path: str) -> str:
+    """The name of the file itself; "" of none."""
+    return _parts(path)[-1] if _parts(path) else ""
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in re.split(r"[\\/]+", path) if part not in ("", ".", "..")][-_DEEPEST:]
+
+
+def lines_of_source(text: str) -> tuple[str, ...]:
+    """The lines of a source file, as compilers count them: the first million of them, which no source has."""
+    return tuple(text.replace("\r\n", "\n").split("\n", _MOST_LINES)[:_MOST_LINES])

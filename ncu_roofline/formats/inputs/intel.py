@@ -1,0 +1,327 @@
+"""One run of an application under Intel's tools: operations and L1 traffic from SDE, DRAM traffic and time from VTune.
+
+The tools run it once each, so the parts are of different executions of the same work.  The method is NERSC's "Measuring
+Arithmetic Intensity" (docs.nersc.gov).  Layouts are from public documentation and scripts, that of SDE also from a public mix
+of version 9.24; its masked counts, and VTune's reports, are unproven on a file of ours.
+
+SDE's instruction mix (``sde -iform 1 -omix FILE``): ``*elements_fp_double_4`` counts instructions on four numbers (compares
+among them), an operation on each; fused multiply-adds are among them once and do a second one.  Traffic of level l1 is
+``*mem-read-N`` and ``*mem-write-N`` times N bytes.  The block of all threads counts; where there is none, those of the threads
+are added.  x87, AMX and dot products of BF16 are not among the elements.  The mix does not say how many numbers a masked
+instruction computed, so the work lies between two bounds, and is used where they agree.  Iforms of AVX-512 are the same with
+and without a mask.
+
+VTune's reports as CSV: bytes of the memory controllers (``-report hw-events``), and the time (``-report summary``).  A count of
+the controllers (``UNC_M_CAS_COUNT.RD`` and ``.WR``; ``UNC_E_RPQ_INSERTS`` and ``UNC_E_WPQ_INSERTS`` of the memory on Knights
+Landing's package) is a line of 64 bytes; they count what all of the machine moves.  The time is "Elapsed Time", which leaves
+out pauses.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from os import PathLike
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import NamedTuple
+
+from ncu_roofline.base.files import JOINED
+from ncu_roofline.base.texts import listed
+from ncu_roofline.formats.ceilings import UNNAMED_CPU
+from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
+from ncu_roofline.formats.inputs.text import Row, Table, delimiter_of, lines_of, row_of, text_of
+
+_SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
+_BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
+_END = re.compile(r"# END_(?:GLOBAL_)?DYNAMIC_STATS\b")
+_IMAGES = re.compile(r"# EMIT_IMAGE_ADDRESSES\b")
+_IMAGE = re.compile(r"(.+)\s[0-9a-f]+\s+[0-9a-f]+")
+_COUNT = re.compile(r"(\S+)\s+(\S+)")
+_BYTES = re.compile(r"\*mem-(read|write)-(\d{1,6})")
+_ELEMENTS = re.compile(r"\*elements_fp_(single|double)_(\d{1,3})(_masked)?")
+_FUSED = re.compile(r"VFN?M(?:ADD|SUB|ADDSUB|SUBADD)(?:132|213|231)?([SP])([SD])(?:_([XYZ]MM)\w*)?")
+_UNCOUNTED = re.compile(r"\*elements_(?![iu]\d).*|V4FN?M\w*|VDPBF16\w*|TDP(?:BF|FP)16\w*|VFN?M\w*H(?:_\w*)?")
+_READ = re.compile("|".join(one.pattern for one in (_BYTES, _ELEMENTS, _FUSED)) + r"|\*mem-(?:read|write)")
+_PRECISIONS = {"single": "fp32", "double": "fp64"}
+_LETTERS = {"S": ("single", 32), "D": ("double", 64)}
+_BITS = {"XMM": 128, "YMM": 256, "ZMM": 512}
+_CLOSE = 0.01  # of the work: bounds that are no further apart are one number in any chart
+_MIX = "Give SDE's complete output, as `sde -iform 1 -omix FILE -- ./app` writes it."
+
+_LINE = 64.0  # bytes
+_TIME = "Elapsed Time"
+_EVENT = re.compile(r"(?:Uncore Event Count:)?(UNC_\w+(?:\.\w+)*)(?:\[(UNIT\d+)\])?")
+_COUNTERS = {
+    "dram": (r"UNC_M_CAS_COUNT\.RD|UNC_MC\d_RDCAS_COUNT_FREERUN", r"UNC_M_CAS_COUNT\.WR|UNC_MC\d_WRCAS_COUNT_FREERUN"),
+    "mcdram": ("UNC_E_RPQ_INSERTS", "UNC_E_WPQ_INSERTS"),
+}
+_SUMMARY = ("Metric Name", "Metric Value")
+_REPORT = (
+    "Report with `vtune -report hw-events -group-by=package -column=UNC_M_CAS_COUNT -format=csv`, and the time with "
+    "`vtune -report summary -format=csv`."
+)
+
+
+class _Part(NamedTuple):
+    """What one file brings: operations by precision, ``fused`` of them, bytes by level, seconds (NaN without).
+
+    ``columns`` are the counts used, ``reading`` says what was left out.
+    """
+
+    path: str
+    is_mix: bool
+    name: str
+    work: Mapping[str, float] = {}
+    fused: Mapping[str, float] = {}
+    traffic: Mapping[str, float] = {}
+    seconds: float = math.nan
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+
+
+def joined(tables: Sequence[PointTable]) -> list[PointTable]:
+    """Tables of several files, those of one run as one, at the place of the first of them.
+
+    One report of VTune completes all mixes of SDE, which are processes of its run; as many reports as mixes go in pairs, in
+    their order; else nobody knows what belongs together, and the tables come back as they are, with a warning.
+    """
+    tables = list({table.path: table for table in tables}.values())
+    parts: list[_Part] = [part for table in tables for part in table.parts]
+    mixes = [part for part in parts if part.is_mix]
+    events = [part for part in parts if not part.is_mix and math.isnan(part.seconds)]
+    times = [part for part in parts if not part.is_mix and not math.isnan(part.seconds)]
+    kinds = [kind for kind in (events, times) if kind]
+    runs = len(kinds[0]) if kinds else 0
+    if not kinds or (len(kinds) == 1 and not mixes):
+        return tables
+    if any(len(kind) != runs for kind in kinds) or (mixes and runs > 1 and len(mixes) != runs):
+        count = f"{len(mixes)} mixes of SDE, {len(events)} reports of events and {len(times)} summaries of VTune"
+        sentence = f"{count} are not joined, for it is not known which belong together: give those of one run alone."
+        return [*tables[:-1], replace(tables[-1], warnings=(*tables[-1].warnings, sentence))]
+    return [_table([*(mixes if runs == 1 else mixes[at : at + 1]), *(kind[at] for kind in kinds)]) for at in range(runs)]
+
+
+def _table(parts: Sequence[_Part]) -> PointTable:
+    """One point from the parts of a run: processes that SDE counted add up."""
+    path, mixes = JOINED.join(part.path for part in parts), [part for part in parts if part.is_mix]
+    work, fused = _added([part.work for part in mixes]), _added([part.fused for part in mixes])
+    traffic = _added([part.traffic for part in mixes])
+    for part in parts:
+        traffic |= {} if part.is_mix else part.traffic
+    notes = [*(note for part in parts for note in part.notes), *([f"the sum of {len(mixes)} processes"] if mixes[1:] else [])]
+    point = ImportedPoint(
+        name=(mixes or parts)[0].name,
+        device=UNNAMED_CPU,
+        seconds=next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan),
+        work=work,
+        traffic=traffic,
+        # Of instructions, from operations, of which a fused instruction does two.
+        fma_share={one: (fused[one] / 2) / (done - fused[one] / 2) for one, done in work.items() if done},
+        columns=", ".join(dict.fromkeys(column for part in parts for column in part.columns)),
+        note="; ".join(notes),
+    )
+    reading = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
+    lacking = [f"{path}: {sentence}." for sentence in _lacking(point, bool(mixes))]
+    return PointTable(path, "intel", (point,), warnings=(*reading, *lacking), parts=tuple(parts))
+
+
+def _added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {key: sum(one[key] for one in several) for key in (several or [{}])[0] if all(key in one for one in several)}
+
+
+def _lacking(point: ImportedPoint, counted: bool) -> Iterable[str]:
+    if not counted:
+        yield "it holds no operations; give the mix of the same run by Intel SDE as well (`sde -iform 1 -omix FILE -- ./app`)"
+    elif math.isnan(point.seconds):
+        total = sum(point.work.values())
+        known = [f"{total / moved:.3g} FLOP/B at {level}" for level, moved in point.traffic.items() if total and moved]
+        about = f"it holds no time, so of its place in a roofline only the intensity is known ({listed(known)})"
+        yield (
+            f"{about if known else 'it holds no time'}; give the summary of the same run by VTune as well "
+            "(`vtune -report summary -format=csv`), or write its numbers with seconds into a plain table"
+        )
+
+
+def recognises_sde(head: str) -> bool:
+    """Whether a file begins like a mix, or with one of its blocks."""
+    return _SIGN.search(head) is not None
+
+
+def read_sde(path: str | PathLike[str]) -> PointTable:
+    """The process as one point without a time.  Raises RooflineError for a mix that is cut off or contradicts itself."""
+    mix = Table(path, _MIX)
+    counts, image = _counted(mix)
+    sizes = [(match[1], int(match[2]), value) for name, value in counts.items() if (match := _BYTES.fullmatch(name))]
+    for way in ("read", "write"):
+        stated, added = counts.get(f"*mem-{way}"), sum(value for what, _, value in sizes if what == way)
+        if stated not in (None, added):
+            raise mix.damaged(f"its *mem-{way}-N add up to {added:.0f}, and its *mem-{way} is {stated:.0f}")
+    traffic = {"l1": sum(size * value for _, size, value in sizes)} if sizes else {}
+    work, fused, notes, reading = _work(counts, mix)
+    if not (work or traffic or reading):
+        raise mix.damaged("its counts hold neither operations nor bytes")
+    unused = [one for one, value in counts.items() if value and _UNCOUNTED.fullmatch(one) and not _READ.fullmatch(one)]
+    reading += [f"counts that are not used: {listed(unused)}"] if unused else []
+    columns = ("*elements_fp_*", "VFM*", "*mem-read-*", "*mem-write-*")
+    name = image or mix.stem
+    return _table([_Part(mix.path, True, name, work, fused, traffic, math.nan, columns, tuple(notes), tuple(reading))])
+
+
+def _counted(mix: Table) -> tuple[dict[str, float], str]:
+    """The counts of all threads, and the program that ran.  Blocks of statistics are by thread, "" for all of them."""
+    image, begun, images = "", 0, False
+    blocks: dict[str, dict[str, float]] = {}
+    block: dict[str, float] | None = None
+    with closing(lines_of(mix.path)) as lines:
+        for number, padded in enumerate(lines, 1):
+            line = padded.strip()
+            if match := _BEGIN.match(line):
+                thread = "" if match[1] else match[2] or "0"
+                if thread in blocks:
+                    reason = f"line {number} begins the statistics of {f'thread {thread}' if thread else 'all threads'} again"
+                    raise mix.damaged(reason, "Give one file per run and region, for whether blocks add up is not known.")
+                if block is not None:
+                    break
+                block = blocks[thread] = {}
+                begun = number
+            elif _END.match(line) or (line.startswith("# $") and not line.endswith("dynamic-counts")):
+                block = None  # the statistics of a function: the sums hold them already
+            elif block is not None:
+                if line and not line.startswith("#"):
+                    _count(mix, block, line, number)
+            elif line.startswith("# "):
+                images = _IMAGES.match(line) is not None or (images and not line.startswith("# END"))
+            elif images and not image and (match := _IMAGE.fullmatch(line)):
+                program = match[1].strip()
+                image = (PureWindowsPath if "\\" in program else PurePosixPath)(program).name
+    if block is not None:
+        raise mix.damaged(f"the statistics that begin in line {begun} have no end")
+    if not blocks:
+        raise mix.damaged("it holds no dynamic statistics")
+    if "" in blocks:
+        return blocks[""], image
+    names = dict.fromkeys(name for one in blocks.values() for name in one)
+    return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
+
+
+def _count(mix: Table, block: dict[str, float], line: str, number: int) -> None:
+    match = _COUNT.fullmatch(line)
+    name = match[1] if match else line.split()[0]
+    if _READ.fullmatch(name) or _UNCOUNTED.fullmatch(name):
+        value = mix.number(name, number, match[2] if match else "")
+        if value is None or value != int(value):
+            raise mix.damaged(f"{name} in line {number} has no count")
+        if name in block:
+            raise mix.damaged(f"line {number} gives {name} again")
+        block[name] = value
+
+
+def _work(counts: Mapping[str, float], mix: Table) -> tuple[dict[str, float], dict[str, float], list[str], list[str]]:
+    """Operations by precision, those of them that fused instructions do, notes, and sentences on what is left out."""
+    # By type and numbers that one instruction computes: elements, those of them under a mask, fused ones, perhaps masked ones.
+    lanes: dict[str, dict[int, list[float]]] = {kind: {} for kind in _PRECISIONS}
+    unknown: dict[str, str] = {}  # a fused instruction that ran, and whose width is not known
+    for name, count in counts.items():
+        if match := _ELEMENTS.fullmatch(name):
+            lanes[match[1]].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
+        elif count and (match := _FUSED.fullmatch(name)):
+            kind, bits = _LETTERS[match[2]]
+            if match[1] == "P" and not match[3]:
+                unknown[kind] = name
+            else:
+                width = 1 if match[1] == "S" else _BITS[match[3]] // bits
+                lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
+    work, fused, notes, warnings = {}, {}, [], []
+    for kind, precision in _PRECISIONS.items():
+        low = high = pairs = 0.0
+        for width, (plain, masked, sure, either) in lanes[kind].items():
+            if sure + either > plain + masked:
+                raise mix.damaged(f"it has more fused instructions on {width} numbers of {precision} than instructions")
+            sure_at_least = sure + max(0.0, either - masked)
+            low += width * (plain + sure_at_least)
+            high += width * (plain + masked + sure + either)
+            pairs += 2 * width * sure_at_least
+        if kind in unknown:
+            warnings.append(f"{precision} work left out: {unknown[kind]} does not say how wide it is; run SDE with -iform 1")
+        elif high - low > _CLOSE * low:
+            warnings.append(
+                f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
+                "numbers its masked instructions computed"
+            )
+        elif lanes[kind]:
+            work[precision], fused[precision] = low, pairs
+            if high > low:
+                notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
+    return work, fused, notes, warnings
+
+
+def recognises_vtune(head: str) -> bool:
+    """Text with the heading of a table of memory controllers' events, or of a summary with the time."""
+    return any(_heading(line) for line in head.split("\n"))
+
+
+def _heading(line: str) -> list[str]:
+    """The cells of the heading of a table of events, or of a summary, [] for other lines."""
+    if "UNC_" not in line and _SUMMARY[0] not in line:
+        return []
+    cells = row_of(line, delimiter_of(line))
+    summary = tuple(cells[-2:]) == _SUMMARY and len(cells) < 4
+    return cells if summary or any(_EVENT.fullmatch(cell) for cell in cells[1:]) else []
+
+
+def read_vtune(path: str | PathLike[str]) -> PointTable:
+    """Traffic or time of a run, a point without work.  Raises RooflineError for damaged tables and those with neither."""
+    table, lines = Table(path, _REPORT), text_of(path).split("\n")
+    headings = [(place, cells) for place, line in enumerate(lines) if (cells := _heading(line))]
+    if len(headings) != 1:
+        raise table.damaged(f"it has {len(headings)} headings of tables", "Give one report per file.")
+    ((start, columns),) = headings
+    rows = list(table.rows(lines, start + 1, delimiter_of(lines[start])))
+    if _SUMMARY[0] not in columns:
+        return _table([_events(table, columns, rows)])
+    at = columns.index(_SUMMARY[0])
+    times = [row for row in rows if len(row.cells) > at + 1 and row.cells[at].rstrip(":") == _TIME]
+    if len(times) != 1:
+        raise table.damaged(f'it says "{_TIME}" {len(times)} times')
+    seconds = table.seconds(_TIME, times[0].line, times[0].cells[at + 1])
+    if not seconds:
+        raise table.damaged(f"{_TIME} in line {times[0].line} is no time")
+    return _table([_Part(table.path, False, table.stem, seconds=seconds, columns=(_TIME,))])
+
+
+def _events(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> _Part:
+    if columns[0].lower() != "package":
+        raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
+    names = Counter((*filter(None, columns), *(row.cells[0] for row in rows)))
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise table.damaged(f"{twice[0]!r} stands there twice")
+    totals: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if len(row.cells) != len(columns):
+            raise table.damaged(f"line {row.line} has {len(row.cells)} of the {len(columns)} columns of its table")
+        for column, cell in zip(columns, row.cells, strict=True):
+            if match := _EVENT.fullmatch(column):
+                count = table.number(column, row.line, cell)
+                if count is None:
+                    raise table.damaged(f"{column} in line {row.line} has no number")
+                event = (match[1], match[2] or "")
+                totals[event] = totals.get(event, 0.0) + count
+    traffic, used, reading = {}, set(), []
+    for level, ways in _COUNTERS.items():
+        loads, stores = ([event for event in totals if re.fullmatch(way, event[0])] for way in ways)
+        used |= {name for name, _ in (*loads, *stores)}
+        if sorted(unit for _, unit in loads) != sorted(unit for _, unit in stores):
+            reading.append(f"{level} traffic left out: its reads and its writes were not counted by the same controllers")
+        elif loads:
+            traffic[level] = _LINE * sum(totals[event] for event in (*loads, *stores))
+    if not rows or not (traffic or reading):
+        raise table.damaged("it holds no count of a memory controller")
+    if unused := dict.fromkeys(name for name, _ in totals if name not in used):
+        reading.append(f"events that are not used: {listed(unused)}")
+    counts = tuple(sorted(used)) if traffic else ()
+    return _Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=tuple(reading))
