@@ -17,9 +17,8 @@ from ncu_roofline.chips.palette import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering.chart import Chart, Key, Mark, Panel, Point, Roof, Table, Text
 from ncu_roofline.rendering.chart_picture import chart_figure
-from ncu_roofline.rendering.lettering import measurer
 from ncu_roofline.rendering.listing import width_of
-from ncu_roofline.rendering.paper import DEFAULT
+from ncu_roofline.rendering.paper import Pen
 from ncu_roofline.rendering.style import Hue
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     """The picture as a matplotlib figure of its own, outside pyplot."""
     roofs = machine_roofs(content)
     table = _table(roofs, _is_cpu(content))
-    beside = width_of(table, measurer(), DEFAULT)
+    beside = width_of(table, Pen())
     unit = "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op"
     panel = Panel("", *axes_of(unit), list(_marks(roofs)), "roofline", weight=_PANEL, seen=_seen(roofs))
     chart = Chart(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ncu_roofline.rendering.layout import Place as Place
 from ncu_roofline.rendering.style import Hue
 
-Place = tuple[float, float]
 SEEN, FOLLOWED, ASIDE = 2, 1, 0
 """Whether axes reach to a point: always, where it is near, or not at all."""
 
@@ -28,7 +28,7 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Something in a panel: ``role`` is a key of ROLES (places) and LOOKS (drawing), ``labels`` go from complete to terse."""
+    """Something in a panel: ``role`` is a key of ROLES, ``labels`` go from complete to terse."""
 
     role: str
     labels: tuple[str, ...] = ()

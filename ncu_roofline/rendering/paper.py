@@ -1,22 +1,25 @@
-"""The paper a picture is drawn on: its size, the size of its letters, and presets for columns, pages and slides."""
+"""The paper a picture is drawn on, and the pen: colours, sizes of letters, what the font can draw, and how texts fit."""
 
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.texts import shorten
+from ncu_roofline.rendering.style import THEMES, Hue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SMALLEST = 6.0  # points: smaller letters are not read in print
 _UNITS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
-_LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", re.ASCII)
-_WIDTHS = (1.5 * 72, 60 * 72.0)
-_HEIGHTS = (1.5 * 72, 200 * 72.0)
-_FONTS = (SMALLEST, 72.0)
-_DOTS = (36.0, 2400.0)
 _MOST_DOTS = 100e6  # of a png: four bytes each while it is drawn
 _BASE = 7.2  # font of the names of axes, by which all other sizes go
+_BOLD = 1.2  # bold letters are wider than those that are measured
+Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 
 
 class PaperError(ValueError):
@@ -32,55 +35,6 @@ class Paper:
     font: float = _BASE
     dpi: float = 160.0
 
-    @property
-    def scale(self) -> float:
-        """By what lengths that go with the letters are larger than on the default paper."""
-        return self.font / _BASE
-
-    @property
-    def edge(self) -> float:
-        """Points that stay free along the edges."""
-        return 6.0 * max(1.0, self.scale)
-
-    def size(self, points: float) -> float:
-        """Size of letters that have ``points`` on the default paper, never below what can be read."""
-        return max(SMALLEST, points * self.scale)
-
-    @property
-    def title(self) -> float:
-        """Font size of the title."""
-        return self.size(10.0)
-
-    @property
-    def axis(self) -> float:
-        """Font size of the names of axes."""
-        return self.size(7.2)
-
-    @property
-    def key(self) -> float:
-        """Font size of keys, ticks and subtitles."""
-        return self.size(6.6)
-
-    @property
-    def label(self) -> float:
-        """Font size of labels inside the axes."""
-        return self.size(6.4)
-
-    @property
-    def small(self) -> float:
-        """Font size of notes and numbers."""
-        return self.size(6.0)
-
-    @property
-    def row(self) -> float:
-        """Points from one line of keys to the next."""
-        return 1.55 * self.key
-
-    @property
-    def note_row(self) -> float:
-        """Points from one line of notes to the next."""
-        return 1.43 * self.small
-
 
 DEFAULT = Paper()
 SIZES = ("equal", "time")  # what the areas of dots say
@@ -94,7 +48,9 @@ PRESETS_HELP = "column: 3.3in wide, 8 pt; page: 6.9in, 9 pt; slide: 13.3in x 7.5
 
 def length(text: str, dpi: float = 96.0) -> float:
     """A length such as 3.3in, 84mm, 8.4cm, 240pt or 800px (dots at ``dpi``) in points.  Raises PaperError for another text."""
-    found = _LENGTH.fullmatch(text.lower())
+    import re
+
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*", text.lower(), re.ASCII)
     units = {**_UNITS, "px": 72 / dpi}
     if not found or found[2] not in units:
         raise PaperError(f"{shorten(repr(text), 40)} is not a length such as 3.3in, 84mm, 8.4cm, 240pt or 800px")
@@ -116,11 +72,19 @@ def paper_of(
     if preset is not None and preset not in PRESETS:
         raise PaperError(f"preset {preset!r} is not one of {', '.join(PRESETS)}")
     base = PRESETS[preset] if preset else DEFAULT
-    dots = _within("dpi", base.dpi if dpi is None else dpi, *_DOTS, "dots per inch")
+    dots = _within("dpi", base.dpi if dpi is None else dpi, 36.0, 2400.0, "dots per inch")
+
+    def inches(name: str, value: str | float, most: float) -> float:
+        try:
+            value = length(value, dots) / 72 if isinstance(value, str) else value
+        except PaperError as error:
+            raise PaperError(f"{name} {error}") from error
+        return 72 * _within(name, value, 1.5, most, "inches")
+
     found = Paper(
-        base.width if width is None else _points("width", width, dots, *_WIDTHS),
-        base.height if height is None else _points("height", height, dots, *_HEIGHTS),
-        _within("font", base.font if font is None else font, *_FONTS, "points"),
+        base.width if width is None else inches("width", width, 60.0),
+        base.height if height is None else inches("height", height, 200.0),
+        _within("font", base.font if font is None else font, SMALLEST, 72.0, "points"),
         dots,
     )
     if found.width < 14 * found.font:
@@ -128,32 +92,16 @@ def paper_of(
     return found
 
 
-def _points(name: str, value: str | float, dpi: float, least: float, most: float) -> float:
-    if not isinstance(value, str):
-        points = 72.0 * _number(name, value, "inches")
-    else:
-        try:
-            points = length(value, dpi)
-        except PaperError as error:
-            raise PaperError(f"{name} {error}") from error
-    _within(name, points / 72, least / 72, most / 72, "inches")
-    return points
-
-
-def _within(name: str, value: float, least: float, most: float, unit: str) -> float:
-    number = _number(name, value, unit)
+def _within(name: str, value: Any, least: float, most: float, unit: str) -> float:
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    except (TypeError, ValueError):
+        raise PaperError(f"{name} {shorten(repr(value), 40)} is no number of {unit}") from None
     if not least <= number <= most:
         raise PaperError(f"{name} {number:.7g} is not between {least:g} and {most:g} {unit}")
     return number
-
-
-def _number(name: str, value: float, unit: str) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        return math.inf
-    except (TypeError, ValueError):
-        raise PaperError(f"{name} {shorten(repr(value), 40)} is no number of {unit}") from None
 
 
 def check_dots(width: float, height: float, dpi: float) -> None:
@@ -161,3 +109,118 @@ def check_dots(width: float, height: float, dpi: float) -> None:
     dots = width * height * dpi**2
     if dots > _MOST_DOTS:
         raise PaperError(f"dpi {dpi:g} makes {dots / 1e6:.0f} million dots of it, more than {_MOST_DOTS / 1e6:.0f}")
+
+
+@lru_cache(maxsize=1)
+def _glyphs() -> frozenset[int]:
+    """Code points that DejaVu Sans can draw."""
+    from matplotlib.font_manager import findfont
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(findfont("DejaVu Sans")).get_charmap())
+
+
+def drawable(text: str) -> str:
+    """``text`` with what the font lacks replaced, and no dollar sign that starts a formula."""
+    known = _glyphs()
+    shown = "".join(char if ord(char) in known or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return shown.replace("$", r"\$")
+
+
+def _measurer() -> Measure:
+    """Extent in points of a text in DejaVu Sans, on a canvas of its own: that of a picture may be too large to be made."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.font_manager import FontProperties
+
+    canvas: Any = FigureCanvasAgg(Figure((1, 1), dpi=DEFAULT.dpi))
+    renderer, scale = canvas.get_renderer(), 72 / DEFAULT.dpi
+
+    @lru_cache(maxsize=4096)
+    def extent(text: str, size: float) -> tuple[float, float]:
+        font = FontProperties(family=["DejaVu Sans"], size=size)
+        width, height, _ = renderer.get_text_width_height_descent(drawable(text).replace(r"\$", "$"), font, False)
+        _, line, _ = renderer.get_text_width_height_descent("lp", font, False)
+        return width * scale, max(height, line) * scale
+
+    return extent
+
+
+class Pen:
+    """What all of a picture is drawn with: colours, ``shapes`` by the names of things, and lengths in points.
+
+    ``scale``: by what lengths that go with the letters are larger than on the default paper.  Sizes of letters are those of
+    the ``title``, of ``heading``s of blocks, of names of ``axis``, of ``key``s (ticks and subtitles too), of a ``label`` inside
+    the axes, of ``small`` notes and numbers; ``row`` and ``note_row`` lead from one line of keys or notes to the next; along
+    the edges of the paper ``edge`` stays free.
+    """
+
+    def __init__(self, theme: str = "light", paper: Paper = DEFAULT) -> None:
+        self.colours, self.paper, self.measure = THEMES[theme], paper, _measurer()
+        self.shapes: dict[str, str] = {}
+        self.scale = paper.font / _BASE
+        sizes = (10.0, 7.6, 7.2, 6.6, 6.4, 6.0)
+        self.title, self.heading, self.axis, self.key, self.label, self.small = map(self.size, sizes)
+        self.row, self.note_row, self.edge = 1.55 * self.key, 1.43 * self.small, 6.0 * max(1.0, self.scale)
+
+    def size(self, points: float) -> float:
+        """Size of letters that have ``points`` on the default paper, never below what can be read."""
+        return max(SMALLEST, points * self.scale)
+
+    def wide(self, text: str, size: float) -> float:
+        """Points that a text takes."""
+        return self.measure(text, size)[0]
+
+    def fitted(self, text: str, size: float, room: float, middle: bool = False) -> str:
+        """``text``, cut at its end to some room; or in its ``middle``, as names differ at their ends."""
+        if self.wide(text, size) <= room:
+            return text
+        low, high = 0, len(text)
+        while low < high:
+            most = (low + high + 1) // 2
+            shown = shorten(text, most) if middle else text[:most] + "..."
+            low, high = (most, high) if self.wide(shown, size) <= room else (low, most - 1)
+        return shorten(text, low) if middle and low > 7 else text[:low].rstrip() + "..."
+
+    def first_fitting(self, texts: Sequence[str], size: float, room: float) -> str:
+        """The first of ``texts``, from complete to terse, that has room; the last cut where none is so short."""
+        return next((text for text in texts if self.wide(text, size) <= room), self.fitted(texts[-1], size, room))
+
+    def wrapped(self, notes: Sequence[str], size: float, room: float, most: int) -> list[str]:
+        """Notes as lines, ``most`` of them at most: what does not fit is left out from the last note on."""
+        kept = [note for note in notes if note]
+        while True:
+            lines: list[str] = []
+            for word in " ".join(kept).split():
+                longer = f"{lines[-1]} {word}" if lines else word
+                if lines and self.wide(longer, size) > room:
+                    lines.append(self.fitted(word, size, room))
+                else:
+                    lines[-1:] = [self.fitted(longer, size, room)]
+            if len(lines) <= most or len(kept) < 2:
+                break
+            kept.pop()
+        if len(lines) > most:
+            lines[most - 1 :] = [self.fitted(f"{lines[most - 1]} {lines[most]}", size, room)] if most else []
+        return lines
+
+    def put(
+        self,
+        axes: Axes,
+        x: float,
+        y: float,
+        text: str,
+        size: float,
+        colour: Hue | str | None = "text",
+        room: float = math.inf,
+        ground: bool = False,
+        **more: Any,
+    ) -> float:
+        """Writes a text that is taken literally, cut to some room, on a ``ground`` that keeps lines away; returns its width."""
+        wider = _BOLD if more.get("weight") == "bold" else 1.0
+        shown = self.fitted(text, size * wider, room) if room < math.inf else text
+        # Outlined letters instead of a ground would be no text in svg and pdf.
+        box = {"boxstyle": "square,pad=0.06", "facecolor": self.colours.ground, "edgecolor": "none", "alpha": 0.75}
+        more = {"va": "center_baseline", **({"bbox": box} if ground else {}), **more}
+        axes.text(x, y, drawable(shown), fontsize=size, color=self.colours.of(colour), **more)
+        return max(self.wide(line, size * wider) for line in shown.split("\n"))

@@ -1,24 +1,68 @@
-"""Figures of matplotlib as the bytes of a png, svg or pdf, the same every time, without any window."""
+"""A chart of marks as a figure of matplotlib, and as the bytes of a png, svg or pdf, the same every time."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.rendering.lettering import Pen, fitted
-from ncu_roofline.rendering.paper import DEFAULT, Paper, check_dots
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import UNITS, format_value
+from ncu_roofline.rendering.chart import (
+    Axis,
+    Block,
+    Chart,
+    Key,
+    Line,
+    Listing,
+    Panel,
+    Place,
+    Point,
+    Region,
+    Roof,
+    Table,
+    Text,
+    Timeline,
+)
+from ncu_roofline.rendering.layout import Box, View
+from ncu_roofline.rendering.listing import (
+    Legend,
+    below,
+    columns,
+    draw_legend,
+    draw_listing,
+    draw_table,
+    draw_timeline,
+    faced,
+    height_of,
+)
+from ncu_roofline.rendering.paper import PaperError, Pen, check_dots, drawable, paper_of
+from ncu_roofline.rendering.plan import ARROW, Arrow, Label, Plan
+from ncu_roofline.rendering.style import MARKERS, ROLES, THEMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.path import Path
 
-
+_NARROW = 60.0  # less than this from end to end leaves but one power of ten, or none
+# On the default paper, points left, right, above and below the axes: of a panel, of one with axes on all sides, and of bands.
+_PLAIN, _FRAMED, _BANDS = (44.0, 9.0, 15.0, 28.0), (42.0, 40.0, 40.0, 28.0), (58.0, 34.0, 19.0, 28.0)
+_UNTITLED = 3.0  # above axes without a title
+_WIDE, _SHAPE, _LOWEST, _HIGHEST = 0.6, 0.9, 18.0, 38.0  # height over width of axes, and their height in fonts
+_LEAST = 9.0  # fonts: lower axes show nothing
+_SIDE_BY_SIDE = 26.0  # fonts that a panel needs
+_NOTE_LINES = 3  # where the height is given
+_PASSES = 5
+_ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
 _CSS = 96.0  # pixels per inch
-_BETWEEN = " \N{MIDDLE DOT} "  # parts of a subtitle
+_DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
 _SETTINGS: dict[Any, Any] = {
     # Matplotlib brings the first; readers of an svg, whose texts are text, may have to do with the others.
     "font.family": ["sans-serif"],
@@ -31,6 +75,7 @@ _SETTINGS: dict[Any, Any] = {
     "text.hinting": "no_hinting",  # the same widths in png, svg and pdf, and where labels are measured
     "path.simplify": False,
 }
+_METADATA: Mapping[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
 
 
 def saved(make: Callable[[], Figure], suffix: str) -> bytes:
@@ -38,14 +83,12 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
 
     Raises PaperError for a png of too many dots; nothing that large is made before.
     """
-    metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None, "ModDate": None}, "png": {}}
     with settings():
         made = make()
         if suffix == "png":
-            width, height = made.get_size_inches()
-            check_dots(width, height, made.dpi)
+            check_dots(made.get_figwidth(), made.get_figheight(), made.dpi)
         buffer = io.BytesIO()
-        made.savefig(buffer, format=suffix, dpi="figure", facecolor=made.get_facecolor(), metadata=metadata[suffix])
+        made.savefig(buffer, format=suffix, dpi="figure", facecolor=made.get_facecolor(), metadata=_METADATA[suffix])
     return buffer.getvalue()
 
 
@@ -85,30 +128,422 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
     return render("png"), render("svg"), render("pdf")
 
 
-def sheet_over(made: Figure, width: float, height: float) -> Axes:
-    """Invisible axes over the whole figure, in points."""
-    sheet = made.add_axes((0, 0, 1, 1), facecolor="none", zorder=-1)
+class _Slot(NamedTuple):
+    """A block, and the place of its axes or of all of a list: points, counted from the left and the top; the end of its row."""
+
+    block: Block
+    left: float
+    top: float
+    width: float
+    height: float
+    end: float
+    plan: Plan | None = None
+
+
+class _Page(NamedTuple):
+    """What is on the paper, lengths in points: header, blocks, the legend in one of these or below their ``end``, notes."""
+
+    chart: Chart
+    heading: Sequence[str]
+    slots: Sequence[_Slot]
+    inside: Legend
+    legend: Legend
+    notes: Sequence[str]
+    foot: float
+    end: float
+    height: float
+
+
+def chart_figure(
+    charts: Callable[[int], Chart | None],
+    *,
+    title: str = "",
+    theme: str = "light",
+    width: str | float | None = None,
+    height: str | float | None = None,
+    font: float | None = None,
+    dpi: float | None = None,
+    preset: str | None = None,
+    heading: bool = True,
+) -> Figure:
+    """The first of ``charts`` that the paper has room for, from complete (0) on, as a figure of its own, outside pyplot.
+
+    ``width`` and ``height`` are lengths ("3.3in", "84mm") or inches, ``font`` is in points; ``preset``: column, page or slide.
+    Raises ValueError for an unknown theme or preset, and PaperError, which is one, for a paper that nothing can be drawn on.
+    """
+    if theme not in THEMES:
+        raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    pen = Pen(theme, paper_of(width, height, font, dpi, preset))
+    page = _page(charts, pen, heading)
+    wide, high, chart = pen.paper.width, page.height, page.chart
+    pen.shapes = {name: MARKERS[place % len(MARKERS)] for place, name in enumerate(chart.names)}
+    made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
+    FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
+
+    def axes_at(left: float, bottom: float, width: float, height: float, **more: Any) -> Axes:
+        return made.add_axes((left / wide, bottom / high, width / wide, height / high), **more)
+
+    sheet = axes_at(0, 0, wide, high, facecolor="none", zorder=-1)  # over all of it, in points
+    sheet.set(xlim=(0, wide), ylim=(0, high))
     sheet.set_axis_off()
-    sheet.set_xlim(0, width)
-    sheet.set_ylim(0, height)
-    return sheet
+    if heading:
+        _draw_header(sheet, clean(title or chart.title), page.heading, pen)
+    axes, view = None, None
+    for slot in page.slots:
+        block, bottom = slot.block, high - slot.top - slot.height
+        if isinstance(block, Listing):
+            draw_listing(sheet, (slot.left, high - slot.top, slot.width), block, pen)
+        elif isinstance(block, Timeline):
+            draw_timeline(sheet, (slot.left, bottom, slot.width, slot.height), block, pen)
+        elif isinstance(block, Table):
+            draw_table(sheet, (slot.left, bottom, slot.height), block, view, pen)
+        elif slot.plan:
+            axes, view = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=pen.colours.ground), slot.plan.view
+            _draw(axes, slot.plan, pen)
+            if box := slot.plan.legend:
+                corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
+                frame = axes_at(*corner, box.width, box.height, facecolor=pen.colours.ground, zorder=3)
+                frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
+                for spine in frame.spines.values():
+                    spine.set(color=pen.colours.grid, linewidth=0.6)
+                draw_legend(frame, 0, 0, page.inside, pen)
+    if chart.empty:
+        room = (view.width, view.height) if view else (0.8 * wide, high - page.foot - _header_height(len(page.heading), pen))
+        if not axes:
+            axes = axes_at(0.1 * wide, page.foot, *room, facecolor="none")
+            axes.set_axis_off()
+        _explain(axes, chart.empty, *room, pen)
+    draw_legend(sheet, 4, high - page.end - page.legend.height, page.legend, pen)
+    for up, line in zip(reversed(range(len(page.notes))), page.notes, strict=True):
+        pen.put(sheet, pen.edge, pen.edge - 2 + pen.note_row * up, line, pen.small, "faint", va="bottom", gid="note")
+    return made
 
 
-def header_height(lines: int, paper: Paper) -> float:
+def _header_height(lines: int, pen: Pen) -> float:
     """Points that a title takes with so many lines below it."""
-    return 14 * paper.scale + lines * 1.5 * paper.key + 6 * paper.scale + paper.edge - DEFAULT.edge
+    return 20 * pen.scale + lines * 1.5 * pen.key + pen.edge - 6.0
 
 
-def put_header(sheet: Axes, title: str, subtitle: Sequence[str], pen: Pen) -> None:
+def _draw_header(sheet: Axes, title: str, subtitle: Sequence[str], pen: Pen) -> None:
     """Title and the lines below it at the top of a sheet; of parts between dots the last ones go where all have no room."""
-    paper, (width, height) = pen.paper, (sheet.get_xlim()[1], sheet.get_ylim()[1])
-    room, top = width - 2 * paper.edge, height - paper.edge + 1
-    title = fitted(title, paper.title * 1.25, room, pen.measure)  # bold is wider than what is measured
-    pen.put(sheet, paper.edge, top, title, paper.title, va="top", weight="bold")
-    top -= 1.65 * paper.title
+    room, top = pen.paper.width - 2 * pen.edge, sheet.get_ylim()[1] - pen.edge + 1
+    pen.put(sheet, pen.edge, top, title, pen.title, room=room, va="top", weight="bold")
+    top -= 1.65 * pen.title
     for line in subtitle:
-        parts = line.split(_BETWEEN)
-        while len(parts) > 1 and pen.measure(_BETWEEN.join(parts), paper.key)[0] > room:
+        parts = line.split(_DOT)
+        while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
             parts.pop()
-        pen.put(sheet, paper.edge, top, _BETWEEN.join(parts), paper.key, "faint", room, va="top")
-        top -= 1.5 * paper.key
+        pen.put(sheet, pen.edge, top, _DOT.join(parts), pen.key, "faint", room, va="top")
+        top -= 1.5 * pen.key
+
+
+def _page(charts: Callable[[int], Chart | None], pen: Pen, heading: bool) -> _Page:
+    """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
+    for less in count():
+        chart = charts(less)
+        if not chart:
+            break
+        for lines in (_NOTE_LINES, 0) if pen.paper.height else (chart.note_lines,):
+            if page := _filled(chart, lines, pen, heading):
+                return page
+    raise PaperError(f"height {pen.paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
+
+
+def _filled(chart: Chart, lines: int, pen: Pen, heading: bool) -> _Page | None:
+    """A page with so many lines of notes at most; None where its height leaves too little to the axes."""
+    high, room = pen.paper.height, pen.paper.width - 2 * pen.edge
+    texts = (*pen.wrapped(chart.sentences, pen.key, room, 2), *filter(None, [chart.facts])) if lines else ()
+    head = _header_height(len(texts), pen) if heading else 4.0
+    reserved, factor, page = 0.0, 1.0, None
+    for _ in range(_PASSES):  # what the axes leave to legend and notes depends on what they hold of them
+        bare, down, stretching = _slots(chart, head, factor, pen)
+        slots, inside, legend = _planned(chart, bare, pen)
+        notes = pen.wrapped(_notes(chart, slots), pen.small, room, lines) if lines else []
+        foot, lower = pen.note_row * len(notes) + pen.edge, legend.height + 6 if legend.keys else 0.0
+        needed = foot + lower
+        if not high or down + needed <= high + 0.01:
+            end = max((slot.end for slot in slots if slot.plan), default=down)
+            slots = [slot._replace(top=slot.top + lower) if slot.top > end else slot for slot in slots]  # lists stand lower
+            page = _Page(chart, texts, slots, inside, legend, notes, foot, end, high or down + needed)
+        if not high or not stretching or (page and abs(needed - reserved) < 1):
+            break
+        lowest, reserved = min(slot.height for slot in bare if _stretches(slot.block)) / factor, needed
+        factor = (high - reserved - (down - factor * stretching)) / stretching
+        if factor * lowest < _LEAST * pen.paper.font:
+            break
+    return page
+
+
+def _stretches(block: Block) -> bool:
+    return isinstance(block, (Panel, Timeline))
+
+
+def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Slot], float, float]:
+    """Where the blocks go, how far down they reach, and how high those that can be higher or lower are together.
+
+    Blocks of a row stand side by side where the paper is wide enough; ``factor`` makes axes higher or lower.
+    """
+    slots, down, stretching, paper = list[_Slot](), head, 0.0, pen.paper
+    across = 2 if paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
+    titled = any(isinstance(block, Panel) and block.title for row in chart.rows for block in row)
+    for row in (blocks[start : start + across] for blocks in chart.rows for start in range(0, len(blocks), across)):
+        margins = [_margins(block, titled, pen) for block in row]
+        above, under = max(each[2] for each in margins), max(each[3] for each in margins)
+        cells = [paper.width * block.weight / sum(other.weight for other in row) for block in row]
+        widths = [cell - left - right for cell, (left, right, *_) in zip(cells, margins, strict=True)]
+        heights = []
+        for block, width in zip(row, widths, strict=True):
+            shape = _WIDE if len(row) == 1 and not (isinstance(block, Panel) and block.shape == "square") else _SHAPE
+            axes = min(max(shape * width, _LOWEST * paper.font), _HIGHEST * paper.font)
+            natural = axes if isinstance(block, Panel) else height_of(block, width, pen)
+            heights.append(natural * factor if _stretches(block) else natural)
+        highest, at = max(heights), 0.0
+        for block, cell, (left, *_), width, high in zip(row, cells, margins, widths, heights, strict=True):
+            own = high if isinstance(block, Listing) else highest
+            slots.append(_Slot(block, at + left, down + above, width, own, down + above + highest + under))
+            at += cell
+        down += above + highest + under
+        stretching += highest / factor if any(map(_stretches, row)) else 0.0
+    return slots, down if slots else down + 14 * paper.font, stretching
+
+
+def _margins(block: Block, titled: bool, pen: Pen) -> tuple[float, ...]:
+    """Points left, right, above and below the axes of a block."""
+    if isinstance(block, Table):
+        return (0.0, 0.0, 0.0, 0.0)
+    if isinstance(block, Listing):
+        return (pen.edge, pen.edge, 6.0 * pen.scale, 6.0 * pen.scale)
+    left, right, above, under = _BANDS if isinstance(block, Timeline) else _FRAMED if block.x.second else _PLAIN
+    above = _UNTITLED if not titled and above == _PLAIN[2] else above
+    return tuple(points * pen.scale for points in (left, right, above, under))
+
+
+def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot], Legend, Legend]:
+    """The blocks with their plans, the legend inside one of them, and what stands below them instead.
+
+    Things that find no room for their name are in the legend, which takes room from names in turn.
+    """
+    named = {mark.key for slot in slots if isinstance(slot.block, Panel) for mark in slot.block.marks if isinstance(mark, Text)}
+    listed = [name for name in chart.names if name not in named]
+    while True:
+        keys = [key for key in chart.keys if not key.instead or key.instead in listed]
+        names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if text and name in listed]
+        blocks = [columns([*keys, *names], number, pen) for number in (1, 2, 3)] if chart.inside and (keys or names) else []
+        inside, missing, planned = Legend(), dict[str, None](), []
+        for slot in slots:
+            if isinstance(slot.block, Panel):
+                taken = [_explanation(chart.empty, slot.width, slot.height, pen)[1]] if chart.empty else []
+                room = [] if inside.keys else [(block.width, block.height) for block in blocks]
+                plan = Plan(slot.block, slot.width, slot.height, pen, list(chart.names), listed, room, taken)
+                missing |= dict.fromkeys(sorted(plan.missing - set(listed)))
+                if box := plan.legend:
+                    inside = next(block for block in blocks if (block.width, block.height) == (box.width, box.height))
+                slot = slot._replace(plan=plan)
+            planned.append(slot)
+        if not missing:
+            break
+        listed += missing
+    regions = {mark.role for slot in planned if slot.plan for mark in slot.plan.regions}
+    keys = [key for key in keys if key.role != "overhead" or key.role in regions] if slots else []
+    return planned, inside, Legend() if inside.keys else below(keys, names, pen.paper.width - 8, pen)
+
+
+def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
+    """What of the marks has no room or lies beyond the axes, then the notes of the chart."""
+    plans = [slot.plan for slot in slots if slot.plan]
+    untold = dict.fromkeys(text for plan in plans for text in plan.untold)
+    beyond: dict[str, dict[str, None]] = {}
+    for text, number in (entry for plan in plans for entry in plan.beyond):
+        beyond.setdefault(text, {})[number] = None
+    parts = [f"{text} ({', '.join(numbers)})" for text, numbers in beyond.items()]
+    outside = sum(plan.outside for plan in plans)
+    return [
+        *([f"Roofs without room for their value: {', '.join(untold)}."] if untold else ()),
+        *([f"{outside} dot{'s' if outside > 1 else ''} beyond the axes."] if outside else ()),
+        *([f"Below the axes: {'; '.join(parts)}."] if parts else ()),
+        *chart.notes,
+    ]
+
+
+def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
+    """Axes, lines, regions, symbols and labels of one panel."""
+    from matplotlib.collections import LineCollection
+
+    view, colour = plan.view, pen.colours.of
+    _draw_axes(axes, plan.panel, view, pen)
+    for hue, corners in plan.areas:
+        role = ROLES["band"]
+        axes.fill(*zip(*corners, strict=True), color=colour(hue), alpha=role.alpha, lw=0, zorder=role.order, gid="band")
+    for region in plan.regions:
+        _draw_region(axes, view, region, pen)
+    for line in plan.lines:
+        if line.role != "joined":
+            _draw_line(axes, view, line, pen)
+    if joined := [line.places for line in plan.lines if line.role == "joined"]:
+        role = ROLES["joined"]
+        paint: dict[str, Any] = {"colors": colour(role.colour), "linewidths": role.width * pen.scale, "zorder": role.order}
+        axes.add_collection(LineCollection(joined, **paint), autolim=False)
+    _draw_points(axes, plan, pen)
+    for arrow in plan.arrows:
+        _draw_arrow(axes, view, arrow, pen)
+    for label in plan.labels:
+        _draw_label(axes, view, label, pen)
+
+
+def _draw_points(axes: Axes, plan: Plan, pen: Pen) -> None:
+    """The symbols, those that look alike at once; large ones first, so that none hides another, and the first of all last."""
+    groups: dict[tuple[Any, ...], list[Point]] = {}
+    for point in plan.points:
+        role = ROLES[point.role]
+        shape, colour = pen.shapes.get(point.name) or role.shape or "o", pen.colours.of(point.hue or role.colour)
+        groups.setdefault((role.order, -plan.size_of(point), point.role, point.fill, colour, shape), []).append(point)
+    backwards = list(groups.items())[::-1]
+    for (order, size, name, fill, colour, shape), alike in sorted(backwards, key=lambda item: item[0][:2]):
+        xs, ys = [point.x for point in alike], [point.y for point in alike]
+        gid = f"dots-{fill}" if name == "dot" else f"point-{name}"
+        look = faced(fill, colour, pen, ROLES[name])
+        axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **look)
+
+
+def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
+    axes.set(xscale="log", yscale="log", xlim=(view.x0, view.x1), ylim=(view.y0, view.y1))
+    _ticks(axes.xaxis, panel.x, (view.x0, view.x1), view.width, 5.2, pen)
+    _ticks(axes.yaxis, panel.y, (view.y0, view.y1), view.height, 2.4, pen)
+    frame = {"left", "bottom"}
+    for where, side in (("top", panel.x), ("right", panel.y)):  # the same places times a number, in another unit
+        if side.second:
+            by, unit, name = side.second
+            twin = axes.twiny() if where == "top" else axes.twinx()
+            low, high = (view.x0 * by, view.x1 * by) if where == "top" else (view.y0 * by, view.y1 * by)
+            twin.set(**{"xscale": "log", "xlim": (low, high)} if where == "top" else {"yscale": "log", "ylim": (low, high)})
+            own, other = (twin.xaxis, twin.yaxis) if where == "top" else (twin.yaxis, twin.xaxis)
+            other.set_visible(False)
+            _ticks(own, Axis(unit, (name,)), (low, high), *((view.width, 5.2) if where == "top" else (view.height, 2.4)), pen)
+            for spine in twin.spines.values():
+                spine.set_visible(False)
+            frame.add(where)
+    for name, spine in axes.spines.items():
+        spine.set_visible(name in frame)
+        spine.set(color=pen.colours.faint, linewidth=0.6)
+    if panel.shape == "roofline":
+        axes.grid(which="major", color=pen.colours.grid, linewidth=0.5)
+    axes.set_axisbelow(True)
+    title = drawable(pen.fitted(panel.title, pen.heading * 1.2, view.width))  # bold is wider than what is measured
+    axes.set_title(title, fontsize=pen.heading, color=pen.colours.text, loc="left", pad=3, weight="bold")
+
+
+def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pen: Pen) -> None:
+    """Ticks and name of one side, so long (points), with numbers so many letters apart; in a narrow range of 2 and 5, too."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    span, unit = limits[1] / limits[0], side.unit
+    symbol = "" if unit == "second" else UNITS[unit].symbol
+    scale, prefixed = 1.0, symbol
+    if side.prefix == "name":  # of the largest, at most tera as people compare chips in it
+        scale = 10.0 ** min(max(3 * int(math.log10(limits[1] / 2) // 3), 0), 12)
+        prefixed = format_value(scale, unit).split(" ")[-1]
+    room = length / (3 * math.log10(span)) > apart * pen.key
+    subs = (1.0, 2.0, 5.0) if span < _NARROW and room else (1.0,)
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=max(int(length / (apart * pen.key)), 3)))
+    axis.set_minor_locator(LogLocator(base=10, subs=range(2, 10), numticks=30))
+
+    def shown(value: float, _: int) -> str:
+        return format_value(value, unit, 3).removesuffix(symbol).strip() if side.prefix == "tick" else f"{value / scale:g}"
+
+    axis.set_major_formatter(FuncFormatter(shown))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="both", direction="out", labelsize=pen.key, colors=pen.colours.text, width=0.6, length=3, pad=2)
+    axis.set_tick_params(which="minor", length=1.6, width=0.4)
+    name = pen.first_fitting([text.replace("{unit}", prefixed) for text in side.names], pen.axis, length)
+    axis.set_label_text(drawable(name), fontsize=pen.axis, color=pen.colours.text)
+    axis.labelpad = 2
+
+
+def _draw_region(axes: Axes, view: View, region: Region, pen: Pen) -> None:
+    from matplotlib.patches import Rectangle
+
+    role = ROLES[region.role]
+    size, colour = (region.x - view.x0, region.y - view.y0), pen.colours.of(region.hue or role.colour)
+    axes.add_patch(Rectangle((view.x0, view.y0), *size, facecolor=colour, alpha=0.1, lw=0, zorder=1, gid=region.role))
+    edge = ([view.x0, region.x, region.x], [region.y, region.y, view.y0])
+    axes.plot(*edge, ls=role.dashes, lw=role.width * pen.scale, color=colour, zorder=role.order)
+
+
+def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
+    """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
+    role, width = ROLES[line.role], ROLES[line.role].width * pen.scale
+    paint: dict[str, Any] = {"color": pen.colours.of(line.hue or role.colour), "alpha": role.alpha, "zorder": role.order}
+    if role.arrow != "end":
+        xs, ys = zip(*line.places, strict=True)
+        axes.plot(xs, ys, ls=role.dashes, lw=width, dash_capstyle="butt", gid=line.role, **paint)
+    off = pen.scale * ROLES["dot"].size / 2 + 1
+    style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 7 * pen.scale, "color": paint["color"]}
+    style |= {"lw": width, "shrinkA": off, "shrinkB": off} if role.arrow == "end" else {"lw": 0, "shrinkA": 0, "shrinkB": 0}
+    for tail, tip in pairwise(map(view.at, line.places if role.arrow else ())):
+        if math.dist(tail, tip) < (4 * off if role.arrow == "end" else _ARROW_FROM):
+            continue
+        if role.arrow == "middle":
+            (ax, ay), (bx, by) = tail, tip
+            tip = ((ax + bx) / 2, (ay + by) / 2)
+            tail = (tip[0] - (bx - ax) / 20, tip[1] - (by - ay) / 20)
+        axes.annotate(
+            "", xy=(tip[0] / view.width, tip[1] / view.height), xytext=(tail[0] / view.width, tail[1] / view.height),
+            xycoords="axes fraction", textcoords="axes fraction", arrowprops=style, annotation_clip=True, zorder=role.order,
+            gid="arrow",
+        )  # fmt: skip
+
+
+def _draw_arrow(axes: Axes, view: View, arrow: Arrow, pen: Pen) -> None:
+    role, (x, y) = ROLES["edge"], arrow.place
+    axes.plot(
+        [x / view.width], [y / view.height], ls="none", marker=_shaft(arrow.direction), ms=1.3 * ARROW * pen.scale, mfc="none",
+        mec=pen.colours.of(arrow.hue or role.colour), mew=role.width * pen.scale, transform=axes.transAxes, zorder=role.order,
+        clip_on=False, gid="edge",
+    )  # fmt: skip
+
+
+def _shaft(direction: str) -> Path:
+    """An arrow that looks like no symbol of a thing."""
+    from matplotlib.path import Path
+
+    vertices = [(0, -1), (0, 1), (-0.65, 0.3), (0, 1), (0.65, 0.3)]
+    cos, sin = {"^": (1, 0), "<": (0, 1), "v": (-1, 0), ">": (0, -1)}[direction]
+    codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO]
+    return Path([(x * cos - y * sin, x * sin + y * cos) for x, y in vertices], codes)
+
+
+def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:
+    """A text at its place, with the line to its dot, on a ground that keeps lines away from its letters."""
+    box, mark = label.box, label.mark
+    if label.leader:
+        xs, ys = zip(*((x / view.width, y / view.height) for x, y in label.leader), strict=True)
+        axes.plot(xs, ys, transform=axes.transAxes, lw=0.4 * pen.scale, color=pen.colours.faint, zorder=4, gid="leader")
+    pen.put(
+        axes, box.x / view.width, box.y / view.height, label.text, label.size,
+        "faint" if mark.role == "contour" else mark.hue or ROLES[mark.role].colour, ground=True, transform=axes.transAxes,
+        ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8,
+        gid=f"label-{'roof' if isinstance(mark, Roof) else mark.role}", style="italic" if mark.role == "corner" else "normal",
+    )  # fmt: skip
+
+
+def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str, Box]:
+    """The reason for an empty chart in lines, and its box in axes of this size (points), rather low and to the right."""
+    size = pen.axis
+    letters = int(min(80, max(0.97 * width / pen.wide("n", size), 20)))
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters, break_long_words=False)]
+    wide = max(pen.wide(line, size) for line in lines) + 2.4 * size
+    tall = 1.5 * size * len(lines) + 1.5 * size
+    place = (max(min(0.6 * width, width - wide / 2 - 2), wide / 2), max(0.36 * height, tall / 2))
+    return "\n".join(lines), Box(*place, wide, tall)
+
+
+def _explain(axes: Axes, text: str, width: float, height: float, pen: Pen) -> None:
+    lines, box = _explanation(text, width, height, pen)
+    around = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
+    pen.put(
+        axes, box.x / width, box.y / height, lines, pen.axis, transform=axes.transAxes, ha="center", va="center", bbox=around,
+        zorder=9, linespacing=1.5,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.rendering import layout
-from ncu_roofline.rendering.layout import Box, Obstacles, View, overlap
+from ncu_roofline.rendering.layout import Box, Obstacles, View, overlap, roof_ends
 
 VIEW = View(0.01, 100.0, 1e9, 1e13, 400.0, 200.0)
 
@@ -17,7 +17,6 @@ VIEW = View(0.01, 100.0, 1e9, 1e13, 400.0, 200.0)
 def test_places_are_logarithmic() -> None:
     assert VIEW.x(1.0) == pytest.approx(200.0)
     assert VIEW.y(1e11) == pytest.approx(100.0)
-    assert VIEW.slope == pytest.approx(math.degrees(math.atan2(50.0, 100.0)))
     assert VIEW.holds(1.0, 1e10)
     assert not VIEW.holds(1000.0, 1e10)
 
@@ -44,19 +43,16 @@ def test_limits_without_anything() -> None:
     assert 0 < y0 < y1
 
 
-def test_diagonal_ends_at_the_ridge_or_the_edge() -> None:
-    assert layout.diagonal(VIEW, 1e12, 1e13 / 2) == ((0.01, 1e10), (5.0, 5e12))
-    (_, low), (_, high) = layout.diagonal(VIEW, 1e10, 5e12) or ((0, 0), (0, 0))
-    assert low == 1e9
-    assert high == 1e12
-    assert layout.diagonal(VIEW, 1e16, 5e12) is None
-
-
-def test_horizontal_starts_at_the_steepest_roof() -> None:
-    assert layout.horizontal(VIEW, 4e12, 2e12) == (2.0, 100.0)
-    assert layout.horizontal(VIEW, 4e12, math.inf) == (0.01, 100.0)
-    assert layout.horizontal(VIEW, 4e14, 2e12) is None
-    assert layout.horizontal(VIEW, 4e12, 1e9) is None
+def test_roofs_end_where_they_meet_or_at_the_edge() -> None:
+    assert roof_ends(VIEW, "bandwidth", 1e12, 1e13 / 2) == ((0.01, 1e10), (5.0, 5e12))
+    (_, low), (_, high) = roof_ends(VIEW, "bandwidth", 1e10, 5e12) or ((0, 0), (0, 0))
+    assert (low, high) == (1e9, 1e12)
+    assert roof_ends(VIEW, "bandwidth", 1e16, 5e12) is None
+    assert roof_ends(VIEW, "compute", 4e12, 2e12) == ((2.0, 4e12), (100.0, 4e12))
+    assert roof_ends(VIEW, "compute", 4e12, math.inf) == ((0.01, 4e12), (100.0, 4e12))
+    assert roof_ends(VIEW, "compute", 4e14, 2e12) is None
+    assert roof_ends(VIEW, "compute", 4e12, 1e9) is None
+    assert roof_ends(VIEW, "wall", 200.0, math.inf) is None
 
 
 def test_turned_boxes() -> None:
@@ -82,8 +78,8 @@ def test_overlap_is_symmetric_and_within_bounds(a: Box, b: Box) -> None:
 
 def test_labels_do_not_touch_each_other() -> None:
     obstacles = Obstacles(VIEW)
-    placed = [obstacles.place(layout.around(200, 100, 30, 8, reach=9)) for _ in range(12)]
-    found = [box for box in placed if box]
+    places = [obstacles.place(layout.around((200, 100), 30, 8, reach=9)) for _ in range(12)]
+    found = [place[0] for place in places if place]
     assert len(found) > 8
     assert not [1 for i, a in enumerate(found) for b in found[:i] if overlap(a, b)]
 
@@ -91,28 +87,26 @@ def test_labels_do_not_touch_each_other() -> None:
 def test_labels_avoid_dots_and_stay_inside() -> None:
     obstacles = Obstacles(VIEW)
     obstacles.add(Box(225, 100, 10, 10), 5.0)
-    box = obstacles.place(layout.around(200, 100, 30, 8))
-    assert box
-    assert not overlap(box, Box(225, 100, 10, 10))
+    place = obstacles.place(layout.around((200, 100), 30, 8))
+    assert place
+    assert not overlap(place[0], Box(225, 100, 10, 10))
     assert obstacles.cost(Box(395, 100, 30, 8)) == math.inf
     assert obstacles.place([(Box(395, 100, 30, 8), 0.0)]) is None
     assert obstacles.place([(Box(225, 100, 5, 5), 0.0)], limit=2.0) is None
 
 
-def test_roof_labels_stand_beside_all_lines_of_a_roof() -> None:
-    for box, _ in layout.along_diagonal(VIEW, [1e12, 1.2e12], 5e12, 60, 8):
-        assert box.angle == VIEW.slope
-        for bandwidth in (1e12, 1.2e12):
-            (ax, ay), (bx, by) = layout.diagonal(VIEW, bandwidth, 5e12) or ((0, 0), (0, 0))
-            assert not overlap(box, layout.segment(VIEW.x(ax), VIEW.y(ay), VIEW.x(bx), VIEW.y(by)))
-    places = layout.along_horizontal(VIEW, [4e12, 3.5e12], 1e12, 60, 8)
-    assert places
-    for box, _ in places:
-        assert not any(abs(box.y - VIEW.y(peak)) < 4 for peak in (4e12, 3.5e12))
+def test_labels_stand_along_their_line_rather_near_to_a_part_of_it() -> None:
+    line = ((0.0, 0.0), (120.0, 90.0))
+    places = layout.along(line, 60, 8, off=6, near=1)
+    boxes = [box for box, _ in sorted(places, key=lambda place: place[1])]
+    assert all(box.angle == pytest.approx(math.degrees(math.atan2(3, 4))) for box in boxes)
+    assert not any(overlap(box, layout.segment(*line)) for box in boxes)
+    assert math.dist((boxes[0].x, boxes[0].y), line[1]) < math.dist((boxes[-1].x, boxes[-1].y), line[1])
+    assert layout.along(line, 160, 8) == []
 
 
 def test_leaders_only_for_labels_away_from_their_dot() -> None:
-    assert layout.leader(0, 0, Box(10, 0, 14, 8)) is None
-    start, end = layout.leader(0, 0, Box(0, 20, 14, 8)) or ((0, 0), (0, 0))
+    assert layout.leader((0, 0), Box(10, 0, 14, 8)) is None
+    start, end = layout.leader((0, 0), Box(0, 20, 14, 8)) or ((0, 0), (0, 0))
     assert start == (0, 3.2)
     assert end == (0, 16)

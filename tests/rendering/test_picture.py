@@ -31,10 +31,9 @@ from ncu_roofline.analyses.hierarchical.usage import Bars
 from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.chart import Chart, Panel
 from ncu_roofline.rendering.layout import Box, overlap
-from ncu_roofline.rendering.paper import DEFAULT
+from ncu_roofline.rendering.paper import Pen
 from ncu_roofline.rendering.picture import settings
-from ncu_roofline.rendering.plan import Plan, plan
-from ncu_roofline.rendering.plan import label as place_labels
+from ncu_roofline.rendering.plan import Plan
 from ncu_roofline.rendering.style import MARKERS, THEMES
 from tests.rendering.frames import A100, FakeRoofline, make_roofline
 
@@ -55,9 +54,9 @@ def plan_of(roofline: FakeRoofline) -> Plan:
     shown = chart_of(roofline)
     panel = shown.rows[0][0]
     assert isinstance(panel, Panel)
-    found = plan(panel, 450, 270)
-    place_labels(found, list(shown.names), measure, DEFAULT)
-    return found
+    pen = Pen()
+    pen.measure = measure
+    return Plan(panel, 450, 270, pen, list(shown.names))
 
 
 def said(found: Plan, role: str) -> list[str]:
@@ -346,7 +345,10 @@ def test_every_roof_gets_its_label_along_its_line() -> None:
         "L1/TEX, Shared 17.3 TB/s (theory 15.1 TB/s)",
         "L2 6.42 TB/s (theory 5.61 TB/s)",
     ]
-    assert labels["L2 6.42 TB/s (theory 5.61 TB/s)"].box.angle == found.view.slope
+    line = next(line for line in found.lines if line.role == "roof" and line.hue == level_style("l2"))
+    (ax, ay), (bx, by) = map(found.view.at, line.places)
+    slope = math.degrees(math.atan2(by - ay, bx - ax))
+    assert labels["L2 6.42 TB/s (theory 5.61 TB/s)"].box.angle == pytest.approx(slope)
     assert labels["FP64 FMA 8.67 TFLOP/s (theory 7.57 TFLOP/s)"].box.angle == 0.0
     assert found.untold == []
 
@@ -391,7 +393,7 @@ def test_what_carries_no_verdict_does_not_stretch_the_axes() -> None:
     assert wide.x1 < 10 * view.x1
     assert (wide.y0, wide.y1) == (view.y0, view.y1)
     dots = [point for point in found.points if point.role == "dot"]
-    assert sum(arrow.count for arrow in found.arrows) == sum(not wide.holds(dot.x, dot.y) for dot in dots)
+    assert sum(arrow.number for arrow in found.arrows) == sum(not wide.holds(dot.x, dot.y) for dot in dots)
 
 
 def test_walls() -> None:

@@ -20,8 +20,9 @@ from ncu_roofline.analyses.time import columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import chart, time_figure
 from ncu_roofline.rendering.chart import Line, Panel
+from ncu_roofline.rendering.paper import Pen
 from ncu_roofline.rendering.picture import settings
-from ncu_roofline.rendering.plan import Plan, plan
+from ncu_roofline.rendering.plan import Plan
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.frames import ODD
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels
@@ -64,7 +65,9 @@ def panels(frames: TimeRoofline) -> dict[str, Plan]:
     """The first panel of each title, on paper."""
     made = chart(frames)
     assert made
-    found = {panel.title: plan(panel, 200, 180) for row in reversed(made.rows) for panel in row if isinstance(panel, Panel)}
+    found = {
+        panel.title: Plan(panel, 200, 180, Pen()) for row in reversed(made.rows) for panel in row if isinstance(panel, Panel)
+    }
     return {title.partition(",")[0] if title.startswith("Complexity, ") else title: one for title, one in found.items()}
 
 
