@@ -15,7 +15,7 @@ from ncu_roofline.analyses.hierarchical.text import about_table
 from ncu_roofline.analyses.hierarchical.usage import per_kernel, usages
 from ncu_roofline.analyses.phases.chart import charts, notes_of
 from ncu_roofline.analyses.ranks.text import heading
-from ncu_roofline.analyses.source.launches import launches, longest_first
+from ncu_roofline.analyses.source.launches import launches
 from ncu_roofline.analyses.source.text import sentences
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
@@ -71,7 +71,7 @@ def _portable(result: Any) -> Iterator[str]:
 
 
 def _places(result: Any) -> Iterator[str]:
-    for launch in longest_first(launches(result)):
+    for launch in launches(result):
         head, *said = sentences(launch)
         yield f"{head}. {' '.join(said)}"
 

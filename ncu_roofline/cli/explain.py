@@ -74,7 +74,7 @@ def _explain(
 
 def _inside(report: Report | MetricTable, m: Measurements) -> Iterator[str]:
     """Whether `source` can look into the kernels, and what to collect where it can't."""
-    from ncu_roofline.analyses.source.counts import counted
+    from ncu_roofline.analyses.source.code import counted
     from ncu_roofline.formats.report import Report
 
     if not isinstance(report, Report):

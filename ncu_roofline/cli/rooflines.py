@@ -109,7 +109,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
 def _looked_into(frames: Any, m: Measurements, reports: Mapping[str, ReadReport], *, page: bool) -> Any:
     """The frames with what reports, by name, tell of the code of the first kernel, and for a page what of its time."""
     if counted := {name: one.path for name, one in reports.items() if one.counted}:
-        from ncu_roofline.analyses.source.spots import spots
+        from ncu_roofline.analyses.source.build import spots
 
         frames = replace(frames, spots=spots(frames, m, counted))
     if page and (sampled := {name: one.path for name, one in reports.items() if one.sampled}):

@@ -15,7 +15,7 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import FLOPS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.page import render_html
-from ncu_roofline.analyses.source.performance import Demanded, LaunchRoofs
+from ncu_roofline.analyses.source.totals import Demanded, LaunchRoofs
 from ncu_roofline.model.selection import Selection
 from tests.analyses.source_made import WARPS, made_report
 from tests.rendering.test_page import Markup

@@ -99,7 +99,7 @@ def test_text_loads_nothing_that_draws(tmp_path: Path, words: tuple[str, ...]) -
     source = report(tmp_path / "r.ncu-rep", kernel(complete()))
     loaded = loaded_by(tmp_path, *words, source)
     assert not loaded & set(DRAWING)
-    assert "ncu_roofline.analyses.source.spots" not in loaded  # nothing was counted by instruction
+    assert "ncu_roofline.analyses.source.build" not in loaded  # nothing was counted by instruction
 
 
 @pytest.mark.sampled("png-*")

@@ -12,11 +12,11 @@ import pytest
 
 from ncu_roofline.analyses.source import page
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
-from ncu_roofline.analyses.source.launches import HEATED, launches
+from ncu_roofline.analyses.source.launches import MEASURES, launches
 from ncu_roofline.analyses.source.page import render_html
+from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.analyses.source.text import document
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.rendering.document import FORMS, Document, Table, text_columns
@@ -90,7 +90,7 @@ def test_data_of_the_page_are_the_frames() -> None:
         sass or opcode for sass, opcode in zip(given["sass"], given["opcode"], strict=True)
     ]
     assert rows["executed"] == pytest.approx(given["executed"].tolist())
-    shares = dict(zip(HEATED, rows["shares"], strict=True))
+    shares = dict(zip(MEASURES, rows["shares"], strict=True))
     assert shares["samples"] == pytest.approx(given["share_samples"].tolist(), rel=6e-6)
     assert sum(shares["executed"]) == pytest.approx(1, rel=1e-5)
     labels = [file["label"] for file in data["files"]]

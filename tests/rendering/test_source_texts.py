@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches, longest_first
+from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches
 from ncu_roofline.analyses.source.text import BY, hottest
 from ncu_roofline.rendering.document import bars
 from ncu_roofline.rendering.table import columns_wide, escape
@@ -236,7 +236,7 @@ def test_a_sum_of_some_operations_may_be_all_that_fits() -> None:
 
 def test_two_launches_are_told_apart() -> None:
     joined = SourceRoofline.joined([source_frames(), source_frames(kernel="other", launch=7)])
-    assert [(one.kernel, one.launch) for one in longest_first(launches(joined))] == [("smooth", 3), ("other", 7)]
+    assert [(one.kernel, one.key[1]) for one in launches(joined)] == [("smooth", 3), ("other", 7)]
     shown = text_table(joined)
     assert shown.index("smooth, 2 ms, launch 3") < shown.index("other, 2 ms, launch 7")
     assert shown.count("Loops of smooth.cu, with all") == 2

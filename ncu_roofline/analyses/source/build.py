@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from ntpath import basename
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ncu_roofline.analyses.hierarchical.answer import leading
 from ncu_roofline.analyses.source import columns
-from ncu_roofline.analyses.source.code import Cubins, Disassemble, LaunchCode, SourceTexts
-from ncu_roofline.analyses.source.counts import Counts, counted
+from ncu_roofline.analyses.source.code import Counts, Disassemble, LaunchCode, SourceTexts, counted, counts_of
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
-from ncu_roofline.analyses.source.instructions import instructions_of, works_of
-from ncu_roofline.analyses.source.loops import Loops, loop_columns
-from ncu_roofline.analyses.source.performance import LaunchRoofs, launch_roofs, performance_columns
-from ncu_roofline.analyses.source.sums import function_columns, has_lines, line_columns, stall_columns, sum_columns
-from ncu_roofline.analyses.source.totals import Totals
+from ncu_roofline.analyses.source.instructions import Instructions, has_lines, works_of
+from ncu_roofline.analyses.source.loops import Loops
+from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import listed, shorten
+from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
 from ncu_roofline.chips.findings import Called, about_of
+from ncu_roofline.chips.verdict import LATENCY, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.report import Kernel, Report
-from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.roofline import (
     CeilingsFile,
+    Roofline,
     Source,
     ceilings_of,
     check_ceilings,
@@ -48,14 +49,47 @@ from ncu_roofline.model.verdicts import bounds_of
 from ncu_roofline.model.work import MIXED
 
 _WHAT = "Cannot show the source of"
-_SECTION = "SourceCounters"
+_SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
 _OTHERS = 8  # launches that are named where others were chosen
-_NAMED = 3  # functions that a note names
 _LANES = "lanes are those whose predicate is true: the report does not tell which are active"
+
+_WORDS = {
+    "excess": "uncoalesced accesses",
+    "tensor-feed": "uncoalesced loads for tensor instructions",
+    "gaps": "accesses by few lanes",
+    "spill": "local memory",
+    "bank-conflict": "bank conflicts",
+    "divergence": "inactive lanes",
+    "stall": "waiting warps",
+    "called-library": "slow paths of the compiler's library",
+    "unfused": "multiplications and additions apart",
+    "fp64-by-accident": "FP64 among FP32",
+    "conversion": "slow conversions",
+    "integer": "integer arithmetic",
+    "address": "address arithmetic",
+}
+_SLOW = ("called-library", "divergence", "unfused", "fp64-by-accident", "conversion", "integer", "address")
+# By the beginning of a verdict: findings that are about what limits a kernel.
+_ABOUT = {
+    "memory": ("spill", "excess", "tensor-feed", "gaps", "bank-conflict", "called-library"),
+    "compute": _SLOW,
+    LATENCY: ("stall", *_SLOW),
+}
+_PLACE = re.compile(r"\S+:\d+(?=[ :])")  # what a message begins with: of a library's line the one that uses it
 
 
 class NotCountedError(RooflineError):
     """A report, or the launches chosen of it, without counts by instruction."""
+
+
+class _Options(NamedTuple):
+    ceilings: Sequence[Ceilings]
+    select: Selection
+    top: int
+    clock: str
+    disassemble: Disassemble | None
+    only_unlined: bool
+    folders: Sequence[str]
 
 
 def source_roofline(
@@ -92,24 +126,13 @@ def source_roofline(
     for one in as_inputs(report):
         if isinstance(one, Report):
             parts.append(_of_report(one, label, options))
-        else:
-            with closing_input(one) as opened:
-                if not isinstance(opened, Report):
-                    reason = "it holds no code and no counts by instruction"
-                    raise RooflineError("Cannot use", str(one), reason, "Give the report (.ncu-rep) itself.")
-                parts.append(_of_report(opened, label or str(one), options))
+            continue
+        with closing_input(one) as opened:
+            if not isinstance(opened, Report):
+                reason = "it holds no code and no counts by instruction"
+                raise RooflineError("Cannot use", str(one), reason, "Give the report (.ncu-rep) itself.")
+            parts.append(_of_report(opened, label or str(one), options))
     return SourceRoofline.joined(parts)
-
-
-@dataclass(frozen=True)
-class _Options:
-    ceilings: Sequence[Ceilings]
-    select: Selection
-    top: int
-    clock: str
-    disassemble: Disassemble | None
-    only_unlined: bool
-    folders: tuple[str, ...]
 
 
 def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
@@ -118,86 +141,45 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     chosen = dict(_chosen(report, m, options))
     if not chosen:
         raise _not_counted(report, m, options)
-    mine = m.take(np.array(sorted(chosen), dtype=np.int64))
+    m = m.take(np.array(sorted(chosen), dtype=np.int64))
+    sources, count = SourceTexts(options.folders), 0
+    made: list[LaunchFrames] = []
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
         everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
-        drawn = roofline(mine, options.ceilings, clock=options.clock, select=everything)
+        drawn = roofline(m, options.ceilings, clock=options.clock, select=everything)
         verdicts = (drawn.kernel_columns[name].tolist() for name in ("verdict", "limit"))
-        roofs = Roofs(mine, options.ceilings, options.clock)
-        limits = launch_roofs(mine, roofs, load_spec(), bounds_of(zip(*verdicts, strict=True)))
-        cubins = Cubins(options.disassemble)
-        sources = SourceTexts(options.folders)
-        made, count = [], 0
+        bounds = bounds_of(zip(*verdicts, strict=True))
+        limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), load_spec(), bounds)
         for row, (_, counts) in enumerate(sorted(chosen.items())):
-            kernel = report.kernels[int(mine.launch[row])]
-            made.append(LaunchFrames(kernel, counts, limits[row], cubins, sources, mine, row))
-            count += len(made[-1].found)
+            kernel = report.kernels[int(m.launch[row])]
+            made.append(LaunchFrames(kernel, counts, limits[row], m, row))
+            sources.add(kernel, made[-1].files())
+            count += len(made[-1].found.address)
             if count > ALL_INSTRUCTIONS:
-                raise _too_much(report, f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions")
-        names = drawn.kernel_columns["kernel"]
-        parts = [one.tables(str(names[row]), options.only_unlined) for row, one in enumerate(made)]
+                what = f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions"
+                raise _too_much(report, what, ALL_INSTRUCTIONS)
+        names = drawn.kernel_columns["kernel"].tolist()
+        parts = [launch.tables(name, sources, options) for launch, name in zip(made, names, strict=True)]
     # INT32 is left out of launches whose performance counts other work.
-    others = {int(mine.launch[row]) for row, one in enumerate(made) if one.performance_of == columns.FLOPS}
+    others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == columns.FLOPS}
     points = drawn.point_columns
     pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
     kept = np.array([precision != columns.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
-    notes = tuple(dict.fromkeys(note for one in made for note in one.notes))
+    tables = {}
+    for name, declared in columns.TABLES.items():
+        each = {one.name: [part[name][one.name] for part in parts] for one in declared}
+        values = {
+            column: [value for one in some for value in (one.tolist() if isinstance(one, np.ndarray) else one)]
+            for column, some in each.items()
+        }
+        tables[field_of(name)] = of_columns(values, declared)
     return SourceRoofline(
-        **{
-            field_of(name): of_columns(
-                {one.name: [value for part in parts for value in _listed(part[name][one.name])] for one in declared},
-                declared,
-            )
-            for name, declared in columns.TABLES.items()
-        },
+        **tables,
         roofline=replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=()),
         texts=dict(sources.found),
-        notes=notes,
+        notes=tuple(dict.fromkeys(note for launch in made for note in launch.notes)),
     )
-
-
-def _listed(values: Any) -> list[Any]:
-    listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values
-    return listed
-
-
-def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCountedError:
-    """What there is instead of the counts that were asked for."""
-    positions = options.select.positions(m).tolist()
-    some = options.select != Selection() and len(positions) < len(m)
-    reason = f"{'none of the launches chosen has' if some else 'it has no'} counts by instruction"
-    others = _chosen(report, m, replace(options, select=Selection(), top=_OTHERS)) if some else ()
-    if having := sorted(int(m.launch[row]) for row, _ in others):
-        numbers = ",".join(map(str, having))
-        have = f"launch {numbers} has" if len(having) == 1 else f"launches {numbers} have"
-        return NotCountedError(_WHAT, report.path, f"{reason}; {have}", f"Choose with --launch {numbers}.")
-    for row in positions:
-        metrics = report.kernels[int(m.launch[row])].metrics
-        if counted(metrics.names()) and (odd := Counts.of(metrics).odd):
-            what = "negative, too large, no numbers, not what the metric itself says they add up to, or without address"
-            reason = f"values of {listed(odd, 3)} can be no counts: {what}"
-            command = command_of(report, (), "", collect=SOURCE_COUNTERS)
-            return NotCountedError(_WHAT, report.path, reason, f"Profile again, with `{command}`.")
-    command = f"`{command_of(report, (), '', collect=SOURCE_COUNTERS)}`"
-    if any(_SECTION in map(_identifier, report.kernels[int(m.launch[row])].sections) for row in positions):
-        reason += f", although it was collected with section {_SECTION}: ncu got none of its metrics"
-        return NotCountedError(_WHAT, report.path, reason, f"Collect it again and see what ncu prints: {command}.")
-    return NotCountedError(
-        _WHAT, report.path, reason, f"Collect them with {command}; code built by `nvcc -lineinfo` has lines."
-    )
-
-
-def _too_much(report: Report, reason: str) -> RooflineError:
-    limit = f"no more than {ALL_INSTRUCTIONS:,} are shown at once"
-    return RooflineError(_WHAT, report.path, f"{reason}, and {limit}", "Choose fewer with --top, --launch or --kernel.")
-
-
-def _identifier(section: bytes) -> str:
-    try:
-        return parse_section(section).identifier
-    except ValueError:
-        return ""
 
 
 def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tuple[int, Counts]]:
@@ -208,97 +190,141 @@ def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tupl
     for row in positions:
         times[keys[row]] = times.get(keys[row], 0.0) + float(seconds[row])
     seen: set[tuple[str, str, str]] = set()
-    addresses = 0
     for row in sorted(positions, key=lambda row: (-times[keys[row]], keys[row], -seconds[row])):
         if not options.select.launch and (len(seen) >= options.top or keys[row] in seen):
             continue
         metrics = report.kernels[int(m.launch[row])].metrics
-        if counted(metrics.names()):
-            counts = Counts.of(metrics)
-            if len(counts.addresses) > INSTRUCTIONS:
-                where = f"launch {int(m.launch[row])} has counts at {len(counts.addresses):,} addresses"
-                raise RooflineError(_WHAT, report.path, f"{where}, more than code has", "Choose another with --launch.")
-            addresses += len(counts.addresses)
-            if addresses > ALL_INSTRUCTIONS:
-                raise _too_much(report, f"the launches chosen have counts at {addresses:,} addresses")
-            if len(counts.addresses):
-                seen.add(keys[row])
-                yield row, counts
+        counts = counts_of(metrics) if counted(metrics.names()) else None
+        if counts is None or not len(counts.addresses):
+            continue
+        if len(counts.addresses) > INSTRUCTIONS:
+            what = f"launch {int(m.launch[row])} has counts at {len(counts.addresses):,} addresses"
+            raise _too_much(report, what, INSTRUCTIONS)
+        seen.add(keys[row])
+        yield row, counts
+
+
+def _too_much(report: Report, what: str, most: int) -> RooflineError:
+    reason = f"{what}, and no more than {most:,} are shown at once"
+    return RooflineError(_WHAT, report.path, reason, "Choose fewer with --top, --launch or --kernel.")
+
+
+def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCountedError:
+    """What there is instead of the counts that were asked for."""
+    positions = options.select.positions(m).tolist()
+    some = options.select != Selection() and len(positions) < len(m)
+    reason = f"{'none of the launches chosen has' if some else 'it has no'} counts by instruction"
+    others = _chosen(report, m, options._replace(select=Selection(), top=_OTHERS)) if some else ()
+    if having := sorted(int(m.launch[row]) for row, _ in others):
+        numbers = ",".join(map(str, having))
+        have = f"launch {numbers} has" if len(having) == 1 else f"launches {numbers} have"
+        return NotCountedError(_WHAT, report.path, f"{reason}; {have}", f"Choose with --launch {numbers}.")
+    command = command_of(report, (), "", collect=SOURCE_COUNTERS)
+    for metrics in (report.kernels[int(m.launch[row])].metrics for row in positions):
+        if counted(metrics.names()) and (odd := counts_of(metrics).odd):
+            what = "negative, too large, no numbers, not what the metric itself says they add up to, or without address"
+            reason = f"values of {listed(odd, 3)} can be no counts: {what}"
+            return NotCountedError(_WHAT, report.path, reason, f"Profile again, with `{command}`.")
+    next_step = f"Collect them with `{command}`; code built by `nvcc -lineinfo` has lines."
+    if any(_SECTION in section for row in positions for section in report.kernels[int(m.launch[row])].sections):
+        reason += ", although it was collected with section SourceCounters: ncu got none of its metrics"
+        next_step = f"Collect it again and see what ncu prints: `{command}`."
+    return NotCountedError(_WHAT, report.path, reason, next_step)
 
 
 class LaunchFrames:
-    """One launch: its instructions, and the frames made of them.  ``row`` is its position in ``m``."""
+    """One launch: its instructions and loops, and the frames made of them.  ``row`` is its position in ``m``."""
 
-    def __init__(
-        self, kernel: Kernel, counts: Counts, roofs: LaunchRoofs, cubins: Cubins, texts: SourceTexts, m: Measurements, row: int
-    ) -> None:
-        self._kernel, self._roofs, self._texts = kernel, roofs, texts
-        values = kernel.metrics
+    def __init__(self, kernel: Kernel, counts: Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
+        self._kernel, values = kernel, kernel.metrics
         self._about = about_of(m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound)
-        code = cubins.code(kernel, counts.addresses)
+        code = LaunchCode(kernel, counts.addresses)
         metrics = [metric for metric in (WARPS, THREADS) if values.has_name(metric)]
         pairs = (pair for metric in metrics for pair in values.instances(metric))
         executed = [opcode for opcode, count in pairs if isinstance(opcode, str) and count]
-        works = works_of(m.capability[row], executed, constants=roofs.constants)
-        self.found = found = instructions_of(code, counts, works)
-        self.totals = Totals(found, values, roofs.counters(), roofs.unit)
-        found.whole.update(self.totals.of_all())
-        self.loops, whole = Loops(found), found.whole
-        lanes = (_LANES,) if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else ()
-        self.notes = (*code.notes, *_elsewhere(kernel, code, counts), *self.totals.notes(), *counts.notes, *lanes)
+        self.found = found = Instructions(code, counts, works_of(m.capability[row], executed, constants=roofs.constants))
+        self._totals = Totals(found, values, roofs)
+        self._loops, whole = Loops(found), found.whole
+        self._columns, self._loop_columns = found.columns(), self._loops.columns()
+        self._stalls = found.stall_columns(self._columns)
+        lanes = [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
+        self.notes = [*code.notes, *self._totals.notes, *counts.notes, *lanes]
         self.performance_of = roofs.performance_of(whole)
-        self._where = {
-            "report": m.report[row],
-            "launch": m.launch[row],
-            "device": m.device[row],
+        self._where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")} | {
             "performance_of": self.performance_of,
             "unit": "op" if self.performance_of == columns.INTEGERS else roofs.unit,
         }
+
+    def files(self) -> Iterator[str]:
+        """The source files of its lines."""
         chains = {id(places): places for places in self.found.places}
-        texts.add(kernel, (place.file for places in chains.values() for place in places))
+        return (place.file for places in chains.values() for place in places)
 
     def findings(self) -> dict[str, list[Any]]:
         """The frame of findings, but for where they are from."""
         found = self.found
         called = [
             Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
-            for owner, sites in self.loops.called.items()
+            for owner, sites in self._loops.called.items()
         ]
-        return findings(found.columns | dict(found.counts), stall_columns(found), self.loops.columns(), self._about, called)
+        return findings(self._columns | dict(found.counts), self._stalls, self._loop_columns, self._about, called)
 
-    def tables(self, name: str, only_unlined: bool) -> dict[str, dict[str, Any]]:
-        """All frames by name; with ``only_unlined`` instructions are whole only where no line can be shown."""
-        found = self.found
-        lines = line_columns(found, self._texts.found)
-        whole = {"sass": [""] * len(found) if only_unlined and has_lines(lines) else found.texts()}
-        loops = loop_columns(found, self.loops)
-        mine = {
-            "instructions": found.columns | whole | sum_columns(found, found.counts, found.waits),
+    def tables(self, name: str, sources: SourceTexts, options: _Options) -> dict[str, dict[str, Any]]:
+        """All frames by name, of a launch of the kernel of this ``name``."""
+        found, code = self.found, self.found.code
+        lines, loops = found.lines(sources.found), self._loops.summed(self._loop_columns)
+        whole = code.texts(None if options.only_unlined and has_lines(lines) else options.disassemble)
+        texts = [some.get(one.offset, "") for body, some in zip(code.bodies, whole, strict=True) for one in body.instructions]
+        own = {
+            "instructions": self._columns
+            | {"sass": texts + [""] * (len(found.address) - len(texts))}
+            | found.shown(found.counts),
             "lines": lines,
-            "outer_lines": line_columns(found, self._texts.found, outermost=True),
-            "loops": loops | performance_columns(loops, self._roofs, self.totals, found.whole, self.performance_of),
-            "functions": function_columns(found, self._kernel.mangled_name),
-            "stalls": stall_columns(found),
-            "totals": {column: [row[column] for row in self.totals.rows] for column in self.totals.rows[0]},
+            "outer_lines": found.lines(sources.found, outermost=True),
+            "loops": loops | self._totals.performance(loops, self.performance_of),
+            "functions": found.functions(self._kernel.mangled_name),
+            "stalls": self._stalls,
+            "totals": {column: [row[column] for row in self._totals.rows] for column in self._totals.rows[0]},
             "findings": self.findings(),
         }
         where, tables = self._where | {"kernel": name}, {}
-        for table, values in mine.items():
-            size, declared = len(next(iter(values.values()))), [one.name for one in columns.TABLES[table]]
-            tables[table] = {one: values[one] if one in values else [where[one]] * size for one in declared}
+        for table, values in own.items():
+            size = len(next(iter(values.values())))
+            names = [one.name for one in columns.TABLES[table]]
+            tables[table] = {one: values[one] if one in values else [where[one]] * size for one in names}
         return tables
 
 
-def _elsewhere(kernel: Kernel, code: LaunchCode, counts: Counts) -> Iterator[str]:
-    """A note on functions that were counted at further addresses: modules are loaded once, so that no report should have it."""
-    shown = {body.name: body for body in code.bodies}
-    bodies = sorted((body.address, body.end) for body in code.bodies)
-    names = []
-    for one in kernel.code.functions if kernel.code else ():
-        body = shown.get(one.name)
-        before = bisect_right(bodies, one.address, key=lambda pair: pair[0]) - 1
-        if body and not (before >= 0 and one.address < bodies[before][1]):
-            first, last = np.searchsorted(counts.addresses, [one.address, one.address + body.end - body.address])
-            names += [shorten(one.name)] if first < last else []
-    if names:
-        yield f"functions at several addresses are shown at one, counts at others by address: {listed(names, _NAMED)}"
+def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """By GPU and kernel the place that matters most, of the kernel that comes first on each GPU, if its code was counted.
+
+    ``roofline`` is that of ``m``; ``paths``: where the reports with counts by instruction lie, by their names in ``m``.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for kernel, launch in leading(roofline, m, paths):
+        with suppress(RooflineError):  # of code that can't be read there is nothing to say
+            if text := _spot(kernel.verdict, kernel.limit, launch, paths[launch.report[0]]):
+                found[kernel.device, kernel.kernel] = text
+    return found
+
+
+def _spot(verdict: str, limit: str, launch: Measurements, path: str) -> str:
+    """The finding on a launch that touches most of those that are about what limits the kernel, in a few words."""
+    with closing_input(path) as report:
+        if not isinstance(report, Report):
+            return ""
+        kernel = report.kernels[int(launch.launch[0])]
+        counts = counts_of(kernel.metrics)
+        if not 0 < len(counts.addresses) <= INSTRUCTIONS:
+            return ""
+        roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), load_spec(), bounds_of([(verdict, limit)]))[0]
+        with np.errstate(all="ignore"):
+            table = LaunchFrames(kernel, counts, roofs, launch, 0).findings()
+    about = _ABOUT.get(verdict.partition(":")[0], ())
+    columns = ("finding", "file", "line", "cause", "share", "of", "message")
+    for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
+        if finding in about and line > 0:
+            named = _PLACE.match(clean(message))
+            place = named[0] if named else f"{shorten(clean(basename(file)))}:{line}"
+            return f"{place}: {cause or _WORDS[finding]}, {as_percent(share)} of {of}"
+    return ""

@@ -1,176 +1,175 @@
-"""The code of a launch: its functions, where they lie on the GPU, their instructions, loops, source lines and their text."""
+"""The code of a launch: its functions and where they lie on the GPU, what was counted at its addresses, its source files."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ncu_roofline.analyses.source.counts import IntArray
-from ncu_roofline.chips.code_limits import FUNCTIONS, IMPORTED_BYTES, INLINED_LEVELS, INSTRUCTIONS
+from ncu_roofline.base.texts import listed
+from ncu_roofline.chips import code_limits as limits
+from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
-from ncu_roofline.formats.report import Kernel
+from ncu_roofline.formats.report import Kernel, Metrics
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
-from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
-from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.formats.sass.line_program import Place
+from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.formats.sass.module import Body, Module, module_of
+from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.displayed import several
 from ncu_roofline.model.halves import placed
 
-_MOST_TEXT = IMPORTED_BYTES >> 20
-_ROOM = 2**26  # bytes of cubins that are kept: those of large libraries have a hundred million
-_MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
-"""Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 Disassemble = Callable[[Sequence[bytes], tuple[int, int]], Sequence[Mapping[int, str]]]
 """From the code of functions and the compute capability it is for to the text of each instruction by offset, per function."""
-_Key = tuple[bytes, str]  # digest of a module, name of a function
+
+SELECTED = "selected"
+"""The state of a warp that issues: sampled like the reasons for stalls, and none."""
+_NOT_ISSUED = "_not_issued"
+_MOST, _LAST = 2.0**64, 2**63  # larger numbers count nothing, larger addresses are none
+_REASON = re.compile(rf"{STALLED}(?!_not_issued$)[a-z0-9_]{{1,60}}(_not_issued)?")
+_MOST_REASONS = 200  # metrics; releases have about twenty reasons
+_ODD = (
+    "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
+)
+_SAMPLED = "smsp__pcsamp"  # whether samples add up is for the totals to tell
+_MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
+"""Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
 
 
-@dataclass(frozen=True)
-class Body:
-    """A function in which something was counted: its instructions in the order of their addresses, and its loops.
+class Counts(NamedTuple):
+    """Counts by address (sorted): an array for each column that the report has, 0 where a metric names no instance.
 
-    ``places``: of each instruction the source lines, innermost first, () without.  ``notes``: what of it can't be known.
-    ``address`` is where it lies.
+    ``stalls``: samples by stall reason, (all, of these not issued).  ``odd``: what is left out, as it can be no counts.
     """
 
-    function: Function
-    instructions: tuple[Instruction, ...]
-    flow: Flow
-    places: Sequence[tuple[Place, ...]]
-    notes: tuple[str, ...]
-    address: int = 0
+    addresses: IntArray
+    columns: Mapping[str, FloatArray]
+    stalls: Mapping[str, tuple[FloatArray, FloatArray]]
+    odd: Sequence[str]
 
     @property
-    def name(self) -> str:
-        """Mangled."""
-        return self.function.name
+    def notes(self) -> list[str]:
+        return [f"{_ODD}: {listed(self.odd, 3)}"] if self.odd else []
 
-    @property
-    def end(self) -> int:
-        """The address behind it."""
-        return self.address + SIZE * len(self.instructions)
+    def at(self, values: FloatArray | None, addresses: IntArray) -> FloatArray:
+        """The values at some addresses: NaN for what nobody counted."""
+        if values is None or not len(self.addresses):
+            return np.full(len(addresses), np.nan if values is None else 0.0)
+        place = np.minimum(np.searchsorted(self.addresses, addresses), len(self.addresses) - 1)
+        return np.where(self.addresses[place] == addresses, values[place], 0.0)
 
 
-@dataclass(frozen=True)
+def counted(names: Iterable[str]) -> bool:
+    """Whether a launch with metrics of these names has counts by instruction."""
+    wanted = {name for alternatives, _ in COUNTED.values() for name in alternatives}
+    return any(name in wanted or (name.startswith(STALLED) and _REASON.fullmatch(name)) for name in names)
+
+
+def counts_of(metrics: Metrics) -> Counts:
+    """What was counted at the addresses of a launch.  Raises RooflineError for damaged bytes."""
+    chosen = {column: next(filter(metrics.has_name, names), "") for column, (names, _) in COUNTED.items()}
+    reasons = sorted(name for name in metrics.names() if _REASON.fullmatch(name))[:_MOST_REASONS]
+    read = {name: _read(metrics, name) for name in (*filter(None, chosen.values()), *reasons)}
+    odd = [name for name, pair in read.items() if pair is None]
+    found = {name: pair for name, pair in read.items() if pair is not None and (len(pair[0]) or metrics.get(name) == 0)}
+    addresses = np.unique(np.concatenate([*(keys for keys, _ in found.values()), np.empty(0, dtype=np.int64)]))
+    placed = {  # several values of one address are added
+        name: np.bincount(np.searchsorted(addresses, keys), values, len(addresses)).astype(np.float64)
+        for name, (keys, values) in found.items()
+    }
+    columns = {column: placed[name] * COUNTED[column][1] for column, name in chosen.items() if name in placed}
+    missing = np.full(len(addresses), np.nan)
+    stalls = {
+        name.removeprefix(STALLED): (placed[name], placed.get(name + _NOT_ISSUED, missing))
+        for name in reasons
+        if name in placed and not name.endswith(_NOT_ISSUED)
+    }
+    if stalls:
+        sampled, columns["not_issued"] = (np.sum(both, axis=0) for both in zip(*stalls.values(), strict=True))
+        columns.setdefault("samples", sampled)  # releases until 2020.3 count them by reason only
+        if np.any(sampled > columns["samples"]):
+            odd, stalls = [*odd, "samples by stall reason"], {}
+    for part, times, whole in PARTS:
+        if {part, whole} <= columns.keys() and np.any(columns[part] > times * columns[whole]):
+            del columns[part]
+            odd.append(chosen.get(part) or part)
+    return Counts(addresses, columns, stalls, odd)
+
+
+def _read(metrics: Metrics, name: str) -> tuple[IntArray, FloatArray] | None:
+    """Addresses and values; None if some of them can be none, or lack, or don't add up to the metric's own value."""
+    keys, values = (np.array(one) for one in metrics.by_address(name))
+    good = len(keys) == metrics.instance_count(name)
+    good = good and bool(np.all((values >= 0) & (values < _MOST)) and np.all(keys < _LAST))
+    if good and len(keys) and not name.startswith(_SAMPLED):
+        good = adds_up(float(values.sum()), as_float(metrics.get(name)))
+    return (keys.astype(np.int64), values.astype(np.float64)) if good else None
+
+
 class LaunchCode:
-    """The functions of a launch, its own first, and what a reader must know of them.
+    """The functions of a launch that hold some of ``addresses`` (sorted), its own first: ``bodies``, with their ``starts``.
 
-    ``texts`` gives for each function whole instructions by offset, as far as they are known: a program makes them, when they
-    are asked for.
+    ``notes``: what a reader must know of them.
     """
 
-    bodies: tuple[Body, ...] = ()
-    notes: tuple[str, ...] = ()
-    texts: Callable[[], Sequence[Mapping[int, str]]] = tuple
-
-
-class Cubins:
-    """Cubins and decoded functions, which the launches of a report mostly share."""
-
-    def __init__(self, disassemble: Disassemble | None) -> None:
-        self._disassemble = disassemble
-        self._cubins: OrderedDict[bytes, tuple[int, Cubin | str]] = OrderedDict()  # by digest, that used last at the end
-        self._decoded: dict[_Key, Body] = {}
-        self._texts: dict[_Key, Mapping[int, str]] = {}
-        self._levels = INLINED_LEVELS
-        self._last = b"", b""  # data and its digest
-
-    def code(self, kernel: Kernel, addresses: IntArray) -> LaunchCode:
-        """The functions that hold some of ``addresses`` (sorted), and the launch's own."""
+    def __init__(self, kernel: Kernel, addresses: IntArray) -> None:
+        self.bodies: list[Body] = []
+        self.starts: list[int] = []
+        self.notes: list[str] = []
+        self._module: Module | None = None
         code = kernel.code
         if code is None or not code.cubin:
-            return LaunchCode(notes=("the report doesn't hold the machine code: counts stand by address",))
-        digest = self._digest(code.cubin)
-        cubin = self._read(code.cubin, digest)
-        if isinstance(cubin, str):
-            return LaunchCode(notes=(f"the machine code can't be read: {cubin}; counts stand by address",))
-        found = placed(kernel, code, cubin, addresses.tolist())
-        if reason := _too_large(found, addresses):
-            return LaunchCode(notes=(f"the machine code is not shown: {reason}; counts stand by address",))
-        bodies = [replace(self._decode(digest, cubin, function), address=address) for function, address in found]
-        notes = [note for body in bodies for note in body.notes]
+            self.notes = ["the report doesn't hold the machine code: counts stand by address"]
+            return
+        try:
+            self._module = module = module_of(code.cubin)
+        except CodeError as error:
+            self.notes = [f"the machine code can't be read: {error}; counts stand by address"]
+            return
+        found = placed(kernel, code, module.cubin, addresses.tolist())
+        sizes = np.array([len(function.code) for function, _ in found], dtype=np.int64)
+        starts = np.array([address for _, address in found], dtype=np.int64)
+        inside = np.searchsorted(addresses, starts + sizes) - np.searchsorted(addresses, starts)
+        count = int(sizes.sum()) // SIZE + len(addresses) - int(inside.sum())
+        functions = len(found) + sum(len(function.inside) for function, _ in found)
+        if functions > limits.FUNCTIONS or count > limits.INSTRUCTIONS:
+            what, most = f"with what has counts outside it has {count:,} instructions", limits.INSTRUCTIONS
+            if functions > limits.FUNCTIONS:
+                what, most = f"it has {functions:,} functions", limits.FUNCTIONS
+            what = f"{what}, and no more than {most:,} are read; counts stand by address"
+            self.notes = [f"the machine code is not shown: {what}"]
+            return
+        self.bodies, self.starts = [module.body(function.name) for function, _ in found], starts.tolist()
+        for body in self.bodies:
+            _ = body.places, body.flow
+            self.notes += body.notes
         if code.unread:
-            notes.append(f"sources of a module are read up to {_MOST_TEXT} MB: without {several(code.unread, 'imported file')}")
-        if kernel.mangled_name not in {one.name for one in bodies}:
-            known = kernel.mangled_name in cubin.functions
+            most = limits.IMPORTED_BYTES >> 20
+            self.notes.append(f"sources of a module are read up to {most} MB: without {several(code.unread, 'imported file')}")
+        if kernel.mangled_name not in {one.name for one in self.bodies}:
+            known = kernel.mangled_name in module.functions
             lacks = "where the kernel's code lies on the GPU" if known else "the code of the kernel"
-            notes.append(f"the report doesn't tell {lacks}: its counts stand by address")
-        functions = [function for function, _ in found]
-        return LaunchCode(tuple(bodies), tuple(dict.fromkeys(notes)), cache(lambda: self._whole(digest, functions)))
+            self.notes.append(f"the report doesn't tell {lacks}: its counts stand by address")
 
-    def _digest(self, data: bytes) -> bytes:
-        """What tells modules apart: the reader keeps the last one only, so that one of before comes as another object."""
-        if data is not self._last[0]:
-            self._last = data, hashlib.sha256(data).digest()
-        return self._last[1]
-
-    def _read(self, data: bytes, digest: bytes) -> Cubin | str:
-        """The cubin, or why it can't be read."""
-        if digest not in self._cubins:
-            try:
-                self._cubins[digest] = len(data), read_cubin(data)
-            except CodeError as error:
-                self._cubins[digest] = 0, str(error)
-        self._cubins.move_to_end(digest)
-        while len(self._cubins) > 1 and sum(size for size, _ in self._cubins.values()) > _ROOM:
-            self._cubins.popitem(last=False)
-        return self._cubins[digest][1]
-
-    def _decode(self, digest: bytes, cubin: Cubin, function: Function) -> Body:
-        key = (digest, function.name)
-        if key not in self._decoded:
-            instructions = decode(function.code, function.capability)
-            places: Sequence[tuple[Place, ...]] = [()] * len(instructions)
-            notes = []
-            try:
-                lines = cubin.lines(function.name)
-                self._levels -= sum(lines.levels(one.offset) for one in instructions)
-                if self._levels < 0:
-                    raise CodeError(f"its instructions have more than {INLINED_LEVELS:,} levels of inlined code")
-                places = [lines.at(one.offset) for one in instructions]
-            except CodeError as error:
-                notes.append(f"the line table can't be read: {error}")
-            try:
-                flow = control_flow(instructions, cubin.jump_tables(function.name))
-            except CodeError as error:
-                count = len(instructions)
-                blocks = (Block(0, SIZE * count, ()),) if count else ()
-                flow = Flow(blocks, (), [0] * count, [-1] * count, irreducible=True, unresolved=())
-                notes.append(f"its loops are unknown: {error}")
-            self._decoded[key] = Body(function, instructions, flow, places, tuple(notes))
-        return self._decoded[key]
-
-    def _whole(self, digest: bytes, functions: Sequence[Function]) -> list[Mapping[int, str]]:
-        """The texts of functions of one module: the launch's own apart from the others, of which one may not be known."""
-        new = [one for one in functions if (digest, one.name) not in self._texts]
-        for some in (new[:1], new[1:]):
+    def texts(self, disassemble: Disassemble | None) -> list[Mapping[int, str]]:
+        """Of each function whole instructions by offset, as far as they are known; each is disassembled once."""
+        if self._module is None or disassemble is None:
+            return [{}] * len(self.bodies)
+        texts = self._module.kept.setdefault(disassemble, {})
+        new = [body.function for body in self.bodies if body.name not in texts]
+        for some in (new[:1], new[1:]):  # the launch's own apart from the others, of which one may not be known
             capability = some[0].capability if some else None
-            if self._disassemble is None or capability is None:
+            if capability is None:
                 continue
-            texts = self._disassemble([one.code for one in some], capability)
-            if texts is None:
+            made = disassemble([one.code for one in some], capability)
+            if made is None:
                 raise TypeError("disassemble must give the texts of instructions by offset per function, not None")
-            self._texts.update(zip(((digest, one.name) for one in some), texts, strict=True))
-        return [self._texts.get((digest, one.name), {}) for one in functions]
-
-
-def _too_large(found: Sequence[tuple[Function, int]], addresses: IntArray) -> str:
-    """Why functions are not decoded; "" if they can be a launch's with counts at these addresses."""
-    functions = len(found) + sum(len(function.inside) for function, _ in found)
-    if functions > FUNCTIONS:
-        return f"it has {functions:,} functions, and no more than {FUNCTIONS:,} are read"
-    sizes = np.array([len(function.code) for function, _ in found], dtype=np.int64)
-    starts = np.array([address for _, address in found], dtype=np.int64)
-    inside = np.searchsorted(addresses, starts + sizes) - np.searchsorted(addresses, starts)
-    count = int(sizes.sum()) // SIZE + len(addresses) - int(inside.sum())
-    reason = f"with what has counts outside it has {count:,} instructions, and no more than {INSTRUCTIONS:,} are read"
-    return reason if count > INSTRUCTIONS else ""
+            texts.update(zip((one.name for one in some), made, strict=True))
+        return [texts.get(body.name, {}) for body in self.bodies]
 
 
 class SourceTexts:
@@ -180,7 +179,6 @@ class SourceTexts:
         self._folders = folders
         self.found: dict[str, tuple[str, ...]] = {}
         self._looked: set[str] = set()
-        self._letters = 0
 
     def add(self, kernel: Kernel, names: Iterable[str]) -> None:
         """Look for these files: what the report imported for this kernel's module, then what is in the folders."""
@@ -188,8 +186,9 @@ class SourceTexts:
         imported: dict[str, dict[str, str]] = {}
         for file in kernel.code.files if kernel.code and new else ():
             imported.setdefault(last_part(file.name), {})[file.name] = file.text
+        letters = sum(len(line) for lines in self.found.values() for line in lines)
         for name in new[: _MOST_FILES - len(self._looked)]:
-            if self._letters > _MOST_LETTERS:
+            if letters > _MOST_LETTERS:
                 break
             self._looked.add(name)
             alike = imported.get(last_part(name), {})
@@ -197,4 +196,4 @@ class SourceTexts:
             lines = lines_of_source(alike[best]) if best else find_source(name, self._folders)
             if lines is not None:
                 self.found[name] = lines
-                self._letters += sum(map(len, lines))
+                letters += sum(map(len, lines))

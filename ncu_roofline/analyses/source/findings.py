@@ -1,11 +1,9 @@
-"""The findings of one launch as a frame: its instructions as `chips.findings` looks at them, and what places are called."""
+"""The findings of one launch: its instructions as `chips.findings` looks at them, and what places are called."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from ntpath import basename
 from typing import Any
 
@@ -24,6 +22,7 @@ from ncu_roofline.formats.sass.instructions import SIZE
 _CALLS = 3  # places where a line is inlined that are named
 _MOST = 2.0**80  # of a count: 64 bits, times bytes or operations
 _ABOUT = ("function", "offset", "opcode", "kind", "file", "line", "inlined", "block", "loop")
+_LOOP = ("loop", "file", "first_line", "last_line", "header", "end", "parent")
 _WORK = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
 _LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
 
@@ -39,133 +38,106 @@ def findings(
 
     ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
     """
-    columns = {name: _listed(instructions[name]) for name in (*_ABOUT, *COUNTED, *_WORK.values())}
-    code = _Code(columns, loops, about)
-    library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
-    found = rules.findings(_launch(columns, stalls, code, about), library) if columns["offset"] else []
-    rows = []
-    for one in sorted(found, key=lambda one: -one.share):
-        at = {name: columns[name][one.site.rows[0]] for name in ("file", "line", "function", "offset", "loop")}
-        message = " ".join(filter(None, (f"{one.site.place}:" if one.site.place else "", one.said, one.more)))
-        said = {"finding": one.kind, "share": one.share, "of": one.of, "cause": one.cause}
-        rows.append(at | said | {"message": message, "advice": one.advice})
-    return {column.name: [row[column.name] for row in rows] for column in FINDINGS if column not in WHERE}
-
-
-def _listed(values: Any) -> list[Any]:
-    listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return listed
-
-
-def _launch(columns: Mapping[str, list[Any]], stalls: Mapping[str, Any], code: _Code, about: About) -> Any:
-    counts = {}
+    own = _listed(instructions, (*_ABOUT, *COUNTED, *_WORK.values()))
+    counts: dict[str, dict[int, float]] = {}
+    samples: dict[str, dict[int, float]] = {}
     for name, (_, worth) in COUNTED.items():
-        values = np.asarray(columns[name], dtype=np.float64)
+        values = np.asarray(own[name], dtype=np.float64)
         if values.size and np.all((values >= 0) & (values <= _MOST)):  # counts that can't be are unknown, NaN among them
             some = np.flatnonzero(values)
             counts[name] = dict(zip(some.tolist(), (values[some] / worth).tolist(), strict=True))
-    rows = {key: row for row, key in enumerate(zip(columns["function"], columns["offset"], strict=True))}
-    samples: dict[str, dict[int, float]] = {}
-    where = (_listed(stalls[name]) for name in ("function", "offset", "reason", "samples"))
-    for function, offset, reason, number in zip(*where, strict=True):
-        row = rows.get((function, offset))
-        if row is not None and function:
-            mine = samples.setdefault(reason, {})
-            mine[row] = mine.get(row, 0.0) + number
+    rows = {key: row for row, key in enumerate(zip(own["function"], own["offset"], strict=True))}
+    sampled = _listed(stalls, ("function", "offset", "reason", "samples")).values()
+    for function, offset, reason, number in zip(*sampled, strict=True):
+        if function and (row := rows.get((function, offset))) is not None:
+            samples.setdefault(reason, {})[row] = samples.get(reason, {}).get(row, 0.0) + number
     opcodes: dict[str, float] = {}
     for row, times in counts.get("executed", {}).items():
-        opcodes[columns["opcode"][row]] = opcodes.get(columns["opcode"][row], 0.0) + times
-    return rules.Launch(
+        opcodes[own["opcode"][row]] = opcodes.get(own["opcode"][row], 0.0) + times
+    if not own["offset"]:
+        return {column.name: [] for column in FINDINGS if column not in WHERE}
+    code = _code(own, _listed(loops, _LOOP), about.capability)
+    launch = rules.Launch(
         counts=counts,
-        work=lambda: {kind: sum(columns[name]) for kind, name in _WORK.items()},
-        code=lambda: code.known,
+        work=lambda: {kind: sum(own[name]) for kind, name in _WORK.items()},
+        code=lambda: code,
         opcodes=lambda: opcodes,
-        sampled={reason: sum(mine.values()) for reason, mine in samples.items()},
+        sampled={reason: sum(each.values()) for reason, each in samples.items()},
         samples=samples.__getitem__,
         stalls=load_stalls(),
         about=about,
         begin=None,
-        first=rows.get((columns["function"][0], 0)) if columns["function"][0] else None,
+        first=rows.get((own["function"][0], 0)) if own["function"][0] else None,
     )
+    library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
+    table = []
+    for one in sorted(rules.findings(launch, library), key=lambda one: -one.share):
+        at = {name: own[name][one.site.rows[0]] for name in ("file", "line", "function", "offset", "loop")}
+        message = " ".join(filter(None, (f"{one.site.place}:" if one.site.place else "", one.said, one.more)))
+        about_it = {"finding": one.kind, "share": one.share, "of": one.of, "cause": one.cause}
+        table.append(at | about_it | {"message": message, "advice": one.advice})
+    return {column.name: [row[column.name] for row in table] for column in FINDINGS if column not in WHERE}
 
 
-@dataclass
-class _Code:
-    """What instructions are, and what places of them are called."""
+def _listed(columns: Mapping[str, Any], names: Iterable[str]) -> dict[str, list[Any]]:
+    return {name: [*(each.tolist() if isinstance(each := columns[name], np.ndarray) else each)] for name in names}
 
-    columns: Mapping[str, list[Any]]
-    frame: Mapping[str, Any]
-    about: About
 
-    @cached_property
-    def loops(self) -> list[tuple[str, int | None] | None]:
-        """Of each instruction its function and innermost loop; None outside of the report's code."""
-        pairs = zip(self.columns["function"], self.columns["loop"], strict=True)
-        return [(function, loop if loop >= 0 else None) if function else None for function, loop in pairs]
+def _code(own: Mapping[str, list[Any]], loops: Mapping[str, list[Any]], capability: tuple[int, int]) -> Any:
+    """What instructions are, as `chips.findings` wants it."""
+    files = list(zip(own["file"], own["line"], strict=True))
+    apart = [("", function, loop) for function, loop in zip(own["function"], own["loop"], strict=True)]
+    blocks = list(zip(own["function"], own["block"], strict=True))
+    inside = [(function, loop if loop >= 0 else None) if function else None for _, function, loop in apart]
+    units, labels = load_opcode_units(), {unit.id: unit.label for unit in load_units().units}
+    names = [opcode.partition(".")[0] for opcode in own["opcode"]]
+    parents = dict(zip(loops["loop"], loops["parent"], strict=True))
 
-    @cached_property
-    def known(self) -> Any:
-        """As `chips.findings` wants it."""
-        own = self.columns
-        files = list(zip(own["file"], own["line"], strict=True))
-        around = [("", function, loop) for function, loop in zip(own["function"], own["loop"], strict=True)]
-        blocks = list(zip(own["function"], own["block"], strict=True))
-        capability, units = self.about.capability, load_opcode_units()
-        labels = {unit.id: unit.label for unit in load_units().units}
-        names = [opcode.partition(".")[0] for opcode in own["opcode"]]
-        return rules.Code(
-            names=names,
-            kinds=own["kind"],
-            lines=[file if file[1] > 0 else loop for file, loop in zip(files, around, strict=True)],
-            pairs=[file if file[1] > 0 else block for file, block in zip(files, blocks, strict=True)],
-            blocks=blocks,
-            loops=self.loops,
-            around=self._around,
-            unit=lambda row: labels.get(units.of(own["opcode"][row], capability), ""),
-            place=self._place,
-            known=True,
-            rows=rules.rows_by_name((row, name) for row, name in enumerate(names) if self.loops[row]),
-        )
-
-    @cached_property
-    def _parents(self) -> dict[int, int]:
-        return dict(zip(*(_listed(self.frame[name]) for name in ("loop", "parent")), strict=True))
-
-    def _around(self, place: tuple[str, int | None]) -> set[int]:
+    def around(place: tuple[str, int | None]) -> set[int]:
         """The numbers of a loop and of those around it."""
         found: set[int] = set()
         loop = place[1]
         while loop is not None and loop >= 0:
             found.add(loop)
-            loop = self._parents[loop]
+            loop = parents[loop]
         return found
 
-    @cached_property
-    def _loop_names(self) -> dict[int, str]:
-        names = ("loop", "file", "first_line", "last_line", "header", "end")
-        found = {}
-        for number, file, first, last, header, end in zip(*(self.frame[name] for name in names), strict=True):
-            lines = f"{_file(file)}:{first}{f'-{last}' if last > first else ''}"
-            found[number] = f"loop {number} ({lines if first > 0 else f'{header:#x}-{end - SIZE:#x}'})" if number >= 0 else ""
-        return found
+    return rules.Code(
+        names=names,
+        kinds=own["kind"],
+        lines=[file if file[1] > 0 else loop for file, loop in zip(files, apart, strict=True)],
+        pairs=[file if file[1] > 0 else block for file, block in zip(files, blocks, strict=True)],
+        blocks=blocks,
+        loops=inside,
+        around=around,
+        unit=lambda row: labels.get(units.of(own["opcode"][row], capability), ""),
+        place=lambda rows, lines: _place(own, loops, rows, lines),
+        known=True,
+        rows=rules.rows_by_name((row, name) for row, name in enumerate(names) if inside[row]),
+    )
 
-    def _place(self, rows: Sequence[int], lines: Sequence[tuple[Any, ...]]) -> str:
-        own, top, line, more = self.columns, rows[0], lines[0], len(lines) - 1
-        loop = self._loop_names.get(own["loop"][top], "")
-        if len(line) == 2:
-            others = f" and {more} more line{'s' if more > 1 else ''}" if more else ""
-            inside = f" {'of' if more else 'in'} {loop}" if loop else ""
-            mine = next((one for one in lines if len(one) == 2 and not of_library(one[0])), line)
-            place = _called(f"{line[0]}:{line[1]}", own["inlined"][top])
-            if mine != line and place.startswith(_file(line[0])):  # nobody knows what calls it
-                place, others = f"{_file(mine[0])}:{mine[1]}", f"{others}, most at {place},"
-            return f"{place}{others}{inside}"
-        function = own["function"][top]
-        other = "" if function == own["function"][0] else f" of {shorten(clean(function))}"
-        where = f"{own['opcode'][top]} at offset {own['offset'][top]:#x}{other}"
-        if loop:
-            return f"{loop[0].upper()}{loop[1:]}, most at {where}"
-        return where if len(rows) == 1 else f"Code in no loop, most at {where}"
+
+def _place(own: Mapping[str, Any], loops: Mapping[str, Any], rows: Sequence[int], lines: Sequence[tuple[Any, ...]]) -> str:
+    top, line, more, loop = rows[0], lines[0], len(lines) - 1, ""
+    if own["loop"][top] >= 0:
+        row = loops["loop"].index(own["loop"][top])
+        number, file, first, last, header, end, _ = (loops[name][row] for name in _LOOP)
+        span = f"{_file(file)}:{first}{f'-{last}' if last > first else ''}"
+        loop = f"loop {number} ({span if first > 0 else f'{header:#x}-{end - SIZE:#x}'})"
+    if len(line) == 2:
+        others = f" and {more} more line{'s' if more > 1 else ''}" if more else ""
+        inside = f" {'of' if more else 'in'} {loop}" if loop else ""
+        chosen = next((one for one in lines if len(one) == 2 and not of_library(one[0])), line)
+        place = _called(f"{line[0]}:{line[1]}", own["inlined"][top])
+        if chosen != line and place.startswith(_file(line[0])):  # nobody knows what calls it
+            place, others = f"{_file(chosen[0])}:{chosen[1]}", f"{others}, most at {place},"
+        return f"{place}{others}{inside}"
+    function = own["function"][top]
+    other = "" if function == own["function"][0] else f" of {shorten(clean(function))}"
+    where = f"{own['opcode'][top]} at offset {own['offset'][top]:#x}{other}"
+    if loop:
+        return f"{loop[0].upper()}{loop[1:]}, most at {where}"
+    return where if len(rows) == 1 else f"Code in no loop, most at {where}"
 
 
 def _called(line: str, inlined: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PureWindowsPath
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import LOOPS, WITHIN
+from ncu_roofline.analyses.source.columns import LOOPS, TABLES, WITHIN
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line
 from ncu_roofline.formats.inputs.text import last_part
@@ -51,14 +51,16 @@ class SourceRoofline(Displayed):
     @staticmethod
     def joined(parts: Sequence[SourceRoofline]) -> SourceRoofline:
         """The launches of several, in order.  Raises ValueError for none."""
-        if len(parts) == 1:
-            return parts[0]
         if not parts:
             raise ValueError("no parts given")
-        tables = {name: _behind([getattr(part, name) for part in parts]) for name in _TABLES}
-        texts = {name: lines for part in reversed(parts) for name, lines in part.texts.items()}
-        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        return SourceRoofline(**tables, roofline=_together([part.roofline for part in parts]), texts=texts, notes=notes)
+        if len(parts) == 1:
+            return parts[0]
+        return SourceRoofline(
+            **{field_of(name): _behind([part.table(name) for part in parts]) for name in TABLES},
+            roofline=_together([part.roofline for part in parts]),
+            texts={name: lines for part in reversed(parts) for name, lines in part.texts.items()},
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
 
     def without_folders(self) -> SourceRoofline:
         """The same with source files called by the last parts of their paths: folders say who built them where."""
@@ -67,14 +69,11 @@ class SourceRoofline(Displayed):
             return WITHIN.join(f"{self.called(file)}:{line}" for file, line in inlined_at(text))
 
         tables: dict[str, Any] = {}
-        for name in _TABLES:
-            table = getattr(self, name)
-            changed = {
-                column: np.array([change(value) if value else "" for value in table[column].tolist()], dtype=object)
-                for column, change in (("file", self.called), ("inlined", cut))
-                if column in table
-            }
-            tables[name] = {**table, **changed}
+        for name in TABLES:
+            table = tables[field_of(name)] = dict(self.table(name))
+            for column, change in (("file", self.called), ("inlined", cut)):
+                if column in table:
+                    table[column] = np.array([change(one) if one else "" for one in table[column].tolist()], dtype=object)
         return replace(self, **tables, texts={self.called(file): lines for file, lines in self.texts.items()})
 
     def caveats(self) -> list[str]:
@@ -93,7 +92,7 @@ class SourceRoofline(Displayed):
 
     @cached_property
     def _file_names(self) -> dict[str, str]:
-        named = {file for name in _TABLES for file in getattr(self, name).get("file", np.empty(0)).tolist()}
+        named = {file for name in TABLES for file in self.table(name).get("file", np.empty(0)).tolist()}
         inlined = {file for text in set(self.instruction_columns["inlined"].tolist()) for file, _ in inlined_at(text)}
         return files_apart(sorted(file for file in named | inlined | set(self.texts) if file))
 
@@ -118,9 +117,6 @@ class SourceRoofline(Displayed):
     findings = frame_of("finding_columns", "One row per finding.")
 
 
-_TABLES = tuple(one.name for one in fields(SourceRoofline) if one.name.endswith("_columns"))
-
-
 def field_of(table: str) -> str:
     """The field of a SourceRoofline that holds one of `columns.TABLES`."""
     return f"{table.removesuffix('s')}_columns"
@@ -135,13 +131,12 @@ def inlined_at(text: str) -> list[tuple[str, str]]:
 def files_apart(paths: Iterable[str]) -> dict[str, str]:
     """What files are called, of Windows too: as many of the last parts of each path as tell it apart."""
     parts = {path: PureWindowsPath(path).parts for path in paths}
-    depths = {path: range(1, min(len(words), _PARTS) + 1) for path, words in parts.items()}
-    ends = Counter(words[-depth:] for path, words in parts.items() for depth in depths[path])
-    names = {}
-    for path, words in parts.items():
-        apart = (words[-depth:] for depth in depths[path] if ends[words[-depth:]] == 1)
-        names[path] = one_line("/".join(next(apart, words[-_PARTS:])))
-    return names
+    ends = {path: [words[-depth:] for depth in range(1, min(len(words), _PARTS) + 1)] for path, words in parts.items()}
+    times = Counter(end for each in ends.values() for end in each)
+    return {
+        path: one_line("/".join(next((end for end in each if times[end] == 1), parts[path][-_PARTS:])))
+        for path, each in ends.items()
+    }
 
 
 def _behind(tables: Sequence[Mapping[str, Any]]) -> Table:
@@ -151,11 +146,10 @@ def _behind(tables: Sequence[Mapping[str, Any]]) -> Table:
 
 def _together(parts: Sequence[Roofline]) -> Roofline:
     """The rooflines of several reports as one, without what regroups them."""
-    sizes = [len(part.kernel_columns["kernel"]) for part in parts]
+    missing = [np.full(len(part.kernel_columns["kernel"]), np.nan) for part in parts]
 
     def filled(tables: Sequence[Mapping[str, Any]]) -> Table:
         names = dict.fromkeys(name for table in tables for name in table)
-        missing = [np.full(size, np.nan) for size in sizes]
         return {name: np.concatenate([t.get(name, m) for t, m in zip(tables, missing, strict=True)]) for name in names}
 
     return Roofline(

@@ -1,18 +1,18 @@
-"""The frame of loops: natural loops of the control flow, with what inner loops and called functions did in their sums."""
+"""The loops of a launch: natural loops of the control flow, with what inner loops and called functions did in their sums."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.counts import FloatArray, IntArray
+from ncu_roofline.analyses.source.code import FloatArray, IntArray
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
-from ncu_roofline.analyses.source.sums import sum_columns, sums_by
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.sass.control_flow import Flow
 from ncu_roofline.formats.sass.instructions import SIZE
@@ -25,6 +25,12 @@ _ENTERED = ("executed", "threads")
 _NAMED = 3
 _INSIDE = 0.9
 """Share of a loop's instructions that are inlined at one place from which on the loop is one of the function inlined there."""
+_REST: dict[str, Any] = {
+    **dict.fromkeys(("function", "file", "notes"), ""),
+    **dict.fromkeys(("parent", "header", "end", "first_line", "last_line"), -1),
+    **dict.fromkeys(("entries", "trips"), math.nan),
+    "depth": 0,
+}
 
 
 class Loops:
@@ -38,26 +44,27 @@ class Loops:
     """
 
     def __init__(self, found: Instructions) -> None:
-        self._found = found
+        self._found, bodies = found, found.code.bodies
         self._owner = found.owner.tolist()
-        self._loops = [(body, loop) for body in found.code.bodies for loop in body.flow.loops]
+        self._loops = [(body, loop) for body in bodies for loop in body.flow.loops]
         self.within: list[int] = []
-        owners: list[int] = []
-        for body, start, first in zip(found.code.bodies, found.starts.tolist(), found.first_loops.tolist(), strict=False):
+        inside: dict[int, list[int]] = {}  # loops by the function that they are in
+        for body, start in zip(bodies, found.starts, strict=False):
+            first = len(self.within)
             self.within += [NOWHERE if loop.parent is None else first + loop.parent for loop in body.flow.loops]
-            owners += [self._owner[start + loop.header // SIZE] for loop in body.flow.loops]
-        self.parents = list(self.within)
-        self.depths = [loop.depth for _, loop in self._loops]
+            for number, loop in enumerate(body.flow.loops, first):
+                inside.setdefault(self._owner[start + loop.header // SIZE], []).append(number)
+        self.parents, self.depths = list(self.within), [loop.depth for _, loop in self._loops]
         self.home = [NOWHERE] * len(found.owners)
         calls, entries = self._calls()
-        sites = {
+        taken = {
             owner: [row for row in rows if any(found.counts[name][row] > 0 for name in _ENTERED)]
             for owner, rows in sorted(calls.items())
         }
-        self.called = {owner: rows for owner, rows in sites.items() if rows}
+        self.called = {owner: rows for owner, rows in taken.items() if rows}
         known = {owner: rows for owner, rows in self.called.items() if owner and self._all_known(owner, rows, entries[owner])}
-        self._settle(known, owners)
-        self.deepest_first = sorted(range(len(self.parents)), key=lambda loop: -self.depths[loop])
+        self._settle(known, inside)
+        self._deepest_first = sorted(range(len(self.parents)), key=lambda loop: -self.depths[loop])
         homes = np.array(self.home, dtype=np.int64)[found.owner]
         self.innermost: IntArray = np.where(found.loop == NOWHERE, homes, found.loop)
         """For each instruction the innermost loop that its counts go with; NOWHERE and OUTSIDE as in `Instructions.loop`."""
@@ -65,20 +72,20 @@ class Loops:
     def _calls(self) -> tuple[dict[int, list[int]], dict[int, set[int]]]:
         """By function the rows that go there from others, and the rows that these go to."""
         found, bodies = self._found, self._found.code.bodies
-        starts = {body.name: start for body, start in zip(bodies, found.starts.tolist(), strict=False) if body.instructions}
+        starts = {body.name: start for body, start in zip(bodies, found.starts, strict=False) if body.instructions}
         calls: dict[int, list[int]] = {}
         entries: dict[int, set[int]] = {}
         for body in bodies:
             first, named = starts.get(body.name, 0), dict(body.function.calls)
-            for index, one in enumerate(body.instructions):
+            for row, one in enumerate(body.instructions, first):
                 if one.target is not None:
                     target = first + one.target // SIZE
                 elif one.flow == "call" and (name := named.get(one.offset)) in starts:
                     target = starts[name]
                 else:
                     continue
-                if self._owner[target] != self._owner[first + index]:
-                    calls.setdefault(self._owner[target], []).append(first + index)
+                if self._owner[target] != self._owner[row]:
+                    calls.setdefault(self._owner[target], []).append(row)
                     entries.setdefault(self._owner[target], set()).add(target)
         return calls, entries
 
@@ -88,33 +95,24 @@ class Loops:
         came = [(counts[first], counts[sites].sum()) for counts in (self._found.counts[name] for name in _ENTERED)]
         return entries == {first} and any(there > 0 and there == taken for there, taken in came)
 
-    def _settle(self, known: dict[int, list[int]], owners: Sequence[int]) -> None:
+    def _settle(self, known: dict[int, list[int]], inside: dict[int, list[int]]) -> None:
         """Find the homes, of callers before what they call; what calls itself, if by others, has none.
 
-        ``known``: functions all of whose calls are known, with these; ``owners``: of each loop the function.
+        ``known``: functions all of whose calls are known, with these; ``inside``: loops by function.
         """
-        callers = {owner: {self._owner[row] for row in rows} & known.keys() for owner, rows in known.items()}
-        calls: dict[int, list[int]] = {}
-        for owner, mine in callers.items():
-            for caller in mine:
-                calls.setdefault(caller, []).append(owner)
-        left = {owner: len(mine) for owner, mine in callers.items()}
-        ready = [owner for owner, count in left.items() if not count]
-        inside: dict[int, list[int]] = {}
-        for loop, owner in enumerate(owners):
-            inside.setdefault(owner, []).append(loop)
-        while ready:
-            owner = ready.pop()
-            home = self._common(known[owner])
-            deeper = self.depths[home] if home != NOWHERE else 0
-            if deeper < _DEEPEST:
-                self.home[owner] = home
-                for loop in inside.get(owner, ()) if home != NOWHERE else ():
-                    self.parents[loop] = home if self.parents[loop] == NOWHERE else self.parents[loop]
-                    self.depths[loop] += deeper
-            for other in calls.get(owner, ()):
-                left[other] -= 1
-                ready += [other] if not left[other] else []
+        order = TopologicalSorter({owner: {self._owner[row] for row in rows} & known.keys() for owner, rows in known.items()})
+        with suppress(CycleError):  # then it gives those outside of circles
+            order.prepare()
+        while ready := order.get_ready():
+            for owner in ready:
+                home = self._common(known[owner])
+                deeper = self.depths[home] if home != NOWHERE else 0
+                if deeper < _DEEPEST:
+                    self.home[owner] = home
+                    for loop in inside.get(owner, ()) if home != NOWHERE else ():
+                        self.parents[loop] = home if self.parents[loop] == NOWHERE else self.parents[loop]
+                        self.depths[loop] += deeper
+            order.done(*ready)
 
     def _around(self, row: int) -> int:
         """The innermost loop around an instruction, that around its function's calls if it is in none."""
@@ -140,7 +138,7 @@ class Loops:
             yield loop
             loop = self.parents[loop]
 
-    def notes(self) -> list[str]:
+    def _notes(self) -> list[str]:
         """For each loop which functions are counted with it, and which are not although it calls them."""
         names = short_names(list(self._found.owners))
         inside: list[list[str]] = [[] for _ in self.parents]
@@ -151,25 +149,25 @@ class Loops:
                 inside[loop].append(names[owner])
             for loop in {loop for site in sites for loop in self._up(self._around(site))} - with_it:
                 apart[loop].append(names[owner])
-        said = []
+        notes = []
         for here, elsewhere in zip(inside, apart, strict=True):
-            notes = [f"with what it calls: {listed(here, _NAMED)}"] if here else []
-            notes += [f"without what is not called from here only: {listed(elsewhere, _NAMED)}"] if elsewhere else []
-            said.append("; ".join(notes))
-        return said
+            own = [f"with what it calls: {listed(here, _NAMED)}"] if here else []
+            own += [f"without what is not called from here only: {listed(elsewhere, _NAMED)}"] if elsewhere else []
+            notes.append("; ".join(own))
+        return notes
 
-    def with_inner(self, values: FloatArray) -> FloatArray:
+    def _with_inner(self, values: FloatArray) -> FloatArray:
         """Sums by `innermost` as sums by loop."""
         result: FloatArray = values.copy()
-        for loop in self.deepest_first:
+        for loop in self._deepest_first:
             if self.parents[loop] >= 0:
                 result[self.parents[loop]] += result[loop]
         return result
 
-    def columns(self) -> dict[str, list[Any]]:
-        """What and where each loop is, and how often it is entered and goes round."""
+    def columns(self) -> dict[str, Any]:
+        """A row per loop: what and where it is, and how often it is entered and goes round."""
         found, counted = self._found, []
-        for body, start in zip(found.code.bodies, found.starts.tolist(), strict=False):
+        for body, start in zip(found.code.bodies, found.starts, strict=False):
             counted += _entries_and_trips(body.flow, found.counts["executed"][start : start + len(body.instructions)].tolist())
         spans = self._spans()
         sizes = np.bincount(self.innermost[self.innermost >= 0], minlength=len(self.parents)).astype(np.float64)
@@ -183,11 +181,23 @@ class Loops:
             "file": [file for file, _, _ in spans],
             "first_line": [first for _, first, _ in spans],
             "last_line": [last for _, _, last in spans],
-            "instructions": [int(size) for size in self.with_inner(sizes)],
+            "instructions": [int(size) for size in self._with_inner(sizes)],
             "entries": [entries for entries, _ in counted],
             "trips": [trips for _, trips in counted],
-            "notes": self.notes(),
+            "notes": self._notes(),
         }
+
+    def summed(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """``columns`` with counts and shares; behind the loops a row for the code in none, and one for what lies outside."""
+        found, size = self._found, len(self.parents)
+        rest = [one for one in (NOWHERE, OUTSIDE) if (self.innermost == one).any()]
+        tables = [found.sums(np.where(self.innermost == one, 0, -1), 1) for one in rest]
+        inner = {name: self._with_inner(values) for name, values in found.sums(np.maximum(self.innermost, -1), size).items()}
+        sums = {name: np.concatenate([values, *(table[name] for table in tables)]) for name, values in inner.items()}
+        whole = {name: [*values, *[_REST.get(name)] * len(rest)] for name, values in columns.items()}
+        whole["loop"][size:] = rest
+        whole["instructions"][size:] = [int((self.innermost == one).sum()) for one in rest]
+        return whole | found.shown(sums)
 
     def _spans(self) -> list[tuple[str, int, int]]:
         """For each loop its file, and first and last line there.
@@ -200,38 +210,14 @@ class Loops:
         for loop, places in zip(found.loop.tolist(), found.places, strict=True):
             if loop >= 0 and places:
                 chains[loop][places[::-1]] += 1
-        for loop in self.deepest_first:
+        for loop in self._deepest_first:
             if self.within[loop] >= 0:
                 chains[self.within[loop]].update(chains[loop])
         begins: list[str] = []
-        for body, (first, last) in zip(found.code.bodies, pairwise(found.starts.tolist()), strict=True):
-            file = next((places[-1].file for places in found.places[first:last] if places), "")
+        for body in found.code.bodies:
+            file = next((places[-1].file for places in body.places if places), "")
             begins += [file] * len(body.flow.loops)
-        return [_span(mine, file) for mine, file in zip(chains, begins, strict=True)]
-
-
-def loop_columns(found: Instructions, loops: Loops) -> dict[str, Any]:
-    """A row per loop, then the code in none, then what lies outside of the code; without the columns of performance."""
-    innermost, size = loops.innermost, len(loops.parents)
-    rest = [one for one in (NOWHERE, OUTSIDE) if (innermost == one).any()]
-    tables = sums_by(found, np.where(innermost >= 0, innermost, -1), size)
-    others = [sums_by(found, np.where(innermost == one, 0, -1), 1) for one in rest]
-    inner, stalls = (
-        {name: np.concatenate([loops.with_inner(table[name]), *(one[at][name] for one in others)]) for name in table}
-        for at, table in enumerate(tables)
-    )
-    columns = {name: [*values, *[_REST.get(name)] * len(rest)] for name, values in loops.columns().items()}
-    columns["loop"][size:] = rest
-    columns["instructions"][size:] = [int((innermost == one).sum()) for one in rest]
-    return columns | sum_columns(found, inner, stalls)
-
-
-_REST: dict[str, Any] = {
-    **dict.fromkeys(("function", "file", "notes"), ""),
-    **dict.fromkeys(("parent", "header", "end", "first_line", "last_line"), -1),
-    **dict.fromkeys(("entries", "trips"), math.nan),
-    "depth": 0,
-}
+        return [_span(own, file) for own, file in zip(chains, begins, strict=True)]
 
 
 def _span(chains: Counter[tuple[Place, ...]], begin: str) -> tuple[str, int, int]:
@@ -262,7 +248,6 @@ def _entries_and_trips(flow: Flow, executed: Sequence[float]) -> list[tuple[floa
     there.  What arrives at a header comes from outside or by a back edge.
     """
     first = [executed[block.start // SIZE] for block in flow.blocks]
-    last = [executed[block.end // SIZE - 1] for block in flow.blocks]
     before: list[list[int]] = [[] for _ in flow.blocks]
     for number, block in enumerate(flow.blocks):
         for after in block.successors:
@@ -270,7 +255,7 @@ def _entries_and_trips(flow: Flow, executed: Sequence[float]) -> list[tuple[floa
     known: dict[tuple[int, int], float] = {}
     for number, block in enumerate(flow.blocks):
         if len(block.successors) == 1:
-            known[number, block.successors[0]] = last[number]
+            known[number, block.successors[0]] = executed[block.end // SIZE - 1]
         for after in block.successors:
             if len(before[after]) == 1 and after:
                 known[number, after] = first[after]
@@ -280,8 +265,7 @@ def _entries_and_trips(flow: Flow, executed: Sequence[float]) -> list[tuple[floa
         header = by_offset[loop.header]
         back = [(one, header) for one in before[header] if one in loop.blocks]
         into = [(one, header) for one in before[header] if one not in loop.blocks]
-        arrived = first[header]
-        entered = math.nan
+        arrived, entered = first[header], math.nan
         if not flow.unresolved:
             if into and header and all(edge in known for edge in into):
                 entered = sum(known[edge] for edge in into)

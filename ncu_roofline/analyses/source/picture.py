@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
-from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.analyses.source.chart import chart_of
+from ncu_roofline.analyses.hierarchical.roofs import roof_rows, roofs_of, tops
+from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label
+from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WORKS
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.launches import Launch, Row, launches, longest_first
-from ncu_roofline.analyses.source.text import line_text, place_text
+from ncu_roofline.analyses.source.launches import Launch, Row, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.thresholds import MOST_OF_TIME
 from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import Chart, Listing, Panel, Point, Scale, Text
-from ncu_roofline.rendering.chart_picture import chart_figure
-from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.frames import rows as rows_of
+from ncu_roofline.rendering.page import number
+from ncu_roofline.rendering.picture import chart_figure, pictures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = 16  # lines in the list
-_LOOPS = "Diamonds: loops that hold most of the samples, by their traffic at L1"
 _NEARLY_ALL = 0.995  # of what is counted: together the bars are told to be that much below it
-_EXECUTED = {"executed": "warp instructions executed there", "threads": "thread instructions executed there"}
-
-
-class _Hottest(NamedTuple):
-    """What is listed: where, text and share of each row; the only ``file``, "" of several; what the shares are ``of``."""
-
-    file: str = ""
-    of: str = ""
-    rows: Sequence[tuple[str, str, float]] = ()
+_FLOP, _OP = "flop", "op"
 
 
 def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi: float | None = None) -> Figure:
@@ -49,31 +43,88 @@ def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi
 render_png, render_svg, render_pdf = pictures(figure)
 
 
+def chart_of(launch: Launch) -> dict[str, Any]:
+    """Dots and roofs of a launch; the dots are those of the precision with most work, of what performance counts.
+
+    What its loops do has roofs even where the kernel has no dot, and what they don't has none: counters of the kernel take some
+    loads of constants for work.
+    """
+    roofline, integers, loops = launch.frames.roofline, launch.works == INTEGERS, launch.rows("loops")
+    counts = (INT32,) if integers else WORKS
+    done = {kind for loop in loops for kind in counts if loop[f"work_{kind}"] > 0}
+    none = {kind for kind in counts if loops and all(loop[f"work_{kind}"] == 0 for loop in loops)}
+    alone = len(none) >= len(WORKS) - 1 and "tensor" in none  # then nothing is mixed; tensor types may be among themselves
+    never = {*WORKS, MIXED} if integers else none | {INT32} | ({MIXED} if alone else set())
+    about = ("precision", "level", "unit", "work", "intensity", "performance", "attainable", "fraction")
+    every = rows_of(roofline, "points", "report", "launch", "kernel", "device", *about)
+    points = [dict(zip(about, row[4:], strict=True)) for row in every if row[:4] == launch.key and _kind(row[4]) not in never]
+    drawn = [point for point in points if all(0 < point[name] < math.inf for name in ("intensity", "performance"))]
+    # Floating-point work before integers.
+    most = max(drawn, key=lambda point: (point["unit"] == _FLOP, point["work"]), default=None)
+    unit = most["unit"] if most else _OP if integers else _FLOP
+    precisions = {point["precision"] for point in points if point["unit"] == unit} or done
+    # Of a row of roofs the fourth is the precision.
+    given = [row for row in roof_rows(roofline).get(launch.key[3], ()) if _kind(row[3]) not in never]
+    nearest, counted = load_spec().chain[0], COUNTED.get(unit, COUNTED[_FLOP])
+    numbers = ("intensity", "performance", "attainable", "fraction")
+    roofs = []
+    for roof in tops(roofs_of(given, precisions, unit), ()):  # of compute roofs the highest of each precision
+        if roof.kind != "wall":
+            origin = "theoretical" if math.isnan(roof.measured) else "measured"
+            hues = _hues(roof.level) if roof.kind == "bandwidth" else None
+            shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit")}
+            values = {"value": number(roof.highest), "text": roof.band(origin).text(roof.unit)}
+            roofs.append({**shown, **values, "hues": hues, "origin": origin})
+    return {
+        "unit": unit,
+        "label": precision_label(most["precision"]) if most else "",
+        "axes": [counted.intensity_axis, counted.intensity_unit, f"{unit}/s"],
+        "dots": [
+            {"level": point["level"], **{name: number(point[name]) for name in numbers}}
+            for point in drawn
+            if most and point["precision"] == most["precision"]
+        ],
+        "roofs": roofs,
+        "levels": {level: _hues(level) for level in level_order({point["level"] for point in points} | {nearest})},
+        "nearest": nearest,
+    }
+
+
+def _kind(precision: str) -> str:
+    return precision.partition(".")[0]
+
+
+def _hues(level: str) -> list[str]:
+    style = level_style(level)
+    return [style.label, style.light, style.dark]
+
+
 def source_chart(frames: SourceRoofline) -> Chart:
     """The roofline of the launch that took longest, and its hottest lines."""
-    found = longest_first(launches(frames))
+    found = launches(frames)
     if not found:
         return Chart("Source roofline", (), "no launch has counts by instruction", [], [], {}, frames.caveats())
-    launch = found[0]
-    hottest, loops, chart = _hottest(launch), _loops(launch), chart_of(launch)
-    most = max((share for *_, share in hottest.rows), default=1.0)
-    rows = []
-    for where, text, share in hottest.rows:
-        scale = Scale([(share / most, None)], text=f"{100 * share:.0f} %" if share >= 0.0095 else "< 1 %")
-        rows.append(marks.Row(where, [scale], end=text))
-    parts = (0.25, 0.52) if any(text for _, text, _ in hottest.rows) else (0.5, 0.0)
+    launch, chart = found[0], chart_of(found[0])
+    every = [row for row in launch.rows("loops") if row["loop"] >= 0]
+    pairs = zip(every, launch.intensities(every), strict=True)
+    loops = [{**row, "intensity": intensity} for row, intensity in pairs if row["performance"] > 0]
     panel = Panel("", *axes_of(chart["unit"]), list(_marks(chart, loops)), "roofline")
-    notes = [*frames.caveats(), launch.limit, *_notes(hottest, len(found), chart, loops), *_without_diamonds(launch)]
-    about = launch.heading
-    return Chart(
-        f"Source roofline of {about['kernel']}".removesuffix(" of "),
-        (),
-        " \N{MIDDLE DOT} ".join(about["facts"]),
-        [[panel, Listing(hottest.file, (), rows, parts=parts, least=0.0)]],
-        [],
-        {},
-        [note for note in notes if note],
-    )
+    listing, bars = _hottest(launch)
+    speeds = [f"{loop['loop']}: {format_value(loop['performance'], chart['axes'][2], 3)}" for loop in loops]
+    diamonds = "Diamonds: loops that hold most of the samples, by their traffic at L1"
+    levels = [chart["levels"][dot["level"]][0] for dot in chart["dots"]]
+    notes = [
+        *frames.caveats(),
+        launch.limit,
+        bars,
+        f"{diamonds} ({listed(speeds)})." if loops else "",
+        f"Round dots: the kernel by its traffic at {conjoined(levels)}, in the colours of these roofs." if levels else "",
+        f"The launch of {len(found)} that took longest; the page has all." if len(found) > 1 else "",
+        *_without_diamonds(every),
+    ]
+    title = f"Source roofline of {launch.kernel}".removesuffix(" of ")
+    facts = " \N{MIDDLE DOT} ".join(launch.heading["facts"])
+    return Chart(title, (), facts, [[panel, listing]], [], {}, [note for note in notes if note])
 
 
 def _marks(chart: Mapping[str, Any], loops: Sequence[Row]) -> Iterator[marks.Mark]:
@@ -91,42 +142,22 @@ def _marks(chart: Mapping[str, Any], loops: Sequence[Row]) -> Iterator[marks.Mar
         yield Text(role="loop-name", labels=labels, places=(place,))
 
 
-def _loops(launch: Launch) -> list[Row]:
-    """The loops that have a performance, with the intensity of what it counts."""
-    rows = launch.rows("loops")
-    pairs = zip(rows, launch.intensities(rows), strict=True)
-    return [{**row, "intensity": one} for row, one in pairs if row["loop"] >= 0 and row["performance"] > 0]
-
-
-def _notes(hottest: _Hottest, launches: int, chart: Mapping[str, Any], loops: Sequence[Row]) -> list[str]:
-    speeds = [f"{loop['loop']}: {format_value(loop['performance'], chart['axes'][2], 3)}" for loop in loops]
-    levels = [chart["levels"][dot["level"]][0] for dot in chart.get("dots", ())]
-    together = math.fsum(share for *_, share in hottest.rows)
-    rest = f", together {100 * together:.0f} % of them" if together < _NEARLY_ALL else ""
-    return [
-        f"Bars: share of the {hottest.of}{rest}." if hottest.rows else "",
-        f"{_LOOPS} ({listed(speeds)})." if loops else "",
-        f"Round dots: the kernel by its traffic at {conjoined(levels)}, in the colours of these roofs." if levels else "",
-        f"The launch of {launches} that took longest; the page has all." if launches > 1 else "",
-    ]
-
-
-def _without_diamonds(launch: Launch | None) -> list[str]:
+def _without_diamonds(loops: Sequence[Row]) -> list[str]:
     """Why loops have no performance: those that hold most of what is counted, or where none has a performance all."""
-    rows = [row for row in launch.rows("loops") if row["loop"] >= 0 and row["executed"] != 0] if launch else []
-    least = MOST_OF_TIME if any(row["performance"] > 0 for row in rows) else 0.0
+    loops = [row for row in loops if row["executed"] != 0]
+    least = MOST_OF_TIME if any(row["performance"] > 0 for row in loops) else 0.0
     why: dict[str, list[str]] = {}
-    for row in rows:
+    for row in loops:
         share = row["share_samples"] if row["share_samples"] >= 0 else row["share_executed"]
         if row["notes"] and not row["performance"] > 0 and share >= least:
             why.setdefault(clean(row["notes"]), []).append(str(row["loop"]))
-    return [f"No diamond of loop{'s' if len(loops) > 1 else ''} {listed(loops)}: {note}." for note, loops in why.items()]
+    return [f"No diamond of loop{'s' if len(some) > 1 else ''} {listed(some)}: {note}." for note, some in why.items()]
 
 
-def _hottest(launch: Launch) -> _Hottest:
+def _hottest(launch: Launch) -> tuple[Listing, str]:
     """The lines with most samples, else most instructions, in the order of files and lines, then code without line.
 
-    A launch without lines has its loops instead.
+    A launch without lines has its loops instead.  And what the bars are, "" without any.
     """
     if launch.has_lines:
         rows = sorted(launch.rows("lines"), key=lambda row: (row["line"] < 0, row["file"], row["line"]))
@@ -137,14 +168,19 @@ def _hottest(launch: Launch) -> _Hottest:
     most = sorted((place for place, row in enumerate(rows) if row[share] > 0), key=lambda place: -rows[place][share])[:_LINES]
     kept = [rows[place] for place in sorted(most)]
     files = {launch.frames.called(row["file"]) for row in kept if row["file"]}
-    listed = []
+    longest, bars = max((row[share] for row in kept), default=1.0), []
     for row in kept:
+        where, text = f"line {row.get('line')}", line_text(row, launch.names) if launch.has_lines else ""
         if not launch.has_lines:
-            where, text = f"loop {row['loop']}: {row['header']:#x} to {row['end'] - SIZE:#x}", ""
-        elif len(files) == 1 and row["line"] > 0:
-            where, text = f"line {row['line']}", line_text(row, launch.function_names)
-        else:
-            where, text = place_text(row["file"], row["line"], launch.frames.called), line_text(row, launch.function_names)
-        listed.append((where, text, row[share]))
-    of = "samples that found warps there" if sampled else _EXECUTED[launch.counted]
-    return _Hottest(files.pop() if len(files) == 1 else "", of, listed)
+            where = f"loop {row['loop']}: {row['header']:#x} to {row['end'] - SIZE:#x}"
+        elif len(files) > 1 or row["line"] <= 0:
+            where = place_text(row["file"], row["line"], launch.frames.called)
+        percent = f"{100 * row[share]:.0f} %" if row[share] >= 0.0095 else "< 1 %"
+        bars.append(marks.Row(where, [Scale([(row[share] / longest, None)], text=percent)], end=text))
+    parts = (0.25, 0.52) if any(bar.end for bar in bars) else (0.5, 0.0)
+    listing = Listing(files.pop() if len(files) == 1 else "", (), bars, parts=parts, least=0.0)
+    warps = "warp" if launch.counted == "executed" else "thread"
+    of = "samples that found warps there" if sampled else f"{warps} instructions executed there"
+    together = math.fsum(row[share] for row in kept)
+    rest = f", together {100 * together:.0f} % of them" if together < _NEARLY_ALL else ""
+    return listing, f"Bars: share of the {of}{rest}." if bars else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -12,7 +12,7 @@ from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE
-from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, longest_first, ranked
+from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Row, launches, line_text, place_text, ranked
 from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
@@ -83,29 +83,27 @@ def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int
     ``sort``: what rows are ranked by.
     """
     found: list[Document | Section] = []
-    for launch in longest_first(launches(frames)):
+    for launch in launches(frames):
         said = sentences(launch)
         found.append(Document(said[0], sentences=said, blocks=list(_blocks(launch, by, rows, sort))))
-    caveats = Section(frames.caveats())
-    return Document(title or "Roofline of source lines and loops", blocks=[*found, caveats])
+    return Document(title or "Roofline of source lines and loops", blocks=[*found, Section(frames.caveats())])
 
 
 def sentences(launch: Launch) -> list[str]:
     """Which launch it is and what limits it; then where the counts are from and what of them has no line."""
-    usage = launch.usage
-    time = format_value(usage.seconds, "second", 3) if usage and usage.seconds > 0 else ""
-    where = f"launch {launch.launch} of {clean(launch.report_name)}, {clean(launch.device)}"
-    head = ", ".join(filter(None, (clean(launch.kernel), time, where)))
+    time = format_value(launch.usage.seconds, "second", 3) if launch.usage and launch.usage.seconds > 0 else ""
     functions = launch.rows("functions")
     own = [row for row in functions if row["role"] in ("kernel", "called")]
+    head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
     return [head, *filter(None, (launch.limit, _integer(launch, own), _sources(launch, functions, own)))]
 
 
 def _integer(launch: Launch, rows: Sequence[Row]) -> str:
     """What performance counts where that is integer work; what of a kernel is integer arithmetic, if it is much."""
     counts = launch.counted
-    whole = math.fsum(row[counts] for row in rows if row[counts] > 0)
-    share = math.fsum(row[counts] * row["share_integer"] for row in rows if row[counts] > 0) / whole if whole > 0 else 0.0
+    executed = [row for row in rows if row[counts] > 0]
+    whole = math.fsum(row[counts] for row in executed)
+    share = math.fsum(row[counts] * row["share_integer"] for row in executed) / whole if whole > 0 else 0.0
     said = f"{percent(share)} of its {'warp' if counts == EXECUTED else 'thread'} instructions are integer arithmetic"
     if launch.works == INTEGERS:
         other = any(row["work"] > 0 for row in rows)
@@ -150,8 +148,7 @@ def _blocks(launch: Launch, by: str, rows: int | None, sort: str) -> Iterator[Bl
 
 
 def _findings(launch: Launch, most: int) -> Iterator[Section]:
-    found, said = launch.rows("findings"), list[str]()
-    advised: set[str] = set()
+    found, said, advised = launch.rows("findings"), list[str](), set[str]()
     for row in found[: most or None]:
         advice = clean(row["advice"])
         said.append(" ".join(filter(None, (clean(row["message"]), advice if advice not in advised else ""))))
@@ -197,19 +194,6 @@ def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: 
     return Table(name, columns, cells, shown, words=words, tells=_NO_ROOM, steps=_STEPS, **more)
 
 
-def place_text(file: str, line: int, called: Callable[[str], str]) -> str:
-    """``smooth.cu:13``; what code without line is."""
-    if line == OUTSIDE:
-        return "outside"
-    return "no line" if line <= 0 or not file else f"{clean(called(file))}:{line}"
-
-
-def line_text(row: Row, names: Mapping[str, str]) -> str:
-    """The text of a line; of code without lines, which function it is; ``names``: readable ones of functions."""
-    text = clean(row["text"])
-    return f"in {clean(names.get(row['text'], '')) or text}" if row["line"] == NOWHERE and text else text
-
-
 def _count(value: float) -> str:
     """A number in three digits; "" for a missing one."""
     if not math.isfinite(value):
@@ -225,40 +209,38 @@ def _only_file(rows: Iterable[Row], launch: Launch) -> str:
 
 def _loops(launch: Launch, measure: str, most: int) -> Iterator[Block]:
     """The loops as a tree, those with most of the measure first; the code in none comes last."""
-    executed = [row for row in launch.rows("loops") if row["executed"] != 0]
-    every = [row for row in launch.rows("loops") if row["loop"] >= 0]
+    every = launch.rows("loops")
+    executed = [row for row in every if row["executed"] != 0]
+    loops, rest = ([row for row in executed if (row["loop"] >= 0) is inside] for inside in (True, False))
+    known = sum(row["loop"] >= 0 for row in every)
     inside: dict[int, list[Row]] = {}
-    for row in ranked([row for row in executed if row["loop"] >= 0], measure):
+    for row in ranked(loops, measure):
         inside.setdefault(row["parent"], []).append(row)
     if not inside:
-        yield Section(title="Loops", about="No loop of its code was executed." if every else "No loop is known in its code.")
+        yield Section(title="Loops", about="No loop of its code was executed." if known else "No loop is known in its code.")
         return
-    found, left = list[Row](), list(reversed(inside.get(NOWHERE, [])))
+    found, left = list[Row](), inside.get(NOWHERE, [])[::-1]
     while left:
         found.append(left.pop())
         left += reversed(inside.pop(found[-1]["loop"], []))
-    loops = [row for row in executed if row["loop"] >= 0]
-    found += sorted((row for row in executed if row["loop"] < 0), key=lambda row: -row["loop"])
-    rows = found[: most or None]
+    rows = [*found, *sorted(rest, key=lambda row: -row["loop"])][: most or None]
     kernel = next((row["function"] for row in launch.rows("functions") if row["role"] == "kernel"), "")
     file, told = _only_file(rows, launch), any(math.isfinite(row["performance"]) for row in rows)
-    name = f"Loops of {file}" if file else "Loops"
-    texts = [
-        {
-            "loop": _loop_name(row, launch, kernel, file),
-            "trips": _count(row["trips"]) if row["loop"] >= 0 else "",
-            "performance": _performance(row, launch) if told else "",
-            "of roof at L1": percent(row["performance"] / row["attainable"]) if row["attainable"] > 0 else "",
-        }
-        for row in rows
-    ]
-    legend = (*_more(len(loops), most), *_of_loops(launch, loops, len(every) - len(loops)))
+    name, unit = f"Loops of {file}" if file else "Loops", f"{launch.unit}/s"
+    texts = []
+    for row in rows:
+        speed = format_value(row["performance"], unit, 3) if math.isfinite(row["performance"]) else _UNKNOWN
+        texts.append(
+            {
+                "loop": _loop_name(row, launch, kernel, file),
+                "trips": _count(row["trips"]) if row["loop"] >= 0 else "",
+                "performance": speed if told else "",
+                "of roof at L1": percent(row["performance"] / row["attainable"]) if row["attainable"] > 0 else "",
+            }
+        )
+    legend = (*_more(len(loops), most), *_of_loops(launch, loops, known - len(loops)))
     about = f"{name}, with all that is inside them:"
     yield _table(launch, measure, "loops", rows, texts, title=name, about=about, legend=legend)
-
-
-def _performance(row: Row, launch: Launch) -> str:
-    return format_value(row["performance"], f"{launch.unit}/s", 3) if math.isfinite(row["performance"]) else _UNKNOWN
 
 
 def _of_loops(launch: Launch, executed: Sequence[Row], idle: int) -> Iterator[str]:
@@ -300,13 +282,12 @@ def _lines(launch: Launch, measure: str, most: int, name: str = "lines") -> Iter
     every = [row for row in ranked(launch.rows(name), measure) if row["executed"] != 0 or row["samples"] > 0]
     rows = every[: most or None]
     file = _only_file(rows, launch)
-    called = f"Lines of {file}" if file else "Lines"
+    title = f"Lines of {file}" if file else "Lines"
     inlined = ", with all that is inlined there" if name != "lines" else ""
-    about = f"{called} with most {MEASURES[measure].noun}{inlined}:"
+    about = f"{title} with most {MEASURES[measure].noun}{inlined}:"
     places = (place_text(row["file"], row["line"], launch.frames.called).removeprefix(f"{file}:") for row in rows)
-    sources = (line_text(row, launch.function_names) for row in rows)
-    texts = [{"line": place, "source": source} for place, source in zip(places, sources, strict=True)]
-    yield _table(launch, measure, "lines", rows, texts, title=called, about=about, legend=_more(len(every), most))
+    texts = [{"line": place, "source": line_text(row, launch.names)} for place, row in zip(places, rows, strict=True)]
+    yield _table(launch, measure, "lines", rows, texts, title=title, about=about, legend=_more(len(every), most))
 
 
 def _functions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
@@ -333,7 +314,7 @@ def _instructions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
     if not rows:
         return
     said, function = MEASURES[measure], rows[0]["function"]
-    name = shorten(clean(launch.function_names[function]), 100) if function else "code outside of the report"
+    name = shorten(clean(launch.names[function]), 100) if function else "code outside of the report"
     about, notes = f"Instructions of {name} in the order of their addresses", []
     if before + behind:
         share = FORMS["share"](math.fsum(value for row in rows if math.isfinite(value := row[said.share])))
@@ -355,8 +336,7 @@ def _instructions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
         }
         for row in rows
     ]
-    more = {"title": "Instructions", "about": f"{about}:", "legend": tuple(notes)}
-    yield _table(launch, measure, "instructions", rows, texts, **more)
+    yield _table(launch, measure, "instructions", rows, texts, title="Instructions", about=f"{about}:", legend=tuple(notes))
 
 
 def _chain(row: Row, called: Callable[[str], str]) -> str:
@@ -373,20 +353,19 @@ def _hottest_stretch(launch: Launch, measure: str, most: int) -> tuple[list[Row]
     Their function is the one with most of the measure.
     """
     share = MEASURES[measure].share
-    rows = launch.rows("instructions")
 
     def weight(row: Row) -> float:
         return row[share] if math.isfinite(row[share]) else 0.0
 
-    of_functions: dict[str, float] = {}
-    for row in rows:
-        of_functions[row["function"]] = of_functions.get(row["function"], 0.0) + weight(row)
-    if not of_functions:
+    functions: dict[str, list[Row]] = {}
+    for row in launch.rows("instructions"):
+        functions.setdefault(row["function"], []).append(row)
+    if not functions:
         return [], 0, 0
-    function = max(of_functions, key=lambda name: (of_functions[name], bool(name)))
-    mine = sorted((row for row in rows if row["function"] == function), key=lambda row: int(row["address"]))
-    start, end = hottest([weight(row) for row in mine], most)
-    return mine[start:end], start, len(mine) - end
+    function = max(functions, key=lambda name: (sum(map(weight, functions[name])), bool(name)))
+    own = sorted(functions[function], key=lambda row: int(row["address"]))
+    start, end = hottest([weight(row) for row in own], most)
+    return own[start:end], start, len(own) - end
 
 
 def hottest(weights: Sequence[float], most: int) -> tuple[int, int]:

@@ -1,28 +1,29 @@
-"""The frame of totals: sums over instructions beside what the kernel's own counters say."""
+"""Sums over the instructions of a launch beside what its own counters say; and how fast loops ran, as far as these allow."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import COUNTS, INT32, WORKS
-from ncu_roofline.analyses.source.instructions import Instructions
+from ncu_roofline.analyses.source.columns import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
+from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
+from ncu_roofline.chips import Spec
 from ncu_roofline.chips.source_counters import SECTOR
-from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.chips.thresholds import COMPLETE, MOST_OF_TIME
 from ncu_roofline.formats.report import Metrics
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.work import demands, loads_constants
 
-EXECUTED = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
 _PER_INSTRUCTION = {
     "active": "smsp__thread_inst_executed_per_inst_executed.ratio",
     "threads": "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
 }
 # What is counted by the names of opcodes, by the column that has the same by instruction.
 _NAMED = {"executed": "sass__inst_executed_per_opcode", "threads": "sass__thread_inst_executed_true_per_opcode"}
-_TOLD = 3  # names that differ
 _SUMMED = {
     "requested": (tuple(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{one}.sum" for one in ("ld", "st", "atom", "red")), SECTOR),
     "local": (tuple(f"l1tex__t_sectors_pipe_lsu_mem_local_op_{one}.sum" for one in ("ld", "st")), SECTOR),
@@ -38,72 +39,126 @@ _LITTLE = 0.01
 """Local traffic that is less than this share of the other is printf's or the driver's, and may differ by any factor."""
 _OUT_OF_ALL = 10.0
 """Counters that differ by more than this factor are of another launch."""
+_WORDS = {FLOPS: "floating-point", INTEGERS: "INT32"}
 
 
-class Counter(NamedTuple):
-    """What the kernel's counters say of a quantity, NaN if they are not there."""
+class Demanded(NamedTuple):
+    """Of one precision of a launch: kind of work, what it counts, pipe, operations, and seconds these take at the peak rate."""
 
-    value: float = math.nan
-    metrics: str = ""
+    kind: str
+    unit: str
+    pipe: str
+    work: float
+    seconds: float
+    metrics: str
+
+
+class LaunchRoofs(NamedTuple):
+    """What a launch's roofs allow: its run time (s), the roof of L1 (byte/s), and what its operations ask of the pipes.
+
+    ``constants``: what looks like half-precision arithmetic loads constants, as the model tells by the opcodes executed.
+    ``bound``: id of the roof or unit that limits it by its verdict, "" if none does.
+    """
+
+    seconds: float
+    l1: float
+    demanded: tuple[Demanded, ...]
+    constants: bool
+    bound: str
+
+    @property
+    def unit(self) -> str:
+        """What the launch's work counts: op where all of it is of integer tensor instructions, else flop."""
+        return "op" if {one.unit for one in self.demanded if one.kind != INT32} == {"op"} else "flop"
+
+    def performance_of(self, whole: Mapping[str, float]) -> str:
+        """The column of the operations that performance counts: INT32's where they limit the launch or are all that it does.
+
+        ``whole``: sums over the instructions; where work is unknown, what the kernel's counters say of it stands in.
+        """
+        kinds = {one.kind for one in self.demanded}
+        works = bool(kinds - {INT32}) if math.isnan(whole[FLOPS]) else whole[FLOPS] > 0
+        integers = INT32 in kinds or whole[INTEGERS] > 0
+        return INTEGERS if integers and (self.bound == INT32 or not works) else FLOPS
+
+    def counters(self) -> dict[str, tuple[float, str]]:
+        """The operations of the launch by kind, and the metrics that count them."""
+        found = {}
+        for kind in dict.fromkeys(one.kind for one in self.demanded):
+            own = [one for one in self.demanded if one.kind == kind]
+            found[kind] = sum(one.work for one in own), ", ".join(dict.fromkeys(one.metrics for one in own if one.metrics))
+        return found
+
+    def compute(self, work: Mapping[str, float], totals: Mapping[str, float]) -> float:
+        """The compute roof of work of several kinds: all of it over the time that the busiest pipe needs.
+
+        Of each kind it is taken to be mixed of precisions and families as the launch's ``totals`` are.
+        """
+        busy: dict[str, float] = {}
+        for one in (one for one in self.demanded if one.kind in work):
+            share = work[one.kind] / totals[one.kind] if totals[one.kind] > 0 else 0.0
+            busy[one.pipe] = busy.get(one.pipe, 0.0) + one.seconds * share
+        longest, covered = max(busy.values(), default=math.nan), {one.kind for one in self.demanded}
+        known = all(kind in covered for kind, value in work.items() if value > 0)
+        return sum(work.values()) / longest if known and longest > 0 else math.nan
+
+
+def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]) -> list[LaunchRoofs]:
+    """Those of each launch; ``bound``: ids of what limits them, as of `LaunchRoofs`."""
+    l1 = roofs.bandwidth().get(spec.chain[0])
+    launches: list[list[Demanded]] = [[] for _ in range(len(m))]
+    for one in demands(m, spec, roofs.compute()):
+        kind, quantity = one.precision.id.partition(".")[0], m.work.get(one.precision.id)
+        for row in np.flatnonzero(one.work > 0).tolist() if kind in (*WORKS, INT32) else ():
+            choice = quantity.choice[row] if quantity else -1
+            metrics = quantity.origins[choice].metrics if quantity and choice >= 0 else ""
+            work, seconds = float(one.work[row]), float(one.seconds[row])
+            launches[row].append(Demanded(kind, one.precision.unit, str(one.pipe[row]), work, seconds, metrics))
+    l1_roofs = l1.value.tolist() if l1 else [math.nan] * len(m)
+    rows = zip(m.seconds.tolist(), l1_roofs, map(tuple, launches), loads_constants(m).tolist(), bound, strict=True)
+    return [LaunchRoofs(*row) for row in rows]
 
 
 class Totals:
-    """The sums of one launch beside its counters.  ``work``: what the model counted, by kind; ``unit``: what work counts."""
+    """The sums of one launch beside its counters: ``rows``.
 
-    def __init__(self, found: Instructions, metrics: Metrics, work: Mapping[str, Counter], unit: str) -> None:
-        self._found, self._metrics, self._work, self._unit = found, metrics, work, unit
-        self.rows = [self._row(quantity, counter) for quantity, counter in self._counters()]
+    What was counted of work whose sum is unknown only for what lies outside of the report's code becomes its whole.
+    """
+
+    def __init__(self, found: Instructions, metrics: Metrics, roofs: LaunchRoofs) -> None:
+        self._found, self._metrics, self._roofs, self._work = found, metrics, roofs, roofs.counters()
+        self.rows = [self._row(quantity, *counter) for quantity, counter in self._counters()]
         self.rows += self._opcodes()
-        self._ratios = {row["quantity"]: row["ratio"] for row in self.rows}
-
-    def of_all(self) -> dict[str, float]:
-        """What was counted of work whose sum is unknown only for what lies outside of the report's code."""
-        whole = self._found.whole
-        works = [row for row in self.rows if row["quantity"].startswith("work") and not math.isnan(row["sum"])]
-        return {row["quantity"]: row["counter"] for row in works if math.isnan(whole[row["quantity"]])}
-
-    def fits(self, quantity: str) -> bool:
-        """Whether the sum is known to be what the counters say."""
-        return bool(abs(self._ratios.get(quantity, math.nan) - 1) <= COMPLETE)
-
-    @cached_property
-    def cut(self) -> bool:
-        """Whether samples are of a part of the run only, as there was no room for more."""
-        room = self._number(_BUFFER) * _PER_BYTE
-        return self._number(_DROPPED) > 0 or self._found.whole["samples"] >= _FULL * room
-
-    @property
-    def miscounted(self) -> bool:
-        """Whether samples are more or fewer than the kernel's counter of the same samples says."""
-        return bool(abs(self._ratios.get("samples", math.nan) - 1) > COMPLETE)
-
-    @property
-    def mixed(self) -> bool:
-        """Whether the instructions are those of other launches than the counters."""
-        ratio = self._ratios.get("executed", math.nan)
-        return math.isfinite(ratio) and not 1 / _OUT_OF_ALL < ratio < _OUT_OF_ALL
-
-    def notes(self) -> Iterator[str]:
-        """What a reader must know of the launch as a whole."""
+        ratios = {row["quantity"]: row["ratio"] for row in self.rows}
+        self.fitting = {quantity for quantity, ratio in ratios.items() if abs(ratio - 1) <= COMPLETE}
+        for row in self.rows:
+            work = row["quantity"].startswith("work") and not math.isnan(row["sum"])
+            if work and math.isnan(found.whole[row["quantity"]]):
+                found.whole[row["quantity"]] = row["counter"]
+        self.cut = self._number(_DROPPED) > 0 or found.whole["samples"] >= _FULL * self._number(_BUFFER) * _PER_BYTE
+        self.miscounted = abs(ratios["samples"] - 1) > COMPLETE
+        self.mixed = math.isfinite(ratios["executed"]) and not 1 / _OUT_OF_ALL < ratios["executed"] < _OUT_OF_ALL
+        self.notes = []  # what a reader must know of the launch as a whole
         if self.cut:
-            yield "the buffer of samples was full before the kernel's end: they tell of its first part only"
+            self.notes.append("the buffer of samples was full before the kernel's end: they tell of its first part only")
         if self.mixed:
-            times = f"{self._ratios['executed']:.3g} times what the kernel's counters say"
-            yield f"instruction counts are {times}: application replay mixed launches"
+            times = f"{ratios['executed']:.3g} times what the kernel's counters say"
+            self.notes.append(f"instruction counts are {times}: application replay mixed launches")
         if self.miscounted:
-            times = f"{self._ratios['samples']:.3g} times those of the kernel's counter"
-            yield f"samples by instruction are {times}: {_MISCOUNTED}"
+            times = f"{ratios['samples']:.3g} times those of the kernel's counter"
+            self.notes.append(f"samples by instruction are {times}: {_MISCOUNTED}")
 
-    def _counters(self) -> Iterator[tuple[str, Counter]]:
-        executed = next((self._sum((name,)) for name in EXECUTED if self._metrics.has_name(name)), Counter())
+    def _counters(self) -> Iterator[tuple[str, tuple[float, str]]]:
+        """What the kernel's counters say of each quantity, NaN if they are not there, and which these are."""
+        named = next(filter(self._metrics.has_name, ("smsp__inst_executed.sum", "sm__inst_executed.sum")), "")
+        executed = self._sum((named,))
         yield "executed", executed
         for quantity, name in _PER_INSTRUCTION.items():
-            ratio = self._number(name)
-            yield quantity, Counter(ratio * executed.value, f"{name} x {executed.metrics}" if executed.metrics else "")
+            yield quantity, (self._number(name) * executed[0], f"{name} x {executed[1]}" if executed[1] else "")
         for kind in (*WORKS, INT32):
-            yield f"work_{kind}", self._work.get(kind, Counter())
-        known = [self._work[kind].value for kind in WORKS if kind in self._work]
-        yield "work", Counter(sum(known) if known else math.nan, "the sum over kinds")
+            yield f"work_{kind}", self._work.get(kind, (math.nan, ""))
+        known = [self._work[kind][0] for kind in WORKS if kind in self._work]
+        yield "work", (sum(known) if known else math.nan, "the sum over kinds")
         for quantity, (names, worth) in _SUMMED.items():
             yield quantity, self._sum(names, worth)
 
@@ -111,29 +166,50 @@ class Totals:
         value = self._metrics.get(name)
         return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else math.nan
 
-    def _sum(self, names: tuple[str, ...], worth: float = 1) -> Counter:
+    def _sum(self, names: tuple[str, ...], worth: float = 1) -> tuple[float, str]:
         """The sum of the counters that a launch has; NaN if it lacks the first, without which the others say little."""
         there = {name: value for name in names if math.isfinite(value := self._number(name))}
-        return Counter(worth * sum(there.values()), " + ".join(there)) if names[0] in there else Counter()
+        return (worth * sum(there.values()), " + ".join(there)) if names[0] in there else (math.nan, "")
 
-    def _row(self, quantity: str, counter: Counter) -> dict[str, Any]:
-        found = self._found
-        values = found.counts[quantity]
-        unlined = ~found.outside & np.array([not places for places in found.places], dtype=bool)
-        inside = quantity.startswith("work")  # nobody knows what code outside of the report's does
-        total = float(values[~found.outside].sum() if inside else values.sum())
-        ratio = total / counter.value if counter.value else math.nan
+    def _row(self, quantity: str, counter: float, metrics: str) -> dict[str, Any]:
+        values, outside = self._found.counts[quantity], self._found.body < 0
+        unlined = ~outside & np.array([not places for places in self._found.places], dtype=bool)
+        # Nobody knows what code outside of the report's does.
+        total = float(values[~outside].sum() if quantity.startswith("work") else values.sum())
+        ratio = total / counter if counter else math.nan
         return {
             "quantity": quantity,
-            "unit": self._unit if _UNITS[quantity] == "flop" else _UNITS[quantity],
+            "unit": self._roofs.unit if _UNITS[quantity] == "flop" else _UNITS[quantity],
             "sum": total,
-            "outside": float(values[found.outside].sum()),
+            "outside": float(values[outside].sum()),
             "unlined": float(values[unlined].sum()),
-            "counter": counter.value,
+            "counter": counter,
             "ratio": ratio if math.isfinite(ratio) else math.nan,
-            "metrics": counter.metrics,
-            "notes": self._note(quantity, total, counter.value, ratio),
+            "metrics": metrics,
+            "notes": "; ".join(filter(None, (self._difference(quantity, total, counter, ratio), self._constants(quantity)))),
         }
+
+    def _constants(self, quantity: str) -> str:
+        kinds = [quantity.removeprefix("work_")] if quantity != "work" else WORKS
+        some = sum(self._found.constant_work.get(kind, 0.0) for kind in kinds if kind in self._work)
+        loads = f"without {some:.4g} operations that the counter has for loads of constants (HFMA2 R0, -RZ, RZ, x, y)"
+        return loads if some > 0 else ""
+
+    def _difference(self, quantity: str, total: float, counter: float, ratio: float) -> str:
+        found, work = self._found, quantity.startswith("work")
+        if work and math.isnan(total) and found.unknown:
+            return f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
+        if work and counter > 0 and math.isnan(found.whole[quantity]):
+            return "without what lies outside of the report's code, whose operations nobody knows"
+        if not abs(ratio - 1) > COMPLETE:
+            return ""
+        if quantity == "samples":
+            return _MISCOUNTED
+        if work:
+            return "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
+        if quantity in ("requested", "local") and total + counter < _LITTLE * found.whole["requested"]:
+            return "next to nothing beside what global accesses ask of L1"
+        return "counted in passes of the kernel that need not do the same: this one by instrumentation, the counter by hardware"
 
     def _opcodes(self) -> list[dict[str, Any]]:
         """The row of instructions whose names are those of the kernel's own counts by opcode; none without such counts."""
@@ -145,34 +221,50 @@ class Totals:
                 continue
             ours = _by_name(zip(found.opcodes, found.counts[column].tolist(), strict=True))
             same = sum(min(ours.get(name, 0.0), count) for name, count in theirs.items())
+            apart = {name: ours.get(name, 0.0) - theirs.get(name, 0.0) for name in sorted({*ours, *theirs})}
+            off = sum(map(abs, apart.values())) / total
+            most = sorted(apart, key=lambda name: -abs(apart[name]))[:3]
+            named = ", ".join(f"{name or 'outside of the code'} {apart[name]:+.3g}" for name in most if apart[name])
+            told = f"differences by name add up to {100 * off:.3g} % of the counts: {named}" if off > COMPLETE else ""
             values = {"sum": same, "outside": math.nan, "unlined": math.nan, "counter": total, "ratio": same / total}
-            about = {"quantity": "opcodes", "unit": _UNITS[column], "metrics": metric, "notes": _apart(ours, theirs, total)}
-            return [about | values]
+            return [{"quantity": "opcodes", "unit": _UNITS[column], **values, "metrics": metric, "notes": told}]
         return []
 
-    def _note(self, quantity: str, total: float, counter: float, ratio: float) -> str:
-        found = self._found
-        kinds = [quantity.removeprefix("work_")] if quantity != "work" else WORKS
-        constants = sum(found.constant_work.get(kind, 0.0) for kind in kinds if kind in self._work)
-        differ = self._difference(quantity, total, counter, ratio)
-        loads = f"without {constants:.4g} operations that the counter has for loads of constants (HFMA2 R0, -RZ, RZ, x, y)"
-        return "; ".join(filter(None, (differ, loads if constants > 0 else "")))
+    def performance(self, loops: Mapping[str, Any], counted: str) -> dict[str, Any]:
+        """Performance, what it is at least, what is attainable, and why there is none, for each row of the loops.
 
-    def _difference(self, quantity: str, total: float, counter: float, ratio: float) -> str:
-        found = self._found
-        if math.isnan(total) and quantity.startswith("work") and found.unknown:
-            return f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
-        if quantity.startswith("work") and counter > 0 and math.isnan(self._found.whole[quantity]):
-            return "without what lies outside of the report's code, whose operations nobody knows"
-        if not abs(ratio - 1) > COMPLETE:
-            return ""
-        if quantity == "samples":
-            return _MISCOUNTED
-        if quantity.startswith("work"):
-            return "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
-        if quantity in ("requested", "local") and total + counter < _LITTLE * self._found.whole["requested"]:
-            return "next to nothing beside what global accesses ask of L1"
-        return "counted in passes of the kernel that need not do the same: this one by instrumentation, the counter by hardware"
+        ``counted``: the column of the operations that performance counts.
+        """
+        roofs, whole, kinds = self._roofs, self._found.whole, WORKS if counted == FLOPS else (INT32,)
+        trusted = counted in self.fitting and roofs.seconds > 0
+        found: dict[str, list[Any]] = {"performance": [], "performance_least": [], "attainable": [], "notes": []}
+        for row in range(len(loops["loop"])):
+            work, share, intensity = (float(loops[name][row]) for name in (counted, "share_samples", INTENSITIES[counted]))
+            own = {kind: float(loops[f"work_{kind}"][row]) for kind in kinds}
+            attainable = min(roofs.compute(own, {kind: whole[f"work_{kind}"] for kind in kinds}), intensity * roofs.l1)
+            speed = work / (share * roofs.seconds) if share > 0 and trusted else math.nan
+            least = f"holds less than {100 * MOST_OF_TIME:g} % of the samples, and those of different code overlap"
+            reasons = (
+                (loops["loop"][row] == OUTSIDE, "outside of the report's code"),
+                (loops["loop"][row] == NOWHERE, "no loop"),
+                (loops["executed"][row] == 0, "never executed"),
+                (not work > 0, f"no {_WORDS[counted]} work{' known' if math.isnan(work) else ''}"),
+                (not math.isfinite(share), "no samples of warps"),
+                (share < MOST_OF_TIME, least),
+                (self.mixed, "counts and counters are of different launches"),
+                (self.cut, "samples tell of the first part of the run only: their buffer was full"),
+                (self.miscounted, "samples don't fit the kernel's counter of them"),
+                (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
+                (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
+                (not math.isfinite(attainable), "roofs unknown"),
+                (speed > attainable, "samples of warps overlap: this code would stand above what is attainable"),
+            )
+            reason = next((text for true, text in reasons if true), "")
+            found["performance"].append(math.nan if reason else speed)
+            found["performance_least"].append(work / roofs.seconds if trusted else math.nan)
+            found["attainable"].append(math.nan if reason else attainable)
+            found["notes"].append("; ".join(filter(None, (reason, loops["notes"][row]))))
+        return found
 
 
 def _by_name(counts: Iterable[tuple[Any, Any]]) -> dict[str, float]:
@@ -183,12 +275,3 @@ def _by_name(counts: Iterable[tuple[Any, Any]]) -> dict[str, float]:
             name = opcode.partition(".")[0]
             result[name] = result.get(name, 0.0) + count
     return result
-
-
-def _apart(ours: Mapping[str, float], theirs: Mapping[str, float], total: float) -> str:
-    """By how much two counts by name differ, if they do."""
-    apart = {name: ours.get(name, 0.0) - theirs.get(name, 0.0) for name in sorted({*ours, *theirs})}
-    off = sum(map(abs, apart.values())) / total
-    most = sorted(apart, key=lambda name: -abs(apart[name]))[:_TOLD]
-    named = ", ".join(f"{name or 'outside of the code'} {apart[name]:+.3g}" for name in most if apart[name])
-    return f"differences by name add up to {100 * off:.3g} % of the counts: {named}" if off > COMPLETE else ""

@@ -7,32 +7,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
-from ncu_roofline.analyses.source.chart import chart_of
 from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
-from ncu_roofline.analyses.source.launches import HEATED, MEASURES, Launch, Row, launches, longest_first
+from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, launches
+from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.base.texts import clean, one_line, printable
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.page import number, self_contained
 
 # One classic script, in this order: later files use what earlier ones define.
-_SCRIPTS = (
-    "page_labels.js",
-    "page_state.js",
-    "page_address.js",
-    "page_chart.js",
-    "page_rows.js",
-    "page_listings.js",
-    "page_tables.js",
-    "page_details.js",
-    "page_find.js",
-    "page.js",
-)
+_PARTS = ("labels", "state", "address", "chart", "rows", "listings", "tables", "details", "find")
+_SCRIPTS = (*(f"page_{part}.js" for part in _PARTS), "page.js")
 _INSTRUCTIONS = 25_000  # rows of a page, of all launches: more make it slow to load
 _NEIGHBOURS = 4  # rows beside counted ones that stay where others are left out
 _NUMBERS = ("executed", "lanes", "work", INTEGERS, "requested", "local", "share_stall")
@@ -44,6 +34,8 @@ _ROOM = 1_500_000  # characters of all files together
 _WHOLE = 5_000  # lines of a file that is shown whole
 _AROUND = 20  # lines beside counted ones of longer files
 _LINE, _TAB = 400, 4  # characters of a line, and of a tab
+_Place = tuple[str, int]
+_Shares = list[float | int | None]
 
 
 def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto") -> bytes:
@@ -54,8 +46,8 @@ def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto")
     Raises ValueError for an unknown theme.
     """
     found = launches(frames)
-    reports = list(dict.fromkeys(one_line(one.report_name) for one in found if one.report))
-    kernels = list(dict.fromkeys(clean(one.kernel) for one in found))
+    reports = list(dict.fromkeys(one_line(frames.report_names(one.key[0])) for one in found if one.key[0]))
+    kernels = list(dict.fromkeys(one.kernel for one in found))
     what = kernels[0] if len(kernels) == 1 else f"{len(kernels)} kernels"
     called = f"Source roofline of {what}" + (f" in {reports[0]}" if len(reports) == 1 else "")
     return self_contained(
@@ -66,7 +58,7 @@ def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto")
         bundle=False,
         title=one_line(title) or called,
         theme=theme,
-        devices=list(dict.fromkeys(clean(one.device) for one in found)),
+        devices=list(dict.fromkeys(clean(one.key[3]) for one in found)),
         answers=answers_of(frames.roofline),
         has_rows=bool(found),
         notes=[one_line(note) for note in (*frames.notes, roof_note(frames.roofline), source_note(frames.roofline)) if note],
@@ -79,19 +71,11 @@ def payload(frames: SourceRoofline) -> dict[str, Any]:
 
     Texts and source files stand once, and elsewhere by their place among these.
     """
-    every = longest_first(launches(frames))
-    rows = [_counted(launch, "instructions") for launch in every]
-    most = _most([len(found) for found in rows])
-    page = _Page(frames)
-    found = [page.launch(launch, mine, most) for launch, mine in zip(every, rows, strict=True)]
-    return {
-        "measures": [
-            {"id": name, **{part: getattr(MEASURES[name], part) for part in ("label", "meaning", "said")}} for name in HEATED
-        ],
-        "launches": found,
-        "files": page.source(),
-        "texts": list(page.texts),
-    }
+    every = launches(frames)
+    most, page = _most([len(launch.rows("instructions")) for launch in every]), _Page(frames)
+    found = [page.launch(launch, most) for launch in every]
+    measures = [{"id": name, "label": one.label, "meaning": one.meaning, "said": one.said} for name, one in MEASURES.items()]
+    return {"measures": measures, "launches": found, "files": page.source(), "texts": list(page.texts)}
 
 
 def _most(sizes: Sequence[int]) -> int:
@@ -104,17 +88,10 @@ def _most(sizes: Sequence[int]) -> int:
     return _INSTRUCTIONS
 
 
-def _counted(launch: Launch, name: str) -> list[Row]:
-    """The rows of a table, with what was counted of executed instructions as ``executed``, and `Launch.intensities`."""
-    rows = launch.rows(name)
-    pairs = zip(rows, launch.intensities(rows), strict=True)
-    return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
-
-
-def _kept(instructions: Sequence[Row], most: int) -> list[Row]:
+def _kept(instructions: Sequence[Row], most: int) -> Sequence[Row]:
     """All instructions; of very many those that were counted, with their neighbours, and if need be the hottest of them."""
     if len(instructions) <= most:
-        return list(instructions)
+        return instructions
     counted = [place for place, row in enumerate(instructions) if row["executed"] > 0 or row["samples"] > 0]
     if len(counted) * (2 * _NEIGHBOURS + 1) > most:
         heat = ("samples", "executed")
@@ -134,27 +111,25 @@ def _short(value: float) -> float | int | None:
     return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < 1e15 else found
 
 
-def _shares(row: Row) -> list[float | int | None]:
-    """What heat bars show of a row, in the order of HEATED."""
-    return [_short(row[MEASURES[name].share]) for name in HEATED]
+def _shares(row: Row) -> _Shares:
+    """What heat bars show of a row, in the order of MEASURES."""
+    return [_short(row[one.share]) for one in MEASURES.values()]
 
 
 def _numbers(row: Row, names: Iterable[str]) -> dict[str, float | int | None]:
     return {name: _short(row[name]) for name in names}
 
 
-def _places(row: Row) -> list[tuple[str, int]]:
+def _places(row: Row) -> list[_Place]:
     """Where an instruction is inlined, innermost first."""
     places = inlined_at(row["inlined"])[:_PLACES]
     return [(file, int(line)) for file, line in places if file and line.isdecimal() and len(line) < 10]
 
 
-def _within(instructions: Sequence[Row]) -> dict[tuple[str, int], list[float | int | None]]:
+def _within(instructions: Sequence[Row]) -> dict[_Place, _Shares]:
     """Shares of what is inlined at a line, by file and line; None where nothing of it was counted."""
-    found: dict[tuple[str, int], list[float]] = {}
-    for row in instructions:
-        if not row["inlined"]:
-            continue
+    found: dict[_Place, list[float]] = {}
+    for row in (row for row in instructions if row["inlined"]):
         own = [math.nan if share is None else share for share in _shares(row)]
         for place in dict.fromkeys(_places(row)):
             if place != (row["file"], row["line"]):
@@ -178,16 +153,26 @@ class _Page:
     def file(self, file: str) -> int:
         return self._files.setdefault(file, len(self._files))
 
-    def launch(self, launch: Launch, instructions: Sequence[Row], most: int) -> dict[str, Any]:
-        """A launch with ``most`` of its instructions."""
-        lines, loops, functions = (_counted(launch, name) for name in ("lines", "loops", "functions"))
-        kept = _kept(instructions, most)
+    def launch(self, launch: Launch, most: int) -> dict[str, Any]:
+        """A launch with ``most`` of its instructions.
+
+        What was counted of executed instructions stands as ``executed``, and the intensity of what performance counts.
+        """
+
+        def rows(name: str) -> list[Row]:
+            every = launch.rows(name)
+            pairs = zip(every, launch.intensities(every), strict=True)
+            return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
+
+        instructions, lines = rows("instructions"), rows("lines")
         for row in (*lines, *instructions):
             if row["line"] > 0:
                 self._counted.setdefault(row["file"], set()).add(row["line"])
-        within = _within(instructions)
+        kept, within = _kept(instructions, most), _within(instructions)
         own = {(row["file"], row["line"]) for row in lines}
         at = {(row["function"], row["offset"]): place for place, row in enumerate(kept) if row["function"]}
+        sampled = ((at.get((row["function"], row["offset"])), row) for row in launch.rows("stalls") if row["samples"] > 0)
+        stalls = [(place, row) for place, row in sampled if place is not None]
         return {
             **launch.heading,
             "seconds": number(launch.seconds),
@@ -196,17 +181,68 @@ class _Page:
             "counted": launch.counted,
             "works": launch.works.removeprefix("work_"),
             "work_unit": launch.work_unit,
-            "functions": [self._function(row) for row in functions],
-            "lines": [self._line(row, within) for row in lines],
+            "functions": [
+                {
+                    "function": self.text(row["function"]),
+                    "name": clean(row["name"] or row["function"]),
+                    "role": clean(row["role"]),
+                    "file": self.file(row["file"]),
+                    "line": row["line"],
+                    "shares": _shares(row),
+                    **_numbers(row, _LINE_NUMBERS),
+                }
+                for row in rows("functions")
+            ],
+            "lines": [
+                {
+                    "file": self.file(row["file"]),
+                    "line": row["line"],
+                    "of": self.text(row["text"]) if row["line"] < 0 else 0,
+                    "within": within.get((row["file"], row["line"]), 0),
+                    "shares": _shares(row),
+                    "stall": self.text(row["stall"]),
+                    **_numbers(row, _LINE_NUMBERS),
+                }
+                for row in lines
+            ],
             # Lines without an instruction of their own at which code is inlined.
             "callers": [
                 {"file": self.file(place[0]), "line": place[1], "within": shares}
                 for place, shares in within.items()
                 if place not in own
             ],
-            "loops": [self._loop(row) for row in loops],
-            "stalls": self._stalls(launch.rows("stalls"), at),
-            "findings": [self._finding(row, at) for row in launch.rows("findings")],
+            "loops": [
+                {
+                    **{name: row[name] for name in ("loop", "parent", "depth", "header")},
+                    "end": row["end"] - SIZE,
+                    "function": self.text(row["function"]),
+                    "file": self.file(row["file"]),
+                    "first": row["first_line"],
+                    "last": row["last_line"],
+                    "notes": one_line(row["notes"]),
+                    "shares": _shares(row),
+                    "stall": self.text(row["stall"]),
+                    **_numbers(row, _LOOP_NUMBERS),
+                }
+                for row in rows("loops")
+            ],
+            "stalls": {  # by instruction (its place among those of the page) and reason, as columns
+                "row": [place for place, _ in stalls],
+                "reason": [self.text(row["reason"]) for _, row in stalls],
+                "samples": [_short(row["samples"]) for _, row in stalls],
+            },
+            "findings": [
+                {
+                    "kind": one_line(row["finding"]),
+                    "file": self.file(row["file"]),
+                    "line": row["line"],
+                    "at": at.get((row["function"], row["offset"]), -1),
+                    "loop": row["loop"],
+                    "share": number(row["share"]),
+                    **{name: one_line(row[name]) for name in ("of", "message", "advice")},
+                }
+                for row in launch.rows("findings")
+            ],
             "totals": [
                 {
                     "quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"])),
@@ -220,7 +256,6 @@ class _Page:
 
     def _instructions(self, rows: Sequence[Row]) -> dict[str, Any]:
         """As columns."""
-        shares = [_shares(row) for row in rows]
         return {
             "function": [self.text(row["function"]) for row in rows],
             "owner": [self.text(row["owner"]) for row in rows],
@@ -233,67 +268,7 @@ class _Page:
             "loop": [row["loop"] for row in rows],
             "stall": [self.text(row["stall"]) for row in rows],
             **{name: [_short(row[name]) for row in rows] for name in _NUMBERS},
-            "shares": [list(column) for column in zip(*shares, strict=True)],
-        }
-
-    def _line(self, row: Row, within: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
-        return {
-            "file": self.file(row["file"]),
-            "line": row["line"],
-            "of": self.text(row["text"]) if row["line"] < 0 else 0,
-            "shares": _shares(row),
-            "within": within.get((row["file"], row["line"]), 0),
-            "stall": self.text(row["stall"]),
-            **_numbers(row, _LINE_NUMBERS),
-        }
-
-    def _loop(self, row: Row) -> dict[str, Any]:
-        return {
-            "loop": row["loop"],
-            "function": self.text(row["function"]),
-            "parent": row["parent"],
-            "depth": row["depth"],
-            "header": row["header"],
-            "end": row["end"] - SIZE,
-            "file": self.file(row["file"]),
-            "first": row["first_line"],
-            "last": row["last_line"],
-            "notes": one_line(row["notes"]),
-            "shares": _shares(row),
-            "stall": self.text(row["stall"]),
-            **_numbers(row, _LOOP_NUMBERS),
-        }
-
-    def _function(self, row: Row) -> dict[str, Any]:
-        return {
-            "function": self.text(row["function"]),
-            "name": clean(row["name"] or row["function"]),
-            "role": clean(row["role"]),
-            "file": self.file(row["file"]),
-            "line": row["line"],
-            "shares": _shares(row),
-            **_numbers(row, _LINE_NUMBERS),
-        }
-
-    def _stalls(self, rows: Sequence[Row], at: Mapping[tuple[str, int], int]) -> dict[str, Any]:
-        """Samples by instruction (its place among those of the page) and reason, as columns."""
-        places = ((at.get((row["function"], row["offset"])), row) for row in rows if row["samples"] > 0)
-        found = [(place, row) for place, row in places if place is not None]
-        return {
-            "row": [place for place, _ in found],
-            "reason": [self.text(row["reason"]) for _, row in found],
-            "samples": [_short(row["samples"]) for _, row in found],
-        }
-
-    def _finding(self, row: Row, at: Mapping[tuple[str, int], int]) -> dict[str, Any]:
-        return {
-            "kind": one_line(row["finding"]),
-            "file": self.file(row["file"]),
-            "line": row["line"],
-            "at": at.get((row["function"], row["offset"]), -1),
-            "loop": row["loop"],
-            "share": number(row["share"]),
-            **{name: one_line(row[name]) for name in ("of", "message", "advice")},
+            "shares": [list(column) for column in zip(*map(_shares, rows), strict=True)],
         }
 
     def source(self) -> list[dict[str, Any]]:
@@ -304,31 +279,23 @@ class _Page:
         room, found = _ROOM, []
         for name in self._files:
             texts = self._frames.texts.get(name, ()) if name else ()
+            lines: Sequence[int] = range(1, len(texts) + 1)
+            if len(texts) > _WHOLE or sum(map(len, texts)) > room:
+                near = {at for hot in self._counted.get(name, ()) for at in range(hot - _AROUND, hot + _AROUND + 1)}
+                lines = sorted(near.intersection(lines))
             parts: list[tuple[int, list[str]]] = []
-            if texts and len(texts) <= _WHOLE and sum(map(len, texts)) <= room:
-                parts = [(1, list(map(_shown, texts)))]
-            elif texts:
-                parts = self._near(texts, self._counted.get(name, ()), room)
-            room -= sum(len(line) + 1 for _, lines in parts for line in lines)
+            for line in lines:
+                text = _shown(texts[line - 1])
+                room -= len(text) + 1
+                if room < 0 and len(lines) < len(texts):
+                    break
+                if parts and parts[-1][0] + len(parts[-1][1]) == line:
+                    parts[-1][1].append(text)
+                else:
+                    parts.append((line, [text]))
             whole = not parts or (len(parts) == 1 and len(parts[0][1]) == len(texts))
             found.append({"label": self._frames.called(name), "whole": whole, "parts": parts})
         return found
-
-    @staticmethod
-    def _near(texts: Sequence[str], counted: Iterable[int], room: int) -> list[tuple[int, list[str]]]:
-        parts: list[tuple[int, list[str]]] = []
-        for line in sorted({at for hot in counted for at in range(hot - _AROUND, hot + _AROUND + 1)}):
-            if not 0 < line <= len(texts):
-                continue
-            text = _shown(texts[line - 1])
-            room -= len(text) + 1
-            if room < 0:
-                break
-            if parts and parts[-1][0] + len(parts[-1][1]) == line:
-                parts[-1][1].append(text)
-            else:
-                parts.append((line, [text]))
-        return parts
 
 
 def _shown(text: str) -> str:
