@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.chips.clocks import BY_RELEASE, clocks_text, default_clocks
+from ncu_roofline.chips.ncu import BY_RELEASE, clocks_text, default_clocks
 from ncu_roofline.formats.report import ReportData, Session, read_report, write_report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import explain

@@ -16,9 +16,10 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.metric_names import braced
-from ncu_roofline.chips.precisions import Binding, Level, Precision
+from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.formulas import twin
+from ncu_roofline.chips.ncu import braced
+from ncu_roofline.chips.spec import Binding, Level, Precision
 from ncu_roofline.cli import main
 from ncu_roofline.cli.parser import COMMANDS
 

@@ -8,8 +8,7 @@ from typing import Any
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, device_of
 from ncu_roofline.chips import Architecture, Gpu, load_spec
-from ncu_roofline.chips.precisions import ROOF_FACTORS
-from ncu_roofline.chips.spec import link_rates
+from ncu_roofline.chips.spec import ROOF_FACTORS, link_rates
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncu_roofline.chips.architectures import Architecture, Gpu
-    from ncu_roofline.chips.instruction import InstructionSpec, load_instructions
     from ncu_roofline.chips.opcodes import OpcodeTable, OpcodeWork, kind_of, load_opcodes
-    from ncu_roofline.chips.precisions import Binding, Level, Precision
-    from ncu_roofline.chips.spec import Spec, load_spec, read_spec
-    from ncu_roofline.chips.stalls import load_stalls
-    from ncu_roofline.chips.units import load_units
-
-_HOMES = {
-    "architectures": ("Architecture", "Gpu"),
-    "instruction": ("InstructionSpec", "load_instructions"),
-    "opcodes": ("OpcodeTable", "OpcodeWork", "kind_of", "load_opcodes"),
-    "precisions": ("Binding", "Level", "Precision"),
-    "spec": ("Spec", "load_spec", "read_spec"),
-    "stalls": ("load_stalls",),
-    "units": ("load_units",),
-}
+    from ncu_roofline.chips.spec import Architecture, Binding, Gpu, Level, Precision, Spec, load_spec, read_spec
+    from ncu_roofline.chips.tables import InstructionSpec, load_instructions, load_stalls, load_units
 
 __all__ = [
     "Architecture",
@@ -48,8 +34,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    home = next((home for home, names in _HOMES.items() if name in names), None)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    of_tables = name in ("InstructionSpec", "load_instructions", "load_stalls", "load_units")
+    home = "opcodes" if "pcode" in name or name == "kind_of" else "tables" if of_tables else "spec"
     found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
     return found

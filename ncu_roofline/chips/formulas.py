@@ -12,12 +12,7 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ncu_roofline.chips.clocks import SM_DOMAIN
-from ncu_roofline.chips.fields import covers
-from ncu_roofline.chips.formula import summed, twin
-from ncu_roofline.chips.roofs import board_rule
 from ncu_roofline.chips.thresholds import COMPLETE, GROUP_LESS, LEAST_CLOCK, MOST, ROOFLESS_SHARE, SHORT_LAUNCH, TELLING
-from ncu_roofline.chips.units import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
 from ncu_roofline.chips.verdict import (
     ABOVE,
     ALL_IDLE,
@@ -43,6 +38,21 @@ PEAK_FORM, SLICE_PEAK_FORM = ".sum.peak_sustained", ".avg.peak_sustained"
 # An L2 clock that no cycles counter recorded follows from one counter given both per second and per cycle.
 L2_CLOCK_PAIR = ("lts__t_sectors.sum.per_second", "lts__t_sectors.avg.per_cycle_elapsed")
 BUS_WIDTH, HIGHEST_MEMORY_CLOCK = ATTRIBUTE + "global_memory_bus_width", ATTRIBUTE + "max_mem_frequency_khz"
+# Units that run at the clock of the SMs, by the names that begin their counters, and those that are active when their SM is.
+SM_DOMAIN = ("sm", "smsp", "l1tex", "gpc")
+IN_SM = ("sm__", "smsp__", "l1tex__", "idc__")
+# How a metric is called that gives, in percent, the share of a unit's peak over the whole launch (both have one value), and
+# over the cycles in which the unit was active.
+SHARES = (".avg.pct_of_peak_sustained_elapsed", ".sum.pct_of_peak_sustained_elapsed")
+SHARES_ACTIVE = (".avg.pct_of_peak_sustained_active", ".sum.pct_of_peak_sustained_active")
+# Cycles in which SMs were active (.avg, .min, .max over them), and all cycles of which these are a part, best first.
+ACTIVE = "sm__cycles_active"
+ELAPSED = ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg", "gpc__cycles_elapsed.max", "gpc__cycles_elapsed.avg")
+# A measured roof above this share of theory at the same clock was not measured right: clocks swing by less during one.
+MOST_OF_THEORY = 1.05
+# Clocks of a kernel and of a measurement that differ by less are the same.
+SAME_CLOCK = 0.01
+INSTEAD = "theory judges"
 
 SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
@@ -71,6 +81,34 @@ Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
 # launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
 # is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
 Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
+
+
+def covers(ranges: Sequence[Any], compute_capability: tuple[int, int]) -> bool:
+    """Whether one of the ranges holds a compute capability."""
+    return any(since <= compute_capability <= until for since, until in ranges)
+
+
+def summed(terms: Sequence[tuple[str, float]], value_of: Callable[[str], Any], form: str = "") -> Any:
+    """The weighted sum over ``value_of(counter + form)``: numbers, or arrays of one shape.  NaN (missing) stays NaN."""
+    values = [value_of(name + form) * weight for name, weight in terms]
+    return sum(values[1:], values[0])
+
+
+def fused_of(terms: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The part of a weighted sum that fused multiply-adds do, nothing where they are not counted apart.
+
+    Counters of adds, multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other.
+    """
+    together = any("_ops_" in name for name, _ in terms)
+    return [(name, weight * 2 if together else weight) for name, weight in terms if "fma" in name and "_ops_" not in name]
+
+
+def twin(counter: str) -> str | None:
+    """The same count under the other unit's name: SASS and pipe counters exist per SM and per partition, sums are equal."""
+    unit, _, rest = counter.partition("__")
+    if not rest.startswith(("sass_", "inst_executed_pipe_")):
+        return None
+    return {"sm": "smsp__" + rest, "smsp": "sm__" + rest}.get(unit)
 
 
 def model_of(device: str) -> str:
@@ -482,6 +520,61 @@ def uncounted(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> A
     for work in works:
         some, every = some | (work > 0), every & numbers.known(work)
     return active & numbers.where(some | every, False, True)
+
+
+# Which roof a launch is held against.
+
+
+def board_rule(boards: Sequence[Any], roof: str, device: str) -> Any:
+    """Of the rules for boards that differ from others of their chip the one on a roof of this device, None if there is none."""
+    named = [board for board in boards if any(part in device for part in board.names)]
+    found = [board for board in named if roof in board.peaks or roof in board.absent]
+    return found[0] if found else None
+
+
+def judges(share: Any, clock_known: bool, at_maximum: Any) -> Any:
+    """Whether a measured roof judges a launch; else theory does.
+
+    ``share`` is what it is of theory at the clock of the launch, NaN where there is none.  Where it is not known at which clock
+    it was measured, it says something only of launches ``at_maximum``, the highest clock of their GPU.
+    """
+    return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
+
+
+def why_not(share: float, clock_known: bool) -> str:
+    """Why a measured roof that is ``share`` of theory does not judge."""
+    amount = "{:.3g}x" if share < 100 else "{:.0f}x"
+    launch = "the clock of the launch, and its own clock is not known"
+    text = "{}: the measured roof is {} as high at {}"
+    return text.format(INSTEAD, amount.format(share), "the same clock" if clock_known else launch)
+
+
+def by_writes(roofs: Any, writes: Any) -> Any:
+    """The bandwidth of memory of whose bytes the share ``writes`` is written, between measured ones, (share, bandwidth)."""
+    last, value = roofs[0]
+    reached = value
+    for share, bandwidth in roofs[1:]:
+        part = (writes - last) / (share - last)
+        value = value + (bandwidth - reached) * (part * (part > 0) * (part < 1) + (part >= 1))
+        last, reached = share, bandwidth
+    return value
+
+
+def measured_roof(numbers: Any, ceiling: Any, by_share: Any, theory: Any, launch: Any) -> Any:
+    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.
+
+    ``launch``: their SM clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest,
+    and the share of the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock
+    clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds
+    reaches at a higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these.
+    """
+    clock, slower, at_maximum, writes = launch
+    other = by_writes(by_share, writes) if by_share else ceiling.per_cycle * clock
+    usable = numbers.known(writes) if by_share else numbers.known(other) & ceiling.follows_sm_clock
+    value = numbers.where(usable, other, ceiling.value)
+    share = numbers.divided(value, theory / slower)
+    share = numbers.where(share == share, share, ceiling.value / ceiling.theory)
+    return value, share, judges(share, ceiling.clock_known, at_maximum)
 
 
 # The verdict on a row: launches of one kernel, or a single one.

@@ -10,7 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ncu_roofline.chips.findings import Code, rows_by_name
-from ncu_roofline.chips.libraries import of_library
+
+# Where CUDA, compilers, libraries and package managers put them, and names of theirs; only headers, as kernels may be theirs.
+LIBRARY_FOLDER = re.compile(
+    r"(?:^|/)(?:usr/(?:local/)?include|usr/local/cuda[^/]*|cuda[-.\d]*/(?:include|std|targets|v\d[.\d]*/include)|opt/nvidia|"
+    r"crt|cooperative_groups|cub|cute|cutlass|libcudacxx|nv|thrust|Kokkos|(?:dist|site)-packages|\.julia/packages)/",
+    re.IGNORECASE,
+)
+LIBRARY_NAME = re.compile(r"(?:mma|sm_\d\w*|cuda_(?:bf|fp)\d+|cooperative_groups|(?:math|device)_functions)\.(?:h|hpp)$")
+HEADER_ENDS = ("", "h", "hh", "hpp", "hxx", "cuh", "inl", "inc", "ipp", "tcc", "tpp", "jl", "py")
 
 INSTRUCTION = 16  # bytes
 STEPS = 200000  # from block to block on the search for loops
@@ -170,6 +178,16 @@ def place_of(rows: Sequence[int], lines: Sequence[Any], owners: Mapping[int, int
     to = " to {:#x}".format(last - begin) if last > first else ""
     several = " of the function at {:#x}".format(begin) if begin and len(functions) > 1 else ""
     return "{} {:#x}{}{}{}{}".format("Offset" if begin else "Address", first - begin, to, several, others, most)
+
+
+def of_library(path: str) -> bool:
+    """Whether a source file is a header of a toolkit or library."""
+    path = path.replace("\\", "/")
+    name = path.split("/")[-1]
+    if path == "./" + name and name.endswith(".jl"):  # Julia's own
+        return True
+    is_header = name.partition(".")[2].lower() in HEADER_ENDS
+    return is_header and (LIBRARY_FOLDER.search(path) is not None or LIBRARY_NAME.match(name) is not None)
 
 
 def work_of(code: Any, threads: Mapping[int, float], weights: Mapping[str, tuple[str, int]], unknown: str) -> dict[str, float]:

@@ -6,24 +6,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, covers, read
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read
+from ncu_roofline.chips.formulas import covers
 
-FILE = "opcodes.toml"
 LONGEST = 200
 """Characters of the longest opcode that is looked at; real ones have less than 60."""
-
-_WARPGROUP = 4
-"""Warps that execute a wgmma instruction together."""
-_WARPGROUP_M, _LARGEST_N, _N_STEP = 64, 256, 8
-"""M, the largest N and the unit of N of wgmma shapes (PTX ISA)."""
-_PATTERN = r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*"
-_SPARSE = "SP"
 
 
 class OpcodeWork(NamedTuple):
@@ -51,7 +44,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]
     """Names and modifiers, one for each choice of alternatives."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for text in texts:
-        if not re.fullmatch(_PATTERN, text):
+        if not re.fullmatch(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*", text):
             raise ValueError(f"{text!r} is no opcode with modifiers")
         name, *modifiers = text.split(".")
         found += ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
@@ -60,16 +53,13 @@ def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]
     return tuple(found)
 
 
-Patterns = Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
-
-
 class OpcodeRow(NamedTuple):
     """One row: opcodes as (name, modifiers), without alternatives, and what fits them does.
 
     ``weight`` is 0 where the shape in the name says it; ``k`` are K of a wgmma shape, dense and sparse.
     """
 
-    opcodes: Patterns
+    opcodes: Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
     does: Literal["arithmetic", "products", "conversion", "nothing"] = "arithmetic"
     capabilities: Ranges = ALL
     precision: str = ""
@@ -79,23 +69,26 @@ class OpcodeRow(NamedTuple):
     accumulator: Literal["fp16", "fp32", "fp64", "int32", ""] = ""
     k: tuple[int, ...] = ()
 
-    def covers(self, compute_capability: Capability) -> bool:
-        """Whether the row is for chips of this compute capability."""
-        return covers(self.capabilities, compute_capability)
+
+class _File(NamedTuple):
+    rows: tuple[OpcodeRow, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    neutral: tuple[str, ...]
+    unknown: tuple[str, ...]
 
 
 class OpcodeTable:
-    """All rows, in the order in which they are tried; any text may be asked for."""
+    """All rows, in the order in which they are tried; any text may be asked for.
 
-    def __init__(
-        self, rows: tuple[OpcodeRow, ...], shapes: Mapping[str, int], neutral: tuple[str, ...], unknown: tuple[str, ...]
-    ) -> None:
-        """``shapes``: as spelled in opcodes -> M N K; ``neutral``: modifiers of products that change neither size nor type;
-        ``unknown``: patterns of names that do work even where no row fits."""
-        self.rows, self.unknown_names = rows, unknown
-        self._shapes, self._neutral = shapes, frozenset(neutral)
+    ``unknown_names``: patterns of names that do work even where no row fits.
+    """
+
+    def __init__(self, file: _File) -> None:
+        self.rows, self.unknown_names, self._neutral = file.rows, file.unknown, file.neutral
+        # A shape is spelled 16816 and (from 9.0) 16x8x16.
+        self._shapes = {mark.join(map(str, size)): math.prod(size) for size in file.shapes.values() for mark in ("", "x")}
         self._by_name: dict[str, list[tuple[tuple[str, ...], OpcodeRow]]] = {}
-        for row in rows:
+        for row in self.rows:
             for name, modifiers in row.opcodes:
                 self._by_name.setdefault(name, []).append((modifiers, row))
         self._known = lru_cache(maxsize=4096)(self._look_up)
@@ -107,14 +100,16 @@ class OpcodeTable:
     def unknown(self, opcode: str, compute_capability: Capability) -> bool:
         """Whether the opcode does floating-point or tensor work that the table cannot weigh: then the sum is unknown."""
         if len(opcode) > LONGEST:  # nothing that exists: only its name is looked at
-            name = opcode[:LONGEST].partition(".")[0]
-            return any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
+            return self._says_work(opcode[:LONGEST].partition(".")[0])
         return self._known(opcode, compute_capability)[1]
+
+    def _says_work(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
 
     def _look_up(self, opcode: str, compute_capability: Capability) -> tuple[OpcodeWork | None, bool]:
         name, *modifiers = opcode.split(".")
         for pattern, row in self._by_name.get(name, ()):
-            left = _left(modifiers, pattern) if row.covers(compute_capability) else None
+            left = _left(modifiers, pattern) if covers(row.capabilities, compute_capability) else None
             if left is None:
                 continue
             if row.does == "products":
@@ -123,70 +118,39 @@ class OpcodeTable:
             if row.does == "nothing":
                 return None, False
             return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
-        return None, any(fnmatchcase(name, pattern) for pattern in self.unknown_names)
+        return None, self._says_work(name)
 
     def _products(self, row: OpcodeRow, left: list[str]) -> OpcodeWork | None:
         """``left``: modifiers that the pattern does not name; None if they are more than a shape and neutral ones."""
-        sparse = _SPARSE in left
+        sparse, weight = "SP" in left, row.weight
         others = [word for word in left if word not in self._neutral]
-        if row.weight:
-            weight = 0.0 if others else row.weight
-        else:
-            weight = self._of_shape(row, others[0], sparse) if len(others) == 1 else 0.0
-        if not weight:
+        if len(others) != (0 if weight else 1):
             return None
-        return OpcodeWork(
-            precision=row.precision,
-            weight=weight,
-            per="warp",
-            family=row.family,
-            sparse=sparse,
-            accumulator=row.accumulator,
-            proven=row.family != "wgmma",
-        )
-
-    def _of_shape(self, row: OpcodeRow, shape: str, sparse: bool) -> float:
-        """2 M N K of a shape, for wgmma (64x128x16) a warp's share of it; 0 if there is none such for these types."""
-        if row.family != "wgmma":
-            return 2.0 * self._shapes.get(shape, 0)
-        for k in row.k[1:2] if sparse else row.k[:1]:
-            for n in range(_N_STEP, _LARGEST_N + 1, _N_STEP):
-                if shape == f"{_WARPGROUP_M}x{n}x{k}":
-                    return 2.0 * _WARPGROUP_M * n * k / _WARPGROUP
-        return 0.0
+        if row.family == "wgmma" and not weight:
+            # 64x128x16: a warp's share of 2 M N K, as four of them execute it; N is a multiple of 8 up to 256 (PTX ISA).
+            shape = re.fullmatch(r"64x([1-9]\d{0,2})x([1-9]\d{0,3})", others[0], re.ASCII)
+            n, k = map(int, shape.groups()) if shape else (0, 0)
+            known = n <= 256 and n % 8 == 0 and k in (row.k[1:2] if sparse else row.k[:1])
+            weight = 2.0 * 64 * n * k / 4 if known else 0.0
+        elif not weight:
+            weight = 2.0 * self._shapes.get(others[0], 0)
+        proven = row.family != "wgmma"
+        work = OpcodeWork(row.precision, weight, "warp", False, row.family, sparse, row.accumulator, proven=proven)
+        return work if weight else None
 
 
 def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
     """What modifiers hold beside the pattern's, which must be among them in order; None if they are not."""
     left, wanted = [], list(reversed(pattern))
     for word in modifiers:
-        if wanted and _same(word, wanted[-1]):
+        if wanted and (word.startswith(wanted[-1][:-1]) if wanted[-1].endswith("*") else word == wanted[-1]):
             wanted.pop()
         else:
             left.append(word)
     return None if wanted else left
 
 
-def _same(word: str, wanted: str) -> bool:
-    return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
-
-
-class _Names(NamedTuple):
-    names: tuple[str, ...]
-
-
-class _Products(NamedTuple):
-    products: tuple[str, ...]
-
-
-class _File(NamedTuple):
-    rows: tuple[OpcodeRow, ...]
-    shapes: Mapping[str, tuple[int, ...]]
-    modifiers: _Products
-    unknown: _Names
-
-
-@lru_cache(maxsize=1)
+@cache
 def load_opcodes() -> OpcodeTable:
     """The table that comes with the package, read once."""
     return read_opcodes(DATA)
@@ -194,19 +158,11 @@ def load_opcodes() -> OpcodeTable:
 
 def read_opcodes(folder: Path) -> OpcodeTable:
     """Read the file in a folder of data files; `SpecError` names the key of the first mistake."""
-    file = read(folder / FILE, FILE, _File)
-    # A shape is spelled 16816 and (from 9.0) 16x8x16.
-    shapes = {spelled: math.prod(size) for size in file.shapes.values() for spelled in ("".join(map(str, size)), _x(size))}
-    return OpcodeTable(file.rows, shapes, file.modifiers.products, file.unknown.names)
-
-
-def _x(size: Sequence[int]) -> str:
-    return "x".join(map(str, size))
+    return OpcodeTable(read(folder / "opcodes.toml", _File))
 
 
 KINDS = ("fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "memory", "shared", "control", "move", "other")
 OTHER = "other"
-_KINDS_FILE, _UNITS_FILE = "opcode_kinds.toml", "opcode_units.toml"
 
 
 class OpcodeKinds(NamedTuple):
@@ -218,14 +174,11 @@ class OpcodeKinds(NamedTuple):
     def of(self, opcode: str) -> str:
         """One of `KINDS`; OTHER for a name that is not known."""
         name, *modifiers = opcode.split(".")
-        for modifier in modifiers:
-            found = self.modifiers.get((name, modifier))
-            if found is not None:
-                return found
-        return self.names.get(name, OTHER)
+        changed = (self.modifiers[name, word] for word in modifiers if (name, word) in self.modifiers)
+        return next(changed, self.names.get(name, OTHER))
 
 
-class _KindsFile(NamedTuple):
+class _Kinds(NamedTuple):
     names: Mapping[Literal[KINDS], tuple[str, ...]]  # type: ignore[valid-type]
     modifiers: Mapping[str, Literal[KINDS]]  # type: ignore[valid-type]
 
@@ -235,13 +188,12 @@ def kind_of(opcode: str) -> str:
     return load_opcode_kinds().of(opcode)
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_opcode_kinds() -> OpcodeKinds:
     """The table that comes with the package, read once."""
-    file = read(DATA / _KINDS_FILE, _KINDS_FILE, _KindsFile)
+    file = read(DATA / "opcode_kinds.toml", _Kinds)
     names = {name: kind for kind, listed in file.names.items() for name in listed}
-    modifiers = {opcode.partition(".")[::2]: kind for opcode, kind in file.modifiers.items()}
-    return OpcodeKinds(names, modifiers)
+    return OpcodeKinds(names, {opcode.partition(".")[::2]: kind for opcode, kind in file.modifiers.items()})
 
 
 class _Unit(NamedTuple):
@@ -261,7 +213,7 @@ class OpcodeUnits(NamedTuple):
         return next((row.unit for row in self.rows if name in row.names and covers(row.capabilities, capability)), "")
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_opcode_units() -> OpcodeUnits:
     """The table that comes with the package, read once."""
-    return read(DATA / _UNITS_FILE, _UNITS_FILE, OpcodeUnits)
+    return read(DATA / "opcode_units.toml", OpcodeUnits)

@@ -28,11 +28,7 @@ class Color(NamedTuple):
     dark: Hue
 
 
-WALL = Color("#8A6D00", "#E6B800")
-PLAIN = Color("#6B6B6B", "#A8A8A8")
-"""Of what has no hue of its own: roofs without FMA, kernels whose roof is unknown."""
-TENSOR = Color("#9966FF", "#CDB8FF")
-SPARE = (WALL, PLAIN, TENSOR)
-"""For levels that no file describes, such as another machine's L3."""
-GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")
-"""Of what got faster and slower; both are also said in words."""
+WALL, TENSOR = Color("#8A6D00", "#E6B800"), Color("#9966FF", "#CDB8FF")
+PLAIN = Color("#6B6B6B", "#A8A8A8")  # of what has no hue of its own: roofs without FMA, kernels whose roof is unknown
+SPARE = (WALL, PLAIN, TENSOR)  # for levels that no file describes, such as another machine's L3
+GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")  # what got faster and slower, which words say as well

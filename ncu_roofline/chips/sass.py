@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, covers, read
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read
+from ncu_roofline.chips.formulas import covers
 
-FILE = "sass.toml"
-NUMBERS = 512
-"""Numbers of opcodes: the low nine bits of an instruction."""
-WIDTH = 128
-"""Bits of an instruction."""
+NUMBERS, WIDTH = 512, 128
+"""Numbers of opcodes, the low nine bits of an instruction, and all of its bits."""
 
 
 def _number(text: str) -> int:
     """A number of an opcode, written ``"0x03c"``."""
-    try:
-        number = int(text, 16)
-    except ValueError:
-        number = -1
+    number = int(text, 16)
     if not 0 <= number < NUMBERS:
         raise ValueError(f"must be the number of an opcode, hexadecimal, below {NUMBERS:#x}, not {text!r}")
     return number
@@ -32,7 +27,7 @@ def _bits(text: str) -> tuple[int, ...]:
     bits: list[int] = []
     for part in text.split(",") if text else ():
         first, _, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last or first).isdecimal() and int(first) <= int(last or first) < WIDTH):
+        if not 0 <= int(first) <= int(last or first) < WIDTH:
             raise ValueError(f"{part.strip()!r} is no bit or range of bits of an instruction")
         bits += range(int(first), int(last or first) + 1)
     return tuple(bits)
@@ -44,7 +39,7 @@ def _case(text: str) -> tuple[int, int]:
     for part in text.split():
         places, _, value = part.partition("=")
         bits = _bits(places)
-        if not value.isdecimal() or int(value) >> len(bits):
+        if int(value) >> len(bits):
             raise ValueError(f"{part!r} is no value of bits")
         looked_at |= sum(1 << bit for bit in bits)
         values |= int(value) << bits[0]
@@ -53,11 +48,8 @@ def _case(text: str) -> tuple[int, int]:
 
 Number = Annotated[int, Stated(str, _number)]
 Numbers = Annotated[tuple[int, ...], Stated(tuple[str, ...], lambda texts: tuple(map(_number, texts)))]
-Bits = Annotated[tuple[int, ...], Stated(str, _bits)]
-Words = Annotated[
-    tuple[str | None, ...], Stated(str, lambda text: tuple(None if word == "?" else word for word in text.split("|")))
-]
 Cases = Annotated[tuple[tuple[int, int], ...], Stated(tuple[str, ...], lambda texts: tuple(map(_case, texts)))]
+Bits = Annotated[tuple[int, ...], Stated(str, _bits)]
 
 
 class Field(NamedTuple):
@@ -67,17 +59,9 @@ class Field(NamedTuple):
     """
 
     bits: Bits
-    words: Words
-
-
-class Alias(NamedTuple):
-    """A modifier of instructions that are written like another one because of their operands, as IMAD.MOV, which moves.
-
-    ``cases``: bits that are looked at and their values; one of them has to fit.
-    """
-
-    word: str
-    cases: tuple[tuple[int, int], ...]
+    words: Annotated[
+        tuple[str | None, ...], Stated(str, lambda text: tuple(None if word == "?" else word for word in text.split("|")))
+    ]
 
 
 class Encoding(NamedTuple):
@@ -93,9 +77,7 @@ class Encoding(NamedTuple):
     @property
     def mask(self) -> int:
         """The bits that decide the opcode, the number aside."""
-        mask = 0
-        for field in self.fields:
-            mask |= sum(1 << bit for bit in field.bits)
+        mask = sum(1 << bit for bit in {bit for field in self.fields for bit in field.bits})
         for alias in self.aliases:
             for looked_at, _ in alias.cases:
                 mask |= looked_at
@@ -124,7 +106,12 @@ class _Modifiers(NamedTuple):
     capabilities: Ranges = ALL
 
 
-class _Aliases(NamedTuple):
+class Alias(NamedTuple):
+    """A modifier of instructions that are written like another one because of their operands, as IMAD.MOV, which moves.
+
+    ``cases``: bits that are looked at and their values; one of them has to fit.
+    """
+
     numbers: Numbers
     word: str
     cases: Cases
@@ -141,33 +128,30 @@ class SassTable(NamedTuple):
 
     names: tuple[_Names, ...]
     modifiers: tuple[_Modifiers, ...]
-    aliases: tuple[_Aliases, ...]
+    aliases: tuple[Alias, ...]
     targets: tuple[_Targets, ...]
 
     def encodings(self, capability: Capability | None) -> Encodings:
         """The instructions of a chip; none where the chip is not known."""
         if capability is None:
             return Encodings((None,) * NUMBERS, ())
-        by_number: list[Encoding | None] = [None] * NUMBERS
-
-        def add(number: int, name: str, fields: tuple[Field, ...] = (), aliases: tuple[Alias, ...] = ()) -> None:
-            before = by_number[number] or Encoding("")
-            by_number[number] = Encoding(before.name or name, before.fields + fields, before.aliases + aliases)
-
-        for names in self.names:
-            for number, name in names.numbers.items() if covers(names.capabilities, capability) else ():
-                add(number, name)
-        for modifiers in self.modifiers:
-            for number in modifiers.numbers if covers(modifiers.capabilities, capability) else ():
-                add(number, "", modifiers.fields)
-        for alias in self.aliases:
-            for number in alias.numbers if covers(alias.capabilities, capability) else ():
-                add(number, "", (), (Alias(alias.word, alias.cases),))
+        found: dict[int, Encoding] = {}
+        for names in (row for row in self.names if covers(row.capabilities, capability)):
+            for number, name in names.numbers.items():
+                found.setdefault(number, Encoding(name))
+        for row in (row for row in self.modifiers if covers(row.capabilities, capability)):
+            for number in row.numbers:
+                name, fields, _ = found.get(number, Encoding(""))
+                found[number] = Encoding(name, (*fields, *row.fields))
+        for alias in (row for row in self.aliases if covers(row.capabilities, capability)):
+            for number in alias.numbers:
+                name, fields, aliases = found.get(number, Encoding(""))
+                found[number] = Encoding(name, fields, (*aliases, alias))
         targets = (one.bits for one in self.targets if one.bits and covers(one.capabilities, capability))
-        return Encodings(tuple(by_number), next(targets, ()))
+        return Encodings(tuple(map(found.get, range(NUMBERS))), next(targets, ()))
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_sass() -> SassTable:
     """The table that comes with the package, read once."""
-    return read(DATA / FILE, FILE, SassTable)
+    return read(DATA / "sass.toml", SassTable)

@@ -1,23 +1,312 @@
-"""All that is known of chips, precisions and levels, and of GPUs as they are sold."""
+"""All that is known of chips, kinds of arithmetic and levels of memory, from the folders of ``data/``."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from ncu_roofline.chips.architectures import Architecture, Gpu
-from ncu_roofline.chips.fields import DATA, LAST, Capability, read
-from ncu_roofline.chips.precisions import ROOF_FACTORS, TENSOR_SECTION, Binding, Level, Precision
+from ncu_roofline.base.records import Stated
+from ncu_roofline.chips.fields import (
+    ALL,
+    DATA,
+    LAST,
+    Capability,
+    Ranges,
+    Release,
+    Releases,
+    StatedCapability,
+    WeightedSum,
+    Weights,
+    read,
+)
+from ncu_roofline.chips.formulas import board_rule, covers, fused_of
+from ncu_roofline.chips.palette import TENSOR, WALL, Color
 
-Ranges = tuple[tuple[Capability, Capability], ...]
-Lacks = Mapping[Capability, frozenset[str]]
-"""What levels each chip has no counters of; all chips that there are, in order."""
-_UNKNOWN = "compute capability {}.{} is not known to this version and was read with the counters of {}.{}: unproven"
+ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
+"""Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
+ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
+"""The same for people."""
+
+TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart"
+"""The section of all types of the tensor cores, and that of one type in few passes; precisions of CUDA cores name their own."""
+INSTRUCTION_SECTION, OVERVIEW_SECTION, PHASES_SECTION = "InstructionRooflineChart", "RooflineOverview", "RooflinePhases"
+"""The sections of the instruction roofline, with the table of all precisions and levels, and of samples over time."""
+
+
+class BoardRule(NamedTuple):
+    """Where boards of one chip differ: applies to devices whose name contains one of ``names``."""
+
+    names: tuple[str, ...]
+    note: str
+    peaks: Mapping[str, float] = {}
+    absent: tuple[str, ...] = ()
+
+    def applies(self, device: str) -> bool:
+        """Whether the rule is for a device of this name."""
+        return any(name in device for name in self.names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.
+
+    ``names``: parts of the name that the driver reports, the first is what board rules see; ``sm_count`` tells apart cards of
+    like names.  Clocks in Hz: those behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S
+    use two), and the memory's as the driver reports it; two bits per pin and cycle, so that ``bus_bits`` / 4 bytes move per
+    cycle.  ``dram``: bandwidth as the vendor prints it, in B/s.  ``l2_slices``: 0 where unknown.  ``compute_capability``: that
+    of its architecture.
+    """
+
+    id: str
+    names: tuple[str, ...]
+    compute_capability: StatedCapability = (0, 0)
+    sm_count: int
+    core_clock: float
+    tensor_clock: float
+    memory_clock: float
+    bus_bits: int
+    dram: float
+    l2_slices: int = 0
+    source: str
+
+
+class Bandwidth(NamedTuple):
+    """Bytes per cycle and one SM, L2 slice or bit of the memory bus."""
+
+    bytes: float
+    per: Literal["sm", "slice", "bus"]
+
+
+class OperationRate(NamedTuple):
+    """Operations per SM and cycle; where they are ``uncertain``, a measurement above disproves them."""
+
+    per_sm: float
+    uncertain: bool = False
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A compute capability: identity, what its chips lack, and vendor peaks.
+
+    ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
+    ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
+    ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
+    ``launching``: seconds that a launch costs, by a part of the name of the GPUs that it was measured on and published for.
+    ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
+    ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
+    ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
+    ``releases``: those of Nsight Compute whose sections know it by a number, by the compute capability that this is ten times.
+    ``left_out``: ids of what our sections don't count here, as it would cost a replay pass of its own.
+    ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc, best first, and ``cuda_until`` the
+    last CUDA that has them, 0 for all.  ``rates``: operations per SM and cycle of arithmetic (``bf16``, ``int32.mad``) that no
+    counter tells apart, and whether the figure is uncertain: then a measurement above disproves it.
+    ``coherent``: parts of names of GPUs whose host link is NVLink-C2C, so that no PCI Express link carries copies.
+    ``gpus``: some as they are sold.
+    """
+
+    compute_capability: StatedCapability
+    name: str
+    chips: tuple[str, ...]
+    products: tuple[str, ...]
+    lacks: frozenset[str] = frozenset()
+    costly: frozenset[str] = frozenset()
+    peaks: Mapping[str, float] = field(default_factory=dict, hash=False)
+    bandwidth: Mapping[str, Bandwidth] = field(default_factory=dict, hash=False)
+    boards: tuple[BoardRule, ...] = field(default=(), hash=False)
+    notes: tuple[str, ...] = ()
+    slices: Mapping[str, int] = field(default_factory=dict, hash=False)
+    launching: Mapping[str, float] = field(default_factory=dict, hash=False)
+    caveat: str = ""
+    tensor_passes: int = 0
+    releases: Mapping[StatedCapability, Releases] = field(default_factory=dict, hash=False)
+    left_out: frozenset[str] = frozenset()
+    tensor: Literal["mma", "wgmma", "tcgen05"] = "mma"
+    targets: tuple[str, ...] = ()
+    cuda_until: int = 0
+    rates: Mapping[str, OperationRate] = field(default_factory=dict, hash=False)
+    coherent: tuple[str, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+
+    @property
+    def halves(self) -> bool:
+        """Whether it issues integer multiply-adds, and all other integer work, at half rate."""
+        return "int32.mad" in self.rates
+
+    def number(self, release: Release) -> int | None:
+        """The number that sections of a release of Nsight Compute know it by: 90, None if by none."""
+        known = (chip for chip, (since, until) in self.releases.items() if since <= release <= until)
+        return next((10 * major + minor for major, minor in known), None)
+
+    def board_rule(self, roof: str, device: str) -> BoardRule | None:
+        """The rule that changes this roof on a device of this name, if any."""
+        found: BoardRule | None = board_rule(self.boards, roof, device)
+        return found
+
+    def peak(self, roof: str, device: str = "") -> float | None:
+        """Operations per SM and cycle of a roof on a device of this name; None where unknown or not there."""
+        return (self.board_rule(roof, device) or self).peaks.get(roof)
+
+
+Clock = Literal["sm", "l1tex", "lts", "dram", ""]
+Source = Annotated[str, Stated(Literal["binding", "derived", "embedded"], str)]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One way to count the work of a precision or the traffic of a level, for ranges of compute capabilities.
+
+    ``counters`` is the work in operations or the traffic in bytes (of ``.sum``); ``peak`` the counters whose
+    ``.sum.peak_sustained`` give operations or bytes per cycle of the whole GPU, None where none can be trusted (then the
+    architecture's own figure stands); ``clock`` the unit at whose ``<clock>__cycles_elapsed.avg.per_second`` it runs, ""
+    where there is no roof.  ``writes`` is the part of the traffic that was written, None where this way does not tell it.
+    ``includes`` are ids of precisions whose work this count contains although it should not.  ``collect``: it is what
+    ``ncu --metrics`` is asked for.  ``lacking``: it is for those chips that lack counters of the level's own.
+    """
+
+    counters: Weights
+    capabilities: Ranges = ALL
+    peak: Weights | None = None
+    clock: Clock = "sm"
+    source: Source = "binding"
+    note: str = ""
+    lower_bound: bool = False
+    includes: tuple[str, ...] = ()
+    collect: bool = False
+    writes: Weights | None = None
+    lacking: bool = False
+
+    @property
+    def fused(self) -> WeightedSum | None:
+        """The part of ``counters`` that fused multiply-adds do, None where they are not counted apart."""
+        return WeightedSum(fused_of(self.counters)) or None
+
+
+def _roofs(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in ROOF_FACTORS:
+            raise ValueError(f"{name!r} is none of {', '.join(ROOF_FACTORS)}")
+    return names
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A kind of arithmetic.
+
+    ``on_request``: it is drawn where it is asked for by name, limits a launch by its verdict, or is all the work of one.
+    ``pipes``: id -> chips where the pipe is not its own (core) or the tensor pipe.
+    ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
+    contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
+    roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
+    ``section`` is the identifier of its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in
+    whose chart it is drawn, too; ``replacements`` are tensor types that could take over its matrix products, closest first.
+    ``standard``: the tensor type that stands for all where one has to be chosen.  ``color`` is that of a tensor type among
+    others.  ``aliases``: what else people call it.
+    """
+
+    id: str
+    label: str
+    kind: Literal["core", "tensor"]
+    unit: Annotated[str, Stated(Literal["flop", "op"], str)]
+    order: int
+    bindings: tuple[Binding, ...] = ()
+    roofs: Annotated[tuple[str, ...], Stated(tuple[str, ...], _roofs)] = ()
+    part_of: str = ""
+    disjoint: bool = False
+    pipes: Mapping[str, Ranges] = field(default_factory=dict, hash=False)
+    on_request: bool = False
+    opcodes: bool = False
+    section: str = ""
+    beside: str = ""
+    replacements: tuple[str, ...] = ()
+    standard: bool = False
+    color: Color = TENSOR
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def together(self) -> str:
+        """The counter of its adds, multiplies and FMAs together, "" where there is none."""
+        names = (name for binding in self.bindings for name in binding.counters.counters())
+        return next((name for name in names if name.startswith("smsp__") and "_ops_" in name), "")
+
+    @property
+    def packed(self) -> bool:
+        """Whether even an add is several operations: two numbers in a register."""
+        return bool(self.roofs and self.bindings) and min(weight for _, weight in self.bindings[0].counters) > 1
+
+    def pipe(self, compute_capability: Capability) -> str:
+        """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
+        named = (name for name, ranges in self.pipes.items() if covers(ranges, compute_capability))
+        return next(named, self.kind if self.kind == "tensor" else self.id)
+
+    def roof_ids(self) -> tuple[str, ...]:
+        """Ids of its roofs, highest first: ``fp64.fma``, ``fp64.nofma``; ``tensor.fp16``."""
+        return tuple(f"{self.id}.{roof}" for roof in self.roofs) or (self.id,)
+
+    @cached_property
+    def roof(self) -> str:
+        """The id of the highest of them."""
+        return self.roof_ids()[0]
+
+    @cached_property
+    def roof_name(self) -> str:
+        """What people call that."""
+        return self.roof_label(self.roof)
+
+    @property
+    def adds(self) -> bool:
+        """Whether it may count towards the total: it is no view of another."""
+        return not self.part_of or self.disjoint
+
+    @property
+    def counts_instructions(self) -> bool:
+        """Whether an operation is one instruction of a thread, whatever it does, as for integers."""
+        return self.kind == "core" and self.unit == "op"
+
+    def roof_label(self, roof: str) -> str:
+        """What one of its roofs is called: FP32 FMA, Tensor FP16."""
+        name = roof.rpartition(".")[2]
+        return f"{self.label} {ROOF_NAMES.get(name, name)}" if self.roofs else self.label
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the memory hierarchy; ``order`` counts outwards from 0.
+
+    ``short`` is its label where room is scarce, ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets
+    what the one before it could not serve.  ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with
+    it, "memory" and "link" others that the profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best
+    first, and ``writes`` the share of its bytes that each of some writes, from the lowest on.  ``aliases``: what else people
+    call it.  ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.  ``clock``: that of its
+    bindings, unless they state another.
+    """
+
+    id: str
+    label: str
+    order: int
+    bindings: tuple[Binding, ...]
+    on_request: bool = False
+    short: str = ""
+    color: Color = WALL
+    chain: bool = False
+    domain: Literal["sm", "l2", "memory", "link"] = "sm"
+    ceilings: tuple[str, ...] = ()
+    writes: Annotated[tuple[tuple[str, float], ...], Stated(dict[str, float], lambda table: tuple(table.items()))] = ()
+    aliases: tuple[str, ...] = ()
+    clock: Clock = ""
+
+    @property
+    def has_own_clock(self) -> bool:
+        """Whether its bandwidth does not depend on the SM clock."""
+        return self.domain in ("memory", "link")
+
 
 Item = TypeVar("Item", Precision, Level)
+Lacks = Mapping[Capability, frozenset[str]]
+"""What levels each chip has no counters of; all chips that there are, in order."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +365,7 @@ class Spec:
 
     def architecture(self, compute_capability: Capability) -> Architecture | None:
         """The architecture of a compute capability, None if unknown."""
-        found = (a for a in self.architectures if a.compute_capability == compute_capability)
-        return next(found, None)
+        return next((a for a in self.architectures if a.compute_capability == compute_capability), None)
 
     def stand_in(self, compute_capability: Capability) -> Architecture | None:
         """What a chip is read as that nobody knows yet: the nearest older one with all counters, None if none is older.
@@ -88,9 +376,9 @@ class Spec:
         older = [a for a in self.architectures if a.compute_capability < compute_capability and not a.lacks]
         if not older:
             return None
-        nearest = max(older, key=lambda a: a.compute_capability)
-        caveat = _UNKNOWN.format(*compute_capability, *nearest.compute_capability)
-        return replace(nearest, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, launching={}, caveat=caveat)
+        near, known = older[-1], "is not known to this version and was read with the counters of"
+        caveat = "compute capability {}.{} {} {}.{}: unproven".format(*compute_capability, known, *near.compute_capability)
+        return replace(near, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, launching={}, caveat=caveat)
 
     def read_as(self, compute_capability: Capability) -> Architecture | None:
         """The architecture whose bindings read a chip: its own, else that which stands in for it."""
@@ -98,22 +386,21 @@ class Spec:
 
     def precision(self, precision_id: str) -> Precision:
         """The precision of an id; KeyError if there is none."""
-        return self._find(self.precisions, precision_id)
+        return _find(self.precisions, precision_id)
 
     def level(self, level_id: str) -> Level:
         """The level of an id; KeyError if there is none."""
-        return self._find(self.levels, level_id)
+        return _find(self.levels, level_id)
 
     @staticmethod
     def bindings(item: Precision | Level, compute_capability: Capability) -> tuple[Binding, ...]:
         """The bindings that apply to a compute capability, best first."""
-        return tuple(binding for binding in item.bindings if binding.applies(compute_capability))
+        return tuple(binding for binding in item.bindings if covers(binding.capabilities, compute_capability))
 
     def summands(self, used: Mapping[str, Binding]) -> tuple[str, ...]:
         """Of the precisions counted (id -> binding used), those whose work may be added without counting any twice."""
         included = {contained for binding in used.values() for contained in binding.includes}
-        free = (p.id for p in self.precisions if not p.part_of or p.disjoint)
-        return tuple(name for name in free if name in used and name not in included)
+        return tuple(p.id for p in self.precisions if p.adds and p.id in used and p.id not in included)
 
     def collect(
         self, compute_capability: Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
@@ -126,32 +413,27 @@ class Spec:
         items: list[Precision | Level] = [*map(self.precision, precisions), *map(self.level, levels)]
         architecture = self.architecture(compute_capability)
         lacks, costly = (architecture.lacks, architecture.costly) if architecture else (frozenset(), frozenset())
-        wanted = [item for item in items if lacking or item.id not in lacks]
-        chosen = [binding for item in wanted if (binding := self._to_collect(item, compute_capability))]
-        clocks = [clock for clock in dict.fromkeys(("sm", *(b.clock for b in chosen))) if clock and clock not in costly]
+        ways = [self.bindings(item, compute_capability) for item in items if lacking or item.id not in lacks]
+        chosen = [next((way for way in several if way.collect), several[0]) for several in ways if several]
+        clocks = [clock for clock in dict.fromkeys(("sm", *(way.clock for way in chosen))) if clock and clock not in costly]
         names = ["gpu__time_duration.sum", *(f"{clock}__cycles_elapsed.avg.per_second" for clock in clocks)]
-        names += [f"{counter}.sum" for b in chosen for counter in b.counters.counters()]
-        names += [f"{counter}.sum.peak_sustained" for b in chosen if b.peak for counter in b.peak.counters()]
+        names += [f"{counter}.sum" for way in chosen for counter in way.counters.counters()]
+        names += [f"{counter}.sum.peak_sustained" for way in chosen if way.peak for counter in way.peak.counters()]
         return tuple(dict.fromkeys(names))
 
-    def _to_collect(self, item: Precision | Level, compute_capability: Capability) -> Binding | None:
-        bindings = self.bindings(item, compute_capability)
-        marked = (binding for binding in bindings if binding.collect)
-        return next(marked, bindings[0] if bindings else None)
 
-    @staticmethod
-    def _find(items: Iterable[Item], wanted: str) -> Item:
-        for item in items:
-            if item.id == wanted:
-                return item
-        raise KeyError(wanted)
+def _find(items: Iterable[Item], wanted: str) -> Item:
+    for item in items:
+        if item.id == wanted:
+            return item
+    raise KeyError(wanted)
 
 
 class _Precisions(NamedTuple):
     precision: tuple[Precision, ...]
 
 
-@lru_cache(maxsize=1)
+@cache
 def load_spec() -> Spec:
     """The specification that comes with the package, read once."""
     return read_spec(DATA)
@@ -162,53 +444,25 @@ def read_spec(folder: Path) -> Spec:
 
     `SpecError` names file and key of the first mistake; whether the files agree with each other is for the tests.
     """
-    architectures = [read(path, name, Architecture) for path, name in _files(folder, "architectures")]
-    architectures.sort(key=lambda one: one.compute_capability)
-    lacks = {one.compute_capability: one.lacks for one in architectures}
-    stated = [one for path, name in _files(folder, "precisions") for one in read(path, name, _Precisions).precision]
-    precisions = [_precision(one, lacks) for one in stated]
-    levels = [_level(read(path, name, Level, _with_clocks), lacks) for path, name in _files(folder, "levels")]
+
+    def every(kind: str, form: type[Any]) -> list[Any]:
+        return [read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
+
+    chips: list[Architecture] = sorted(every("architectures", Architecture), key=lambda one: one.compute_capability)
+    lacks = {one.compute_capability: one.lacks for one in chips}
+    precisions = [_precision(one, lacks) for file in every("precisions", _Precisions) for one in file.precision]
+    levels = [_level(one, lacks) for one in every("levels", Level)]
     return Spec(
-        architectures=tuple(_with_all_peaks(one, precisions) for one in architectures),
-        precisions=tuple(sorted(precisions, key=lambda one: one.order)),
-        levels=tuple(sorted(levels, key=lambda one: one.order)),
+        tuple(_with_all_peaks(one, precisions) for one in chips),
+        tuple(sorted(precisions, key=lambda one: one.order)),
+        tuple(sorted(levels, key=lambda one: one.order)),
     )
 
 
-def _files(folder: Path, kind: str) -> list[tuple[Path, str]]:
-    return [(path, f"{kind}/{path.name}") for path in sorted((folder / kind).glob("*.toml"))]
+def _ranges(stated: Ranges, lacks: Lacks, level: str = "", *, lacking: bool = False) -> Ranges:
+    """Ranges from a chip that there is to one that there is, without those that lack ``level``, or ``lacking``, of them alone.
 
-
-def _precision(stated: Precision, lacks: Lacks) -> Precision:
-    pipes = {name: _of_chips(ranges, lacks) for name, ranges in stated.pipes.items()}
-    return replace(stated, bindings=_bindings(stated.bindings, lacks), pipes=pipes)
-
-
-def _with_clocks(level: dict[str, Any]) -> None:
-    """Bindings of a level that state no clock have that of the level."""
-    bindings = level.get("bindings")
-    for binding in bindings if isinstance(bindings, list) else ():
-        if isinstance(binding, dict):
-            binding.setdefault("clock", level.get("clock", ""))
-
-
-def _level(stated: Level, lacks: Lacks) -> Level:
-    """For the chips that there are; ceilings that are in no table of those that write only read."""
-    shares = dict(stated.writes)
-    writes = sorted(((name, shares.get(name, 0.0)) for name in stated.ceilings if shares), key=lambda pair: pair[1])
-    bindings = _bindings(stated.bindings, lacks, stated.id)
-    return replace(stated, short=stated.short or stated.label, bindings=bindings, writes=tuple(writes))
-
-
-def _bindings(stated: Sequence[Binding], lacks: Lacks, level: str = "") -> tuple[Binding, ...]:
-    """Each for the chips that there are, but for those that lack counters of the level, or for these alone."""
-    return tuple(replace(one, capabilities=_of_chips(one.capabilities, lacks, level, lacking=one.lacking)) for one in stated)
-
-
-def _of_chips(stated: Ranges, lacks: Lacks, level: str = "", *, lacking: bool = False) -> Ranges:
-    """Ranges from a chip that there is to one that there is, without those that lack ``level``.
-
-    With ``lacking`` those that do instead.  An open end stays open.
+    An open end stays open.
     """
     found: list[tuple[Capability, Capability]] = []
     for since, until in stated:
@@ -223,21 +477,38 @@ def _of_chips(stated: Ranges, lacks: Lacks, level: str = "", *, lacking: bool = 
     return tuple(found)
 
 
+def _precision(stated: Precision, lacks: Lacks) -> Precision:
+    """For the chips that there are."""
+    bindings = tuple(replace(one, capabilities=_ranges(one.capabilities, lacks)) for one in stated.bindings)
+    return replace(stated, bindings=bindings, pipes={name: _ranges(ranges, lacks) for name, ranges in stated.pipes.items()})
+
+
+def _level(stated: Level, lacks: Lacks) -> Level:
+    """Likewise; bindings that state no clock have the level's; ceilings that are in no table of those that write only read."""
+    bindings = tuple(
+        replace(
+            one,
+            capabilities=_ranges(one.capabilities, lacks, stated.id, lacking=one.lacking),
+            clock=stated.clock if one.clock == "sm" else one.clock,
+        )
+        for one in stated.bindings
+    )
+    shares = dict(stated.writes)
+    writes = sorted(((name, shares.get(name, 0.0)) for name in stated.ceilings if shares), key=lambda pair: pair[1])
+    return replace(stated, short=stated.short or stated.label, bindings=bindings, writes=tuple(writes))
+
+
 def _with_all_peaks(one: Architecture, precisions: Sequence[Precision]) -> Architecture:
     """A peak stated for a precision with several roofs is that of its first; the others follow by their factors."""
-    roofs = {
-        precision.id: dict(zip(precision.roof_ids(), precision.roofs, strict=True))
-        for precision in precisions
-        if precision.roofs
+    factors = {
+        p.id: {roof: ROOF_FACTORS[name] for roof, name in zip(p.roof_ids(), p.roofs, strict=True)}
+        for p in precisions
+        if p.roofs
     }
 
     def every(stated: Mapping[str, float]) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for name, value in stated.items():
-            found |= (
-                {roof: ROOF_FACTORS[factor] * value for roof, factor in roofs[name].items()} if name in roofs else {name: value}
-            )
-        return found
+        peaks = ((name, value, factors.get(name, {name: 1.0})) for name, value in stated.items())
+        return {roof: factor * value for _, value, roofs in peaks for roof, factor in roofs.items()}
 
     return replace(
         one,
@@ -263,18 +534,9 @@ def named(word: str) -> tuple[Gpu, ...]:
 
 def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:
     """The GPU whose name the driver reports as ``name``; None if it is in no table or has another number of SMs."""
-    found = [gpu for gpu in gpus() if any(_is_named(name, part) for part in gpu.names)]
+    # Whole words, of which the last may go on behind a hyphen: "V100-PCIE" is in "Tesla V100-PCIE-16GB".
+    found = [gpu for gpu in gpus() if any(re.search(rf"(?:^| ){re.escape(part)}(?:[- ]|$)", name) for part in gpu.names)]
     return next((gpu for gpu in found if sm_count is None or gpu.sm_count == sm_count), None)
-
-
-def _is_named(name: str, part: str) -> bool:
-    words, wanted = name.split(), part.split()
-    places = range(len(words) - len(wanted) + 1)
-    return any(
-        words[i : i + len(wanted) - 1] == wanted[:-1]
-        and (words[i + len(wanted) - 1] == wanted[-1] or words[i + len(wanted) - 1].startswith(wanted[-1] + "-"))
-        for i in places
-    )
 
 
 class _Link(NamedTuple):
@@ -290,5 +552,4 @@ class _Links(NamedTuple):
 @cache
 def link_rates() -> Mapping[int, float]:
     """Bytes per second and lane of each PCI Express generation, one way."""
-    links = read(DATA / "gpus" / "rates.toml", "gpus/rates.toml", _Links).link
-    return {link.generation: link.rate * link.code / 8 for link in links}
+    return {link.generation: link.rate * link.code / 8 for link in read(DATA / "gpus" / "rates.toml", _Links).link}

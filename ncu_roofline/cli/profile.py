@@ -12,8 +12,8 @@ from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder, temporary_folder
 from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.clocks import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.chips.fields import parse_release, release_text
+from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.cli import render
 from ncu_roofline.cli.ceilings import Shelf, ceiling_files
 from ncu_roofline.cli.install import NEWEST_TRIED

@@ -24,7 +24,7 @@ from ncu_roofline.base.records import inside, misfit, number, parse, short
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability
-from ncu_roofline.chips.roofs import MOST_OF_THEORY
+from ncu_roofline.chips.formulas import MOST_OF_THEORY
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ncu_roofline.chips import Architecture, load_units
-from ncu_roofline.chips.formula import WeightedSum, twin
+from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import (
     ATTRIBUTE,
     DURATION,
@@ -18,8 +18,9 @@ from ncu_roofline.chips.formulas import (
     Counters,
     count_forms,
     slice_pairs,
+    twin,
 )
-from ncu_roofline.chips.plausible import load_limits
+from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.model.numbers import Columns, FloatArray
 
 _CLOCK_UNITS = ("sm", "smsp", "l1tex", "lts", "gpc", "dram")

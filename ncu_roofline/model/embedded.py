@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.chips import Spec, load_spec
-from ncu_roofline.chips.metric_names import subject
+from ncu_roofline.chips.ncu import subject
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Kernel, Report
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof, evaluate_charts

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
-from ncu_roofline.chips.clocks import clocks_text
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
-from ncu_roofline.chips.instruction import Kind
-from ncu_roofline.chips.metric_names import OPS_PATH_SINCE, compact
-from ncu_roofline.chips.sets import SectionSet, load_sets
+from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text, compact
+from ncu_roofline.chips.tables import Kind, SectionSet, load_sets
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import OF_ACTIVE, Counters
-from ncu_roofline.chips.instruction import EXECUTED, Way
+from ncu_roofline.chips.tables import EXECUTED, Way
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Launch, Report
 from ncu_roofline.model.counters import counted_as, counters_of, spellings

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Spec, load_spec
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
 from ncu_roofline.model.measurements import FloatArray, Origin, Quantity

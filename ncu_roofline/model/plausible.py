@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.chips.plausible import MOST_COUNT, Bound, load_limits
 from ncu_roofline.chips.source_counters import adds_up
+from ncu_roofline.chips.tables import MOST_COUNT, Bound, load_limits
 from ncu_roofline.formats.report import Instances, Value
 from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
 from ncu_roofline.model.counters import as_float, as_floats

@@ -11,7 +11,7 @@ import numpy as np
 
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.chips.roofs import SAME_CLOCK, measured_roof, why_not
+from ncu_roofline.chips.formulas import SAME_CLOCK, measured_roof, why_not
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED

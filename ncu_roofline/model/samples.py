@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ncu_roofline.chips.phases import counter_of, load_phases
+from ncu_roofline.chips.tables import counter_of, load_phases
 from ncu_roofline.chips.thresholds import MOST
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.report.metrics import Instances, Metrics

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ncu_roofline.chips import Spec
-from ncu_roofline.chips.formulas import Counters, uncounted
-from ncu_roofline.chips.units import ACTIVE
+from ncu_roofline.chips.formulas import ACTIVE, Counters, uncounted
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Origin, Quantity
 from ncu_roofline.model.numbers import Columns
 

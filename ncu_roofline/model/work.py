@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ncu_roofline.chips import Binding, Precision, Spec
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import Counters, slots, together, whole_of
 from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.halves import BRAIN, HALF

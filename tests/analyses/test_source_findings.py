@@ -14,8 +14,7 @@ from ncu_roofline.analyses.source.columns import FINDINGS, INSTRUCTIONS, WHERE, 
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import kind_of
-from ncu_roofline.chips.circumstances import circumstances
-from ncu_roofline.chips.findings import About, Called, about_of
+from ncu_roofline.chips.findings import About, Called, about_of, circumstances
 
 WEIGHTS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2, "HMMA": 4096 / 32}
 Row = dict[str, Any]

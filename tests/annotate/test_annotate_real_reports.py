@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.precisions import OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.spec import OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from ncu_roofline.chips import load_instructions, load_opcodes, load_spec, load_stalls, load_units
-from ncu_roofline.chips.circumstances import ACCESSES, KINDS
-from ncu_roofline.chips.fields import ANY_MINOR, DATA, LAST, _ranges
+from ncu_roofline.chips.fields import ANY_MINOR, DATA, LAST, ranges
+from ncu_roofline.chips.findings import ACCESSES, KINDS
 from ncu_roofline.chips.opcodes import _File, _left, load_opcode_kinds, load_opcode_units
-from ncu_roofline.chips.plausible import load_limits
-from ncu_roofline.chips.precisions import Level
 from ncu_roofline.chips.sass import load_sass
+from ncu_roofline.chips.spec import Level
+from ncu_roofline.chips.tables import load_limits
 
 SPEC = load_spec()
 ITEMS = (*SPEC.precisions, *SPEC.levels)
@@ -82,7 +82,7 @@ def test_ranges_are_of_chips_that_there_are() -> None:
                 yield from stated(one)
 
     for path in [*DATA.glob("precisions/*.toml"), *DATA.glob("levels/*.toml")]:
-        ends = {end for text in stated(toml(path)) for pair in _ranges(text) for end in pair if end != LAST}
+        ends = {end for text in stated(toml(path)) for pair in ranges(text) for end in pair if end != LAST}
         assert [one for one in ends if one not in chips and not (one[1] == ANY_MINOR and one[0] in {c[0] for c in chips})] == []
 
 

@@ -28,7 +28,7 @@ ON_PURPOSE = {
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
     "formats/wire.py": {"int32"},  # a type of protobuf
     "formats/sectionfile/schema.py": {"int32"},
-    "plugin/generate/by_instruction.py": {"fp64", "fp32"},  # the precisions that its findings are about
+    "plugin/generate/rules.py": {"fp64", "fp32"},  # the precisions that its findings are about
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
     "plugin/generate/lower.py": {"dram"},

@@ -7,8 +7,7 @@ import pickle
 import pytest
 
 from ncu_roofline.chips import Binding, load_instructions, load_spec
-from ncu_roofline.chips.fields import expand
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.fields import WeightedSum, expand
 
 CAPABILITIES = (
     (7, 0),
@@ -97,7 +96,7 @@ def test_tensor_precisions_by_chip() -> None:
 def test_packed_fp32_counts_where_it_exists() -> None:
     spec = load_spec()
     best, *rest = spec.bindings(spec.precision("fp32"), (10, 0))
-    weights = {name.split("_op_")[1]: weight for name, weight in best.counters.terms}
+    weights = {name.split("_op_")[1]: weight for name, weight in best.counters}
     assert weights == {
         "fadd_pred_on": 1,
         "fmul_pred_on": 1,
@@ -116,7 +115,7 @@ def test_half_counts_packed_lanes() -> None:
     spec = load_spec()
     for capability in CAPABILITIES:
         best = spec.bindings(spec.precision("fp16"), capability)[0]
-        assert sorted(weight for _, weight in best.counters.terms) == [2, 2, 4]
+        assert sorted(weight for _, weight in best.counters) == [2, 2, 4]
 
 
 def test_512_per_instruction_is_for_volta_and_dmma_of_ampere_only() -> None:
@@ -126,7 +125,7 @@ def test_512_per_instruction_is_for_volta_and_dmma_of_ampere_only() -> None:
         for p in spec.precisions
         for capability in CAPABILITIES
         for b in spec.bindings(p, capability)
-        if any(weight == 512 for _, weight in b.counters.terms)
+        if any(weight == 512 for _, weight in b.counters)
     }
     assert users == {("tensor.fp16", (7, 0)), ("tensor.fp64", (8, 0))}
 

@@ -12,6 +12,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline.chips import OpcodeWork, load_opcodes, load_spec
 from ncu_roofline.chips.fields import SpecError
+from ncu_roofline.chips.formulas import covers
 from ncu_roofline.chips.opcodes import LONGEST, read_opcodes
 from tests.facts import sassing
 from tests.facts.ptx import FP6FP4, FP8, Case, cases
@@ -284,13 +285,13 @@ def test_precisions_are_those_of_the_chip() -> None:
     spec = load_spec()
     for row in load_opcodes().rows:
         if row.precision.startswith("tensor."):
-            chips = [one.compute_capability for one in spec.architectures if row.covers(one.compute_capability)]
+            chips = [one.compute_capability for one in spec.architectures if covers(row.capabilities, one.compute_capability)]
             assert chips
             assert all(spec.bindings(spec.precision(row.precision), chip) for chip in chips), row
 
 
 ROW = '[[rows]]\nopcodes = ["FADD"]\nprecision = "fp32"\nweight = 1\n'
-HEAD = '[shapes]\n884 = [8, 8, 4]\n[modifiers]\nproducts = []\n[unknown]\nnames = ["*MMA*"]\n'
+HEAD = 'neutral = []\nunknown = ["*MMA*"]\n[shapes]\n884 = [8, 8, 4]\n'
 TENSOR = '[[rows]]\nopcodes = ["HMMA"]\ndoes = "products"\nprecision = "tensor.fp16"\naccumulator = "fp32"\n'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.formula import summed
+from ncu_roofline.chips.formulas import summed
 
 # name, capability, SMs, GHz, {roof: TFLOP/s or TOP/s}; vendors' dense figures
 PUBLISHED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.plausible import load_limits
+from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.model.counters import spellings
 
 

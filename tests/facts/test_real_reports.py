@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.formula import WeightedSum, summed
+from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.formulas import summed
 from ncu_roofline.formats.report import read_report
 
 pytestmark = pytest.mark.reports

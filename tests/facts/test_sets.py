@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE
-from ncu_roofline.chips.sets import load_sets
+from ncu_roofline.chips.tables import load_sets
 
 BASIC = ("SpeedOfLight", "LaunchStats", "Occupancy")
 FULL = (*BASIC, "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Chart", "MemoryWorkloadAnalysis_Tables", "SourceCounters")

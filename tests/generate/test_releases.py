@@ -14,7 +14,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.chips.fields import LAST, Release, parse_release
-from ncu_roofline.chips.metric_names import OPS_PATH_SINCE
+from ncu_roofline.chips.ncu import OPS_PATH_SINCE
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.dialects import BASE, EVERYWHERE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections

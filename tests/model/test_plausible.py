@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.chips.plausible import Limits, load_limits
+from ncu_roofline.chips.tables import Limits, load_limits
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, left_out

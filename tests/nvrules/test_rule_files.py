@@ -18,7 +18,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline.base.files import HELPER as PREFIX
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.precisions import OVERVIEW_SECTION
+from ncu_roofline.chips.spec import OVERVIEW_SECTION
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.plugin.generate.rules import _collected, render_rules, rule_templates

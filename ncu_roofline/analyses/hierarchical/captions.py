@@ -13,7 +13,7 @@ from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, by_time, tenso
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.chips.roofs import INSTEAD
+from ncu_roofline.chips.formulas import INSTEAD
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.above import ABOVE

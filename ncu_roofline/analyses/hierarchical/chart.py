@@ -28,7 +28,7 @@ from ncu_roofline.analyses.hierarchical.style import (
     precision_order,
 )
 from ncu_roofline.base.texts import clean, conjoined
-from ncu_roofline.chips.instruction import EXECUTED
+from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.chips.verdict import TENSOR_ACTIVE
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import Level, load_instructions, load_spec
-from ncu_roofline.chips.instruction import EXECUTED, Kind
 from ncu_roofline.chips.palette import PLAIN, SPARE
+from ncu_roofline.chips.tables import EXECUTED, Kind
 
 
 @dataclass(frozen=True)

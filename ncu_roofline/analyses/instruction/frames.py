@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.chips import InstructionSpec, Precision, Spec, load_instructions, load_spec
-from ncu_roofline.chips.instruction import EXECUTED, Kind
+from ncu_roofline.chips.tables import EXECUTED, Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import columns

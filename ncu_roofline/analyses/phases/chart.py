@@ -11,7 +11,7 @@ from ncu_roofline.analyses.hierarchical.chart import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value
-from ncu_roofline.chips.phases import load_phases
+from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.rendering.frames import Frames, rows
 
 _WHY = {

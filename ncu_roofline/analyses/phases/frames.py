@@ -12,7 +12,7 @@ import numpy as np
 from ncu_roofline.analyses.phases import columns
 from ncu_roofline.analyses.phases.slices import FEWEST, Phases, phases_of
 from ncu_roofline.base.texts import conjoined, listed
-from ncu_roofline.chips.phases import load_phases
+from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
 from ncu_roofline.model.displayed import seen

@@ -33,7 +33,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.roofs import INSTEAD
+from ncu_roofline.chips.formulas import INSTEAD
 from ncu_roofline.chips.thresholds import REPEATED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed

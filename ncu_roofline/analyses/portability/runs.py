@@ -14,7 +14,7 @@ import numpy as np
 from ncu_roofline.base.errors import RooflineError, unexpected
 from ncu_roofline.base.texts import expression, first_found
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.roofs import INSTEAD, why_not
+from ncu_roofline.chips.formulas import INSTEAD, why_not
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, recognised
 from ncu_roofline.formats.inputs.plain_table import FORMAT as PLAIN

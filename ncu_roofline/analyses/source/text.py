@@ -16,8 +16,9 @@ from ncu_roofline.analyses.source.launches import EXECUTED, MEASURES, Launch, Ro
 from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.metric_names import braced
-from ncu_roofline.chips.thresholds import COMPLETE, INTEGER_SHARE, SAMPLES_MIN
+from ncu_roofline.chips.findings import INTEGER_SHARE, SAMPLES_MIN
+from ncu_roofline.chips.ncu import braced
+from ncu_roofline.chips.thresholds import COMPLETE
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.document import FORMS, MISSING, Column, Document, Section, Table
 from ncu_roofline.rendering.table import RED, YELLOW

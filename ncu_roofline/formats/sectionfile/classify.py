@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release
-from ncu_roofline.chips.metric_names import subject
-from ncu_roofline.chips.precisions import ROOF_NAMES
+from ncu_roofline.chips.ncu import subject
+from ncu_roofline.chips.spec import ROOF_NAMES
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof
 
 # First match wins.  Names are without "derived__"; clocks are no evidence: every level has one.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ncu_roofline.chips.metric_names import PREFIX
+from ncu_roofline.chips.ncu import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.framing import RawFile, frame, scan
 from ncu_roofline.formats.report.rules import encode_rule

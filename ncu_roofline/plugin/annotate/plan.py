@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_spec
-from ncu_roofline.chips.formula import WeightedSum, twin
-from ncu_roofline.chips.metric_names import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
-from ncu_roofline.chips.roofs import SAME_CLOCK
+from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.formulas import SAME_CLOCK, twin
+from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Value
 from ncu_roofline.model import Measurements, Roofline, Selection, roofline
@@ -289,7 +289,7 @@ def _formula(metrics: Sequence[str], suffix: str, sums: Sequence[WeightedSum]) -
     """The metrics with the weights that the spec gives them; terms of one weight together."""
     counters = tuple(name.removesuffix(suffix) for name in metrics)
     found = (one for one in sums if counters in (one.counters(), tuple(twin(name) or name for name in one.counters())))
-    weights = next((tuple(weight for _, weight in one.terms) for one in found), None)
+    weights = next((tuple(weight for _, weight in one) for one in found), None)
     if weights is None:
         return " + ".join(metrics)
     groups: dict[float, list[str]] = {}

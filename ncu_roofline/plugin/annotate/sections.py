@@ -11,9 +11,9 @@ from typing import Any
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.metric_names import PEAK, TRAFFIC_RATE, WORK_RATE
+from ncu_roofline.chips.ncu import PEAK, TRAFFIC_RATE, WORK_RATE
 from ncu_roofline.chips.palette import PLAIN, Color
-from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER
 from ncu_roofline.plugin.annotate.plan import (

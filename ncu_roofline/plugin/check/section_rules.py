@@ -270,7 +270,10 @@ def _charts(case: Case) -> Iterator[Found]:
 def _against_roofs(counters: tuple[str, ...], roofs: Sequence[tuple[str, ...]]) -> tuple[str, str]:
     """What is wrong with the traffic of a dot, given what counts that of the roofs: the code, and which counters."""
     level = classify(counters)[1]
-    if level in {"", *(one.id for one in load_spec().levels if not one.has_roof)}:  # "": the names don't tell the level
+    if level in {
+        "",
+        *(one.id for one in load_spec().levels if not any(way.clock for way in one.bindings)),
+    }:  # "": the names don't tell the level
         return "", ""
     peers = [roof for roof in roofs if classify(roof)[1] == level]
     families = _families(counters)

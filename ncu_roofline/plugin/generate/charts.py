@@ -11,11 +11,11 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, load_instructions, load_units
-from ncu_roofline.chips.fields import LAST, capability_text
-from ncu_roofline.chips.formula import WeightedSum
+from ncu_roofline.chips.fields import LAST, WeightedSum, capability_text
+from ncu_roofline.chips.formulas import covers
 from ncu_roofline.chips.palette import PLAIN, TENSOR, WALL
-from ncu_roofline.chips.phases import counter_of, load_phases
-from ncu_roofline.chips.precisions import PHASES_SECTION
+from ncu_roofline.chips.spec import PHASES_SECTION
+from ncu_roofline.chips.tables import counter_of, load_phases
 from ncu_roofline.formats.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.formats.sectionfile.section import PER_SECOND, made, made_options, made_point, made_roof, made_value, text_of
 from ncu_roofline.plugin.generate.dialects import Chips
@@ -165,7 +165,8 @@ class ChartMaker:
             made(
                 "Wall", Value=made_value(constant=wall.intensity), Options=made_options("PlainOptions", wall.label, WALL.light)
             )
-            for wall in counted.walls_of(global_loads.id)
+            for wall in counted.walls
+            if wall.kind == global_loads.id
         ]
         axes = ("Warp instructions per memory transaction of 32 bytes", "Warp instructions per second")
         return _chart("Instruction roofline", axes, roofs, points, walls)
@@ -255,7 +256,7 @@ def pipe_table(lowering: Lowering) -> Any:
     busy = f"{pipe.metrics[0]}.avg.pct_of_peak_sustained_active"
     rows = [lowering.metric({busy: lowering.chips}, "Tensor pipe busy, all kinds [% of cycles]")]
     for kind in tensor.instructions:
-        chips = frozenset(filter(kind.applies, lowering.chips))
+        chips = frozenset(chip for chip in lowering.chips if covers(kind.capabilities, chip))
         since, until = kind.releases
         if lowering.ranges(chips) and since <= lowering.dialect.metrics <= until:
             rows.append(lowering.metric({kind.metric: chips}, kind.label))
@@ -301,7 +302,7 @@ def performance(lowering: Lowering, precision: Precision) -> tuple[Any, ...]:
     found: dict[str, Chips] = {}
     left: Chips = frozenset()
     sums = lowering.sums(precision)
-    giga = lowering.dialect.nested_expressions or all(len(work.terms) == 1 for work in sums)
+    giga = lowering.dialect.nested_expressions or all(len(work) == 1 for work in sums)
     for variant, (work, counted) in enumerate(sums.items()):
         chips = counted if _standard(lowering, precision) else lowering.choice.told(counted)
         name = _rate(lowering, precision, work, chips, variant, giga) if chips else ""
@@ -342,11 +343,11 @@ def _rate(lowering: Lowering, precision: Precision, work: WeightedSum, chips: Ch
     if lowering.dialect.nested_expressions:
         return lowering.define(name, f"({_expression(work)}) / {GIGA}", _inputs(work), chips)
     if giga:
-        ((counter, weight),) = work.terms
+        ((counter, weight),) = work
         factor = f"/ {GIGA}" if weight == 1 else f"* {number(weight / GIGA)}"
         return lowering.define(name, f"{counter}.sum.per_second {factor}", _inputs(work), chips)
     work = _together(precision) if precision.together else work
-    if len(work.terms) > 2 or any(weight != 1 for _, weight in work.terms):
+    if len(work) > 2 or any(weight != 1 for _, weight in work):
         return ""
     names = _inputs(work)
     return lowering.define(name, " + ".join(names) if len(names) > 1 else f"{names[0]} * 1", names, chips)
@@ -387,7 +388,7 @@ def _inputs(sums: WeightedSum) -> list[str]:
 
 
 def _expression(sums: WeightedSum) -> str:
-    return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums.terms)
+    return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums)
 
 
 def timeline(lowering: Lowering) -> Any:
@@ -404,7 +405,9 @@ def timeline(lowering: Lowering) -> Any:
         metrics = []
         for band in spec.bands:
             collected = [one for one in band.collect if one.group == group]
-            chips_of = {sampled(one.metric): frozenset(filter(one.applies, chips)) for one in collected}
+            chips_of = {
+                sampled(one.metric): frozenset(chip for chip in chips if covers(one.capabilities, chip)) for one in collected
+            }
             known = {name: where for name, where in chips_of.items() if lowering.ranges(where)}
             if known:
                 metrics.append((band.label, known))

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Binding, Level, Precision, Spec, load_spec
-from ncu_roofline.chips.fields import LAST, Capability, Release
-from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.metric_names import DRAM_OP_SINCE, OPS_PATH_SINCE
+from ncu_roofline.chips.fields import LAST, Capability, Release, WeightedSum
+from ncu_roofline.chips.ncu import DRAM_OP_SINCE, OPS_PATH_SINCE
 from ncu_roofline.formats.sectionfile.definitions import CHAINS_PROVEN
 from ncu_roofline.formats.sectionfile.schema import release_of, schema
 from ncu_roofline.formats.sectionfile.section import Range

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips import Binding, Level, Precision, Spec
-from ncu_roofline.chips.fields import Capability
-from ncu_roofline.chips.formula import WeightedSum
-from ncu_roofline.chips.precisions import ROOF_FACTORS
+from ncu_roofline.chips.fields import Capability, WeightedSum
+from ncu_roofline.chips.spec import ROOF_FACTORS
 from ncu_roofline.formats.sectionfile.section import Range, made, made_value, text_of
 from ncu_roofline.plugin.generate.dialects import Chips, Choice, Dialect
 
@@ -203,13 +202,13 @@ class Lowering:
     def _rate(self, sums: WeightedSum, factor: float, chips: Chips) -> Part:
         for counter in sums.counters():
             self.collect(f"{counter}.sum", chips)
-        if len(sums.terms) == 1:
-            (counter, weight) = sums.terms[0]
+        if len(sums) == 1:
+            (counter, weight) = sums[0]
             return Part(chips, (self.scaled(f"{counter}.sum.per_second", weight * factor, chips),))
         units = {counter.partition("__")[0] for counter in sums.counters()}
         if len(units) > 1:
             raise ValueError(f"counters of several units can't be summed per cycle: {sums.text()}")
-        terms = (self.scaled(f"{counter}.sum.per_cycle_elapsed", weight * factor, chips) for counter, weight in sums.terms)
+        terms = (self.scaled(f"{counter}.sum.per_cycle_elapsed", weight * factor, chips) for counter, weight in sums)
         return Part(chips, tuple(terms), f"{units.pop()}__cycles_elapsed.avg.per_second")
 
     # Peaks
@@ -221,7 +220,7 @@ class Lowering:
         for chip, binding in self._bindings(precision, chips):
             architecture = self.spec.architecture(chip)
             if binding.peak:
-                terms = [(counter, weight * share * scale) for counter, weight in binding.peak.terms]
+                terms = [(counter, weight * share * scale) for counter, weight in binding.peak]
                 peaks.append((chip, terms, binding.clock))
             elif architecture and (known := architecture.peak(roof)):
                 peaks.append((chip, [(_ONE_PER_SM, known * scale)], binding.clock))
@@ -235,7 +234,7 @@ class Lowering:
         per_sm = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
         peaks = []
         for chip, binding in self._bindings(level, chips):
-            terms = binding.peak.terms if binding.peak else ()
+            terms: Sequence[tuple[str, float]] = binding.peak or ()
             if per_sm and not binding.peak:
                 amount, unit = per_sm.get(chip) or per_sm[max(per_sm)]
                 terms = ((_ONE_PER_SM, amount),) if unit == "sm" else ()

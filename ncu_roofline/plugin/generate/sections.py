@@ -7,15 +7,9 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.chips import Precision, Spec, load_spec
-from ncu_roofline.chips.clocks import BY_RELEASE
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.chips.precisions import (
-    INSTRUCTION_SECTION,
-    LIGHT_TENSOR_SECTION,
-    OVERVIEW_SECTION,
-    PHASES_SECTION,
-    TENSOR_SECTION,
-)
+from ncu_roofline.chips.ncu import BY_RELEASE
+from ncu_roofline.chips.spec import INSTRUCTION_SECTION, LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, PHASES_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.sectionfile.section import made, metrics_of
 from ncu_roofline.formats.sectionfile.text import section_text

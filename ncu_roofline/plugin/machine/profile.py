@@ -19,9 +19,9 @@ from typing import NamedTuple
 from ncu_roofline.base.errors import RooflineError, Terminated, explained
 from ncu_roofline.base.files import folder_in, temporary_folder
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.clocks import default_clocks
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.chips.precisions import LIGHT_TENSOR_SECTION
+from ncu_roofline.chips.ncu import default_clocks
+from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
 from ncu_roofline.plugin.machine.install import Pack
 from ncu_roofline.plugin.machine.machine import Gpu, Machine
 from ncu_roofline.plugin.machine.ncu import Ncu

@@ -1,0 +1,431 @@
+"""The smaller data files as records: hardware units, instruction roofline, phases, stalls, section sets, bounds of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Annotated, Literal, NamedTuple
+
+from ncu_roofline.base.records import Stated
+from ncu_roofline.chips.fields import (
+    ALL,
+    DATA,
+    LAST_RELEASE,
+    AllExpanded,
+    Capability,
+    Expanded,
+    Ranges,
+    Release,
+    Releases,
+    WeightedSum,
+    Weights,
+    read,
+)
+from ncu_roofline.chips.formulas import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
+from ncu_roofline.chips.spec import Source, Spec
+
+# How busy hardware units were, occupancy and the like: units.toml
+
+
+class Unit(NamedTuple):
+    """A hardware unit: the largest of its ``metrics`` (without suffix) says how full it was.
+
+    ``kind`` is compute or memory, ``level`` the id of the memory level it stands for or "".  ``group``: it holds named units.
+    Where none of the metrics is there, each of ``parts`` gives metrics that add up to its share; fewer of them a lower bound.
+    """
+
+    id: str
+    label: str
+    kind: Literal["compute", "memory"]
+    metrics: tuple[str, ...]
+    level: str = ""
+    parts: AllExpanded = ()
+    group: bool = False
+
+
+class Scale(NamedTuple):
+    """Metrics (without suffix) of chips on which the unit's percentage, times ``factor``, is the share of what it can do."""
+
+    metrics: tuple[str, ...]
+    capabilities: Ranges
+    factor: float
+
+
+class Rate(NamedTuple):
+    """Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips."""
+
+    metrics: Expanded
+    level: str
+    capabilities: Ranges = ALL
+
+
+class TensorInstructions(NamedTuple):
+    """A metric that counts one kind of instruction of the tensor pipe; ``releases`` of Nsight Compute know its name."""
+
+    metric: str
+    label: str
+    capabilities: Ranges
+    releases: Releases = ((0, 0), LAST_RELEASE)
+
+
+class Gauge(NamedTuple):
+    """A number besides: the first of its ``metrics`` (full names) that is there, times ``scale``; above ``most`` it is none."""
+
+    scale: float
+    metrics: tuple[str, ...]
+    most: float
+    id: str = ""
+
+
+class TensorActivity(NamedTuple):
+    """Metrics (without suffix) of the tensor pipe's activity.
+
+    The largest of the first row of ``whole`` whose first metric is there, else the largest of ``parts``.  ``instructions``: its
+    kinds, and which chips have a counter of each.
+    """
+
+    whole: AllExpanded
+    parts: tuple[str, ...]
+    instructions: tuple[TensorInstructions, ...]
+
+
+class Slices(NamedTuple):
+    """Of one of these counters in one of these forms sum over average is the number of L2 slices."""
+
+    counters: tuple[str, ...]
+    forms: tuple[str, ...]
+
+
+class Units(NamedTuple):
+    """All of it."""
+
+    units: tuple[Unit, ...]
+    rates: tuple[Rate, ...]
+    scales: tuple[Scale, ...]
+    gauges: tuple[Gauge, ...]
+    counts: tuple[Gauge, ...]
+    tensor: TensorActivity
+    slices: Slices
+
+    def metrics(self) -> Iterator[str]:
+        """Full names of all metrics that could tell something."""
+        named = [*(unit.metrics for unit in self.units), *(part for unit in self.units for part in unit.parts)]
+        for name in (name for names in (*named, *self.tensor.whole, self.tensor.parts) for name in names):
+            yield from (name + form for form in SHARES + (SHARES_ACTIVE if name.startswith(IN_SM) else ()))
+        yield from (metric for rate in self.rates for metric in rate.metrics)
+        yield from (metric for gauge in (*self.gauges, *self.counts) for metric in gauge.metrics)
+        yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
+
+
+@cache
+def load_units() -> Units:
+    """The file that comes with the package, read once."""
+    return read(DATA / "units.toml", Units)
+
+
+# The instruction roofline of Ding, Williams, "An Instruction Roofline Model for GPUs" (2019): instruction.toml
+
+EXECUTED = "inst"
+"""Id of the kind that is all executed warp instructions; those of the others begin with it."""
+
+
+class Way(NamedTuple):
+    """One way to count a kind: its counters, and where they come from."""
+
+    counters: Weights
+    source: Source = "binding"
+    note: str = ""
+
+
+class Kind(NamedTuple):
+    """A kind of warp instruction, counted by the first of ``instructions`` that a report has.
+
+    ``transactions`` are those of this kind alone at ``level``, ``bytes`` each; empty for all instructions, whose transactions
+    are the traffic of every level.
+    """
+
+    id: str
+    label: str
+    bytes: float
+    instructions: tuple[Way, ...]
+    level: str = ""
+    transactions: tuple[Way, ...] = ()
+
+    def formulas(self) -> tuple[WeightedSum, ...]:
+        """Everything that may be read for it."""
+        return tuple(way.counters for way in (*self.instructions, *self.transactions))
+
+
+class InstructionWall(NamedTuple):
+    """A vertical line at 1 / ``transactions`` warp instructions of a kind per transaction."""
+
+    kind: str
+    transactions: float
+    label: str
+    short: str
+
+    @property
+    def id(self) -> str:
+        """Roof id."""
+        return f"wall.{self.kind.rpartition('.')[2]}.{self.transactions:g}"
+
+    @property
+    def intensity(self) -> float:
+        """Where it stands, in warp instructions per transaction."""
+        return 1 / self.transactions
+
+
+class InstructionSpec(NamedTuple):
+    """The instruction roofline: ``transaction`` in bytes, ``warp`` in threads, the peak of ``issue`` per SM and cycle."""
+
+    transaction: float
+    warp: float
+    issue: str
+    issue_label: str
+    issue_counter: str
+    issue_per_sm: float
+    lanes: str
+    lanes_per_instruction: str
+    kinds: tuple[Kind, ...]
+    walls: tuple[InstructionWall, ...]
+
+    def kind(self, kind_id: str) -> Kind:
+        """The kind of an id; KeyError if there is none."""
+        return {kind.id: kind for kind in self.kinds}[kind_id]
+
+    def needs(self, spec: Spec, capability: Capability, levels: tuple[str, ...], *, work: bool = True) -> tuple[str, ...]:
+        """What has to be counted for the traffic of these levels and, with ``work``, for all instructions."""
+        names = [f"{counter}.sum" for counter in self.kind(EXECUTED).instructions[0].counters.counters()] if work else []
+        counted = spec.collect(capability, (), levels)
+        return (*names, *(name for name in counted if name.endswith(".sum") and not name.startswith("gpu__time")))
+
+    def collect(self, spec: Spec, capability: Capability, levels: tuple[str, ...]) -> tuple[str, ...]:
+        """The list for ``ncu --metrics`` that gives a complete instruction roofline with these levels of memory."""
+        names = [*spec.collect(capability, (), levels), f"{self.issue_counter}.sum.peak_sustained"]
+        names += [f"{self.lanes_per_instruction}.ratio"]
+        first = (way for kind in self.kinds for way in (*kind.instructions[:1], *kind.transactions[:1]))
+        return tuple(dict.fromkeys([*names, *(f"{counter}.sum" for way in first for counter in way.counters.counters())]))
+
+
+@cache
+def load_instructions() -> InstructionSpec:
+    """The file that comes with the package, read once."""
+    return read(DATA / "instruction.toml", InstructionSpec)
+
+
+# What the PM sampler records over the time of a launch: phases.toml
+
+
+def counter_of(metric: str) -> str:
+    """The name of a sampled metric without the group of counters in front of it; "" for a name of another form."""
+    parts = metric.rpartition(":")[2].split(".")  # "pmsampling:sm__x.sum", "SM_A.TriageSCG.sm__x.sum"
+    return ".".join(parts[next((place for place, part in enumerate(parts) if "__" in part), len(parts)) :])
+
+
+class Collected(NamedTuple):
+    """A metric that our section samples on some chips, in a pass with its ``group``.
+
+    It may have the group of counters in front of it that the sampler takes it from.
+    """
+
+    metric: str
+    capabilities: Ranges
+    group: str
+
+
+class BandSpec(NamedTuple):
+    """A band of utilisation: ``metrics`` has the ways to it, each a name or several that are averaged, the best first.
+
+    ``shapes``: ids of precisions, or their first parts, whose operations go with the band's activity.  ``level``: the memory
+    level that it belongs to, or "", and ``moves`` whether it says how many bytes moved.
+    """
+
+    id: str
+    label: str
+    metrics: Annotated[
+        tuple[tuple[str, ...], ...], Stated(tuple[str, ...], lambda ways: tuple(tuple(way.split(" + ")) for way in ways))
+    ]
+    shapes: tuple[str, ...] = ()
+    level: str = ""
+    moves: bool = False
+    collect: tuple[Collected, ...] = ()
+
+    def shaped(self, precision: str) -> bool:
+        """Whether the operations of a precision go with its activity."""
+        return any(f"{precision}.".startswith(f"{one}.") for one in self.shapes)
+
+
+class PhaseSpec(NamedTuple):
+    """All bands in the order in which they stand; metrics that count blocks as they start, of them that of our section; and
+    those that tell when SMs are active.
+    """
+
+    bands: tuple[BandSpec, ...]
+    blocks: tuple[str, ...]
+    activity: tuple[str, ...]
+    collected_blocks: str
+
+    def drawn(self) -> frozenset[str]:
+        """Every name that a band is made of."""
+        return frozenset(name for band in self.bands for way in band.metrics for name in way)
+
+    def counters(self) -> frozenset[str]:
+        """Every name that something is made of."""
+        return frozenset(self.blocks + self.activity) | self.drawn()
+
+
+@cache
+def load_phases() -> PhaseSpec:
+    """The file that comes with the package, read once."""
+    return read(DATA / "phases.toml", PhaseSpec)
+
+
+# Why warps wait, by reasons that ncu samples: stalls.toml
+
+
+class Sentence(NamedTuple):
+    """A text, the words of `circumstances` that must be shown for it, and those that must not be."""
+
+    text: str
+    where: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+class Stall(NamedTuple):
+    """``waits`` completes "warps wait here ..."; ``advice`` is empty where there is no reason to act.
+
+    ``caches``: hit rates of the kernel say more.  ``issue``: the warp issued, could issue, or waited for its own arithmetic
+    only.  ``unit``: ``waits`` with {} for a unit that is waited for, "" where that is not one of several.  ``limits``: ids or
+    kinds of limits that make warps wait so.  Told from the share ``least`` of all samples on; one place must have
+    ``least_at_place``, as what a reason must have in all holds for its units together.
+    """
+
+    id: str
+    waits: str
+    cause: tuple[Sentence, ...]
+    advice: tuple[Sentence, ...] = ()
+    caches: bool = False
+    issue: bool = False
+    unit: str = ""
+    limits: tuple[str, ...] = ()
+    least: float = 0.1
+    least_at_place: float = 0.1
+
+
+class _Stalls(NamedTuple):
+    stalls: tuple[Stall, ...]
+
+
+@cache
+def load_stalls() -> Mapping[str, Stall]:
+    """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
+    return {stall.id: stall for stall in read(DATA / "stalls.toml", _Stalls).stalls}
+
+
+# What the stock section sets of Nsight Compute hold for rooflines, release by release: sets.toml
+
+
+class SectionSet(NamedTuple):
+    """A set in some ``releases``, first and last.
+
+    ``gives`` is what it holds, in words; ``work`` (precision ids, "tensor" for all types) and ``traffic`` (level ids) are the
+    counters of it, and ``opcodes`` says that it has counts per opcode.  A report with all of ``sections``, and no others than
+    ``only`` if that is not empty, was made with it.
+    """
+
+    name: str
+    releases: Releases
+    sections: frozenset[str]
+    gives: str
+    only: frozenset[str] = frozenset()
+    work: tuple[str, ...] = ()
+    traffic: tuple[str, ...] = ()
+    opcodes: bool = False
+
+
+class SectionSets(NamedTuple):
+    """All sets, the cheapest first."""
+
+    sets: tuple[SectionSet, ...]
+
+    def of(self, release: Release) -> tuple[SectionSet, ...]:
+        """Those of a release (year, number)."""
+        return tuple(one for one in self.sets if one.releases[0] <= release <= one.releases[1])
+
+    def made(self, release: Release, sections: Iterable[str]) -> SectionSet | None:
+        """The largest set whose sections a report has, None if it is none."""
+        present = frozenset(sections)
+        found = [one for one in self.of(release) if one.sections <= present and (not one.only or present <= one.only)]
+        return found[-1] if found else None
+
+
+@cache
+def load_sets() -> SectionSets:
+    """The file that comes with the package, read once."""
+    return read(DATA / "sets.toml", SectionSets)
+
+
+# What a metric can be at all, one bound for each quantity: plausible.toml
+
+MOST_COUNT = 2.0**64
+"""What a counter of the hardware can hold."""
+
+
+class Bound(NamedTuple):
+    """What some metrics can be: from 0 to ``most``; ``signed``: a difference of counters, which may be as far below 0."""
+
+    id: str
+    most: float
+    origin: str
+    metrics: tuple[str, ...]
+    unit: str = ""
+    signed: bool = False
+    other_than: tuple[str, ...] = ()
+
+
+class _Bounds(NamedTuple):
+    units: tuple[str, ...]
+    quantity: tuple[Bound, ...]
+    drawn_most: float
+    drawn_least: float
+    imported_seconds: float
+    imported_rate: float
+
+
+class Limits:
+    """All bounds; ``slices`` (of L2) and ``seconds`` are the most that any launch can have had.
+
+    ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
+    report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
+    ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
+    """
+
+    def __init__(self, file: _Bounds) -> None:
+        import re
+        from fnmatch import translate
+
+        def pattern(wildcards: tuple[str, ...]) -> re.Pattern[str]:
+            return re.compile("|".join(map(translate, wildcards)) or r"(?!)")
+
+        most = {bound.id: bound.most for bound in file.quantity}
+        self.slices, self.seconds = most["slices"], most["time"] * 1e-9
+        _, _, self.drawn_most, self.drawn_least, self.imported_seconds, self.imported_rate = file
+        self._units = (*(f"{unit}__" for unit in file.units), "device__attribute_", "launch__", "sass__")
+        self._rows = [(bound, pattern(bound.metrics), pattern(bound.other_than)) for bound in file.quantity]
+        self._known = lru_cache(maxsize=20_000)(self._find)  # several times the names of any release
+
+    def bound(self, name: str) -> Bound | None:
+        """The bound of a metric by its full name, None for one of which nothing is known."""
+        return self._known(name) if len(name) <= 300 else None  # no metric of ncu has 150 characters
+
+    def _find(self, name: str) -> Bound | None:
+        if "__" in name and not name.startswith(self._units):
+            return None
+        rows = (bound for bound, wanted, unwanted in self._rows if wanted.fullmatch(name) and not unwanted.fullmatch(name))
+        return next(rows, None)
+
+
+@cache
+def load_limits() -> Limits:
+    """The file that comes with the package, read once."""
+    return Limits(read(DATA / "plausible.toml", _Bounds))
