@@ -1,10 +1,16 @@
-"""What continuous integration prints about what it could not do."""
+"""What continuous integration prints about what it could not do; the mutants that try the tests."""
 
 from __future__ import annotations
 
+import ast
+import importlib.machinery
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 CI = Path(__file__).parents[1] / ".ci"
 RESULTS = """<testsuites><testsuite>
@@ -32,3 +38,39 @@ def test_what_was_skipped_is_a_table_of_what_why_and_how_many(tmp_path: Path) ->
 
 def test_where_nothing_is_missing_that_is_said(tmp_path: Path) -> None:
     assert table(tmp_path, "", "<testsuites/>") == ["Nothing was skipped."]
+
+
+SOURCE = """
+LIMIT = 2
+
+def answer(a, b, names=(1, 2)):
+    if a < b and not b == 4:
+        return (a - b) / LIMIT
+    return f"{a + 1}"
+"""
+
+
+@pytest.fixture(scope="module")
+def mutate() -> Any:
+    """The developer's tool as a module."""
+    loader = importlib.machinery.SourceFileLoader("mutate", str(CI / "mutate"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_mutants_are_of_functions_and_switched_on_one_by_one(mutate: Any) -> None:
+    mutator = mutate.Mutator()
+    mutator.visit(ast.parse(SOURCE))
+    changes = [text.split("  ->  ") for _, text in mutator.places]
+    assert ["a < b", "a <= b"] in changes
+    assert ["(a - b) / LIMIT", "LIMIT / (a - b)"] in changes
+    assert not any("names" in before or before in ("2", "a + 1") for before, _ in changes)  # constants, defaults, texts
+    results = {}
+    for place, (_, text) in enumerate(mutator.places):
+        room: dict[str, Any] = {"__mutant__": lambda number: number == 7}
+        exec(compile(mutate.Mutator({place: 7}).visit(ast.parse(SOURCE)), "x", "exec"), room)
+        results[text] = [room["answer"](1, 2), room["answer"](2, 2), room["answer"](1, 4)]
+    assert results["a < b  ->  a <= b"] == [-0.5, 0.0, "2"]
+    assert results["a - b  ->  a + b"] == [1.5, "3", "2"]
+    assert results["b == 4  ->  b != 4"] == ["2", "3", -1.5]
