@@ -138,8 +138,7 @@ def _compared(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> tuple
     """The comparison, and whether some report had to be left out (--keep-going)."""
     import numpy as np
 
-    from ncu_roofline.analyses.compare.frames import Settings, compare
-    from ncu_roofline.analyses.compare.groups import roof_spreads
+    from ncu_roofline.analyses.compare.frames import Settings, compare, roof_spreads
     from ncu_roofline.base.files import ReportNames
     from ncu_roofline.cli.ceilings import wanted
     from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from ncu_roofline.analyses.compare import text as said
-from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.kernels import ADDED, NOT_JUDGED, REMOVED, SAME
+from ncu_roofline.analyses.compare.frames import ADDED, NOT_JUDGED, REMOVED, SAME, Comparison
 from ncu_roofline.analyses.compare.picture import figure
 from ncu_roofline.analyses.compare.text import Pair, Row
 from ncu_roofline.analyses.hierarchical.style import level_style

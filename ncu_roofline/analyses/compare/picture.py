@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.compare import text as said
-from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.kernels import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE
+from ncu_roofline.analyses.compare.frames import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE, Comparison
 from ncu_roofline.analyses.compare.text import Pair, Row
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.roofs import covers

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.kernels import (
+from ncu_roofline.analyses.compare.frames import (
     ADDED,
     CLOSER,
     FASTER,
@@ -24,6 +23,7 @@ from ncu_roofline.analyses.compare.kernels import (
     SLOWER,
     SMALL_SHARE,
     UNKNOWN,
+    Comparison,
 )
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.base.texts import clean, listed, plural, shorten

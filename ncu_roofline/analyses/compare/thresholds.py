@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.compare.columns import COMPARISON_THRESHOLDS, QUANTITIES
-from ncu_roofline.analyses.compare.frames import Comparison
-from ncu_roofline.analyses.compare.kernels import ADDED, NOT_JUDGED, REMOVED
+from ncu_roofline.analyses.compare.frames import ADDED, NOT_JUDGED, REMOVED, Comparison
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec

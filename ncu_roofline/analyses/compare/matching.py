@@ -1,11 +1,10 @@
-"""One side of a comparison: the rows of a Roofline, which of them are compared as one, and their sums and medians."""
+"""The two sides of a comparison: the rows of a Roofline, which of them are compared as one, and their sums and medians."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
 from ncu_roofline.model.names import CxxName, parse
@@ -21,36 +19,33 @@ from ncu_roofline.model.names import CxxName, parse
 CONFIGURATION, DEVICE_CHANGED, NAME_ONLY = "configuration", "device", "name"
 PARAMETERS, NUMBERS, TEMPLATE = "parameters", "numbers", "template"
 _NAME_READ = 4_096  # characters of a name that are parsed; longer ones exist only in hostile reports
-# A robust estimate of the standard deviation: the median absolute deviation of normal noise is 0.6745 of it.
-MAD_TO_SIGMA = 1.4826
+_TO_SIGMA = 1.4826  # the median absolute deviation of normal noise is 0.6745 of its standard deviation
 _KEY = ("report", "launch", "kernel", "device")
+_LAUNCHED = ("grid", "block")
+_EXACTLY = (*_LAUNCHED, "device")
 
 
 @dataclass(frozen=True)
 class Side:
-    """The kernels of a Roofline as compared: ``index`` of a point is the row of its kernel, -1 where there is none."""
+    """The kernels of a Roofline as compared: ``index`` of a point is the row of its kernel, -1 where there is none.
+
+    ``units``: how many of what is compared each row stands for: its launches, but an application is one run.
+    """
 
     label: str
     kernels: Mapping[str, Any]
     points: Mapping[str, Any]
     index: IntArray
     names: TextArray
+    units: FloatArray
     work: Mapping[str, FloatArray]
     traffic: Mapping[str, FloatArray]
     roofs: Mapping[str, Any]
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     @cached_property
     def functions(self) -> Counter[tuple[Hashable, ...]]:
         """How many kernels each function is: overloads and instances of a template are several."""
         return Counter((name.scopes, name.base) for name in map(_parsed, set(self.names)))
-
-    @cached_property
-    def units(self) -> FloatArray:
-        """How many of what is compared each row stands for: its launches, but an application is one run."""
-        return np.where(self.kernels["kind"] == "application", 1.0, self.kernels["launches"])
 
 
 def side_of(roofline: Roofline, label: str = "") -> Side:
@@ -58,8 +53,9 @@ def side_of(roofline: Roofline, label: str = "") -> Side:
     kernels, points = roofline.kernel_columns, roofline.point_columns
     rows = {key: row for row, key in enumerate(zip(*(kernels[name] for name in _KEY), strict=True))}
     index = np.array([rows.get(key, -1) for key in zip(*(points[name] for name in _KEY), strict=True)], dtype=np.int64)
-    names = np.where(kernels["kind"] == "application", "application", kernels["name"])
-    names = np.where(names == "", kernels["kernel"], names)
+    whole = kernels["kind"] == "application"
+    names = np.where(whole, "application", np.where(kernels["name"] == "", kernels["kernel"], kernels["name"]))
+    units = np.where(whole, 1.0, kernels["launches"])
 
     def of_points(by: str, what: str) -> dict[str, FloatArray]:
         result: dict[str, FloatArray] = {}
@@ -67,22 +63,16 @@ def side_of(roofline: Roofline, label: str = "") -> Side:
             result.setdefault(key, np.full(len(names), np.nan))[row] = value
         return result
 
-    reports = dict.fromkeys(report for report in kernels["report"] if report)
-    work, traffic = (
-        roofline.work or of_points("precision", "work"),
-        roofline.traffic or of_points("level", "traffic"),
-    )  # fmt: skip
-    return Side(label or ", ".join(reports), kernels, points, index, names, work, traffic, roofline.roof_columns)
+    work, traffic = roofline.work or of_points("precision", "work"), roofline.traffic or of_points("level", "traffic")
+    label = label or ", ".join(dict.fromkeys(report for report in kernels["report"] if report))
+    return Side(label, kernels, points, index, names, units, work, traffic, roofline.roof_columns)
 
 
-@dataclass(frozen=True)
-class Matching:
-    """Groups of rows that are compared: ``before[row]`` and ``after[row]`` are group numbers; ``how[group]``, ``occurrence``.
+class Matching(NamedTuple):
+    """Groups of rows that are compared: ``before[row]`` and ``after[row]`` are their numbers; ``how`` and ``occurrence``.
 
-    ``how`` is configuration, device (the GPU differs), name (the launch configuration differs), parameters (the list of the
-    function's parameters differs), numbers (the name differs in whole numbers), template (one has template arguments), or ""
-    for a group that only one side has.
-    ``occurrence`` counts launches of one kernel from 0 where they are matched in order, else it is -1.
+    ``how`` says what agrees; "" for a group that only one side has.  ``occurrence`` counts launches of one kernel from 0 where
+    they are matched in order, else it is -1.
     """
 
     before: IntArray
@@ -114,11 +104,8 @@ def _function(side: Side, name: str) -> Hashable:
     return function if side.functions[function] == 1 else name
 
 
-Stem = Callable[[Side, str], Hashable]
-_LAUNCHED = ("grid", "block")
-_EXACTLY = (*_LAUNCHED, "device")
 # How rows are matched, the closest agreement first: by what of the name, and by which columns.
-_PASSES: tuple[tuple[str, Stem, tuple[str, ...]], ...] = (
+_PASSES: tuple[tuple[str, Callable[[Side, str], Hashable], tuple[str, ...]], ...] = (
     (CONFIGURATION, _whole, _EXACTLY),
     (DEVICE_CHANGED, _whole, _LAUNCHED),
     (NAME_ONLY, _whole, ()),
@@ -140,7 +127,7 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
 
     All rows with one key are one group; with ``in_order``, the n-th row of a key on one side meets the n-th on the other.
     """
-    sides, taken = (before, after), (np.full(len(before), -1), np.full(len(after), -1))
+    sides, taken = (before, after), (np.full(len(before.names), -1), np.full(len(after.names), -1))
     linked: set[tuple[str, ...]] = set()  # pairs of names that differ in numbers
     how: list[str] = []
     occurrence: list[int] = []
@@ -149,19 +136,16 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
         for key in filter(right.__contains__, left):
             rows = left[key], right[key]
             if stem is not _whole:  # one name on each side
-                names = [set(side.names[mine]) for side, mine in zip(sides, rows, strict=True)]
-                pair = tuple(name for several in names for name in several)
-                templates = {bool(_parsed(name).template) for name in pair}
-                if len(pair) != 2 or (word == TEMPLATE and len(templates) < 2):
-                    continue
-                if word == NUMBERS and not columns and pair not in linked:
+                pair = tuple(name for side, mine in zip(sides, rows, strict=True) for name in set(side.names[mine]))
+                alike = word == TEMPLATE and len({bool(_parsed(name).template) for name in pair}) < 2
+                if len(pair) != 2 or alike or (word == NUMBERS and not columns and pair not in linked):
                     continue
                 linked |= {pair} if word == NUMBERS else set()
             taken[0][rows[0]] = taken[1][rows[1]] = len(how)
             how.append(word)
             occurrence.append(key[1])
     for side, groups in zip(sides, taken, strict=True):
-        every = _keyed(side, _whole, _EXACTLY, np.ones(len(side)), in_order=True)
+        every = _keyed(side, _whole, _EXACTLY, np.ones(len(groups)), in_order=True)
         places = {rows[0]: place for (_, place), rows in every.items()}
         for mine in _keyed(side, _whole, _EXACTLY, groups < 0, in_order).values():
             groups[mine] = len(how)
@@ -170,7 +154,9 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
     return Matching(*taken, how, occurrence)
 
 
-def _keyed(side: Side, stem: Stem, columns: Sequence[str], where: Any, in_order: bool) -> dict[tuple[Hashable, int], list[int]]:
+def _keyed(
+    side: Side, stem: Callable[[Side, str], Hashable], columns: Sequence[str], where: Any, in_order: bool
+) -> dict[tuple[Hashable, int], list[int]]:
     """Some rows, by key and occurrence (-1 where order does not matter)."""
     rows = np.flatnonzero(where).tolist()
     stems = {name: stem(side, name) for name in set(side.names[rows])}
@@ -184,7 +170,7 @@ def _keyed(side: Side, stem: Stem, columns: Sequence[str], where: Any, in_order:
 
 
 class Cell(NamedTuple):
-    """By group: FLOP/byte, FLOP/s, the roofs of one precision at one level, and what they let through in FLOP/s."""
+    """Of one precision at one level, by group: FLOP/byte, FLOP/s, and its roofs in FLOP/s."""
 
     intensity: FloatArray
     performance: FloatArray
@@ -193,11 +179,11 @@ class Cell(NamedTuple):
 
     @property
     def attainable(self) -> FloatArray:
-        """The lower of compute roof and slope."""
+        """The lower of the roofs."""
         return np.minimum(self.compute_roof, self.slope)
 
 
-class BindingRoofs(NamedTuple):
+class Binding(NamedTuple):
     """Of one precision by group: performance (FLOP/s), its share of the lowest attainable one, and what binds."""
 
     performance: FloatArray
@@ -214,28 +200,27 @@ class Totals:
 
     def __init__(self, side: Side, group: IntArray, count: int, weight: FloatArray | None = None) -> None:
         self.side, self.group, self.count = side, group, count
-        self._weight = np.ones(len(side)) if weight is None else weight
+        self._weight = np.ones(len(side.names)) if weight is None else weight
         self.used = np.flatnonzero(group >= 0)
         self.first = np.full(count, -1)  # row of each group
         self.first[group[self.used[::-1]]] = self.used[::-1]
         self.present = self.first >= 0
         seconds, clock = side.kernels["seconds"] * self._weight, side.kernels["clock_profiled"]
-        self.seconds = self.total(seconds)
+        self.seconds, self.flops = self._total(seconds), self._total(side.kernels["work"] * self._weight)
         self.launches, self.units = self._add(side.kernels["launches"]), self._add(side.units)
-        self.flops = self.total(side.kernels["work"] * self._weight)
-        self.clock = self.total(clock * seconds) / self.seconds
-        rates = np.isnan(self.seconds) & self.present
-        self.clock = np.where(rates, self.total(clock) / self._add(np.ones(len(side))), self.clock)
-        self.work = {name: self.total(values * self._weight) for name, values in side.work.items()}
-        self.traffic = {name: self.total(values * self._weight) for name, values in side.traffic.items()}
+        timeless = np.isnan(self.seconds) & self.present
+        mean = self._total(clock) / self._add(np.ones(len(clock)))
+        self.clock = np.where(timeless, mean, self._total(clock * seconds) / self.seconds)
+        self.work = {name: self._total(values * self._weight) for name, values in side.work.items()}
+        self.traffic = {name: self._total(values * self._weight) for name, values in side.traffic.items()}
 
     def _add(self, values: Any) -> FloatArray:
         weights = np.asarray(values, dtype=np.float64)[self.used]
         return np.bincount(self.group[self.used], weights=weights, minlength=self.count).astype(np.float64)
 
-    def total(self, values: Any) -> FloatArray:
+    def _total(self, values: Any) -> FloatArray:
         """Sum over each group; NaN where a row of it lacks the number, and for groups without rows."""
-        lacking = self._add(~np.isfinite(np.asarray(values, dtype=np.float64)))
+        lacking = self._add(~np.isfinite(values))
         return np.where((lacking > 0) | ~self.present, np.nan, self._add(np.nan_to_num(values)))
 
     def rows(self, number: int) -> IntArray:
@@ -250,7 +235,6 @@ class Totals:
         result[group[texts[self.used] != result[group]]] = ""
         return result
 
-    @cached_property
     def time(self) -> tuple[FloatArray, FloatArray]:
         """Median run time of the launches of a group, and its relative spread: 1.4826 * median absolute deviation / median.
 
@@ -259,7 +243,7 @@ class Totals:
         """
         times = self.side.kernels["seconds"] / self.side.units
         middle, known = self._median(times)
-        spread = MAD_TO_SIGMA * self._median(np.abs(times - middle[self.group]))[0] / middle
+        spread = _TO_SIGMA * self._median(np.abs(times - middle[self.group]))[0] / middle
         every = np.bincount(self.group[self.used], minlength=self.count)
         return np.where(known == every, middle, np.nan), np.where((known > 1) & (middle > 0), spread, np.nan)
 
@@ -272,25 +256,19 @@ class Totals:
         low, high = (np.where(known, start + half, -1) for half in ((known - 1) // 2, known // 2))
         return (ordered[low] + ordered[high]) / 2, known
 
-    @cached_property
-    def verdict(self) -> TextArray:
-        """What the model says of the launches of each group: what all share, else that of most of the time."""
-        return self._most("verdict", self.used)
-
-    @cached_property
-    def limit(self) -> TextArray:
-        """Id of the nearest limit of the launches with that verdict; of most of their time where they differ."""
-        alike = self.side.kernels["verdict"][self.used] == self.verdict[self.group[self.used]]
-        return self._most("limit", self.used[alike])
+    def verdicts(self) -> tuple[TextArray, TextArray]:
+        """What the model says of the launches of each group, that of most of the time, and of these the nearest limit."""
+        verdict = self._most("verdict", self.used)
+        alike = self.side.kernels["verdict"][self.used] == verdict[self.group[self.used]]
+        return verdict, self._most("limit", self.used[alike])
 
     def _most(self, name: str, rows: IntArray) -> TextArray:
         """The text of most time of each group; of equals that of the first row."""
         result: TextArray = np.full(self.count, "", dtype=object)
         places: dict[str, int] = {}
         codes = np.array([places.setdefault(text, len(places)) for text in self.side.kernels[name][rows]], dtype=np.int64)
-        both, first, inverse = np.unique(
-            self.group[rows] * (len(places) + 1) + codes, return_index=True, return_inverse=True
-        )  # fmt: skip
+        pairs = self.group[rows] * (len(places) + 1) + codes
+        both, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
         spent = np.bincount(inverse, weights=np.nan_to_num(self.side.kernels["seconds"][rows]), minlength=len(both))
         owner, code = np.divmod(both, len(places) + 1)
         order = np.lexsort((first, -spent, owner))[::-1]  # of each group the most last, which is kept
@@ -316,66 +294,44 @@ class Totals:
         return found
 
     @cached_property
-    def bindings(self) -> dict[str, BindingRoofs]:
+    def bindings(self) -> dict[str, Binding]:
         """By precision: over all levels of the frame, what attains least."""
-        found = {}
+        points, spec, found = self.side.points, load_spec(), {}
+        levels = {level.id for level in spec.levels} | {"", *points["level"]}
+        roof_ids = {one.id: one.roof_ids()[0] for one in spec.precisions}
+        owner = np.append(self.group, -1)[self.side.index]
         for precision in dict.fromkeys(name for name, _ in self.cells):
+            # The compute roof of each group: what its rows name as binding, else the first of this precision.
+            roofs: TextArray = np.full(self.count, roof_ids.get(precision, f"{precision}.fma"), dtype=object)
+            mine = np.flatnonzero((points["precision"] == precision) & (owner >= 0) & ~np.isin(points["binds"], list(levels)))
+            roofs[owner[mine]] = points["binds"][mine]
             lowest, performance = np.full(self.count, np.nan), np.full(self.count, np.nan)
             binds: TextArray = np.full(self.count, "", dtype=object)
-            roofs = self._compute_roof_ids(precision)
             for level, cell in ((level, cell) for (name, level), cell in self.cells.items() if name == precision):
                 performance = np.where(np.isnan(performance), cell.performance, performance)
                 better = np.isfinite(cell.attainable) & ~(cell.attainable >= lowest)
                 binds = np.where(better, np.where(cell.slope < cell.compute_roof, level, roofs), binds)
                 lowest = np.where(better, cell.attainable, lowest)
-            found[precision] = BindingRoofs(performance, performance / lowest, binds)
+            found[precision] = Binding(performance, performance / lowest, binds)
         return found
 
-    def _compute_roof_ids(self, precision: str) -> TextArray:
-        """The compute roof of each group: what its rows name as binding, else the first of this precision."""
-        points, spec = self.side.points, load_spec()
-        levels = {level.id for level in spec.levels} | {"", *points["level"]}
-        known = {one.id: one.roof_ids()[0] for one in spec.precisions}
-        result: TextArray = np.full(self.count, known.get(precision, f"{precision}.fma"), dtype=object)
-        owner = np.append(self.group, -1)[self.side.index]
-        mine = np.flatnonzero((points["precision"] == precision) & (owner >= 0) & ~np.isin(points["binds"], list(levels)))
-        result[owner[mine]] = points["binds"][mine]
-        return result
-
-    @cached_property
-    def precision(self) -> TextArray:
-        """The precision that did most of the work of each group (mixed is the sum over pipes); '' without any.
+    def busiest(self) -> tuple[TextArray, Binding]:
+        """The precision that did most of the work of each group (mixed is the sum over pipes), '' without any; what binds it.
 
         One that is drawn on request stands for groups only that do no other work.
         """
-        result: TextArray = np.full(self.count, "", dtype=object)
+        chosen: TextArray = np.full(self.count, "", dtype=object)
         most = np.full(self.count, -1.0)
         last = load_spec().on_request
         for precision, binding in sorted(self.bindings.items(), key=lambda item: item[0] in last):
             better = np.nan_to_num(binding.performance, nan=-1.0) > most
             if precision in last:
-                better &= result == ""
-            result[better] = precision
+                better &= chosen == ""
+            chosen[better] = precision
             most = np.where(better, binding.performance, most)
-        return result
-
-    @cached_property
-    def binding(self) -> BindingRoofs:
-        """Of that precision."""
-        nothing = BindingRoofs(np.full(self.count, np.nan), np.full(self.count, np.nan), np.full(self.count, "", dtype=object))
+        numbers = np.full(self.count, np.nan)
+        result = Binding(numbers, numbers.copy(), np.full(self.count, "", dtype=object))
         for precision, binding in self.bindings.items():
-            mine = self.precision == precision
-            for whole, part in zip(nothing, binding, strict=True):
-                whole[mine] = part[mine]
-        return nothing
-
-
-def roof_spreads(sides: Iterable[Roofline], ceilings: Sequence[Ceilings]) -> dict[str, float]:
-    """Relative spread of the measured roofs by what they can bind as: the largest where several files have one."""
-    result: dict[str, float] = {}
-    for binds in dict.fromkeys(binds for side in sides for binds in side.point_columns["binds"]):
-        found = [one.bandwidth(binds) or one.compute(binds) for one in ceilings]
-        spreads = [ceiling.spread for ceiling in found if ceiling and math.isfinite(ceiling.spread)]
-        if spreads:
-            result[binds] = max(spreads)
-    return result
+            for whole, part in zip(result, binding, strict=True):
+                whole[chosen == precision] = part[chosen == precision]
+        return chosen, result
