@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline.formats.report import schema, writer
 from ncu_roofline.formats.report.writer import ReportData, encode_report
-from ncu_roofline.formats.sectionfile.schema import messages
+from ncu_roofline.formats.sectionfile.section import messages
 
 FORGED = "FORGED"
 HOSTILE = (

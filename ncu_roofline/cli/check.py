@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
 
 def _release(text: str) -> Release | None:
     from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.formats.sectionfile.schema import RELEASES, release_of
+    from ncu_roofline.formats.sectionfile.section import RELEASES, release_of
 
     if not text:
         return None
@@ -142,7 +142,7 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
 def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool) -> str:
     """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
     from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.formats.sectionfile.schema import RELEASES
+    from ncu_roofline.formats.sectionfile.section import RELEASES
 
     findings = [found for one in checked for found in one.findings]
     errors = [found for found in findings if found.severity == "error"]

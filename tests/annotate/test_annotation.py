@@ -18,8 +18,7 @@ from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.report.rules import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
-from ncu_roofline.formats.sectionfile.schema import RELEASES, FieldType, messages, schema
-from ncu_roofline.formats.sectionfile.section import parse_section
+from ncu_roofline.formats.sectionfile.section import RELEASES, FieldType, messages, parse_section, schema
 from ncu_roofline.formats.wire import build_messages, split
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate.append import stripped

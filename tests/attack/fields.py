@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncu_roofline.formats.report.schema import message
-from ncu_roofline.formats.sectionfile.schema import ROOT, messages
+from ncu_roofline.formats.sectionfile.section import ROOT, messages
 
 VARINT, FIXED64, TEXT, FIXED32, RAW = 0, 1, 2, 5, -1
 EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63, 2**64 - 1)

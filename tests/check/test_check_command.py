@@ -11,8 +11,7 @@ import pytest
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import main
-from ncu_roofline.formats.sectionfile.schema import release_of
-from ncu_roofline.formats.sectionfile.section import MOST_BYTES, made, parse_section
+from ncu_roofline.formats.sectionfile.section import MOST_BYTES, made, parse_section, release_of
 from ncu_roofline.plugin.check import nvperf
 from ncu_roofline.plugin.check.content import ERROR
 from ncu_roofline.plugin.check.section_rules import check_files

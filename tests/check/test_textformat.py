@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.chips.fields import release_text
-from ncu_roofline.formats.sectionfile.schema import NAMED_ONLY, RELEASES, release_of, schema
-from ncu_roofline.formats.sectionfile.section import parse_section
+from ncu_roofline.formats.sectionfile.section import NAMED_ONLY, RELEASES, parse_section, release_of, schema
 from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes, section_text
 from tests.check.probes import EVERY, PROBES, probe_bytes
 

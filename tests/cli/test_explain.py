@@ -12,7 +12,7 @@ import pytest
 from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.formats.sectionfile.schema import messages
+from ncu_roofline.formats.sectionfile.section import messages
 from ncu_roofline.model.explanations import Wanted, tensor_metrics
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.plugin.check.chips import OK, chip, passes

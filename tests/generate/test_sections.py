@@ -10,8 +10,7 @@ import pytest
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import Binding, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST, WeightedSum
-from ncu_roofline.formats.sectionfile.charts import evaluate_charts
-from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.section import filter_of, metrics_of
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.plugin.generate import sections

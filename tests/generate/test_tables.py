@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.sectionfile.charts import parse_expression
 from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.model import roofline
 from tests import factory

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.formats.sectionfile.charts import evaluate_charts
-from ncu_roofline.formats.sectionfile.definitions import parse_expression
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.dialects import dialect_of

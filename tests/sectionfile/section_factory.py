@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncu_roofline.formats.sectionfile.schema import messages
+from ncu_roofline.formats.sectionfile.section import messages
 
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 DRAM_CLOCK = "dram__cycles_elapsed.avg.per_second"

@@ -90,7 +90,7 @@ def test_values_of_roofs_points_and_walls() -> None:
     peak, width = ("flops.sum.peak_sustained", SM_CLOCK), ("dram__bytes.sum.peak_sustained", DRAM_CLOCK)
     assert got.roofs == (Roof("R", 1.44e11, 2.56e11, peak, width, 0x80FF0000),)
     assert got.roofs[0].metrics == (*peak, *width)
-    assert got.roofs[0].ridge == pytest.approx(0.5625)
+    assert got.roofs[0].peak_work / got.roofs[0].peak_traffic == pytest.approx(0.5625)
     work = ("add", "mul", "fma_x2", SM_CLOCK)
     assert got.points == (Point("P", 7.65e10, 1e10, 7.65, work, ("dram__bytes.sum.per_second",), 7),)
     assert got.walls == (Wall("W", 2.5), Wall("", 3.0, ("add",)))
@@ -241,7 +241,7 @@ def test_definition_for_another_chip() -> None:
 
 
 def _definitions(fields: dict[str, Any]) -> bytes:
-    from ncu_roofline.formats.sectionfile.schema import messages
+    from ncu_roofline.formats.sectionfile.section import messages
 
     data = messages()["Section"](MetricDefinitions=fields).SerializeToString()
     assert isinstance(data, bytes)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from ncu_roofline.formats.sectionfile.definitions import Value, parse_expression
+from ncu_roofline.formats.sectionfile.charts import Value, parse_expression
 
 VALUES: dict[str, Value] = {
     "a.sum": 6.0,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
-from ncu_roofline.formats.sectionfile.schema import messages
-from ncu_roofline.formats.sectionfile.section import Filter, filter_of, made, parse_section
+from ncu_roofline.formats.sectionfile.section import Filter, filter_of, made, messages, parse_section
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from tests.sectionfile import reading
 from tests.sectionfile.section_factory import chart, constant, metric, one, per_second, point, roof, section

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import Kernel, read_report
-from ncu_roofline.formats.sectionfile.charts import evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.classify import classify
-from ncu_roofline.formats.sectionfile.definitions import parse_expression
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
 from tests.sectionfile import reading
 from tests.sectionfile.reading import needed_metrics

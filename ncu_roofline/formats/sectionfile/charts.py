@@ -7,19 +7,29 @@ differences from what the windows of ncu-ui 2024.1 and 2024.2 show for hand-made
 * a summand whose filter excludes the chip: they draw nothing, here it is left out of the sum, as stock sections need since
   2025.4 (packed FP32, which few chips have);
 * a derived metric that the report lacks but the section defines: computed here, and named in `computed`.
+
+Expressions of derived metrics: `operand op operand`, and the longer form that stock sections use since 2025.1.
+
+    expression := term (("+" | "-") term)*          nan_as_zero(expression) since 2025.3
+    term       := factor (("*" | "/") factor)*      a factor may be a parenthesised expression since 2025.1
+    factor     := ["-"] (number | metric | "(" expression ")" | "nan_as_zero" "(" expression ")")
+
+Values follow the Customization Guide, "Derived Metrics": the left operand decides the kind of the result (unsigned 64-bit
+integer or double) and the right one is converted; division by an integer 0 gives the left operand; a text on the left is
+returned unchanged.  A missing operand makes the result missing (None).
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from ncu_roofline.formats.sectionfile.definitions import Expression, Value, parse_expression
 from ncu_roofline.formats.sectionfile.section import PER_SECOND, Filter, Section, arch_number, filter_of, name_on, text_of
 
 MISSING = "metric is not in the report"
@@ -33,7 +43,23 @@ IMPLAUSIBLE = "no GPU can have this value"
 """Why something of a section is not drawn: `Dropped.reason` is one of these."""
 Metrics = Mapping[str, float | int | str]
 _MAX_DEPTH = 20  # derived metrics of derived metrics
-_MEASURED = re.compile(r"\bmeasured\b")
+
+CHAINS_SINCE, CHAINS_PROVEN = (2024, 1), (2025, 1)
+"""Several operators: the first release that has the text of their parser, and the first whose own sections use them."""
+
+NAN_AS_ZERO, NAN_AS_ZERO_SINCE = "nan_as_zero", (2025, 3)
+
+Value = float | int | str | None
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()])|(?P<bad>\S)|$)", re.ASCII
+)
+_MAX_LENGTH = 10_000
+_DEEPEST = 50
+_UINT64 = 2**64
+_DIGITS = 40  # of whole numbers that are looked at as such: more than those of 64 bits have
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_PRECEDENCE = ("+-", "*/")
 
 
 @dataclass(frozen=True)
@@ -59,14 +85,9 @@ class Roof:
         return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
 
     @property
-    def ridge(self) -> float:
-        """Intensity where the two lines meet, FLOP/byte."""
-        return self.peak_work / self.peak_traffic
-
-    @property
     def is_measured(self) -> bool:
         """Whether the section calls it measured; all others are theoretical."""
-        return _MEASURED.search(self.label) is not None
+        return re.search(r"\bmeasured\b", self.label) is not None
 
 
 @dataclass(frozen=True)
@@ -194,12 +215,12 @@ def _lines(chart: Any, arch: int, around: Filter) -> tuple[Line, ...]:
             # Summands that the section has not for this chip count as absent from the sum (packed FP32 only is on 10.0, 10.3).
             product = value.ValueCyclesPerSecondExpression
             names, clocked = names_of(product.ValuePerCycleMetrics), product.HasField("CyclesPerSecondMetric")
+            clock = names_of([product.CyclesPerSecondMetric]) if clocked else ()
             if clocked and not product.ValuePerCycleMetrics:
                 return Term(problem=NO_VALUE)
-            clock = names_of([product.CyclesPerSecondMetric]) if clocked else ()
-            if not names or not clock:
-                return Term(names, problem=NOT_FOR_THIS_CHIP if clocked else NO_CLOCK)
-            return Term(names, clock[0])
+            if names and clock:
+                return Term(names, clock[0])
+            return Term(names, problem=NOT_FOR_THIS_CHIP if clocked else NO_CLOCK)
         if value.HasField("Metric"):
             names = names_of([value.Metric])
             return Term(names, problem="" if names else NOT_FOR_THIS_CHIP)
@@ -314,3 +335,125 @@ def _drawn(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
     if line.kind == "roof":
         return Roof(label, values[0], values[1], names[0], names[1], color, computed, lacking)
     return Point(label, values[0], values[1], quotient, names[0], names[1], color, computed, lacking)
+
+
+class Expression(NamedTuple):
+    """A parsed expression: the metrics it reads and its steps in postfix order."""
+
+    names: tuple[str, ...]
+    steps: tuple[tuple[str, Value], ...]
+
+    def evaluate(self, value_of: Callable[[str], Value]) -> Value:
+        """The value, with `value_of(metric)` for each metric; None if any operand is missing or the result has no value."""
+        stack: list[Value] = []
+        for action, argument in self.steps:
+            if action == "number":
+                stack.append(argument)
+            elif action == "name":
+                stack.append(value_of(str(argument)))
+            elif action in ("negate", NAN_AS_ZERO):
+                stack.append(_unary(action, stack.pop()))
+            else:
+                right = stack.pop()
+                stack.append(_binary(action, stack.pop(), right))
+        return stack.pop()
+
+
+@lru_cache(maxsize=1024)
+def parse_expression(text: str) -> Expression:
+    """Parse an expression.  Raises ValueError for anything that is not one, or is nested or long beyond reason."""
+    if len(text) > _MAX_LENGTH:
+        raise ValueError("expression is too long")
+    parser = _Parser(text)
+    parser.chain(0, 0)
+    if parser.kind:
+        parser.fail(f"unexpected {parser.text!r}")
+    names = dict.fromkeys(str(argument) for action, argument in parser.steps if action == "name")
+    return Expression(tuple(names), tuple(parser.steps))
+
+
+class _Parser:
+    """Recursive descent; chains are loops, so only parentheses nest."""
+
+    def __init__(self, source: str) -> None:
+        self.source, self.steps, self.kind, self.text = source, list[tuple[str, Value]](), "", ""
+        self.tokens = _TOKEN.finditer(source)
+        self.take()
+
+    def take(self) -> tuple[str, str]:
+        """Kind and text of the token that is next, "" at the end."""
+        taken, match = (self.kind, self.text), next(self.tokens, None)
+        self.kind = (match and match.lastgroup) or ""
+        self.text = match[self.kind] if match and self.kind else ""
+        return taken
+
+    def fail(self, what: str) -> NoReturn:
+        raise ValueError(f"{what} in expression {self.source!r}")
+
+    def chain(self, rank: int, depth: int) -> None:
+        """Operands of one precedence, from left to right."""
+        if depth > _DEEPEST:
+            raise ValueError("expression is nested too deeply")
+        if rank == len(_PRECEDENCE):
+            return self.factor(depth)
+        self.chain(rank + 1, depth)
+        while self.text and self.text in _PRECEDENCE[rank]:
+            _, action = self.take()
+            self.chain(rank + 1, depth)
+            self.steps.append((action, None))
+        return None
+
+    def factor(self, depth: int) -> None:
+        kind, text = self.take()
+        as_zero = text == NAN_AS_ZERO and self.text == "("
+        if as_zero or text == "(":
+            if as_zero:
+                self.take()
+            self.chain(0, depth + 1)
+            if self.take()[1] != ")":
+                self.fail("unbalanced parenthesis")
+            self.steps += [(NAN_AS_ZERO, None)] if as_zero else []
+        elif text == "-":
+            self.chain(len(_PRECEDENCE), depth + 1)
+            self.steps.append(("negate", None))
+        elif kind in ("number", "name"):
+            self.steps.append((kind, _literal(text) if kind == "number" else text))
+        else:
+            self.fail("operand missing")
+
+
+def _literal(text: str) -> Value:
+    """A whole number of 64 bits, any other as a double, which is infinite where it is too large."""
+    whole = int(text) if text.isdigit() and len(text) <= _DIGITS else _UINT64
+    return whole if whole < _UINT64 else float(text)
+
+
+def _unary(action: str, value: Value) -> Value:
+    if value is None or isinstance(value, str):
+        return value
+    if action == "negate":
+        return -float(value)  # unsigned integers have no negative
+    return 0.0 if math.isnan(value) else value
+
+
+def _binary(action: str, left: Value, right: Value) -> Value:
+    if left is None or right is None:
+        return None
+    if isinstance(left, str) or (action == "/" and isinstance(right, int) and right == 0):
+        return left
+    if isinstance(right, str):
+        return None
+    if isinstance(left, int):  # unsigned 64-bit arithmetic: a result outside the range has no value
+        if not math.isfinite(right):
+            return None
+        if action == "/":
+            return left // int(right) if int(right) else left
+        result = int(_ARITHMETIC[action](left, int(right)))
+        return result if 0 <= result < _UINT64 else None
+    # IEEE arithmetic: a division by zero gives infinity or NaN, as on the machine
+    right = float(right)
+    if action != "/":
+        return _ARITHMETIC[action](left, right)
+    if right:
+        return left / right
+    return math.nan if left == 0 or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1.0, right)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release
@@ -16,59 +16,44 @@ from ncu_roofline.chips.ncu import subject
 from ncu_roofline.chips.spec import ROOF_NAMES
 from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof
 
-# First match wins.  Names are without "derived__"; clocks are no evidence: every level has one.
-_CLOCK = re.compile(r"__cycles_(elapsed|active)|^(sm|smsp)__cycles|^gpu__time")
-
-_LEVELS = tuple(
-    (re.compile(pattern), level)
-    for pattern, level in (
-        (r"^syslts__|^pcie__|^ctc__|^lts__\w*sysmem", "system"),
-        (r"^nvl|^lts__\w*peer", ""),
-        (r"^dram__|^fbpa__|^mcc__|^lts__d_sectors_fill_device", "dram"),
-        (r"mem_shared|^l1tex__data_bank", "shared"),
-        (r"^lts__|^l1tex__m_(xbar2l1tex|l1tex2xbar)", "l2"),
-        (r"^l1tex__(t_|lsu_writeback|tex_writeback|data_pipe|data_bank)", "l1"),
-        (r"^smsp__sass_data_bytes_mem_(global|local)", "l1"),
-    )
-)
-
-_CORE = re.compile(r"__sass_thread_inst_executed_ops?_(?P<type>[dfh])(add|mul|fma)")
+# Names are without "derived__"; clocks are no evidence: every level has one.  Of each table the first match wins.
+_CLOCK = r"__cycles_(elapsed|active)|^(sm|smsp)__cycles|^gpu__time"
+_LEVELS = {
+    r"^syslts__|^pcie__|^ctc__|^lts__\w*sysmem": "system",
+    r"^nvl|^lts__\w*peer": "",
+    r"^dram__|^fbpa__|^mcc__|^lts__d_sectors_fill_device": "dram",
+    r"mem_shared|^l1tex__data_bank": "shared",
+    r"^lts__|^l1tex__m_(xbar2l1tex|l1tex2xbar)": "l2",
+    r"^l1tex__(t_|lsu_writeback|tex_writeback|data_pipe|data_bank)|^smsp__sass_data_bytes_mem_(global|local)": "l1",
+}
+_CORE = r"__sass_thread_inst_executed_ops?_([dfh])(?:add|mul|fma)"
 _CORE_TYPES = {"d": "fp64", "f": "fp32", "h": "fp16"}
-
-_TENSOR_OPS = re.compile(r"__ops_path_tensor(_op_(?P<op>[a-z]+))?_src_(?P<source>[a-z0-9_]+)")
-_FAMILIES = tuple(
-    (re.compile(pattern), family)
-    for pattern, family in ((r"^utc", ".tcgen05"), (r"^[a-z]?gmma$", ".wgmma"), (r"^[a-z]+mma$", ".mma"))
-)
+_TENSOR_OPS = r"__ops_path_tensor(?:_op_([a-z]+))?_src_([a-z0-9_]+)"
+_FAMILIES = {r"utc": ".tcgen05", r"[a-z]?gmma$": ".wgmma", r"[a-z]+mma$": ".mma"}
 # One counter for several source types: on Turing only FP16 exists; the narrow types of Blackwell are one precision of the spec.
-_SOURCES = tuple(
-    (re.compile(pattern), name)
-    for pattern, name in (
-        (r"^fp16_bf16_tf32(_|$)", "fp16"),
-        (r"^fp4_fp6_fp8(_|$)", "fp8fp6fp4"),
-        (r"^fp4_fp6(_|$)", "fp6fp4"),
-        (r"^(?P<source>fp64|fp32|tf32|bf16|fp16|fp8|fp6|fp4|int8|int4|int1)(_|$)", ""),
-    )
-)
-
+_SOURCES = {
+    r"(fp16)_bf16_tf32(_|$)": "fp16",
+    r"fp4_fp6_fp8(_|$)": "fp8fp6fp4",
+    r"fp4_fp6(_|$)": "fp6fp4",
+    r"(fp64|fp32|tf32|bf16|fp16|fp8|fp6|fp4|int8|int4|int1)(_|$)": "",
+}
 _SPARSE = ".sparse"
-
-_TENSOR_INSTRUCTIONS = tuple(
-    (re.compile(pattern), name)
-    for pattern, name in (
-        (r"__inst_executed_pipe_(tensor|fp64)\w{0,99}_(op|subpipe)_dmma", "tensor.fp64"),
-        (r"__inst_executed_pipe_tensor", "tensor"),
-    )
-)
-_UNIT = re.compile(r"^(derived__)?(rl_)?[a-z0-9]+__")
+_TENSOR_INSTRUCTIONS = {
+    r"__inst_executed_pipe_(tensor|fp64)\w{0,99}_(op|subpipe)_dmma": "tensor.fp64",
+    r"__inst_executed_pipe_tensor": "tensor",
+}
 _SUFFIX = re.compile(r"(\.|_(sum|avg|min|max)_).*|_x\d+$", re.DOTALL)
-_CLOCKS_OF_RATES = re.compile(r"^cycles_(elapsed|active)")
 _SAME = 1e-9  # of a peak: the same line, computed twice
 _FMA = re.compile(r"__sass_thread_inst_executed_op_(?P<type>[dfh])fma(?P<packed>2?)_pred_on")
-_WEIGHT = re.compile(r"_x(\d+)$")
+_WEIGHT = re.compile(r"_x(\d{1,9})(\.|$)")
 _INSTRUCTIONS = re.compile(r"__(sass_)?(thread_)?inst_(executed|issued)(_op_\w{1,99})?(\.|$)")
 # The path of what loads return to registers, of L1 and of shared memory alike.
 _BOTH_L1_AND_SHARED = re.compile(r"^(derived__)?(rl_)?l1tex__(lsu_writeback_active|data_pipe_lsu_wavefronts)(\.|_sum)")
+_FIRST_RIGHT = (2025, 1)
+_STOCK = "SpeedOfLight_"
+# HMMA.884, the tensor instruction of V100, is 8 x 8 x 4 multiply-adds x 2; so is DMMA.884, which only Hopper has larger kin of.
+_OF_884 = 512
+_V100, _HOPPER = (7, 0), 9
 
 
 @lru_cache(maxsize=4096)
@@ -87,52 +72,39 @@ def classify(metrics: tuple[str, ...]) -> tuple[str, str]:
 def _level(name: str) -> str | None:
     if own := subject(name):
         return own if own in _level_ids() else None
-    if _CLOCK.search(name) and "lts2xbar_cycles_active" not in name and "xbar2lts_cycles_active" not in name:
+    if re.search(_CLOCK, name) and "lts2xbar_cycles_active" not in name and "xbar2lts_cycles_active" not in name:
         return None
-    return next((level for pattern, level in _LEVELS if pattern.search(name)), None)
+    return next((level for pattern, level in _LEVELS.items() if re.search(pattern, name)), None)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _level_ids() -> frozenset[str]:
     return frozenset(level.id for level in load_spec().levels)
 
 
 def _precision(name: str) -> str:
     if own := subject(name):
-        return "" if own in _level_ids() else _without_roof(own)
-    core = _CORE.search(name)
-    if core:
-        return _CORE_TYPES[core["type"]]
-    tensor = _TENSOR_OPS.search(name)
-    if tensor:
-        return _tensor(tensor["op"] or "", tensor["source"])
-    return next((precision for pattern, precision in _TENSOR_INSTRUCTIONS if pattern.search(name)), "")
-
-
-def _tensor(op: str, source: str) -> str:
-    for pattern, known in _SOURCES:
-        match = pattern.match(source)
-        if match:
-            family = next((suffix for rule, suffix in _FAMILIES if rule.match(op)), "")
-            sparse = _SPARSE if "sparsity_on" in source else ""
-            return f"tensor.{known or match['source']}{family}{sparse}"
-    return "tensor"
+        head, _, last = own.rpartition(".")
+        return "" if own in _level_ids() else head if last in ROOF_NAMES else own  # fp64 of fp64.nofma
+    if core := re.search(_CORE, name):
+        return _CORE_TYPES[core[1]]
+    if tensor := re.search(_TENSOR_OPS, name):
+        op, source = tensor[1] or "", tensor[2]
+        kinds = (known or match[1] for pattern, known in _SOURCES.items() if (match := re.match(pattern, source)))
+        family = next((suffix for pattern, suffix in _FAMILIES.items() if re.match(pattern, op)), "")
+        sparse = _SPARSE if "sparsity_on" in source else ""
+        return next((f"tensor.{kind}{family}{sparse}" for kind in kinds), "tensor")
+    return next((precision for pattern, precision in _TENSOR_INSTRUCTIONS.items() if re.search(pattern, name)), "")
 
 
 def _shared(ids: set[str]) -> str:
     """The dotted prefix that all ids have in common, sparse if all of them are."""
     common: list[str] = []
-    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in sorted(ids)), strict=False):
+    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in ids), strict=False):
         if len(set(parts)) > 1:
             break
         common.append(parts[0])
     return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")
-
-
-def _without_roof(identifier: str) -> str:
-    """The precision of a compute roof: fp64 of fp64.nofma."""
-    head, _, last = identifier.rpartition(".")
-    return head if last in ROOF_NAMES else identifier
 
 
 @lru_cache(maxsize=4096)
@@ -153,15 +125,16 @@ def is_unfused(metrics: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=4096)
 def counts_instructions(metrics: tuple[str, ...]) -> bool:
     """Whether work of these metrics is instructions, of whatever kind, and not operations."""
-    counted = [name for name in metrics if not _CLOCK.search(name)]
+    counted = [name for name in metrics if not re.search(_CLOCK, name)]
     return bool(counted) and not classify(metrics)[0] and all(map(_INSTRUCTIONS.search, counted))
 
 
 @lru_cache(maxsize=4096)
 def _counters(metrics: tuple[str, ...]) -> frozenset[str]:
     """What is counted, whatever unit it is summed over and however it is scaled: peaks and counts have the same name then."""
-    names = (_SUFFIX.sub("", _SUFFIX.sub("", _UNIT.sub("", name))) for name in metrics)
-    return frozenset(name for name in names if not _CLOCKS_OF_RATES.match(name))
+    bare = (re.sub(r"^(derived__)?(rl_)?[a-z0-9]+__", "", name) for name in metrics)
+    names = (_SUFFIX.sub("", _SUFFIX.sub("", name)) for name in bare)
+    return frozenset(name for name in names if not re.match(r"cycles_(elapsed|active)", name))
 
 
 def levels_of(roof: Roof) -> tuple[str, ...]:
@@ -196,12 +169,10 @@ def _of_work(roofs: Sequence[Roof], point: Point) -> list[Roof]:
         steps.append([roof for roof, kind in kinds if kind == precision])
         steps.append([roof for roof, kind in kinds if _is_kind_of(kind, precision)])
         steps.append([roof for roof, kind in kinds if _is_kind_of(precision, kind)])
-    found = next(filter(None, steps), None)
-    if found is not None:
-        return found
     # Constants, and counters of unknown names: one line is everybody's, of several nobody knows whose they are.
     unnamed = [roof for roof, kind in kinds if not (precision and kind)]
-    return unnamed if not math.isnan(_only([roof.peak_work for roof in unnamed])) else []
+    steps.append([] if math.isnan(_only([roof.peak_work for roof in unnamed])) else unnamed)
+    return next(filter(None, steps), [])
 
 
 def _is_kind_of(kind: str, precision: str) -> bool:
@@ -216,17 +187,7 @@ def _only(peaks: Sequence[float]) -> float:
     return max(peaks) if same else math.nan
 
 
-_FIRST_RIGHT = (2025, 1)
-_STOCK = "SpeedOfLight_"
-_COUNTED = re.compile(r"__inst_executed_pipe_(tensor|fp64\w{0,99}_dmma)")
-_WEIGHT = re.compile(r"_x(\d{1,9})(\.|$)")
-# HMMA.884, the tensor instruction of V100, is 8 x 8 x 4 multiply-adds x 2; so is DMMA.884, which only Hopper has larger kin of.
-_OF_884 = 512
-_V100, _HOPPER = (7, 0), 9
-
-
-@dataclass(frozen=True)
-class HalfFactor:
+class HalfFactor(NamedTuple):
     """What to multiply a chart's roofs (peak work) and points (work) with, and the sentence that says so ("" for factors 1)."""
 
     roof: float = 1.0
@@ -254,10 +215,9 @@ def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
         return HalfFactor()
     names = {name for line in lines for name in line.work_metrics}
     weights = {match[1] for name in names if (match := re.search(r"_hfma_pred_on_x(\d{1,9})", name))}
-    if weights:
-        return _TWICE if weights == {"2"} else HalfFactor()
     old = (parse_release(ncu_version) or _FIRST_RIGHT) < _FIRST_RIGHT  # nothing is corrected on a guess
-    return _TWICE if old and chart.section.startswith(_STOCK) else HalfFactor()
+    twice = weights == {"2"} if weights else old and chart.section.startswith(_STOCK)
+    return _TWICE if twice else HalfFactor()
 
 
 def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:
@@ -266,7 +226,7 @@ def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:
     Stock charts of 2021.3 to 2024.1 count 512 operations for every tensor instruction; later chips have instructions of 512 to
     16384.  Instructions without any weight, as charts of others may have them, are not operations at all.
     """
-    counted = [name for name in metrics if _COUNTED.search(name)]
+    counted = [name for name in metrics if re.search(r"__inst_executed_pipe_(tensor|fp64\w{0,99}_dmma)", name)]
     if not counted:
         return ""
     match = _WEIGHT.search(counted[0])

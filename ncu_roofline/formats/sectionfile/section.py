@@ -1,8 +1,11 @@
-"""A section is the protobuf message that reports embed; here is how it is read and made, and what its filters mean.
+"""A section is the protobuf message that reports embed, and `.section` files spell out: its fields, how it is read and made.
 
-Texts are bytes in the message (real reports hold some that are not UTF-8), enums are numbers.  Filters say which metric,
-definition, chart or section is meant for which compute capability.  What they do, as seen in the output of ncu 2024.2 for
-reports with hand-made sections:
+The table of fields, with the releases that know each name, is `data/section_fields.txt`.  Newer fields whose numbers are not
+published are known by name only (`NAMED_ONLY`): they are accepted and left out of the bytes.  Texts are bytes in the message
+(real reports hold some that are not UTF-8), enums are numbers.
+
+Filters say which metric, definition, chart or section is meant for which compute capability.  What they do, as seen in the
+output of ncu 2024.2 for reports with hand-made sections:
 
 * a range is inclusive at both ends and open where a bound is absent;
 * `Items` replace the filter's own bounds: any matching item will do;
@@ -13,22 +16,130 @@ reports with hand-made sections:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncu_roofline.formats.sectionfile.schema import ROOT, messages
+from ncu_roofline.chips.fields import Release
 
+RELEASES: tuple[Release, ...] = (
+    *((2020, 3), (2021, 1), (2021, 2), (2021, 3), (2022, 1), (2022, 2), (2022, 3), (2022, 4)),
+    *((2023, 1), (2023, 2), (2023, 3), (2024, 1), (2024, 2), (2024, 3), (2025, 1), (2025, 2), (2025, 3), (2025, 4)),
+)
+"""The releases that sections are checked for when none is named."""
+ROOT = "Section"
 MOST_BYTES = 2_000_000
 """Of a section, as text or message: the largest known, of Nsight Compute, has 0.6 MB."""
 PER_SECOND = "ValueCyclesPerSecondExpression"
 """The field of a value that is a sum per cycle times the cycles per second."""
+_TIMELINE = ("Timeline", "TimelineGroup", "TimelineRow")
+NAMED_ONLY: Mapping[tuple[str, str], Release] = {
+    ("Metric", "Multiplier"): (2025, 1),
+    **dict.fromkeys((("Metric", "Color"), ("Metric", "UserMetricExpr"), ("Group", "SchedulingHints")), (2025, 3)),
+    **dict.fromkeys((("Filter", "MinKmd"), ("Filter", "MaxKmd")), (2025, 3)),
+    ("Filter", "EcSku"): (2026, 2),
+    ("BodyItem", "MetricInstancesTable"): (2026, 2),
+    **{(owner, "PmWarpSamplingMetric"): (2025, 4) for owner in (*_TIMELINE, "Metric")},
+    **{(owner, name): (2026, 2) for owner in _TIMELINE for name in ("GroupRow", "MaxType", "Overlay", "Markers")},
+}
+"""(message, field) -> first release, where neither number nor type is published."""
+_TABLE = Path(__file__).resolve().parents[2] / "data" / "section_fields.txt"
 _MAX_NESTING = 20  # containers in containers; stock sections have one level
 # Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
 _RENAMED = {101: 110}
 
 Range = tuple[int | None, int | None]
 """Architecture numbers from the first to the last, both included; None is open."""
+
+
+class History(NamedTuple):
+    """The first and the last release that know a name."""
+
+    since: Release = (0, 0)
+    until: Release = (9999, 9)
+
+    def known_to(self, release: Release) -> bool:
+        """Whether `release` knows it."""
+        return self.since <= release <= self.until
+
+
+ALWAYS = History()
+
+
+class EnumValue(NamedTuple):
+    """A value of an enum."""
+
+    name: str
+    number: int
+    history: History
+
+
+class FieldType(NamedTuple):
+    """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table."""
+
+    name: str
+    number: int
+    kind: str
+    repeated: bool
+    required: bool
+    oneof: str
+    history: History
+
+
+class Schema(NamedTuple):
+    """The table: fields of each message by name, values of each enum."""
+
+    messages: dict[str, dict[str, FieldType]]
+    enums: dict[str, tuple[EnumValue, ...]]
+
+
+def release_of(text: str) -> Release:
+    """(2024, 2) of "2024.2" or "2024.2.1".  Raises ValueError for anything else."""
+    match = re.fullmatch(r"(20\d\d)\.([1-9])(\.\d+)*", text.strip(), re.ASCII)
+    if not match:
+        raise ValueError(f"{text!r} is no release of Nsight Compute, such as 2024.2")
+    return int(match[1]), int(match[2])
+
+
+@cache
+def schema() -> Schema:
+    """The table, read once."""
+    found = Schema({}, {})
+    for paragraph in _TABLE.read_text("utf-8").strip().split("\n\n")[1:]:
+        owner, _, entries = paragraph.partition(":")
+        fields: dict[str, FieldType] = {}
+        for entry in entries.split(","):  # `name=number type|choice @since-until`
+            text, _, span = entry.partition("@")
+            since, _, until = span.strip().partition("-")
+            history = History(release_of(since) if since else ALWAYS.since, release_of(until) if until else ALWAYS.until)
+            named, *words = text.split()
+            name, _, number = named.partition("=")
+            kind, _, oneof = "".join(words).partition("|")
+            fields[name] = FieldType(name, int(number), kind.rstrip("*!"), "*" in kind, "!" in kind, oneof, history)
+        if owner.startswith("enum "):
+            values = tuple(EnumValue(one.name, one.number, one.history) for one in fields.values())
+            found.enums[owner.removeprefix("enum ")] = values
+        else:
+            found.messages[owner] = fields
+    return found
+
+
+@cache
+def messages() -> dict[str, Any]:
+    """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.
+
+    They hold whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required.
+    """
+    from ncu_roofline.formats.wire import build_messages
+
+    lines = []
+    for owner, fields in schema().messages.items():
+        kinds = {one: "int32" if one.kind in schema().enums else one.kind for one in fields.values()}
+        entries = (f"{one.name}={one.number} {kind}{'*' if one.repeated else ''}" for one, kind in kinds.items())
+        lines.append(f"{owner}: {', '.join(entries)}")
+    return build_messages("ncu_roofline.sections", "\n\n".join(lines))
 
 
 def arch_number(compute_capability: tuple[int, int]) -> int:

@@ -9,14 +9,23 @@ from __future__ import annotations
 import bisect
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 from ncu_roofline.chips.fields import Release
-from ncu_roofline.formats.sectionfile.schema import ALWAYS, NAMED_ONLY, ROOT, FieldType, History, messages, schema
-from ncu_roofline.formats.sectionfile.section import Section, text_of
+from ncu_roofline.formats.sectionfile.section import (
+    ALWAYS,
+    NAMED_ONLY,
+    ROOT,
+    FieldType,
+    History,
+    Section,
+    messages,
+    schema,
+    text_of,
+)
 
 Scalar = str | float | int | bool
 
@@ -32,6 +41,14 @@ _ESCAPE = re.compile(
     r"|(?P<point>u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}))?"
 )
 _CHARACTERS = dict(zip("abfnrtv\\?'\"", b"\a\b\f\n\r\t\v\\?'\"", strict=True))
+_WORDS = {**dict.fromkeys(("true", "True", "t", "1"), True), **dict.fromkeys(("false", "False", "f", "0"), False)}
+_NEEDED = {
+    "bytes": "a text in quotes",
+    "bool": "true or false",
+    "uint32": "a whole number from 0 to 4294967295",
+    "int64": "a whole number",
+    "double": "a decimal number",
+}
 _MAX_DEPTH = 60
 _WIDTH = 128  # of lines that are written
 
@@ -40,14 +57,11 @@ class SectionSyntaxError(ValueError):
     """A section text that Nsight Compute refuses: line and column (from 1), what is wrong, and the kind of mistake."""
 
     def __init__(self, line: int, column: int, message: str, code: str = "syntax") -> None:
-        super().__init__(f"line {line}, column {column}: {message}")
-        self.line = line
-        self.column = column
-        self.message = message
-        self.code = code
+        super().__init__(line, column, message, code)
+        self.line, self.column, self.message, self.code = line, column, message, code
 
-    def __reduce__(self) -> tuple[type, tuple[int, int, str, str]]:
-        return type(self), (self.line, self.column, self.message, self.code)
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
 
 
 @dataclass(frozen=True, eq=False)  # compared and hashed by identity: a section has thousands
@@ -99,7 +113,7 @@ class Document:
 
     @property
     def data(self) -> bytes:
-        """The bytes that reports embed; fields whose numbers are not published (`schema.NAMED_ONLY`) are not in them."""
+        """The bytes that reports embed; fields whose numbers are not published (`NAMED_ONLY`) are not in them."""
         data: bytes = self.root.message.SerializeToString()
         return data
 
@@ -130,16 +144,14 @@ def parse_document(text: str) -> Document:
     children = parser.fields(ROOT, message, "", 0)
     if parser.token.kind != "end":
         parser.fail(parser.token.start, f"a field name is expected, not {parser.token}")
-    root = Field(ROOT, 1, 1, None, children, message)
-    parser.require(ROOT, root, 0, "the section")
-    return Document(root, tuple(parser.uses))
+    parser.require(ROOT, children, 0, "the section")
+    return Document(Field(ROOT, 1, 1, None, children, message), tuple(parser.uses))
 
 
 class _Token(NamedTuple):
     kind: str
     text: str
     start: int
-    end: int
 
     def __str__(self) -> str:
         return repr(self.text) if self.text else "the end of the file"
@@ -149,31 +161,24 @@ class _Parser:
     """Recursive descent over the tokens; each field is read by the schema where it stands."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self.uses: list[Use] = []
-        self.tokens = list(self.scan())
-        self.position = 0
+        self.tokens = self.scan(text)
+        self.token = next(self.tokens)
 
-    def scan(self) -> Iterator[_Token]:
+    def scan(self, text: str) -> Iterator[_Token]:
         at = 0
-        while at < len(self.text):
-            match = _TOKEN.match(self.text, at)
+        while at < len(text):
+            match = _TOKEN.match(text, at)
             if not match:
-                character = self.text[at]
-                message = f"unexpected character {character!r}"
-                if character in "\"'":
-                    message = "the text that starts here does not end on its line"
-                elif character.isdigit() and character.isascii():
-                    message = "a number is followed by a letter or point without a space"
-                self.fail(at, message)
+                self.fail(at, f"what begins with {text[at]!r} is no word, number, text or mark, or does not end on its line")
             for escape in _ESCAPE.finditer(match[0]) if match.lastgroup == "string" else ():
                 if not escape.lastgroup:
                     self.fail(at + escape.start(), f"{match[0][escape.start() :][:2]!r} is no escape sequence")
             if match.lastgroup != "space":
-                yield _Token(str(match.lastgroup), match[0], at, match.end())
+                yield _Token(str(match.lastgroup), match[0], at)
             at = match.end()
-        yield _Token("end", "", at, at)
+        yield _Token("end", "", at)
 
     def fail(self, offset: int, message: str, code: str = "syntax") -> NoReturn:
         raise SectionSyntaxError(*self.where(offset), message, code)
@@ -182,14 +187,9 @@ class _Parser:
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.position]
-
     def take(self) -> _Token:
         token = self.token
-        if token.kind != "end":
-            self.position += 1
+        self.token = next(self.tokens, token)
         return token
 
     def skip(self, *marks: str) -> bool:
@@ -214,10 +214,9 @@ class _Parser:
                     self.fail(name.start, f"no release knows a field {path}{name.text}{similar}", "unknown-field")
                 self.use(name.start, f"{kind}.{name.text}", History(since))
             colon = self.skip(":")
-            bracket = self.token.start
-            several = self.skip("[")
+            several = self.token.text == "[" and self.take()
             if several and field and not field.repeated:
-                self.fail(bracket, f"{path}{name.text} is a single value, not a list")
+                self.fail(several.start, f"{path}{name.text} is a single value, not a list")
             members = 0
             while not (several and self.skip("]")) and not (members and not several):
                 if members and not self.skip(","):
@@ -246,11 +245,19 @@ class _Parser:
         if history != ALWAYS:
             self.uses.append(Use(*self.where(start), name, history))
 
+    def require(self, kind: str, children: Sequence[Field], start: int, where: str) -> None:
+        """Refuses the lack of required fields."""
+        fields, given = schema().messages.get(kind, {}), {child.name for child in children}
+        missing = [name for name, field in fields.items() if field.required and name not in given]
+        if missing:
+            self.fail(start, f"{where} lacks the required {' and '.join(missing)}", "required-field")
+
     def value(self, field: FieldType | None, path: str, owner: Any, start: int, colon: bool, depth: int) -> Field | None:
         """One value of a field, None of one that is not in the schema."""
         name = path.rpartition(".")[2]
         kind = field.kind if field and field.kind in schema().messages else ""
-        if self.token.kind == "mark" and self.token.text in "{<":
+        opening = self.token
+        if self.skip("{", "<"):
             if field and not kind:
                 self.fail(start, f"{path} is a single value, not {{ }}")
             if depth == _MAX_DEPTH:
@@ -258,106 +265,80 @@ class _Parser:
             inner: Any = getattr(owner, name) if field else None
             if field and field.repeated:
                 inner = inner.add()
-            elif inner is not None:
+            elif field:
                 inner.SetInParent()
-            opening = self.take()
-            closing = "}" if opening.text == "{" else ">"
             children = self.fields(kind, inner, f"{path}.", depth + 1)
+            closing = "}" if opening.text == "{" else ">"
             if self.token.kind == "end":
                 self.fail(opening.start, f"{name} is opened here and never closed: {closing!r} is missing")
             if not self.skip(closing):
                 self.fail(self.token.start, f"a field name is expected, not {self.token}")
-            made = Field(name, *self.where(start), None, children, inner)
-            self.require(kind, made, start, path)
-            return made if field else None
+            self.require(kind, children, start, path)
+            return Field(name, *self.where(start), None, children, inner) if field else None
         if not colon:
             self.fail(self.token.start, f"':' or '{{' is expected after {name}, not {self.token}")
-        first = last = self.token
-        if first.kind == "string":
-            while self.token.kind == "string":  # adjacent strings are one
-                last = self.take()
-        else:
-            self.skip("-")
-            last = self.take()
-            if last.kind not in ("name", "number"):
-                self.fail(last.start, f"{name} needs a value, not {last}")
+        negative = self.token.kind != "string" and self.skip("-")
+        token = self.take()
+        if token.kind not in ("string", "name", "number"):
+            self.fail(token.start, f"{name} needs a value, not {token}")
+        literals = [token.text]
+        while token.kind == self.token.kind == "string":  # adjacent strings are one
+            literals.append(self.take().text)
         if field is None:
             return None
         if kind:
             self.fail(start, f"{path} is a message: it needs {{ }}")
-        value = self.scalar(field, start, self.text[first.start : last.end])
-        if field.repeated:
-            getattr(owner, name).append(value)
-        else:
-            setattr(owner, name, value)
+        value = self.scalar(field, start, negative, literals)
+        try:
+            if field.repeated:
+                getattr(owner, name).append(value)
+            else:
+                setattr(owner, name, value)
+        except (TypeError, ValueError):  # None, or out of range
+            said = f"{'-' * negative}{' '.join(literals)}"
+            self.fail(start, f"{name} needs {_NEEDED[field.kind]}, not {said}", "bad-value")
         return Field(name, *self.where(start), text_of(value) if isinstance(value, bytes) else value)
 
-    def require(self, kind: str, made: Field, start: int, where: str) -> None:
-        """Refuses the lack of required fields."""
-        fields = schema().messages.get(kind, {})
-        missing = [name for name, field in fields.items() if field.required and not made.all(name)]
-        if missing:
-            self.fail(start, f"{where} lacks the required {' and '.join(missing)}", "required-field")
-
-    def scalar(self, field: FieldType, start: int, raw: str) -> Scalar | bytes:
-        values = schema().enums.get(field.kind)
-        if values is None:
-            value = _read(field.kind, raw)
-            if value is None:
-                self.fail(start, f"{field.name} needs {_NEEDED[field.kind]}, not {raw}", "bad-value")
-            return value
-        number = _integer(raw)
-        known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
-        if not known:
-            similar = _similar(raw, [one.name for one in values])
-            self.fail(start, f"no release knows a value {raw} of {field.name}{similar}", "unknown-value")
-        self.use(
-            start,
-            f"{field.name} {raw}",
-            History(min(one.history.since for one in known), max(one.history.until for one in known)),
-        )
-        return known[0].number
-
-
-def _read(kind: str, raw: str) -> Scalar | bytes | None:
-    """A scalar of a kind, None for what is none: numbers as the C++ parser takes them, adjacent strings as one."""
-    if kind == "bytes" or raw[0] in "\"'":
-        return _bytes(raw) if kind == "bytes" and raw[0] in "\"'" else None
-    if kind == "double":  # decimal only
-        sign, digits = raw[0] == "-", raw.split()[-1].lstrip("-").lower()
-        if digits[0].isalpha():
-            value = float(digits) if digits in ("inf", "infinity", "nan") else None
-        else:
-            other_base = digits[0] == "0" and digits[1:2].isalnum() and digits[1] not in "ef"
-            value = None if other_base else float(digits.rstrip("f"))
-        return -value if value is not None and sign else value
-    if kind == "bool":
-        words = {"true": True, "True": True, "t": True, "false": False, "False": False, "f": False}
-        number = _integer(raw) if raw[0].isdigit() else None
-        return bool(number) if number in (0, 1) else words.get(raw)
-    low, high = _WHOLE[kind]
-    number = _integer(raw)
-    return number if number is not None and low <= number <= high and not (low == 0 and raw[0] == "-") else None
+    def scalar(self, field: FieldType, start: int, negative: bool, literals: Sequence[str]) -> Scalar | bytes | None:
+        """The value, None for what no field of this kind may have: numbers as the C++ parser takes them."""
+        first = literals[0]
+        if field.kind == "bytes":
+            return b"".join(map(_bytes, literals)) if first[0] in "\"'" else None
+        number = _integer(first, negative)
+        if values := schema().enums.get(field.kind):
+            raw = f"{'-' * negative}{first}"
+            known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
+            if not known:
+                similar = _similar(raw, [one.name for one in values])
+                self.fail(start, f"no release knows a value {raw} of {field.name}{similar}", "unknown-value")
+            since, until = min(one.history.since for one in known), max(one.history.until for one in known)
+            self.use(start, f"{field.name} {raw}", History(since, until))
+            return known[0].number
+        if field.kind == "bool":
+            return None if negative else _WORDS.get(str(number) if first[0].isdigit() else first)
+        if field.kind == "double":  # decimal only
+            other_base = first[0] == "0" and first[1:2].isalnum() and first[1] not in "efEF"
+            if first[0] in "\"'" or other_base or (first[0].isalpha() and first.lower() not in ("inf", "infinity", "nan")):
+                return None
+            value = float(first if first[0].isalpha() else first.rstrip("fF"))
+            return -value if negative else value
+        return None if negative and field.kind == "uint32" else number
 
 
-def _integer(raw: str) -> int | None:
-    digits = raw.split()[-1].lstrip("-")  # space, and comments, may follow a minus
+def _integer(digits: str, negative: bool) -> int | None:
     try:
         number = int(digits, 8) if digits.startswith("0") and digits.isdecimal() else int(digits, 0)
     except ValueError:
         return None
-    return -number if raw[0] == "-" else number
+    return -number if negative else number
 
 
-def _bytes(raw: str) -> bytes:
-    parts = []
-    for string in _TOKEN.finditer(raw):
-        literal, at = string[0][1:-1] if string.lastgroup == "string" else "", 0
-        for escape in _ESCAPE.finditer(literal):
-            parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped(escape)]
-            at = escape.end()
-        parts.append(literal[at:].encode("utf-8", "surrogatepass"))
-    return b"".join(parts)
+def _bytes(literal: str) -> bytes:
+    parts, at = [], 1
+    for escape in _ESCAPE.finditer(literal):
+        parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped(escape)]
+        at = escape.end()
+    return b"".join((*parts, literal[at:-1].encode("utf-8", "surrogatepass")))
 
 
 def _escaped(escape: re.Match[str]) -> bytes:
@@ -369,17 +350,7 @@ def _escaped(escape: re.Match[str]) -> bytes:
     return bytes([(int(escape["byte"], 16) if escape["byte"] else int(escape["octal"], 8)) & 0xFF])
 
 
-_WHOLE = {"uint32": (0, 2**32 - 1), "int64": (-(2**63), 2**63 - 1)}
-_NEEDED = {
-    "bytes": "a text in quotes",
-    "bool": "true or false",
-    "uint32": "a whole number from 0 to 4294967295",
-    "int64": "a whole number",
-    "double": "a decimal number",
-}
-
-
-def _similar(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+def _similar(name: str, known: Iterable[str]) -> str:
     import difflib
 
     found = difflib.get_close_matches(name, list(known), 1)

@@ -17,17 +17,17 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import read_file
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import Release, release_text
-from ncu_roofline.formats.sectionfile.charts import Line, Program
-from ncu_roofline.formats.sectionfile.classify import classify
-from ncu_roofline.formats.sectionfile.definitions import (
+from ncu_roofline.formats.sectionfile.charts import (
     CHAINS_PROVEN,
     CHAINS_SINCE,
     NAN_AS_ZERO,
     NAN_AS_ZERO_SINCE,
+    Line,
+    Program,
     parse_expression,
 )
-from ncu_roofline.formats.sectionfile.schema import ALWAYS, RELEASES
-from ncu_roofline.formats.sectionfile.section import MOST_BYTES, filter_of
+from ncu_roofline.formats.sectionfile.classify import classify
+from ncu_roofline.formats.sectionfile.section import ALWAYS, MOST_BYTES, RELEASES, filter_of
 from ncu_roofline.formats.sectionfile.text import Document, Field, SectionSyntaxError, Use, parse_document, read_bytes
 from ncu_roofline.plugin.check.chips import (
     BASE,

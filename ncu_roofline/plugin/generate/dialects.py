@@ -13,9 +13,8 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Binding, Level, Precision, Spec, load_spec
 from ncu_roofline.chips.fields import LAST, Capability, Release, WeightedSum
 from ncu_roofline.chips.ncu import DRAM_OP_SINCE, OPS_PATH_SINCE
-from ncu_roofline.formats.sectionfile.definitions import CHAINS_PROVEN
-from ncu_roofline.formats.sectionfile.schema import release_of, schema
-from ncu_roofline.formats.sectionfile.section import Range
+from ncu_roofline.formats.sectionfile.charts import CHAINS_PROVEN
+from ncu_roofline.formats.sectionfile.section import Range, release_of, schema
 
 FIRST_RELEASE: Release = (2020, 3)
 """The first release with derived metrics in sections (``MetricDefinitions``), which every roof here needs."""
