@@ -327,11 +327,11 @@ def test_a_rule_that_spoke_is_not_without_advice(source: Path) -> None:
         unknown = RuleMessage("none", f"Collect {number} metrics")
         speaking = RuleOutcome("A", "A", "S", "", messages=(unknown, RuleMessage("ok", "Fine")))
         outcomes = (speaking, RuleOutcome("B", "B", "S", "", messages=(unknown,)))
-        advice.append(KernelAdvice("r", launch, "k", "k", "1", "1", 1.0, outcomes))
+        advice.append(KernelAdvice("r", launch, 1.0, outcomes))
     with read_report(source) as opened:
         launches = measurements_of(opened)
     told = Told.of([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings([], launches), {})
     text = "Collect 2\N{EN DASH}7 metrics"
-    assert told.silences == (Silence("A", text, 3, alone=False), Silence("B", text, 3))
+    assert told.silences == [Silence("A", text, 3, alone=False), Silence("B", text, 3)]
     assert as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")
     assert f"A (3 of 3 launches): {text}" in as_text(told, 100, whole=True)

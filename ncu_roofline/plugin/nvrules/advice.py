@@ -1,4 +1,4 @@
-"""Runs the rules on a report's launches with numbers that the model has computed, and turns findings into rows."""
+"""Runs the rules on a report's launches with numbers that the model has computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.fields import release_text
@@ -18,7 +19,6 @@ from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operations, release_of
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
-from ncu_roofline.model.selection import group
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")
@@ -32,8 +32,6 @@ _OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
 _WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
 Known = dict[object, object]
 """By (name of a rule's method, id or None): what it would work out."""
-SEVERITY = ("error", "optimization", "warning", "ok", "none")
-"""Types of messages, what matters most first."""
 _OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
 
 
@@ -50,9 +48,8 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
     Operations of tensor cores are counted from 2023.3 on; before, counts per opcode tell them.
     """
     release = release_of(ncu_version)
-    if release >= OPS_PATH_SINCE or not outcome.identifier.startswith(OURS):
-        return outcome
-    if not any("ollect " in message.text for message in outcome.messages):
+    asks = outcome.identifier.startswith(OURS) and any("ollect " in message.text for message in outcome.messages)
+    if release >= OPS_PATH_SINCE or not asks:
         return outcome
 
     def instead(found: re.Match[str]) -> str:
@@ -63,12 +60,10 @@ def collectable(outcome: RuleOutcome, ncu_version: str) -> RuleOutcome:
         kept = [part for part in kept if part != "..."] + ([_OPCODES] if release >= OPCODES_SINCE else [])
         return f"{found['verb']} {', '.join(kept) if kept else 'a report with a later release'}"
 
-    messages = []
-    for message in outcome.messages:
-        text = _COLLECT.sub(instead, message.text)
-        why = _WHY.format(release_text(release)) if text != message.text else ""
-        messages.append(replace(message, text=text + why))
-    return replace(outcome, messages=tuple(messages))
+    texts = [_COLLECT.sub(instead, message.text) for message in outcome.messages]
+    why = _WHY.format(release_text(release))
+    pairs = zip(outcome.messages, texts, strict=True)
+    return replace(outcome, messages=tuple(one if one.text == text else replace(one, text=text + why) for one, text in pairs))
 
 
 class Lender:
@@ -123,23 +118,13 @@ class Lender:
         return found
 
 
-@dataclass(frozen=True)
-class KernelAdvice:
-    """What the rules said about one launch; ``kernel`` is its short name, ``seconds`` its run time (NaN if unknown)."""
+class KernelAdvice(NamedTuple):
+    """What the rules said about one launch, by its report and position there; ``seconds``: its run time (NaN if unknown)."""
 
     report: str
     launch: int
-    kernel: str
-    name: str
-    grid: str
-    block: str
     seconds: float
     outcomes: tuple[RuleOutcome, ...]
-
-
-def severity(kind: str) -> int:
-    """The rank of a type of messages, what matters most first."""
-    return SEVERITY.index(kind) if kind in SEVERITY else len(SEVERITY)
 
 
 def advise(
@@ -157,25 +142,14 @@ def advise(
     Raises RooflineError for damage.
     """
     m = measurements_of(report) if measurements is None else measurements
-    labels, foreign = group(m, "launch").label, disbelieved(m)
-    lender = Lender(m)
-
-    def advice(row: int) -> KernelAdvice:
-        kernel, known = report.kernels[int(m.launch[row])], lender.of(row)
-        outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=known)
-        return KernelAdvice(
-            report=str(m.report[row]),
-            launch=int(m.launch[row]),
-            kernel=labels[row],
-            name=str(m.name[row]),
-            grid=str(m.grid[row]),
-            block=str(m.block[row]),
-            seconds=float(m.seconds[row]),
-            outcomes=tuple(collectable(outcome, report.ncu_version) for outcome in outcomes),
-        )
-
+    foreign, lender, found = disbelieved(m), Lender(m), []
     with rare_collection(), rules.active():
-        return tuple([advice(row) for row in watch(range(len(m)))])
+        for row in watch(range(len(m))):
+            kernel = report.kernels[int(m.launch[row])]
+            outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=lender.of(row))
+            told = tuple(collectable(outcome, report.ncu_version) for outcome in outcomes)
+            found.append(KernelAdvice(str(m.report[row]), int(m.launch[row]), float(m.seconds[row]), told))
+    return tuple(found)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -20,11 +19,12 @@ from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
 from ncu_roofline.model.ranking import WORTH, at_stake, rank, time_by_gpu
 from ncu_roofline.model.selection import group
-from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection, severity
+from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
 """The rule whose finding stands for all that a kernel could save, and that on clocks, which are those of a report."""
 ADVICE, NOTE, FINE, SILENT = "optimization", "warning", "ok", "none"
+_SEVERITY = ("error", ADVICE, NOTE, FINE, SILENT)  # types of messages, what matters most first
 RANGES, LONGEST = "ranges", "longest launch"
 # A number of a sentence, with its sign, but no digits of a name: 7.4, 1,024, 1e-05, not FP64.
 _NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)")
@@ -34,8 +34,7 @@ Launch = tuple[str, int]
 """Name of the report, position in it."""
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """A kernel on one GPU model with all its launches; NaN where unknown.
 
     ``name`` is short and unique among the kernels.  ``seconds``: of all launches; ``share``: of the time of all launches on
@@ -64,8 +63,7 @@ class Kernel:
         return (*rank(self.seconds, self.recoverable, self.share), self.device, self.name)
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """What a rule says of a kernel under one title; NaN where unknown.
 
     ``id`` is the same for the same kernel, rule and title in any report, whatever numbers are in the title; on each GPU it is
@@ -90,17 +88,9 @@ class Finding:
     speedup: float
     recoverable: float
 
-    @property
-    def weight(self) -> float:
-        """The seconds that it is ranked by; a hint without a number is about its launches' part of the kernel's."""
-        if math.isfinite(self.recoverable):
-            return self.recoverable
-        about_kernel = self.type == ADVICE or self.rule == VERDICT
-        part = self.seconds / self.kernel.seconds if about_kernel and self.kernel.seconds > 0 else 0.0
-        return self.kernel.weight * part if self.kernel.weight > 0 and part > 0 else min(0.0, self.kernel.weight)
-
     def row(self) -> dict[str, Any]:
         """As JSON has it: None for what is unknown."""
+        numbers = {name: getattr(self, name) for name in ("seconds", "share", "recoverable", "speedup")}
         return {
             "id": self.id,
             "device": self.kernel.device,
@@ -109,20 +99,27 @@ class Finding:
             **{name: getattr(self, name) for name in ("rule", "type", "title", "text", "spoken")},
             "count": len(self.launches),
             "launches": [{"report": report, "launch": launch} for report, launch in self.launches],
-            **{name: known(getattr(self, name)) for name in ("seconds", "share", "recoverable", "speedup")},
+            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
         }
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sorts what could save most to the front, kernel by kernel where that is the same."""
+        """Sorts what could save most to the front, kernel by kernel where that is the same.
+
+        A hint without a number is about its launches' part of the kernel's seconds.
+        """
+        weight = self.recoverable
+        if not math.isfinite(weight):
+            about_kernel = self.type == ADVICE or self.rule == VERDICT
+            part = self.seconds / self.kernel.seconds if about_kernel and self.kernel.seconds > 0 else 0.0
+            weight = self.kernel.weight * part if self.kernel.weight > 0 and part > 0 else min(0.0, self.kernel.weight)
         untimed, small, *kernel = self.kernel.order
-        part = -self.share if math.isfinite(self.share) else 0.0
-        same = (self.rule != VERDICT, severity(self.type), part, self.rule, self.title, self.id)
-        return (untimed, small, -self.weight, *kernel, *same)
+        share = -self.share if math.isfinite(self.share) else 0.0
+        same = (self.rule != VERDICT, _severity(self.type), share, self.rule, self.title, self.id)
+        return (untimed, small, -weight, *kernel, *same)
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """All findings worth telling, best first; all kernels, likewise; their roofline, a row each; how many were not worth it.
 
     ``clocks``: by GPU what is to be known of the clocks that its launches ran at, which is no finding of a kernel.
@@ -135,8 +132,7 @@ class Findings:
     clocks: Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True)
-class _Said:
+class _Said(NamedTuple):
     """A message on one launch; ``seconds`` of the launch, NaN if unknown."""
 
     launch: Launch
@@ -150,12 +146,23 @@ class _Said:
         known = percent is not None and percent <= 100 and self.seconds > 0  # rules of others may promise more than there is
         return self.seconds * (percent or 0.0) / 100 if known else math.nan
 
-    @property
-    def worth(self) -> float:
-        """Seconds: of the launch, or what is promised; without end where that is unknown."""
+    def worth(self, rule: str) -> float:
+        """Seconds: of the launch, or what is promised; without end where that is unknown.  A verdict is about all of it."""
+        if rule == VERDICT and self.seconds > 0:
+            return self.seconds
         if not self.seconds > 0 or self.message.type == "error":
             return math.inf
         return self.promised if math.isfinite(self.promised) else self.seconds
+
+
+class _Key(NamedTuple):
+    """Row of the kernel, identifier and name of the rule, title without numbers, which message of that title on a launch."""
+
+    row: int
+    rule: str
+    rule_name: str
+    title: str
+    number: int
 
 
 def findings(
@@ -173,39 +180,28 @@ def findings(
             launch = (one.report, one.launch)
             for outcome in one.outcomes:
                 times: Counter[str] = Counter()
-                for message in outcome.messages:
-                    if message.type != SILENT:
-                        title = without_numbers(message.title or outcome.name)
-                        key = _Key(whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
-                        times[title] += 1
-                        groups[key].append(_Said(launch, one.seconds, message))
-        kept = {key: said for key, said in groups.items() if not whole.worth(key, said) < share * whole.total(key.row)}
-        left_out = len(groups) - len(kept)
-        by_title: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # and GPU, of clocks
-        for key in [key for key, said in kept.items() if key.rule == CLOCKS and said[0].message.type == NOTE]:
-            by_title[whole.kernels[key.row].device, key.title] += kept.pop(key)
-        clocks: defaultdict[str, list[str]] = defaultdict(list)
-        for (device, _), said in by_title.items():
-            texts = [one.message.text for one in _longest_first(said)]
-            text, spoken = spoken_of(texts, texts[0])
+                for message in (message for message in outcome.messages if message.type != SILENT):
+                    title = without_numbers(message.title or outcome.name)
+                    key = _Key(whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
+                    times[title] += 1
+                    groups[key].append(_Said(launch, one.seconds, message))
+        kept, clocks = list[Finding](), defaultdict[str, list[str]](list)
+        of_clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
+        left_out = 0
+        for key, said in groups.items():
+            kernel = whole.kernels[key.row]
+            if sum(one.worth(key.rule) for one in said) * whole.stands_for(key.row) < share * whole.totals[kernel.device]:
+                left_out += 1
+            elif key.rule == CLOCKS and said[0].message.type == NOTE:
+                of_clocks[kernel.device, key.title] += said
+            else:
+                kept.append(whole.finding(key, _longest_first(said)))
+        for (device, _), said in of_clocks.items():
+            text, spoken = spoken_of([one.message.text for one in _longest_first(said)])
             clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)
-        found = sorted((_finding(key, said, whole) for key, said in kept.items()), key=lambda one: one.order)
-        kernels = sorted(whole.kernels, key=lambda kernel: kernel.order)
-        return Findings(tuple(found), tuple(kernels), whole.roofline, left_out, clocks)
-
-
-class _Key(NamedTuple):
-    """Row of the kernel, identifier and name of the rule, title without numbers, which message of that title on a launch."""
-
-    row: int
-    rule: str
-    rule_name: str
-    title: str
-    number: int
-
-
-def _longest_first(said: Iterable[_Said]) -> list[_Said]:
-    return sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
+        found = tuple(sorted(kept, key=lambda one: one.order))
+        kernels = tuple(sorted(whole.kernels, key=lambda kernel: kernel.order))
+        return Findings(found, kernels, whole.roofline, left_out, clocks)
 
 
 def most_telling(measurements: Measurements, most: int) -> IntArray:
@@ -220,87 +216,66 @@ def most_telling(measurements: Measurements, most: int) -> IntArray:
 
 
 class _Whole:
-    """All launches by kernel, and of which of them there is advice."""
+    """All launches by kernel (``rows``), and of which of them there is advice."""
 
     def __init__(self, measurements: Measurements, ceilings: Sequence[Ceilings], advice: Iterable[KernelAdvice]) -> None:
         self._measurements, self._ceilings = measurements, ceilings
         self.roofline = roofline(measurements, ceilings, by="kernel")
         places = zip(measurements.report.tolist(), measurements.launch.tolist(), strict=True)
         self.rows: dict[Launch, int] = dict(zip(places, group(measurements, "kernel").index.tolist(), strict=True))
-        self.advice = tuple(one for one in advice if (one.report, one.launch) in self.rows)
-        columns = self.roofline.kernel_columns
-        self._totals = time_by_gpu(zip(columns["device"].tolist(), columns["seconds"].tolist(), strict=True))
-        names = ("kernel", "name", "device", "launches", "seconds", "speedup", "recoverable", "reason")
-        self.kernels = [
-            Kernel(
-                name, full or name, device, launches, seconds, self.share(seconds, device),
-                speedup if math.isfinite(recoverable) else math.nan, recoverable, reason,
-            )
-            for name, full, device, launches, seconds, speedup, recoverable, reason in zip(
-                *(columns[name].tolist() for name in names), strict=True
-            )
-        ]  # fmt: skip
-        advised: defaultdict[int, float] = defaultdict(float)
-        for one in self.advice:
-            advised[self.rows[one.report, one.launch]] += one.seconds if one.seconds > 0 else 0.0
+        names = ("device", "seconds", "kernel", "name", "launches", "speedup", "recoverable", "reason")
+        columns = [self.roofline.kernel_columns[name].tolist() for name in names]
+        self.totals = time_by_gpu(zip(*columns[:2], strict=True))
+        self.kernels = []
+        for device, seconds, name, full, launches, speedup, recoverable, reason in zip(*columns, strict=True):
+            known = speedup if math.isfinite(recoverable) else math.nan
+            own = (launches, seconds, self._share(seconds, device), known, recoverable, reason)
+            self.kernels.append(Kernel(name, full or name, device, *own))
+        self.advice = [one for one in advice if (one.report, one.launch) in self.rows]
         self._advised = Counter(self.rows[one.report, one.launch] for one in self.advice)
-        self._stand_for = {row: self.kernels[row].seconds / seconds for row, seconds in advised.items() if seconds > 0}
+        self._seconds: defaultdict[int, float] = defaultdict(float)
+        for one in self.advice:
+            self._seconds[self.rows[one.report, one.launch]] += one.seconds if one.seconds > 0 else 0.0
 
-    def total(self, row: int) -> float:
-        """Seconds of all launches on the GPU of a kernel."""
-        return self._totals[self.kernels[row].device]
-
-    def share(self, seconds: float, device: str) -> float:
-        return seconds / self._totals[device] if self._totals[device] > 0 else math.nan
+    def _share(self, seconds: float, device: str) -> float:
+        return seconds / self.totals[device] if self.totals[device] > 0 else math.nan
 
     def stands_for(self, row: int) -> float:
         """By how much longer all launches of a kernel took than those with advice."""
-        return self._stand_for.get(row, 1.0)
-
-    def worth(self, key: _Key, said: Iterable[_Said]) -> float:
-        """Seconds that messages are about, of all launches of the kernel: a verdict is about all of a launch."""
-        seconds = (one.seconds if key.rule == VERDICT and one.seconds > 0 else one.worth for one in said)
-        return sum(seconds) * self.stands_for(key.row)
-
-    def gain(self, row: int, said: Sequence[_Said]) -> float:
-        """Seconds that launches of a kernel could save, NaN unknown: as its row says if these are all, else what each could."""
-        if len(said) == self._advised[row]:
-            return self.kernels[row].recoverable
-        return sum(self._launch_gains[one.launch] for one in said) * self.stands_for(row)
+        return self.kernels[row].seconds / self._seconds[row] if self._seconds[row] > 0 else 1.0
 
     @cached_property
-    def _launch_gains(self) -> dict[Launch, float]:
+    def _gains(self) -> dict[Launch, float]:
         """Seconds that each launch could save, NaN where unknown."""
         columns = roofline(self._measurements, self._ceilings, by="launch").kernel_columns
         launches = zip(columns["report"].tolist(), columns["launch"].tolist(), strict=True)
         return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
 
+    def finding(self, key: _Key, said: Sequence[_Said]) -> Finding:
+        """What was said of launches, the longest first, as one finding."""
+        kernel, factor = self.kernels[key.row], self.stands_for(key.row)
+        first = min((one.message for one in said), key=lambda message: _severity(message.type))
+        title, _ = spoken_of([one.message.title or key.rule_name for one in said], first.title or key.rule_name)
+        text, spoken = spoken_of([one.message.text for one in said], first.text)
+        seconds = sum(one.seconds for one in said) * factor
+        promised = [one.promised for one in said if math.isfinite(one.promised)]
+        recoverable = sum(promised) * factor if promised else math.nan
+        if key.rule == VERDICT:  # as the kernel's row says if these are all its launches, else what each could save
+            all_of_it = len(said) == self._advised[key.row]
+            recoverable = kernel.recoverable if all_of_it else sum(self._gains[one.launch] for one in said) * factor
+        speedup = seconds / (seconds - recoverable) if seconds > recoverable else math.nan
+        known_by = "\0".join([kernel.full_name, key.rule, key.title, *([str(key.number)] if key.number else [])])
+        number = hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID]
+        words = (key.rule, key.rule_name, first.type, title, text, spoken, tuple(one.launch for one in said))
+        return Finding(number, kernel, *words, seconds, self._share(seconds, kernel.device), speedup, recoverable)
 
-def _finding(key: _Key, said: Sequence[_Said], whole: _Whole) -> Finding:
-    kernel, factor = whole.kernels[key.row], whole.stands_for(key.row)
-    said = _longest_first(said)
-    first = min(said, key=lambda one: severity(one.message.type)).message
-    title, _ = spoken_of([one.message.title or key.rule_name for one in said], first.title or key.rule_name)
-    text, spoken = spoken_of([one.message.text for one in said], first.text)
-    seconds = sum(one.seconds for one in said) * factor
-    promised = [one.promised for one in said if math.isfinite(one.promised)]
-    recoverable = whole.gain(key.row, said) if key.rule == VERDICT else sum(promised) * factor if promised else math.nan
-    known_by = "\0".join([kernel.full_name, key.rule, key.title, *([str(key.number)] if key.number else [])])
-    return Finding(
-        id=hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID],
-        kernel=kernel,
-        rule=key.rule,
-        rule_name=key.rule_name,
-        type=first.type,
-        title=title,
-        text=text,
-        spoken=spoken,
-        launches=tuple(one.launch for one in said),
-        seconds=seconds,
-        share=whole.share(seconds, kernel.device),
-        speedup=seconds / (seconds - recoverable) if seconds > recoverable else math.nan,
-        recoverable=recoverable,
-    )
+
+def _severity(kind: str) -> int:
+    return _SEVERITY.index(kind) if kind in _SEVERITY else len(_SEVERITY)
+
+
+def _longest_first(said: Iterable[_Said]) -> list[_Said]:
+    return sorted(said, key=lambda one: (-one.seconds if one.seconds > 0 else 0.0, one.launch))
 
 
 @lru_cache(maxsize=4096)
@@ -309,23 +284,20 @@ def without_numbers(title: str) -> str:
     return _NUMBER.sub("#", plain_text(title))
 
 
-def spoken_of(texts: Sequence[str], first: str) -> tuple[str, str]:
-    """One text for several, plain, and whose numbers it holds (see `Finding`)."""
-    different = list(dict.fromkeys(texts))
+def spoken_of(texts: Sequence[str], first: str = "") -> tuple[str, str]:
+    """One text for several, plain, and whose numbers it holds (see `Finding`); that of ``first`` where they differ."""
+    first, different = first or texts[0], list(dict.fromkeys(texts))
     if len(different) == 1:
         return plain_text(first), ""
     pieces = [_NUMBER.split(plain_text(text)) for text in different]
     words = pieces[0][::2]
     if any(one[::2] != words for one in pieces):
         return plain_text(first), LONGEST
-    ranges = [_range(numbers) for numbers in zip(*(one[1::2] for one in pieces), strict=True)]
+    ranges = []
+    for numbers in zip(*(one[1::2] for one in pieces), strict=True):
+        values = sorted(dict.fromkeys(numbers), key=lambda number: float(number.replace(",", "")))
+        ranges.append(values[0] if len(values) == 1 else f"{values[0]}\N{EN DASH}{values[-1]}")
     return "".join(part for pair in zip_longest(words, ranges, fillvalue="") for part in pair), RANGES
-
-
-def _range(numbers: Sequence[str]) -> str:
-    """The lowest and the highest, or the number that all are."""
-    values = sorted(dict.fromkeys(numbers), key=lambda number: float(number.replace(",", "")))
-    return values[0] if len(values) == 1 else f"{values[0]}\N{EN DASH}{values[-1]}"
 
 
 def advice_rows(found: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -337,8 +309,3 @@ def advice_rows(found: Iterable[Finding]) -> list[dict[str, Any]]:
     shown = ("id", "kernel", "device", "type", "title", "text", "share", "recoverable", "speedup")
     rows = [(one, one.row()) for one in found]
     return [{name: row[name] for name in shown} | {"rule": one.rule_name, "launches": row["count"]} for one, row in rows]
-
-
-def known(value: float) -> float | None:
-    """A number for JSON: None where it is unknown."""
-    return value if math.isfinite(value) else None

@@ -1,12 +1,14 @@
 """What rules import as NvRules, on a kernel of a report instead of one that Nsight Compute has just profiled.
 
-Methods do what NVIDIA's documentation of NvRules says of those of the same names; comments stand where less can be done here.
-Numbers of enumerations are those of releases from 2024 on; earlier ones differ, which is why rules must not write numbers.
+It has what NVIDIA's own rules and ours use.  Methods do what NVIDIA's documentation of NvRules says of those of the same names;
+comments stand where less can be done here.  Numbers of enumerations are those of releases from 2024 on; earlier ones differ,
+which is why rules must not write numbers.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +16,14 @@ from enum import IntEnum
 from functools import cached_property, partialmethod
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, RuleResult, Value
 from ncu_roofline.formats.report.rules import SEVERITIES, SPEEDUP_TYPES
+from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.formats.sass.module import Body, Module, module_of
 from ncu_roofline.model.plausible import PlausibleMetrics
-from ncu_roofline.plugin.nvrules.code import KernelCode
 
 NAME = "NvRules"
 VERSION = "2025.4.0"
@@ -30,16 +34,7 @@ MarkerKind = IntEnum("MarkerKind", "SASS SOURCE NONE", start=0)
 Severity = IntEnum("Severity", "DEFAULT LOW HIGH", start=0)
 SpeedupType = IntEnum("SpeedupType", "LOCAL GLOBAL", start=0)
 ValueKind = IntEnum("ValueKind", "UNKNOWN ANY STRING FLOAT DOUBLE UINT32 UINT64", start=0)
-MetricType = IntEnum("MetricType", "OTHER COUNTER RATIO THROUGHPUT", start=0)
-RollupOperation = IntEnum("RollupOperation", "NONE AVG MAX MIN SUM", start=0)
 NameBase = IntEnum("NameBase", "FUNCTION DEMANGLED MANGLED", start=0)
-WorkloadType = IntEnum("WorkloadType", "KERNEL RANGE GRAPH CMDLIST SUBGRID_SCHEDULE", start=0)
-# Suffixes of metric names; the position is the number of ``IMetric.MetricSubtype_...``.
-_SUBTYPES = (
-    *("none", "peak_sustained", "peak_sustained_active", "peak_sustained_active_per_second", "peak_sustained_elapsed"),
-    *("peak_sustained_elapsed_per_second", "per_cycle_active", "per_cycle_elapsed", "per_second"),
-    *("pct_of_peak_sustained_active", "pct_of_peak_sustained_elapsed", "max_rate", "pct", "ratio"),
-)
 
 
 def _old_names(owner: type, **enums: type[IntEnum]) -> None:
@@ -54,16 +49,13 @@ class IMetric:
 
     def __init__(self, name: str, value: Value | None = None, kernel: Kernel | None = None) -> None:
         self._name, self._value, self._kernel = name, value, kernel
-        self._part = 1  # of an instance: 0 what it belongs to, 1 its value
 
     @cached_property
-    def _instances(self) -> list[Any]:
+    def _instances(self) -> Sequence[tuple[Any, Any]]:
         return list(self._kernel.metrics.instances(self._name)) if self._kernel else []
 
     def value(self, idx: int | None = None) -> Value | None:
-        if idx is None:
-            return self._value
-        found: Value | None = self._instances[idx][self._part]
+        found: Value | None = self._value if idx is None else self._instances[idx][1]
         return found
 
     def name(self) -> str:
@@ -96,30 +88,13 @@ class IMetric:
     def has_correlation_ids(self) -> bool:
         return any(instance[0] is not None for instance in self._instances)
 
-    def correlation_ids(self) -> Any:
-        return self.mutable_correlation_ids() if self.has_correlation_ids() else None
-
-    def mutable_correlation_ids(self) -> Any:
+    def correlation_ids(self) -> IMetric | None:
         """A metric whose instances are what these instances belong to."""
-        ids = type(self)(self._name)
-        ids._instances, ids._part = self._instances, 0
+        if not self.has_correlation_ids():
+            return None
+        ids = IMetric(self._name)
+        ids._instances = [(None, owner) for owner, _ in self._instances]
         return ids
-
-    def metric_type(self) -> MetricType:
-        name, *suffixes = self._name.split(".")
-        if "throughput" in name:
-            return MetricType.THROUGHPUT
-        if len(suffixes) == 1 and suffixes[0] in ("ratio", "pct", "max_rate"):
-            return MetricType.RATIO
-        return MetricType.COUNTER if self.rollup_operation() is not None else MetricType.OTHER
-
-    def metric_subtype(self) -> int | None:
-        last = self._name.rpartition(".")[2]
-        return _SUBTYPES.index(last) if last in _SUBTYPES[1:] else None
-
-    def rollup_operation(self) -> RollupOperation | None:
-        rollup = self._name.partition(".")[2].partition(".")[0]
-        return RollupOperation[rollup.upper()] if rollup in ("avg", "max", "min", "sum") else None
 
     def unit(self) -> str:
         return ""  # our reader does not keep units, nor descriptions
@@ -127,65 +102,22 @@ class IMetric:
     description = unit
 
 
-_old_names(IMetric, ValueKind=ValueKind, MetricType=MetricType, RollupOperation=RollupOperation)
-for _number, _word in enumerate(_SUBTYPES):
-    setattr(IMetric, f"MetricSubtype_{_word.upper()}", _number)
+_old_names(IMetric, ValueKind=ValueKind)
 
 
 class IMutableMetric(IMetric):
-    """A metric that a rule adds; it lives as long as the kernel's rules run.  Setters: ``([instance,] kind, value)``."""
+    """A metric that a rule adds; it lives as long as the kernel's rules run."""
 
-    def _set(self, as_type: Callable[[Any], Value], *args: Any) -> bool:
-        value = as_type(args[-1])
-        if len(args) < 3 and self._part:
-            self._value = value
-            return True
-        index = int(args[0]) if len(args) > 2 else 0
-        self._instances += [[None, None] for _ in range(index + 1 - len(self._instances))]
-        self._instances[index][self._part] = value
+    def _set(self, as_type: Callable[[Any], Value], _kind: int, value: Any) -> bool:
+        self._value = as_type(value)
         return True
 
     set_double, set_uint64, set_string = partialmethod(_set, float), partialmethod(_set, int), partialmethod(_set, str)
 
 
-class _Asked:
-    """What answers by methods that only tell what it was made with."""
-
-    def __init__(self, **answers: Any) -> None:
-        for name, answer in answers.items():
-            setattr(self, name, lambda *_, answer=answer: answer)
-
-
-class ISourceInfo(_Asked):
+class ISourceInfo:
     def __init__(self, file_name: str, line: int) -> None:
-        super().__init__(file_name=file_name, line=line)
-
-
-class INvtxRange(_Asked):
-    def __init__(self, name: str) -> None:
-        super().__init__(name=name, has_attributes=False)
-
-
-class INvtxDomainInfo(_Asked):
-    """The one domain that stands for all; our reader counts all ranges to those that are pushed and popped."""
-
-    def __init__(self, ranges: Sequence[str]) -> None:
-        self._ranges = tuple(ranges)
-        super().__init__(name=str(self), push_pop_ranges=self._ranges, start_end_ranges=(), start_end_range=None)
-
-    def __str__(self) -> str:
-        return "<default domain>"
-
-    def push_pop_range(self, idx: int) -> INvtxRange | None:
-        return INvtxRange(self._ranges[idx]) if 0 <= idx < len(self._ranges) else None
-
-
-class INvtxState(dict[int, INvtxDomainInfo]):
-    def domains(self) -> tuple[int, ...]:
-        return tuple(self)
-
-    def domain_by_id(self, domain_id: int) -> INvtxDomainInfo | None:
-        return self.get(domain_id)
+        self.file_name, self.line = (lambda: file_name), (lambda: line)
 
 
 class IAction:
@@ -197,7 +129,7 @@ class IAction:
     """
 
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
-        self._kernel, self._code = kernel, KernelCode(kernel)
+        self._kernel = kernel
         self._plausible = PlausibleMetrics(kernel.metrics)
         self._added: dict[str, IMutableMetric] = {}
         self._found: dict[str, IMetric] = {}
@@ -205,7 +137,10 @@ class IAction:
 
     @property
     def listings(self) -> dict[object, object]:
-        return self._code.listings
+        module, starts, bodies = self._code
+        where = tuple(zip(starts, (body.name for body in bodies), strict=True))
+        found: dict[object, object] = module.kept.setdefault(where, {}) if module else {}
+        return found
 
     def by_address(self, name: str) -> dict[int, float]:
         addresses, values = self._kernel.metrics.by_address(name)
@@ -221,8 +156,6 @@ class IAction:
         return iter(self.metric_names())
 
     def __getitem__(self, key: str) -> IMetric:
-        if not isinstance(key, str):
-            raise TypeError(f"metrics are found by name, not by {type(key).__name__}")
         metric = self.metric_by_name(key)
         if metric is None:
             raise KeyError(key)
@@ -263,35 +196,61 @@ class IAction:
     add_integer_metric = partialmethod(_add, int)
     add_string_metric = partialmethod(_add, str)
 
-    def added(self) -> dict[str, Value]:
-        """The scalars that rules added so far (not part of NvRules)."""
-        values = {name: metric.value() for name, metric in self._added.items()}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def workload_type(self) -> WorkloadType:
-        return WorkloadType[self._kernel.kind.upper()]
-
-    def nvtx_state(self) -> INvtxState | None:
-        return INvtxState({0: INvtxDomainInfo(self._kernel.nvtx)}) if self._kernel.nvtx else None
-
     def rule_results(self) -> tuple[RuleResult, ...]:
         return self._kernel.rule_results
 
     def source_info(self, address: int) -> ISourceInfo | None:
-        line = self._code.line(address)
-        return ISourceInfo(*line) if line else None
+        """File (the path that the compiler noted) and line that Nsight Compute names for an address."""
+        body, offset = self._at(address)
+        place = body.lines.first(offset) if body else None
+        return ISourceInfo(place.file, place.line) if place else None
 
     def source_files(self) -> dict[str, str]:
         return {file.name: file.text for file in self._kernel.code.files} if self._kernel.code else {}
 
     def sass_by_pc(self, address: int) -> str:
-        return self._code.text(address)
+        """The instruction at an address, "" where there is no code.
+
+        Its opcode, with those modifiers that decide work and bytes, behind "@P" if it depends on a predicate (any).  Of
+        operands only where a jump or call goes (an address, last), and "-RZ, RZ" where HFMA2 loads constants.
+        """
+        body, offset = self._at(address)
+        if body is None or offset // SIZE >= len(body.instructions):
+            return ""
+        one = body.instructions[offset // SIZE]
+        text = f"@P {one.opcode}" if one.guarded else one.opcode
+        if one.target is not None:
+            return f"{text} {address - offset + one.target:#x}"
+        return f"{text} -RZ, RZ" if one.constant else text
 
     def ptx_by_pc(self, _address: int) -> str:
         return ""  # reports hold machine code only
 
+    def _at(self, address: int) -> tuple[Body | None, int]:
+        """The function that lies at an address, and how far from its start that is."""
+        _, starts, bodies = self._code
+        place = bisect_right(starts, address) - 1
+        offset = address - starts[place] if place >= 0 else 0
+        return (bodies[place], offset) if place >= 0 and offset < len(bodies[place].function.code) else (None, 0)
 
-_old_names(IAction, NameBase=NameBase, WorkloadType=WorkloadType)
+    @cached_property
+    def _code(self) -> tuple[Module | None, list[int], list[Body]]:
+        """The functions of the kernel's module by address; none where the report has no code, or none that can be read."""
+        code = self._kernel.code
+        if code is None or not code.cubin:
+            return None, [], []
+        try:
+            module = module_of(code.cubin)
+        except CodeError:
+            return None, [], []
+        addresses = {function.name: function.address for function in code.functions}
+        if (base := self._kernel.base_address()) is not None:
+            addresses[self._kernel.mangled_name] = base
+        placed = sorted((address, name) for name, address in addresses.items() if name in module.functions)
+        return module, [address for address, _ in placed], [module.body(name) for _, name in placed]
+
+
+_old_names(IAction, NameBase=NameBase)
 
 
 class IRange(tuple[IAction, ...]):
@@ -303,40 +262,16 @@ class IRange(tuple[IAction, ...]):
     def action_by_idx(self, idx: int) -> IAction | None:
         return self[idx] if 0 <= idx < len(self) else None
 
-    def actions_by_nvtx(self, _includes: object, _excludes: object) -> tuple[int, ...]:
-        return tuple(range(len(self)))  # filters are not applied
 
-
-class IMessageVault:
-    """Dictionaries that rules leave for each other, by the rule's identifier."""
-
-    def __init__(self) -> None:
-        self._messages: defaultdict[str, dict[str, float]] = defaultdict(dict)
-
-    def Put(self, rule_id: str, message: Mapping[str, float]) -> None:  # noqa: N802  (the interface's name)
-        self._messages[rule_id].update({str(key): float(value) for key, value in message.items()})
-
-    def Get(self, rule_id: str) -> dict[str, float]:  # noqa: N802  (the interface's name)
-        return dict(self._messages.get(rule_id, {}))
-
-
-class RuleTable(NamedTuple):
-    """A table that a rule attached to a message; ``rows`` hold int, float or str."""
-
-    message_id: int
-    header: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-    title: str = ""
+Vault = defaultdict[str, dict[str, float]]
 
 
 class IFrontend:
-    """Keeps what one rule says; ``parents`` are the rules whose words it may hear."""
+    """Keeps what one rule says; ``parents`` are the rules whose words it may hear, of those that each left in the ``vault``."""
 
-    def __init__(self, identifier: str, folder: Path, parents: Collection[str], vault: IMessageVault) -> None:
-        self._identifier, self._folder, self._parents, self._vault = identifier, folder, parents, vault
+    def __init__(self, identifier: str, folder: Path, parents: Collection[str], vault: Vault) -> None:
+        self._own, self._folder, self._parents, self._vault = vault[identifier], folder, parents, vault
         self.messages: list[RuleMessage] = []
-        self.tables: list[RuleTable] = []
-        self.charts: list[str] = []
         self.markers = 0
 
     def add(self, kind: str, text: str, title: str = "") -> int:
@@ -375,39 +310,25 @@ class IFrontend:
         self.markers += 1  # there is no source page here
 
     def load_chart_from_file(self, filename: str) -> None:
-        if (self._folder / filename).is_file():
-            self.charts.append(filename)
-        else:
+        if not (self._folder / filename).is_file():
             self.add("error", f"The chart file {filename} could not be loaded")
 
-    def generate_table(
-        self, message_id: int, header: Sequence[str], data: Sequence[Sequence[Any]], config: Mapping[str, Any] | None = None
-    ) -> None:
-        for row in data:
-            if len(row) != len(header):
-                raise ValueError(f"a row of {len(row)} values in a table of {len(header)} columns")
-        for column in zip(*data, strict=True):
-            if len({type(value) for value in column}) > 1:
-                raise TypeError("a column of a table holds values of several types")
-        rows = tuple(tuple(v if isinstance(v, (int, float, str)) else str(v) for v in row) for row in data)
-        title = str((config or {}).get("title", ""))
-        self.tables.append(RuleTable(message_id, tuple(map(str, header)), rows, title))
+    def generate_table(self, *_args: Any, **_named: Any) -> None:
+        """Tables are shown nowhere."""
 
     def send_dict_to_children(self, dict: Mapping[str, float]) -> None:  # noqa: A002  (the interface's name)
-        self._vault.Put(self._identifier, dict)
+        self._own.update({str(key): float(value) for key, value in dict.items()})
 
     def receive_dict_from_parent(self, parent_id: str) -> dict[str, float]:
-        return self._vault.Get(parent_id) if parent_id in self._parents else {}
+        return {**self._vault[parent_id]} if parent_id in self._parents else {}
 
 
 _old_names(IFrontend, MsgType_MSG=MsgType, MarkerKind=MarkerKind, Severity_SEVERITY=Severity, SpeedupType=SpeedupType)
 
 
 class IController:
-    def __init__(self, vault: IMessageVault) -> None:
-        self.proposals: list[str] = []
-        self.propose_rule = self.proposals.append
-        self.get_message_vault = lambda: vault
+    def propose_rule(self, _identifier: str) -> None:
+        """All rules run anyway."""
 
 
 class IEvaluator:
@@ -425,14 +346,8 @@ class IContext(tuple[IRange, ...]):
     def __new__(cls, action: IAction, *_parts: object) -> IContext:
         return super().__new__(cls, (IRange((action,)),))
 
-    def __init__(self, _action: IAction, frontend: IFrontend, vault: IMessageVault) -> None:
-        self._frontend, self._controller, self.evaluator = frontend, IController(vault), IEvaluator()
-
-    def frontend(self) -> IFrontend:
-        return self._frontend
-
-    def controller(self) -> IController:
-        return self._controller
+    def __init__(self, _action: IAction, frontend: IFrontend) -> None:
+        self.evaluator, self.frontend, self.controller = IEvaluator(), (lambda: frontend), IController
 
     def num_ranges(self) -> int:
         return len(self)
@@ -457,8 +372,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "metric_instances": lambda metric: [metric.value(index) for index in range(metric.num_instances())],
 }
 _CLASSES = (
-    *(IAction, IContext, IController, IEvaluator, IFrontend, IMessageVault, IMetric, IMutableMetric),
-    *(INvtxDomainInfo, INvtxRange, INvtxState, IRange, ISourceInfo, MarkerKind, MsgType),
+    *(IAction, IContext, IController, IEvaluator, IFrontend, IMetric, IMutableMetric),
+    *(IRange, ISourceInfo, MarkerKind, MsgType),
 )
 
 

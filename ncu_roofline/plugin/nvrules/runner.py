@@ -13,7 +13,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from itertools import groupby
@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import temporary_folder
-from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, Value
+from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.plugin.nvrules.interface import NAME, IAction, IContext, IFrontend, IMessageVault, RuleTable, make_module
+from ncu_roofline.plugin.nvrules.interface import NAME, IAction, IContext, IFrontend, Vault, make_module
 
 DONE, ERROR, SKIPPED = "done", "error", "skipped"
 _NEXT_STEP = "Give a folder with rules of Nsight Compute (.py files), such as the sections folder of an installation."
@@ -44,8 +44,7 @@ class RuleOutcome:
     """One rule on one kernel.
 
     ``status`` is "done", "error" (its last message says which) or "skipped" (``reason`` says why it was not run, as Nsight
-    Compute would not have run it).  ``markers`` counts source markers, ``charts`` and ``proposals`` name what the rule asked
-    for, ``added`` has the metrics it put into the report.
+    Compute would not have run it).  ``markers`` counts source markers.
     """
 
     identifier: str
@@ -55,10 +54,6 @@ class RuleOutcome:
     status: str = DONE
     reason: str = ""
     messages: tuple[RuleMessage, ...] = ()
-    tables: tuple[RuleTable, ...] = ()
-    charts: tuple[str, ...] = ()
-    proposals: tuple[str, ...] = ()
-    added: tuple[tuple[str, Value], ...] = ()
     markers: int = 0
 
     def as_result(self) -> RuleResult:
@@ -66,14 +61,12 @@ class RuleOutcome:
         return RuleResult(self.identifier, self.name, self.section, self.messages)
 
 
-@dataclass
 class RuleModules:
     """The modules of one rule folder; ``owned`` are the names that they take."""
 
-    path: list[str]
-    owned: frozenset[str]
-    modules: dict[str, ModuleType] = field(default_factory=dict)
-    _inside: bool = False
+    def __init__(self, path: list[str], owned: frozenset[str]) -> None:
+        self.path, self.owned, self._inside = path, owned, False
+        self.modules = {NAME: make_module()}
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -104,8 +97,7 @@ class RuleModules:
         return {name: sys.modules.pop(name) for name in list(names) if name.partition(".")[0] in self.owned}
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule ready to run."""
 
     identifier: str
@@ -116,13 +108,10 @@ class Rule:
     module: ModuleType
     namespace: RuleModules
 
-    def run(
-        self, action: IAction, vault: IMessageVault, sections: Collection[str] | None, known: Collection[str]
-    ) -> RuleOutcome:
+    def run(self, action: IAction, vault: Vault, sections: Collection[str] | None, known: Collection[str]) -> RuleOutcome:
         """The rule on a kernel; not of sections beside ``sections``, if given, nor if it needs rules that are not ``known``."""
         frontend = IFrontend(self.identifier, self.path.parent, self.parents, vault)
-        context = IContext(action, frontend, vault)
-        before = action.added()
+        context = IContext(action, frontend)
         status, reason = SKIPPED, ""
         if sections is not None and self.section and self.section not in sections:
             reason = f"section {self.section} was not collected"
@@ -142,24 +131,11 @@ class Rule:
             except BaseException as error:  # a rule may raise anything, SystemExit included
                 status, reason = ERROR, _described(error)
                 frontend.add("error", f"Rule {self.name} returned an error: {reason}")
-        return RuleOutcome(
-            identifier=self.identifier,
-            name=self.name,
-            section=self.section,
-            path=str(self.path),
-            status=status,
-            reason=reason,
-            messages=tuple(frontend.messages),
-            tables=tuple(frontend.tables),
-            charts=tuple(frontend.charts),
-            proposals=tuple(context.controller().proposals),
-            added=tuple((name, value) for name, value in action.added().items() if before.get(name) != value),
-            markers=frontend.markers,
-        )
+        own, messages = (self.identifier, self.name, self.section, str(self.path)), tuple(frontend.messages)
+        return RuleOutcome(*own, status, reason, messages, frontend.markers)
 
 
-@dataclass(frozen=True)
-class RuleSet:
+class RuleSet(NamedTuple):
     """Rules, loaded once for many kernels.  Rules are programs: they run with the rights of whoever loads them."""
 
     rules: tuple[Rule, ...]
@@ -181,7 +157,7 @@ class RuleSet:
         kernel was not profiled with are skipped, as ncu does.
         """
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
-        action, vault = IAction(kernel, known), IMessageVault()
+        action, vault = IAction(kernel, known), Vault(dict)
         identifiers = {rule.identifier for rule in self.rules}
         outcomes: list[RuleOutcome] = []
         for _, neighbours in groupby(self.rules, key=lambda rule: id(rule.namespace)):
@@ -207,17 +183,21 @@ def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
     are broken are listed in ``problems``.
     """
     places = [Path(folder) for folder in folders]
-    parents = [place if place.is_dir() else place.parent for place in places]
+    parents = [place.parent if place.suffix == ".py" else place for place in places]
     found: dict[str, Rule] = {}
     problems: list[RuleProblem] = []
     for place, parent in zip(places, parents, strict=True):
-        files = _files(place)
+        try:
+            files = sorted(path for path in parent.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
+        except OSError as error:
+            raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
         path = [str(one.resolve()) for one in dict.fromkeys([parent, *parents])]
         stems = {entry.stem for one in path for entry in Path(one).iterdir() if entry.suffix == ".py" or entry.is_dir()}
         # A rule named like a module of Python's would take that away from everybody.
         owned = frozenset(stems - sys.stdlib_module_names - {"ncu_roofline"} | {NAME})
-        namespace = RuleModules(path, owned, {NAME: make_module()})
-        rules = [rule for file in files if (rule := _load(file, namespace, problems))]
+        namespace = RuleModules(path, owned)
+        chosen = files if place == parent else [place]
+        rules = [rule for file in chosen if (rule := _load(file, namespace, problems))]
         if not rules:
             reason = f"{problems[-1].path}: {problems[-1].reason}" if problems else "it holds no rule"
             raise RooflineError("Cannot use rules", place, reason, _NEXT_STEP)
@@ -233,15 +213,6 @@ def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
         yield load_rules((folder,))
 
 
-def _files(place: Path) -> list[Path]:
-    try:
-        if place.is_file() and place.suffix == ".py":
-            return [place]
-        return sorted(path for path in place.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
-    except OSError as error:
-        raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
-
-
 def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Rule | None:
     """The rule in a file, None for a helper of rules and for what is no usable rule, which joins the problems."""
     importlib.invalidate_caches()
@@ -251,20 +222,13 @@ def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Ru
             if not callable(getattr(module, "get_identifier", None)) or not callable(getattr(module, "apply", None)):
                 return None
 
-            def ask(function: str, default: object) -> object:
+            def ask(function: str, default: Any) -> Any:
                 return getattr(module, function)() if callable(getattr(module, function, None)) else default
 
             identifier = str(module.get_identifier())
-            parents = ask("get_parent_rules_identifiers", ())
-            return Rule(
-                identifier=identifier,
-                name=str(ask("get_name", identifier)),
-                section=str(ask("get_section_identifier", "") or ""),
-                parents=tuple(map(str, parents)) if isinstance(parents, (list, tuple, set)) else (),
-                path=path,
-                module=module,
-                namespace=namespace,
-            )
+            name, section = str(ask("get_name", identifier)), str(ask("get_section_identifier", "") or "")
+            parents = tuple(map(str, ask("get_parent_rules_identifiers", ())))
+            return Rule(identifier, name, section, parents, path, module, namespace)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a rule may raise anything, SystemExit included
@@ -286,18 +250,19 @@ def _compiled(text: bytes, path: str) -> CodeType:
 
 
 def _execute(path: Path, namespace: RuleModules) -> ModuleType:
-    if path.stem in namespace.owned and path.stem in sys.modules:
+    own = path.stem in namespace.owned
+    if own and path.stem in sys.modules:
         return sys.modules[path.stem]  # another rule has imported it
     spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Loader(path.stem, str(path)))
     if spec is None or spec.loader is None:
         raise ImportError("it is no Python file")
     module = importlib.util.module_from_spec(spec)
-    if path.stem in namespace.owned:
+    if own:
         sys.modules[path.stem] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        if path.stem in namespace.owned:
+        if own:
             sys.modules.pop(path.stem, None)
         raise
     return module
@@ -310,23 +275,21 @@ def _described(error: BaseException) -> str:
         where = where.tb_next
     place = f" ({Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno})" if where is not None else ""
     text = str(error).strip() or type(error).__name__
-    return f"{type(error).__name__}: {text}{place}" if not isinstance(error, SystemError) else f"{text}{place}"
+    return f"{text}{place}" if isinstance(error, SystemError) else f"{type(error).__name__}: {text}{place}"
 
 
 def _parents_first(rules: Mapping[str, Rule]) -> Sequence[Rule]:
     """In the given order, but each rule after those that it names as parents; a circle is cut where it closes."""
-    ordered: dict[str, Rule] = {}
-    visiting: set[str] = set()
+    ordered: dict[str, Rule | None] = {}
 
-    def visit(rule: Rule) -> None:
-        if rule.identifier in visiting:
-            return
-        visiting.add(rule.identifier)
-        for parent in rule.parents:
-            if parent in rules:
-                visit(rules[parent])
-        ordered[rule.identifier] = rule
+    def visit(name: str) -> None:
+        if name in rules and name not in ordered:
+            ordered[name] = None  # so that a circle ends here
+            for parent in rules[name].parents:
+                visit(parent)
+            del ordered[name]
+            ordered[name] = rules[name]
 
-    for rule in rules.values():
-        visit(rule)
-    return list(ordered.values())
+    for name in rules:
+        visit(name)
+    return [rule for rule in ordered.values() if rule is not None]

@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ncu_roofline.base.texts import listed
@@ -37,8 +36,7 @@ _MOST_FINDINGS = 3  # told of a kernel, beside its verdict, where it is brief
 _INDENT = "    "
 
 
-@dataclass(frozen=True)
-class ReportAdvice:
+class ReportAdvice(NamedTuple):
     """The advice on one report, the launches that were asked for, and rule files that could not be used.
 
     ``notes``: what the rules did not get, since it can't be.
@@ -61,8 +59,7 @@ class Silence(NamedTuple):
     alone: bool = True
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(NamedTuple):
     """Findings, best first, all kernels, likewise, and what goes with them.
 
     ``sentences``: the answer for each GPU, that with most time first.  ``reports``: name and release of Nsight Compute of each
@@ -71,51 +68,48 @@ class Told:
     that are not among the findings.
     """
 
-    found: tuple[Finding, ...]
-    kernels: tuple[Kernel, ...]
+    found: Sequence[Finding]
+    kernels: Sequence[Kernel]
     sentences: Mapping[str, Sequence[str]]
-    reports: tuple[tuple[str, str], ...]
-    places: Mapping[str, Sequence[str]]
+    reports: Sequence[tuple[str, str]]
+    places: Mapping[str, Collection[str]]
     launches: int
-    silences: tuple[Silence, ...]
+    silences: Sequence[Silence]
     skipped: Mapping[str, int]
-    notes: tuple[str, ...]
+    notes: Sequence[str]
     minor: int
     left_out: int = 0
 
     @classmethod
     def of(cls, reports: Sequence[ReportAdvice], findings: Findings, sentences: Mapping[str, Sequence[str]]) -> Told:
         """What there is to tell of all reports."""
-        places: dict[str, dict[str, None]] = {}
+        places: dict[str, dict[str, None]] = {device: {} for device in sentences}
         for one in reports:
             for device in one.measurements.device:
                 places.setdefault(device, {})[one.report] = None
         advice = [kernel for one in reports for kernel in one.kernels]
         several = len(findings.clocks) > 1
         clocks = [f"{device}: {text}" if several else text for device, texts in findings.clocks.items() for text in texts]
-        devices = {device: sentences.get(device, ()) for device in (*sentences, *places)}
         silent: defaultdict[tuple[str, str, bool], Counter[str]] = defaultdict(Counter)  # once, whatever numbers are in it
         skipped: defaultdict[str, set[str]] = defaultdict(set)
         for outcome in (outcome for kernel in advice for outcome in kernel.outcomes):
             if outcome.status == SKIPPED:
                 skipped[outcome.reason].add(outcome.identifier)
-            alone = all(message.type == SILENT for message in outcome.messages)
-            for message in outcome.messages:
-                if message.type == SILENT:
-                    silent[outcome.identifier, without_numbers(message.text), alone][message.text] += 1
+            texts = [message.text for message in outcome.messages if message.type == SILENT]
+            for text in texts:
+                silent[outcome.identifier, without_numbers(text), len(texts) == len(outcome.messages)][text] += 1
         return cls(
             found=findings.found,
             kernels=findings.kernels,
-            sentences=devices,
-            reports=tuple((one.report, one.ncu_version) for one in reports),
-            places={device: tuple(places.get(device, ())) for device in devices},
+            sentences={device: sentences.get(device, ()) for device in places},
+            reports=[(one.report, one.ncu_version) for one in reports],
+            places=places,
             launches=len(advice),
-            silences=tuple(
-                Silence(rule, spoken_of(tuple(texts), next(iter(texts)))[0], texts.total(), alone)
-                for (rule, _, alone), texts in silent.items()
-            ),
+            silences=[
+                Silence(rule, spoken_of(tuple(texts))[0], texts.total(), alone) for (rule, _, alone), texts in silent.items()
+            ],
             skipped={reason: len(skipped[reason]) for reason in sorted(skipped)},
-            notes=tuple(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks))),
+            notes=list(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks))),
             minor=findings.left_out,
         )
 
@@ -123,7 +117,7 @@ class Told:
         """The same with the first findings only."""
         kept = self.found[:count]
         left_out = self.left_out + len(self.found) - len(kept)
-        return replace(self, found=kept, kernels=tuple(one.kernel for one in kept), left_out=left_out)
+        return self._replace(found=kept, kernels=[one.kernel for one in kept], left_out=left_out)
 
 
 def as_json(told: Told) -> str:
@@ -157,7 +151,8 @@ def as_text(told: Told, width: int, *, brief: bool = False, whole: bool = False)
     is fine, and what rules could not tell.
     """
     blocks = [block for device in told.sentences for block in _gpu(told, device, width, brief, whole)]
-    blocks += _remarks(told, width, brief, whole)
+    for text, *details in _remarks(told, brief, whole):
+        blocks.append([*_lines(text, width), *wrapped(details, width, "  ", first="  ", whole=True)])
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
@@ -166,28 +161,34 @@ def _gpu(told: Told, device: str, width: int, brief: bool, whole: bool) -> Itera
     places = told.places[device]
     releases = dict.fromkeys(release or "of unknown release" for report, release in told.reports if report in places)
     head = (device or "no GPU named", listed(places, _MOST_REPORTS), f"Nsight Compute {listed(releases, _MOST_REPORTS)}")
-    found = [one for one in told.found if one.kernel.device == device]
-    silent = [one for one in told.kernels if one.device == device and one.reason and one.share >= WORTH]
-    silent = [one for one in silent if one not in {finding.kernel for finding in found}]
+    found = _by_kernel(one for one in told.found if one.kernel.device == device)
+    silent = [one for one in told.kernels if one.device == device and one.reason and one.share >= WORTH and one not in found]
     sentences = [*told.sentences[device][:1], *([] if found or silent or told.left_out else ["Nothing to say."])]
-    yield [*_lines(" \N{MIDDLE DOT} ".join(head), width), *(line for text in sentences for line in _lines(text, width))]
-    several = len(places) > 1
-    notes: set[tuple[str, str]] = set()
-    for mine in _by_kernel(found):
-        yield _short(mine, width, several) if brief else _in_full(mine, width, whole, several, notes)
-        notes |= {(one.rule, one.title) for one in mine if one.type == NOTE}
+    yield [line for text in (" \N{MIDDLE DOT} ".join(head), *sentences) for line in _lines(text, width)]
+    several, notes = len(places) > 1, set[tuple[str, str]]()
+    for kernel, own in found.items():
+        which = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(own[0], several)
+        name = f"{fitted(kernel.name, width - len(which) - 4)} ({which})"
+        yield _short(kernel, name, own, width) if brief else _in_full(kernel, name, own, width, whole, several, notes)
+        notes |= {(one.rule, one.title) for one in own if one.type == NOTE}
     for kernel in silent:
-        launches = f" ({kernel.launches} launches)" if kernel.launches > 1 else ""
-        yield _lines(
-            f"{fitted(kernel.name, width - len(launches) - 4)}{launches}: {_time(kernel)}: {kernel.reason}.", width, _INDENT
-        )
+        which = f" ({kernel.launches} launches)" if kernel.launches > 1 else ""
+        name = f"{fitted(kernel.name, width - len(which) - 4)}{which}"
+        yield _lines(f"{name}: {_time(kernel)}: {kernel.reason}.", width, _INDENT)
 
 
-def _in_full(found: Sequence[Finding], width: int, whole: bool, several: bool, notes: Collection[tuple[str, str]]) -> list[str]:
+def _in_full(
+    kernel: Kernel,
+    name: str,
+    found: Sequence[Finding],
+    width: int,
+    whole: bool,
+    several: bool,
+    notes: Collection[tuple[str, str]],
+) -> list[str]:
     """A kernel with its findings; of ``notes`` (rule and title) that others have in full, the first sentence is enough."""
-    kernel = found[0].kernel
     full = [one for one in found if whole or one.type != FINE or one.rule == VERDICT]
-    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}; {_headroom(kernel)}", width, _INDENT)
+    lines = _lines(f"{name}: {_time(kernel)}; {_headroom(kernel)}", width, _INDENT)
     for one in sorted(full, key=lambda one: one.rule != VERDICT):
         launches, facts, text = len(set(one.launches)), [one.rule], one.text
         if one.recoverable > 0 and kernel.seconds > 0 and (one.rule, one.recoverable) != (VERDICT, kernel.recoverable):
@@ -207,25 +208,10 @@ def _in_full(found: Sequence[Finding], width: int, whole: bool, several: bool, n
     return lines + (_lines(f"fine: {'; '.join(fine)}", width, _INDENT, first="  ") if fine else [])
 
 
-def _launch(finding: Finding, several: bool) -> str:
-    """The longest launch of a finding, with its report where there are several."""
-    report, number = finding.launches[0]
-    return f"launch {number} of {report}" if several else f"launch {number}"
-
-
-def _by_kernel(found: Iterable[Finding]) -> list[list[Finding]]:
-    """Findings of one kernel each, kernels in their order."""
-    kernels: dict[Kernel, list[Finding]] = {}
-    for one in found:
-        kernels.setdefault(one.kernel, []).append(one)
-    return [kernels[kernel] for kernel in sorted(kernels, key=lambda kernel: kernel.order)]
-
-
-def _short(found: Sequence[Finding], width: int, several: bool) -> list[str]:
+def _short(kernel: Kernel, name: str, found: Sequence[Finding], width: int) -> list[str]:
     """A kernel with its verdict, and a line for each of the findings that could save most."""
-    kernel = found[0].kernel
     said = f"{kernel.reason}." if kernel.reason else _headroom(kernel)
-    lines = _lines(f"{_name(found, width, several)}: {_time(kernel)}: {said}", width, _INDENT)
+    lines = _lines(f"{name}: {_time(kernel)}: {said}", width, _INDENT)
     for one in _worth_a_line(found)[:_MOST_FINDINGS]:
         gain = ""
         if one.rule == VERDICT:
@@ -246,11 +232,18 @@ def _worth_a_line(found: Sequence[Finding]) -> list[Finding]:
     )
 
 
-def _name(found: Sequence[Finding], width: int, several: bool) -> str:
-    """A kernel, and how many launches it has or which one."""
-    kernel = found[0].kernel
-    launches = f"{kernel.launches} launches" if kernel.launches > 1 else _launch(found[0], several)
-    return f"{fitted(kernel.name, width - len(launches) - 4)} ({launches})"
+def _launch(finding: Finding, several: bool) -> str:
+    """The longest launch of a finding, with its report where there are several."""
+    report, number = finding.launches[0]
+    return f"launch {number} of {report}" if several else f"launch {number}"
+
+
+def _by_kernel(found: Iterable[Finding]) -> dict[Kernel, list[Finding]]:
+    """Findings of one kernel each, kernels in their order."""
+    kernels: defaultdict[Kernel, list[Finding]] = defaultdict(list)
+    for one in found:
+        kernels[one.kernel].append(one)
+    return {kernel: kernels[kernel] for kernel in sorted(kernels, key=lambda kernel: kernel.order)}
 
 
 def _time(kernel: Kernel) -> str:
@@ -276,15 +269,15 @@ def _lines(text: str, width: int, indent: str = "", *, first: str = "") -> list[
     return wrapped(text, width, indent, first=first, whole=True)
 
 
-def _remarks(told: Told, width: int, brief: bool, whole: bool) -> Iterable[list[str]]:
+def _remarks(told: Told, brief: bool, whole: bool) -> Iterator[Sequence[str]]:
     """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
     if brief and told.found:
-        more = sum(len(_worth_a_line(mine)[_MOST_FINDINGS:]) for mine in _by_kernel(told.found))
+        more = sum(len(_worth_a_line(own)[_MOST_FINDINGS:]) for own in _by_kernel(told.found).values())
         which = f"{more:,} more finding{'' if more == 1 else 's'}, and all" if more else "all findings"
-        yield _lines(f"--verbose shows {which} in full.", width)
+        yield (f"--verbose shows {which} in full.",)
     elif told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
-        yield ["What rules could not tell:", *(line for text in full for line in _lines(text, width, "  ", first="  "))]
+        yield "What rules could not tell:", *full
     else:
         silent: Counter[str] = Counter()  # by rule, launches of which it told nothing
         for one in told.silences:
@@ -294,18 +287,17 @@ def _remarks(told: Told, width: int, brief: bool, whole: bool) -> Iterable[list[
             for rule, count in silent.items()
             if count
         ]
-        yield _lines(f"Without advice: {', '.join(rules)}. --all-findings shows why.", width) if rules else []
+        if rules:
+            yield (f"Without advice: {', '.join(rules)}. --all-findings shows why.",)
     if told.skipped:
         count = sum(told.skipped.values())
         which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
-        yield _lines(f"{which} --all-rules runs those of other sections as well.", width)
-    for note in told.notes:
-        yield _lines(f"{note[0].upper()}{note[1:].removesuffix('.')}.", width)
+        yield (f"{which} --all-rules runs those of other sections as well.",)
+    yield from ((f"{note[0].upper()}{note[1:].removesuffix('.')}.",) for note in told.notes)
     left_out = f"{told.left_out:,} finding{'' if told.left_out == 1 else 's'} left out" if told.left_out else ""
     if told.minor:
-        also = f"{left_out}, and" if left_out else ""
-        which = f"{told.minor:,}" if left_out else f"{told.minor:,} finding{' is' if told.minor == 1 else 's are'} left out,"
-        worth = f"worth less than {as_percent(WORTH)} of the run time each: --all-findings shows them."
-        yield _lines(f"{also} {which} {worth}".strip(), width)
+        alone = f"{told.minor:,} finding{' is' if told.minor == 1 else 's are'} left out,"
+        which = f"{left_out}, and {told.minor:,}" if left_out else alone
+        yield (f"{which} worth less than {as_percent(WORTH)} of the run time each: --all-findings shows them.",)
     elif left_out:
-        yield _lines(f"{left_out}.", width)
+        yield (f"{left_out}.",)
