@@ -8,11 +8,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.analyses.formats import FORMATS, Format
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 
@@ -27,25 +25,62 @@ if TYPE_CHECKING:
 
     Result = Frames | Ranks | Comparison | Portability | SourceRoofline
 
-__all__ = ["ANALYSES", "Analysis", "analysis_of", "render", "text_table", "views"]
+__all__ = ["ANALYSES", "FORMATS", "Analysis", "analysis_of", "format_for", "render", "text_table", "views"]
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Format(NamedTuple):
+    """What its files are called and hold, the module that makes it, and the package (of an extra) that it needs.
+
+    ``module`` is the file of an analysis' folder that has ``render_FORMAT`` or ``document``, or, with a dot, a module elsewhere
+    in the package.
+    """
+
+    suffixes: tuple[str, ...]
+    about: str
+    module: str
+    binary: bool = False
+    needs: str = ""
+    extra: str = ""
+
+
+_DATA = "rendering.data"
+FORMATS = {
+    "html": Format((".html", ".htm"), "interactive page in one file, works offline", "page"),
+    "png": Format((".png",), "chart for screens, 160 dpi", "picture", binary=True),
+    "svg": Format((".svg",), "chart for the web and for editing", "picture"),
+    "pdf": Format((".pdf",), "chart for papers, TrueType fonts", "picture", binary=True),
+    "csv": Format((".csv",), "one table, SI units", _DATA),
+    "json": Format((".json",), "points, roofs and kernels with their units", _DATA),
+    "parquet": Format((".parquet", ".pq"), "one table with units as metadata", _DATA, True, "pyarrow", "parquet"),
+    "md": Format((".md", ".markdown"), "tables for GitHub and GitLab", "text"),
+    "text": Format((".txt", ".text"), "the table of `show`", "text"),
+    "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision", "nersc"),
+}
+
+
+def format_for(path: str) -> str:
+    """The format that the suffix of ``path`` stands for, the longest that fits; "" if none does."""
+    fitting = [(len(suffix), key) for key, row in FORMATS.items() for suffix in row.suffixes if path.lower().endswith(suffix)]
+    return max(fitting, default=(0, ""))[1]
+
+
+class Analysis(NamedTuple):
     """One analysis: its view, the folder of its code, what its chart shows, and the formats that it has.
 
-    Which module makes a format is said in FORMATS; ``elsewhere`` names those that are made by another one, and ``drawn_by`` the
-    folder that makes all of them for an analysis whose frames look like those of another.  ``commands`` are those whose --view
-    names it, ``holds`` what their --table does: the columns with the model behind them are too much to load for a help text.
-    ``instead`` are the tables that a file holds for the first of them where no kernel has any: the first that has rows.
+    ``elsewhere`` names formats that another module of the folder makes than FORMATS says; ``drawn_by`` is the folder that makes
+    all of them for an analysis whose frames look like those of another; ``declared`` the module of the folder with its TABLES.
+    ``commands`` are those whose --view names it, ``holds`` what their --table does: the columns with the model behind them are
+    too much to load for a help text.  ``instead`` are the tables that a file holds for the first of them where no kernel has
+    any: the first that has rows.
     """
 
     view: str
     folder: str
     about: str
-    has: tuple[str, ...]
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    has: Sequence[str]
+    elsewhere: Mapping[str, str] = {}
     drawn_by: str = ""
+    declared: str = "columns"
     commands: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     instead: tuple[str, ...] = ("kernels",)
@@ -53,32 +88,30 @@ class Analysis:
     @property
     def formats(self) -> dict[str, Format]:
         """Its formats by name, in the order of FORMATS."""
-        return {name: row for name, row in FORMATS.items() if name in (*self.has, *self.elsewhere) or self.view in row.only}
+        return {name: row for name, row in FORMATS.items() if name in self.has}
 
     @property
     def tables(self) -> Mapping[str, tuple[Column, ...]]:
         """Its tables with their columns; the first is what csv and parquet hold if nobody says which."""
-        tables: Mapping[str, tuple[Column, ...]] = importlib.import_module(
-            f"ncu_roofline.analyses.{self.folder}.columns"
-        ).TABLES
+        tables: Mapping[str, tuple[Column, ...]] = self.module(self.declared).TABLES
         return tables
 
     @property
     def viewer(self) -> Viewer:
         """How its ``commands`` get its frames."""
-        made: Viewer = importlib.import_module(f"ncu_roofline.analyses.{self.folder}.view").VIEWER
+        made: Viewer = self.module("view").VIEWER
         return made
 
-    def module(self, format: str) -> Any:  # noqa: A002
-        """The module that makes a format, imported now.  Raises KeyError for a format that it does not have."""
-        name = self.elsewhere.get(format, self.formats[format].module)
-        return importlib.import_module(
-            f"ncu_roofline.{name if '.' in name else f'analyses.{self.drawn_by or self.folder}.{name}'}"
-        )
+    def module(self, name: str, folder: str = "") -> Any:
+        """A module of its folder or of another one, imported now."""
+        return importlib.import_module(f"ncu_roofline.{name if '.' in name else f'analyses.{folder or self.folder}.{name}'}")
 
     def maker(self, format: str) -> Callable[..., bytes]:  # noqa: A002
-        """The function that makes a format: ``render_FORMAT`` of its module, else what renders its ``document``."""
-        module = self.module(format)
+        """The function that makes a format: ``render_FORMAT`` of its module, else what renders its ``document``.
+
+        Raises KeyError for a format that it does not have.
+        """
+        module = self.module(self.elsewhere.get(format, self.formats[format].module), self.drawn_by)
         made: Callable[..., bytes] | None = getattr(module, f"render_{format}", None)
         if made is None:
             from ncu_roofline.rendering.document import renderer
@@ -94,35 +127,24 @@ class Analysis:
 _TABLES = ("csv", "json", "parquet", "text")
 _CHART = (*_TABLES, "html", "png", "svg", "pdf", "md")
 _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
-_FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
-_PHASES = ("points", "bands", "sampled", "roofs")
+_FRAMES, _TIMES, _PHASES = (
+    ("points", "roofs", "kernels"),
+    ("points", "machines", "absent"),
+    ("points", "bands", "sampled", "roofs"),
+)
+_WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
+_INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
 _ROWS = (
-    Analysis("roofline", "hierarchical", "FLOP/s over FLOPs per byte", _CHART, commands=_EXPLAINED, holds=_FRAMES),
-    Analysis(
-        "time", "time", "run time, complexity and launch overhead", _CHART, commands=_DRAWN, holds=_TIMES, instead=("absent",)
-    ),
-    Analysis(
-        "instruction",
-        "instruction",
-        "warp instructions over transactions",
-        _CHART,
-        drawn_by="hierarchical",
-        commands=_EXPLAINED,
-        holds=_FRAMES,
-    ),
-    Analysis(
-        "phases",
-        "phases",
-        "the roofline over time inside a kernel",
-        _CHART,
-        commands=_EXPLAINED,
-        holds=_PHASES,
-        instead=("bands", "sampled"),
-    ),
+    Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
+    Analysis("time", "time", _TIME, _CHART, commands=_DRAWN, holds=_TIMES, instead=("absent",)),
+    Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "view", _EXPLAINED, _FRAMES),
+    Analysis("phases", "phases", _OVER_TIME, _CHART, commands=_EXPLAINED, holds=_PHASES, instead=("bands", "sampled")),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
     Analysis("comparison", "compare", "before and after", _CHART),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
-    Analysis("portability", "portability", "one application on several platforms", ("csv", "text", "md"), {"json": "text"}),
+    Analysis(
+        "portability", "portability", "one application on several platforms", ("csv", "json", "text", "md"), {"json": "text"}
+    ),
 )
 ANALYSES = {row.view: row for row in _ROWS}
 
@@ -134,6 +156,8 @@ def as_frames(given: Any) -> Any:
     """
     if hasattr(given, "view") or all(hasattr(given, name) for name in ("points", "roofs", "kernels")):
         return given
+    from dataclasses import replace
+
     from ncu_roofline.model import measurements_of, roofline
 
     measured = measurements_of(given)
@@ -213,6 +237,7 @@ def text_table(roofline: Any, **options: Any) -> str:
     """What `ncu-roofline show` prints: options are those of the view's document and of a terminal (width, color, top ...)."""
     from ncu_roofline.rendering.document import terminal
 
-    make = analysis_of(roofline).module("text").document
+    analysis = analysis_of(roofline)
+    make = analysis.module("text", analysis.drawn_by).document
     own = {name: options.pop(name) for name in inspect.signature(make).parameters if name in options}
     return terminal(make(roofline, **own), **options)

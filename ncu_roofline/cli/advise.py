@@ -98,7 +98,7 @@ def run(args: Namespace) -> int:
 
 def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], args: Namespace) -> str:
     """The advice on all reports, as text or JSON."""
-    from ncu_roofline.analyses.hierarchical.answer import answers_of
+    from ncu_roofline.analyses.hierarchical.kernels import answers_of
     from ncu_roofline.model import Measurements
     from ncu_roofline.plugin.nvrules.findings import findings
     from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text

@@ -65,7 +65,7 @@ def chosen_format(output: str, given: str, known: Collection[str], but: str, *, 
 
     Raises UsageError for one that is not ``known``, with ``but`` around these for a reason, and for --json beside --output.
     """
-    from ncu_roofline.analyses.formats import format_for
+    from ncu_roofline.analyses import format_for
 
     if as_json and output:
         raise UsageError("Cannot use --json", output, "-o says where results go", "Leave out --json, or -o.")

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses import views
-from ncu_roofline.analyses.formats import FORMATS
+from ncu_roofline.analyses import FORMATS, views
 from ncu_roofline.cli.parser import declare
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.schema import message, messages

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
 from ncu_roofline.analyses.hierarchical.text import kernels_table
-from ncu_roofline.analyses.hierarchical.usage import usages
 from ncu_roofline.model import measurements_of, roofline
 from ncu_roofline.model.ranking import order
 from ncu_roofline.plugin.nvrules.findings import findings
@@ -42,7 +41,7 @@ def test_tables_pages_and_advice_rank_alike(tmp_path: Path, names: tuple[str, ..
     path = report(tmp_path / "r.ncu-rep", *kernels)
     expected = ["half", "long", "little", "less"]
     rows = roofline(path, by="kernel")
-    assert [one.kernel for one in ranked(usages(rows).values())] == expected
+    assert [one.kernel for one in ranked(kernels_of(rows).values())] == expected
     assert [row["kernel"] for row in kernels_table(rows).rows] == expected
     assert [one.name for one in findings((), measurements_of([path])).kernels] == expected
     page = render(rows, "html").decode()

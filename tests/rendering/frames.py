@@ -391,7 +391,8 @@ def make_roofline(
         points += rows + composite
     total = sum(row["seconds"] for row in kernels)
     for row in kernels:
-        row["time_share"] = row["seconds"] / total
+        known = row.get("recoverable", NAN) == row.get("recoverable", NAN)
+        row |= {"time_share": row["seconds"] / total, "judged_seconds": known * row["seconds"], "short_seconds": 0.0}
     return FakeRoofline(_typed(points, columns.POINTS), roofs, _typed(kernels, columns.KERNELS))
 
 

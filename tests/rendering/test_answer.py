@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.hierarchical.answer import answers_of, ranked
 from ncu_roofline.analyses.hierarchical.captions import roof_note, subtitle
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
 from ncu_roofline.analyses.hierarchical.text import kernels_table
-from ncu_roofline.analyses.hierarchical.usage import usages
-from ncu_roofline.chips.verdict import Limit
+from ncu_roofline.chips.verdict import TOO_SHORT, Limit
 from ncu_roofline.model import Selection, columns, roofline
 from ncu_roofline.rendering.by_gpu import by_gpu
 from ncu_roofline.rendering.frames import table
@@ -42,6 +41,9 @@ def frames(*rows: dict[str, Any]) -> FakeRoofline:
     """Kernels without any dot."""
     whole = make_roofline(1)
     missing = {"str": "", "float": NAN, "int": -1}
+    for row in rows:
+        judged, short = math.isfinite(row["recoverable"]), row["verdict"] == TOO_SHORT
+        row |= {"judged_seconds": judged * row["seconds"], "short_seconds": short * row["seconds"]}
     return FakeRoofline(
         whole.points[:0],
         whole.roofs,
@@ -71,7 +73,7 @@ def test_the_compute_roofs_are_in_the_first_sentence_where_most_of_the_time_has_
 def test_unknown_headroom_ranks_with_the_whole_time_but_enters_no_sum_and_no_time_comes_last() -> None:
     unknown, untimed = kernel("unknown", 3e-3, verdict="unknown"), kernel("untimed", NAN, 0.1, recoverable=NAN)
     rows = frames(untimed, kernel("half", 4e-3, 0.5), unknown, kernel("full", 9e-3, 1.0))
-    assert [one.kernel for one in ranked(usages(rows).values())] == ["unknown", "half", "full", "untimed"]
+    assert [one.kernel for one in ranked(kernels_of(rows).values())] == ["unknown", "half", "full", "untimed"]
     (answer,) = answers_of(rows)
     assert answer.sentences[0] == (
         "4 kernels, 16 ms (1 launch without a run time): headroom 1.18x at present traffic and instructions; "
@@ -169,7 +171,7 @@ def test_of_a_sweep_the_last_step_is_judged() -> None:
 
 
 def test_frames_without_verdicts_have_no_answer() -> None:
-    assert answers_of(make_roofline(2, usage=False)) == ()
+    assert not answers_of(make_roofline(2, usage=False))
 
 
 @pytest.mark.parametrize("by", ["launch", "kernel"])

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ncu_roofline.analyses.hierarchical.answer import ranked
-from ncu_roofline.analyses.hierarchical.usage import usages
+from ncu_roofline.analyses.hierarchical.kernels import kernels_of, ranked
 from tests.rendering.browser import Open, column, dots, faded, lines, place, table, until
 from tests.rendering.frames import make_roofline
 
@@ -170,7 +169,7 @@ def test_sort(open_page: Open) -> None:
     frames = make_roofline(8)
     page = open_page(frames)
     ranks = page.evaluate("sorted(current.selection.rows).map((row) => row.kernel.launch)")
-    assert list(dict.fromkeys(ranks)) == [one.launch for one in ranked(usages(frames).values()) if one.status == "ok"]
+    assert list(dict.fromkeys(ranks)) == [one.launch for one in ranked(kernels_of(frames).values()) if one.status == "ok"]
     page.locator("[data-sort=seconds]").click()
     times = page.evaluate("sorted(current.selection.rows).map((row) => row.kernel.seconds)")
     assert times == sorted(times, reverse=True)

@@ -24,10 +24,10 @@ from matplotlib.text import Text
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
+from ncu_roofline.analyses.hierarchical.kernels import Bars
 from ncu_roofline.analyses.hierarchical.marks import roof_texts
 from ncu_roofline.analyses.hierarchical.picture import figure, roofline_chart
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
-from ncu_roofline.analyses.hierarchical.usage import Bars
 from ncu_roofline.chips import load_spec
 from ncu_roofline.rendering.chart import Chart, Panel
 from ncu_roofline.rendering.layout import Box, overlap
@@ -131,9 +131,9 @@ def test_the_sum_over_pipes_is_drawn_where_it_binds() -> None:
     points["binding_fraction"] = 0.5
     assert "mixed" not in chart(roofline).panels[0].precisions
     points.loc[points.precision == "mixed", "binding_fraction"] = 0.6
-    assert chart(roofline).panels[0].precisions == ("fp64", "fp32", "mixed")
+    assert chart(roofline).panels[0].precisions == ["fp64", "fp32", "mixed"]
     only = FakeRoofline(points[points.precision == "mixed"], roofline.roofs, roofline.kernels)
-    assert chart(only).panels[0].precisions == ("mixed",)
+    assert chart(only).panels[0].precisions == ["mixed"]
 
 
 def test_a_kernel_of_several_precisions_is_named_once() -> None:
@@ -271,7 +271,7 @@ def test_measured_and_theoretical_make_one_roof() -> None:
     assert roofs["dram"].theoretical == A100.bandwidth["dram"]
     assert roofs["dram"].value == roofs["dram"].measured == pytest.approx(0.89 * A100.bandwidth["dram"])
     assert roof_texts([roofs["dram"]])[0] == "HBM 1.38 TB/s (theory 1.55 TB/s)"
-    assert not chart(make_roofline(1, measured=False)).several_origins
+    assert not chart(make_roofline(1, measured=False)).origins[1:]
 
 
 def test_the_largest_kernels_by_time() -> None:
@@ -315,10 +315,10 @@ def test_points_that_no_logarithm_takes_are_left_out() -> None:
 
 
 def test_system_memory_only_where_it_has_dots() -> None:
-    assert chart(make_roofline(2, levels=("l1", "dram", "system"))).levels == ("l1", "dram", "system")
+    assert chart(make_roofline(2, levels=("l1", "dram", "system"))).levels == ["l1", "dram", "system"]
     roofline = make_roofline(2, levels=("l1", "dram", "system"))
     fewer = FakeRoofline(roofline.points[roofline.points.level != "system"], roofline.roofs, roofline.kernels)
-    assert chart(fewer).levels == ("l1", "dram")
+    assert chart(fewer).levels == ["l1", "dram"]
 
 
 def test_roofs_meet_at_the_ridge_points() -> None:

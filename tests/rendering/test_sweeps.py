@@ -12,9 +12,11 @@ import pytest
 from ncu_roofline import Roofline, roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.captions import sweep_note
-from ncu_roofline.analyses.hierarchical.chart import ChartRoof, Panel, Series, chart, kernel_labels
+from ncu_roofline.analyses.hierarchical.chart import Panel, Series, chart
+from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
+from ncu_roofline.analyses.hierarchical.marks import MAX_MIXES, mixes, sweep_marks
 from ncu_roofline.analyses.hierarchical.picture import figure
-from ncu_roofline.analyses.hierarchical.sweeps import MAX_MIXES, mixes, sweep_marks
+from ncu_roofline.analyses.hierarchical.roofs import Band, ChartRoof
 from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.base.units import format_value
 from ncu_roofline.rendering.picture import settings
@@ -175,10 +177,10 @@ def test_note_says_the_steps(steps: int, note: str) -> None:
 def panel(*shares: float, peak: float = 1e13, intensity: float = 100.0) -> Panel:
     """Kernels with these FMA shares at one intensity under a compute roof and its no-FMA half."""
     roofs = [
-        ChartRoof("fp64.fma", "compute", "", "FMA", "flop/s", NAN, peak),
-        ChartRoof("fp64.nofma", "compute", "", "", "flop/s", NAN, peak / 2),
+        ChartRoof("fp64.fma", "compute", "", "fp64", "FMA", "flop/s", {"theoretical": Band(peak, peak)}),
+        ChartRoof("fp64.nofma", "compute", "", "fp64", "", "flop/s", {"theoretical": Band(peak / 2, peak / 2)}),
     ]
-    roofs.append(ChartRoof("dram", "bandwidth", "dram", "DRAM", "byte/s", NAN, 1e12))
+    roofs.append(ChartRoof("dram", "bandwidth", "dram", "", "DRAM", "byte/s", {"theoretical": Band(1e12, 1e12)}))
     series = [
         Series(f"k{i}", "fp64", 1e12, 1.0, (("dram", intensity),), fma_share=share, mix_roof=peak * (1 + share) / 2)
         for i, share in enumerate(shares)

@@ -16,8 +16,7 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import analyses as package
-from ncu_roofline.analyses import ANALYSES, formats, render, text_table
-from ncu_roofline.analyses.formats import format_for
+from ncu_roofline.analyses import ANALYSES, FORMATS, Format, format_for, render, text_table
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.hierarchical.text import roofs_table, works_of
 from ncu_roofline.base.errors import RooflineError
@@ -82,7 +81,7 @@ def test_formats_and_suffixes() -> None:
 
 
 def test_a_suffix_may_have_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(formats.FORMATS, "vega", formats.Format((".vl.json",), "a chart", "vega"))
+    monkeypatch.setitem(FORMATS, "vega", Format((".vl.json",), "a chart", "vega"))
     assert [format_for(name) for name in ("x.vl.json", "X.VL.JSON", "x.json", "vl.json")] == ["vega", "vega", "json", "json"]
 
 

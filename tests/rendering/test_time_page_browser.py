@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ncu_roofline.analyses.hierarchical.answer import answers_of
+from ncu_roofline.analyses.hierarchical.kernels import answers_of
 from ncu_roofline.analyses.time.frames import time_roofline
 from tests.analyses.time_frames import ordinary, point
 from tests.rendering.browser import Open, until

@@ -14,9 +14,19 @@ from matplotlib.patches import Polygon, Rectangle
 
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import Band, chart, range_text
+from ncu_roofline.analyses.hierarchical.chart import chart
+from ncu_roofline.analyses.hierarchical.kernels import (
+    bars,
+    kernels_of,
+    per_kernel,
+    reasons,
+    tensor_caveat,
+    times_text,
+    without_dots,
+)
+from ncu_roofline.analyses.hierarchical.roofs import Band
 from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
-from ncu_roofline.analyses.hierarchical.usage import bars, per_kernel, reasons, tensor_caveat, times_text, usages, without_dots
+from ncu_roofline.base.units import percent, range_text
 from ncu_roofline.rendering.table import columns_wide
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.rendering.test_picture import drawn, overlapping
@@ -91,7 +101,7 @@ def test_a_kernel_on_two_gpus_has_two_rows() -> None:
     both.kernels["verdict"] = ["memory: L2", "latency", "compute: FP64 FMA", "memory: DRAM"]
     text = text_table(both, width=140)
     assert all(text.count(verdict) == 1 for verdict in ("memory: L2", "compute: FP64 FMA", "memory: DRAM"))
-    assert len(usages(both)) == 4
+    assert len(kernels_of(both)) == 4
 
 
 def test_reasons_stand_once_those_of_the_sentences_there() -> None:
@@ -110,7 +120,7 @@ def test_launches_of_a_kernel_give_one_reason() -> None:
     roofline.kernels["kernel"] = roofline.points["kernel"] = "same"
     longest = roofline.kernels.nlargest(1, "seconds").iloc[0]
     roofline.kernels["verdict"] = "latency"
-    found = usages(roofline).values()
+    found = kernels_of(roofline).values()
     assert reasons(found) == [(f"same (launch {longest.launch}, longest of 3)", longest.reason)]
 
 
@@ -120,7 +130,7 @@ def test_each_verdict_on_a_kernel_has_its_reason() -> None:
     kernels["kernel"] = roofline.points["kernel"] = "same"
     kernels["seconds"], kernels["launch"] = [3.0, 2.0, 1.0], [4, 5, 6]
     kernels["verdict"], kernels["reason"] = ["latency", "memory: L2", "latency"], ["idle", "full", "idle"]
-    found = usages(roofline).values()
+    found = kernels_of(roofline).values()
     assert reasons(found) == [("same (launch 4, longest of 2)", "idle"), ("same (launch 5)", "full")]
     text, document = text_table(roofline, width=100), render(roofline, "md").decode().replace("\\", "")
     assert all("same (launch 5): full" in one for one in (text, document))
@@ -141,10 +151,10 @@ def test_rows_of_kernels_without_dots() -> None:
     roofline = make_roofline(0, zero_flop=1)
     kernel = roofline.kernels.iloc[0]
     (row,) = lines_of(text_table(roofline, width=200), "transpose_0  ")
-    share = captions.percent(kernel.fraction_l2)
+    share = percent(kernel.fraction_l2)
     assert f"{kernel.bandwidth_l2 / 1e9:.0f} {share}" in row
     assert f"{100 * kernel.occupancy:.0f} of 50 %" in row
-    assert f"{kernel.busiest_unit} {captions.percent(kernel.busiest_fraction)}" in row
+    assert f"{kernel.busiest_unit} {percent(kernel.busiest_fraction)}" in row
 
 
 def test_zero_work_lacks_nothing() -> None:
@@ -256,7 +266,7 @@ def test_the_instruction_view_draws_no_bars() -> None:
         view = "instruction"
 
     whole = make_roofline(0, zero_flop=0, missing=2, usage=False)
-    assert bars(Instructions(whole.points, whole.roofs, whole.kernels), 5).rows == ()
+    assert bars(Instructions(whole.points, whole.roofs, whole.kernels), 5).rows == []
     assert len(bars(whole, 5).rows) == 2
 
 
@@ -379,7 +389,7 @@ def test_the_clock_told_is_that_of_the_time() -> None:
     assert "Clock:" not in render(roofline, "html").decode().partition("<main>")[2].partition("<noscript>")[0]
     kernels["seconds"] = [0.01, 0.98, 0.01]
     assert captions.clock_note(roofline).startswith("Profiled at 0.50 (0.50 to 0.99) of the maximum SM clock")
-    assert "profiled at 50.1 % (49.6 % to 99.3 %) of" in render(roofline, "html").decode()
+    assert "Profiled at 0.50 (0.50 to 0.99) of" in render(roofline, "html").decode()
 
 
 def test_new_precisions() -> None:

@@ -7,12 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from ncu_roofline.analyses.hierarchical.chart import ZERO, RooflineChart, asked_work, kernel_labels, range_text, statuses
+from ncu_roofline.analyses.hierarchical.chart import RooflineChart
+from ncu_roofline.analyses.hierarchical.kernels import (
+    MARK,
+    NAMED,
+    ZERO,
+    Kernel,
+    asked_work,
+    by_time,
+    counts_text,
+    kernel_labels,
+    kernels_of,
+    tensor_caveat,
+    without_dots,
+)
 from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
-from ncu_roofline.analyses.hierarchical.usage import MARK, NAMED, by_time, tensor_caveat, usages
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural
-from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.base.units import format_value, percent, range_text
 from ncu_roofline.chips.formulas import INSTEAD
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
@@ -21,7 +33,7 @@ from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 
-CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
+_CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
 _TENSOR = "Tensor cores were busy"  # a note that `tensor_caveat` says in other words
 _PRECISION = re.compile(r"\b(?:[fb]p?f?|u?int)(?:4|6|8|16|32|64)\b")  # ids of precisions
 _KERNEL_NOTES = 4  # told of single kernels where notes are kept short
@@ -30,20 +42,8 @@ _STEPS = 8  # of a sweep, that a note lists
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average", ABOVE)
 # Words of notes that say a number is too low, too high or uncertain; these are never left out.
 _DOUBTS = (
-    "lower bound",
-    "loads only",
-    "not counted",
-    "count as hits",
-    "count more than there are",
-    "incomplete",
-    "unproven",
-    "true of",
-    "lack the metrics",
-    "disagree",
-    "differ",
-    "replay",
-    "faster than its roof",
-    INSTEAD,
+    *("lower bound", "loads only", "not counted", "count as hits", "count more than there are", "incomplete", "unproven"),
+    *("true of", "lack the metrics", "disagree", "differ", "replay", "faster than its roof", INSTEAD),
 )
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
@@ -64,65 +64,70 @@ _SOURCES = {
     OPCODES: "counted from executed opcodes",
     "embedded": "taken from the report's own chart",
 }
-_WHY_OF_VIEW = {"instruction": {"no-work-metrics": "without metrics of executed instructions"}}
-_NAMES = {"instruction": "Instruction roofline"}
 
 
 def why(frames: Frames, status: str) -> str:
     """Why kernels of this status have no points."""
-    if status.endswith("-asked"):
-        counted = "without {} (counted, zero)" if status == "zero-asked" else "without metrics of {}"
-        return counted.format(asked_work(frames))
-    return _WHY_OF_VIEW.get(view_of(frames), WHY).get(status) or WHY.get(status, clean(status))
+    if view_of(frames) == "instruction" and status == "no-work-metrics":
+        return "without metrics of executed instructions"
+    asked = {"zero-asked": "without {} (counted, zero)", "uncounted-asked": "without metrics of {}"}
+    return asked[status].format(asked_work(frames)) if status in asked else WHY.get(status, clean(status))
 
 
-def kind_of_work(units: Iterable[str]) -> str:
-    """The header over precisions, or over kinds of instruction where those are counted."""
-    return "instructions" if set(units) == {"inst"} else "precision"
+def why_absent(frames: Frames, absent: Iterable[Kernel], *, lacks: bool = False) -> list[str]:
+    """For each reason why kernels have no dots a sentence: how many, their share of the time, and what the report ``lacks``."""
+    found: dict[str, list[Kernel]] = {}
+    for one in absent:
+        found.setdefault(one.status, []).append(one)
+    told = []
+    for status, members in found.items():
+        missing = lacking(members) if lacks and status not in ZERO else []
+        without = f"; lacks {', '.join(missing)}" if missing else ""
+        share = of_the_time(one.time_share for one in members)
+        told.append(f"{counts_text(members)} {why(frames, status)}{share}{without}.")
+    return told
+
+
+def lacking(members: Iterable[Kernel]) -> list[str]:
+    """What the report lacks for some kernels, each once."""
+    return [label_of(one) for one in dict.fromkeys(" ".join(one.missing for one in members).split())]
+
+
+def of_the_time(shares: Iterable[float]) -> str:
+    """ ", 12 % of the time" for some shares; nothing where none is known."""
+    known = [share for share in shares if math.isfinite(share)]
+    return f", {percent(sum(known))} of the time" if known else ""
 
 
 def name_of(frames: Frames) -> str:
     """What the picture of a view is called."""
-    return _NAMES.get(view_of(frames), "Roofline")
+    return "Instruction roofline" if view_of(frames) == "instruction" else "Roofline"
 
 
-def _several(names: Iterable[str], what: str) -> str:
-    """One or two names, or how many there are."""
-    distinct = list(dict.fromkeys(filter(None, map(clean, names))))
-    return ", ".join(distinct) if len(distinct) <= 2 else f"{len(distinct)} {what}"
+def empirical_name(frames: Frames) -> str:
+    """What the roofs that are not theoretical are called: measured, or what others published, or both where GPUs differ."""
+    found = {source == PUBLISHED for origin, source in rows(frames, "roofs", "origin", "source") if origin == "measured"}
+    return " or ".join(name for name, known in (("measured", False), ("published", True)) if known in found) or "measured"
 
 
-def frequency(values: Iterable[float]) -> str:
+def _frequency(values: Iterable[float]) -> str:
     """``1.1 GHz``, or the range where clocks differ; "" without any."""
     known = [value for value in values if math.isfinite(value)]
     low, high = (format_value(end(known, default=math.nan), "hertz", 3) for end in (min, max))
     return "" if not known else high if low == high else f"{low} to {high}"
 
 
-def time_weighted(frames: Frames, name: str) -> tuple[float, float, float] | None:
-    """Mean over the run time of the kernels, lowest and highest value of a column of the kernels; None where none is known.
-
-    The mean of equal numbers is exactly that number.
+def _time_weighted(frames: Frames, name: str) -> tuple[float, float, float, bool]:
+    """Mean over the run time of the kernels, lowest and highest value of a column of the kernels, and whether these differ by
+    more than the jitter of one clock; NaN where none is known.
     """
     known = [(value, time) for value, time in rows(frames, "kernels", name, "seconds") if math.isfinite(value)]
     if not known:
-        return None
+        return math.nan, math.nan, math.nan, False
     timed = [(value, time) for value, time in known if 0 < time < math.inf] or [(value, 1.0) for value, _ in known]
-    mean = sum(value * time for value, time in timed) / sum(time for _, time in timed)
     low, high = (end(value for value, _ in known) for end in (min, max))
-    return low if low == high else mean, low, high
-
-
-def differ(low: float, high: float) -> bool:
-    """Whether clocks differ by more than the jitter of one clock."""
-    return high > (1 + CLOCKS_DIFFER) * low
-
-
-def profiled_clock(frames: Frames) -> str:
-    """The SM clock of the kernels' time, ``1.28 GHz``, with the range in parentheses where launches differ; "" if unknown."""
-    mean, low, high = time_weighted(frames, "clock_profiled") or (math.nan, math.nan, math.nan)
-    between = f" ({range_text(low, high, 'hertz')})" if differ(low, high) else ""
-    return "" if math.isnan(mean) else f"{format_value(mean, 'hertz', 3)}{between}"
+    mean = low if low == high else sum(value * time for value, time in timed) / sum(time for _, time in timed)
+    return mean, low, high, high > (1 + _CLOCKS_DIFFER) * low
 
 
 def report_names(frames: Frames) -> dict[str, str]:
@@ -135,44 +140,31 @@ def report_names(frames: Frames) -> dict[str, str]:
 
 def subtitle(frames: Frames) -> str:
     """GPU, report, ncu release and clock."""
-    devices = dict.fromkeys(
-        rows(frames, "roofs" if column(frames, "roofs", "roof") else "kernels", "device", "compute_capability")
-    )
-    profiled, highest = profiled_clock(frames), frequency(column(frames, "kernels", "clock_max"))
+
+    def several(names: Iterable[str], what: str) -> str:
+        distinct = list(dict.fromkeys(filter(None, map(clean, names))))
+        return ", ".join(distinct) if len(distinct) <= 2 else f"{len(distinct)} {what}"
+
+    of = "roofs" if column(frames, "roofs", "roof") else "kernels"
+    devices = dict.fromkeys(rows(frames, of, "device", "compute_capability"))
+    mean, low, high, differ = _time_weighted(frames, "clock_profiled")
+    between = f" ({range_text(low, high, 'hertz')})" if differ else ""
+    highest = _frequency(column(frames, "kernels", "clock_max"))
     facts = (
-        _several([f"{device} (compute capability {cc})" if cc else device for device, cc in devices], "GPUs"),
-        _several(report_names(frames).values(), "reports"),
-        _several([f"ncu {version}" for version in column(frames, "kernels", "ncu_version") if version], "ncu releases"),
-        f"SM clock {profiled}{f' of {highest}' if highest else ''}" if profiled else "",
+        several([f"{device} (compute capability {cc})" if cc else device for device, cc in devices], "GPUs"),
+        several(report_names(frames).values(), "reports"),
+        several([f"ncu {version}" for version in column(frames, "kernels", "ncu_version") if version], "ncu releases"),
+        "" if math.isnan(mean) else f"SM clock {format_value(mean, 'hertz', 3)}{between}{f' of {highest}' if highest else ''}",
     )
     return " \N{MIDDLE DOT} ".join(filter(None, facts))
 
 
-def status_notes(frames: Frames) -> list[str]:
-    """What of the time is not in the chart: kernels without floating-point work, kernels without metrics."""
-    absent: dict[str, list[tuple[str, float]]] = {}
-    pairs = rows(frames, "kernels", "kernel", "time_share")
-    for status, pair in zip(statuses(frames), pairs, strict=True):
-        if status != "ok":
-            absent.setdefault(status, []).append(pair)
-    return [
-        f"{plural(len({name for name, _ in found}), 'kernel')} {why(frames, status)}{of_the_time(share for _, share in found)}."
-        for status, found in absent.items()
-    ]
-
-
-def of_the_time(shares: Iterable[float]) -> str:
-    """ ", 12 % of the time" for some shares; nothing where none is known."""
-    known = [share for share in shares if math.isfinite(share)]
-    return f", {percent(sum(known))} of the time" if known else ""
-
-
 def clock_note(frames: Frames) -> str:
     """A warning where the kernels' time was spent well below the maximum clock, "" otherwise."""
-    mean, low, high = time_weighted(frames, "clock_ratio") or (math.nan, math.nan, math.nan)
+    mean, low, high, differ = _time_weighted(frames, "clock_ratio")
     if not mean < CLOCK_WARNING:
         return ""
-    between = f" ({low:.2f} to {high:.2f})" if differ(low, high) else ""
+    between = f" ({low:.2f} to {high:.2f})" if differ else ""
     return f"Profiled at {mean:.2f}{between} of the maximum SM clock: the application may run faster without the profiler."
 
 
@@ -190,13 +182,12 @@ def above_note(frames: Frames) -> str:
             name, height = labels[report, kernel], performance / roof if roof > 0 and performance > 0 else 0.0
             dots.append((height, name, told(f"{name}, {label_of(clean(precision))}", notes)))
     known = {name for _, name, _ in dots}
-    others = [(0.0, one.name, told(one.name, one.notes)) for one in usages(frames).values() if ABOVE in one.notes]
-    others = [one for one in others if one[1] not in known]
+    others = [one for one in kernels_of(frames).values() if ABOVE in one.notes and one.name not in known]
     if not dots and not others:
         return ""
     counted = " and ".join(plural(len(found), noun) for noun, found in (("dot", dots), ("kernel", others)) if found)
     single = len(dots) + len(others) == 1
-    _, _, text = max((*dots, *others), key=lambda one: one[0])
+    _, _, text = max((*dots, *((0.0, one.name, told(one.name, one.notes)) for one in others)), key=lambda one: one[0])
     return f"{counted} {'stands' if single else 'stand'} above a roof. {'' if single else 'The highest is '}{text}."
 
 
@@ -206,11 +197,11 @@ def roof_note(frames: Frames) -> str:
     for kind, origin, source, basis, clock in rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock"):
         if kind != "wall" and origin != UNUSED:  # a pattern of access has no clock
             bases.setdefault((NOT_COMPARABLE if source == PUBLISHED else origin, basis), []).append(clock)
-    mean = profiled_clock(frames).partition(" (")[0]
+    mean = _time_weighted(frames, "clock_profiled")[0]
     parts = []
     for (origin, basis), clocks in bases.items():
-        at = frequency(clocks)
-        if basis == "profiled" and at and " to " not in at and at != mean:
+        at = _frequency(clocks)
+        if basis == "profiled" and at and " to " not in at and at != format_value(mean, "hertz", 3):
             at = f"(median of the launches {at})"
         clock = {"profiled": "profiled clock", "max": "maximum clock"}.get(basis, "")
         parts.append(f"{origin} at {clock or 'clock'}{f' {at}' if at else ''}" if clock or at else origin)
@@ -226,10 +217,23 @@ def sweep_note(frames: Frames) -> str:
     return f"Arrows follow {plural(len(names), 'step')}: {', '.join(shown)}." if len(names) > 1 else ""
 
 
+def source_note(frames: Frames, among: Iterable[str] = tuple(_SOURCES)) -> str:
+    """How many dots come from other sources than their own counters, of those ``among``."""
+    every = column(frames, "points", "source")
+    sources, total = Counter(source for source in every if source in among), plural(len(every), "dot")
+    return " ".join(f"{count} of {total} {_SOURCES[source]}." for source, count in sources.most_common())
+
+
 def _told(notes: str) -> list[str]:
     """The notes of a row that nothing else says."""
     found = filter(None, map(clean, notes.split("; ")))
     return [note for note in found if not any(text in note for text in _SAID_ELSEWHERE)]
+
+
+def _sentence(note: str, subject: str = "") -> str:
+    """A note as a sentence, precisions by their names."""
+    text = _PRECISION.sub(lambda match: precision_label(match[0]), note).rstrip(".")
+    return f"{subject}: {text}." if subject and not note.startswith(subject) else f"{text[0].upper()}{text[1:]}."
 
 
 def row_notes(frames: Frames, most: int = 4, known: Sequence[str] = ()) -> list[str]:
@@ -242,9 +246,9 @@ def row_notes(frames: Frames, most: int = 4, known: Sequence[str] = ()) -> list[
     for name, label in (("points", "precision"), ("roofs", "label")):
         places = (optional(frames, name, one, "") for one in ("level", label))
         for notes, level, text in zip(column(frames, name, "notes"), *places, strict=True):
-            everything.add((name, str(level), str(text)))
+            everything.add((name, level, text))
             for note in _told(notes):
-                about.setdefault(note, []).append((name, str(level), str(text)))
+                about.setdefault(note, []).append((name, level, text))
     ranked = sorted(about, key=lambda note: -len(about[note]))
     doubts = [note for note in ranked if any(text in note for text in _DOUBTS)]
     others = [note for note in ranked if note not in doubts][: max(0, most - len(doubts))]
@@ -259,27 +263,19 @@ def _subject(mine: Collection[tuple[str, str, str]], everything: Collection[tupl
     """The levels, else the precisions or roofs, of which a note is said, "" where of all of them."""
     kinds = {name for name, _, _ in mine}
     among = [one for one in everything if one[0] in kinds]
-    levels = level_order({level for _, level, _ in mine if level})
+    levels = level_order(level for _, level, _ in mine if level)
     of_roofs_too = any(name == "roofs" and not level for name, level, _ in mine)
     if levels and set(levels) < {level for _, level, _ in among if level} and not of_roofs_too:
         return ", ".join(level_style(level).label for level in levels)
     if {(name, label) for name, _, label in mine} >= {(name, label) for name, _, label in among}:
         return ""
-    return listed(
-        filter(None, (label_of(clean(label)) if name == "points" else clean(label) for name, _, label in sorted(mine)))
-    )
-
-
-def _sentence(note: str, subject: str = "") -> str:
-    """A note as a sentence, precisions by their names."""
-    text = _PRECISION.sub(lambda match: precision_label(match[0]), note).rstrip(".")
-    return f"{subject}: {text}." if subject and not note.startswith(subject) else f"{text[0].upper()}{text[1:]}."
+    return listed(filter(None, (label_of(clean(text)) if name == "points" else clean(text) for name, _, text in sorted(mine))))
 
 
 def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     """What must be known of single kernels, those of the most time first; with their names where it is not said of all."""
     found: dict[str, list[str]] = {}
-    every = by_time(usages(frames).values())
+    every = by_time(kernels_of(frames).values())
     for one in every:
         for note in _told(one.notes):
             found.setdefault(note, []).append(one.name)
@@ -303,13 +299,6 @@ def doubts_of(frames: Frames) -> list[str]:
     return [note for note in (*found, *row_notes(frames, 0, found)) if not note.startswith(_TENSOR)]
 
 
-def source_note(frames: Frames, among: Iterable[str] = tuple(_SOURCES)) -> str:
-    """How many dots come from other sources than their own counters, of those ``among``."""
-    every = column(frames, "points", "source")
-    sources, total = Counter(source for source in every if source in among), plural(len(every), "dot")
-    return " ".join(f"{count} of {total} {_SOURCES[source]}." for source, count in sources.most_common())
-
-
 def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
     """Sentences below a chart, the weightiest first.
 
@@ -319,9 +308,9 @@ def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
     notes = [tensor_caveat(frames, MARK), above_note(frames), clock_note(frames)]
     if len(chart.kernels) < chart.total:
         part = of_the_time(kernel.share for kernel in chart.kernels).replace(", ", " (", 1)
-        part = f"{part})" if part else ""
-        notes.append(f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn{part}.")
-    notes += [sweep_note(frames), *status_notes(frames)]
+        drawn = f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn"
+        notes.append(f"{drawn}{f'{part})' if part else ''}.")
+    notes += [sweep_note(frames), *why_absent(frames, without_dots(frames))]
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
     return [note for note in (*notes, roof_note(frames), *doubts_of(frames)) if note]
@@ -329,24 +318,16 @@ def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
 
 def explanation(frames: Frames) -> str:
     """Why a chart has no dots."""
-    if not column(frames, "kernels", "kernel"):
+    absent = without_dots(frames)
+    if not absent:
         return "No kernels are left to draw."
-    missing = getattr(frames, "to_collect", ()) or _lacking_of(frames)
-    lacking = f"Missing metrics: {', '.join(missing)}." if missing else ""
-    return "\n".join(["No kernel can be drawn.", *status_notes(frames), *filter(None, [lacking, how_to_add(frames)])])
+    missing = getattr(frames, "to_collect", ()) or lacking(one for one in absent if one.status not in ZERO)
+    lacks = [f"Missing metrics: {', '.join(missing)}."] if missing else []
+    return "\n".join(["No kernel can be drawn.", *why_absent(frames, absent), *lacks, *how_to_add(frames)])
 
 
-def how_to_add(frames: Frames) -> str:
-    """Which command tells how to collect what kernels without dots lack; "" where work was counted and is zero."""
+def how_to_add(frames: Frames) -> list[str]:
+    """Which command tells how to collect what kernels lack; [] where work was counted and is zero."""
     option = f" --view {view_of(frames)}" if getattr(frames, "to_collect", ()) else ""
-    return f"The command ncu-roofline explain{option} prints the ncu command that adds them." if _lacking_of(frames) else ""
-
-
-def _lacking_of(frames: Frames) -> list[str]:
-    pairs = zip(statuses(frames), column(frames, "kernels", "missing"), strict=True)
-    return lacking(missing for status, missing in pairs if status not in ZERO)
-
-
-def lacking(missing: Iterable[str]) -> list[str]:
-    """What the ids in columns ``missing`` are called, each once."""
-    return [label_of(one) for one in dict.fromkeys(map(clean, " ".join(missing).split()))]
+    lacks = any(one.missing for one in kernels_of(frames).values() if one.status not in ZERO)
+    return [f"The command ncu-roofline explain{option} prints the ncu command that adds them."] if lacks else []

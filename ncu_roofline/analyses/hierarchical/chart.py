@@ -7,21 +7,15 @@ tensor types of one unit, or another unit of work.  The precisions of a panel di
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePath
-from types import MappingProxyType
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from ncu_roofline.analyses.hierarchical.roofs import WIDE, RoofRow, roof_rows, roofs_of, tops
-from ncu_roofline.analyses.hierarchical.roofs import Band as Band
-from ncu_roofline.analyses.hierarchical.roofs import ChartRoof as ChartRoof
-from ncu_roofline.analyses.hierarchical.roofs import range_text as range_text
-from ncu_roofline.analyses.hierarchical.series import MIXED, Placed, series_of
-from ncu_roofline.analyses.hierarchical.series import Series as Series
-from ncu_roofline.analyses.hierarchical.series import by_verdict as by_verdict
+from ncu_roofline.analyses.hierarchical.kernels import MARK, kernel_labels, kernels_of, points_of
+from ncu_roofline.analyses.hierarchical.roofs import WIDE, ChartRoof, RoofRow, roof_rows, roofs_of, tops
 from ncu_roofline.analyses.hierarchical.style import (
     DEFAULT_UNIT,
+    apart,
     level_order,
     on_request,
     precision_label,
@@ -29,82 +23,73 @@ from ncu_roofline.analyses.hierarchical.style import (
 )
 from ncu_roofline.base.texts import clean, conjoined
 from ncu_roofline.chips.tables import EXECUTED
-from ncu_roofline.chips.verdict import TENSOR_ACTIVE
-from ncu_roofline.formats.ceilings import PUBLISHED
-from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
+from ncu_roofline.model.work import MIXED
+from ncu_roofline.rendering.frames import Frames, rows, view_of
 
-ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
-_KEY = ("report", "launch", "kernel", "step", "device")
 MAX_KERNELS = 30
 MAX_PANELS = 8
 _MATTERS = 0.01  # share of the time
-FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as matplotlib calls them
+_FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as matplotlib calls them
+_SIDE = 0.02  # of the share of its roof of a launch's main precision: less is by the way, as constants loaded by HFMA2
+_MORE = 1.01  # by so much nearer to its roof is what binds
+_SAME = 1e-3  # performances of one count under two names
+_POINT = ("level", "intensity", "performance", "unit", "seconds", "label", "fma_share", "mix_roof")
+_LIMITS = ("binding_fraction", "compute_roof", "bandwidth_roof", "binds")
 
 
-def statuses(frames: Frames) -> list[str]:
-    """The status of each row of the kernels; "ok" only of rows with points.
+class Series(NamedTuple):
+    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s.
 
-    Beside those of the frame: "zero-asked" (all work asked for was counted and is zero), "uncounted-asked" (it was not
-    counted) and "unshown" (it is there, but at none of the levels chosen).
+    ``step`` is its place in a sweep, -1 outside of sweeps; ``fma_share`` and ``mix_roof`` (FLOP/s) are NaN where unknown.
+    ``nearest`` is the level whose roof is the lowest above it, "" where no roof is known; ``binds`` the level or roof that
+    limits it, ``binding`` and ``compute`` the shares of that and of its compute roof; ``side``: other precisions do all but all
+    of its work.  ``group`` of precisions: those whose axes it stands on.
     """
-    found = column(frames, "kernels", "status")
-    if view_of(frames) not in ("roofline", "instruction"):
-        return found
-    drawn = set(rows(frames, "points", *_KEY))
-    active = optional(frames, "kernels", "tensor_active", math.nan)
-    return [
-        _without_point(frames, index, active[index]) if status == "ok" and key not in drawn else status
-        for index, (status, key) in enumerate(zip(found, rows(frames, "kernels", *_KEY), strict=True))
-    ]
+
+    kernel: str
+    precision: str
+    performance: float
+    seconds: float
+    dots: Sequence[tuple[str, float]]
+    device: str = ""
+    unit: str = "flop"
+    step: int = -1
+    step_label: str = ""
+    fma_share: float = math.nan
+    mix_roof: float = math.nan
+    nearest: str = ""
+    binds: str = ""
+    binding: float = math.nan
+    compute: float = math.nan
+    side: bool = False
+    group: str = ""
 
 
-def _without_point(frames: Frames, row: int, active: float) -> str:
-    asked: tuple[str, ...] = getattr(frames, "asked", ())
-    if not asked:
-        return "unshown"
-    counted = [
-        float(values[row])
-        for precision, values in getattr(frames, "work", {}).items()
-        if any(precision == one or precision.startswith(f"{one}.") for one in asked) and math.isfinite(values[row])
-    ]
-    if any(work > 0 for work in counted):
-        return "unshown"
-    tensor = any(one.split(".")[0] == "tensor" for one in asked)
-    return "uncounted-asked" if not counted or (tensor and active >= TENSOR_ACTIVE) else "zero-asked"
+def by_verdict(one: Series) -> tuple[bool, float, float, float, float]:
+    """Sort key of the series of a kernel: its last step, its longest launch, and the precision nearest to its roof first."""
+    seconds, share = (value if value > 0 else 0.0 for value in (one.seconds, one.compute))
+    return one.side, -one.step, -seconds, -share, -one.performance
 
 
-def asked_work(frames: Frames) -> str:
-    """What was asked for, in words: ``tensor or FP32 work``."""
-    names = ["tensor" if one == "tensor" else precision_label(one) for one in getattr(frames, "asked", ())]
-    return f"{' or '.join(names)} work"
-
-
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """One set of axes."""
 
     title: str
     unit: str
-    series: tuple[Series, ...]
-    roofs: tuple[ChartRoof, ...]
+    series: Sequence[Series]
+    roofs: Sequence[ChartRoof]
 
     @property
-    def kernels(self) -> frozenset[str]:
-        """The kernels that have dots in it."""
-        return frozenset(one.kernel for one in self.series)
-
-    @property
-    def precisions(self) -> tuple[str, ...]:
+    def precisions(self) -> list[str]:
         """Its precisions, from wide to narrow."""
-        return tuple(sorted({one.precision for one in self.series}, key=precision_order))
+        return sorted({one.precision for one in self.series}, key=precision_order)
 
     def of_kind(self, kind: str) -> list[ChartRoof]:
         """The roofs of one kind, highest first."""
         return sorted((roof for roof in self.roofs if roof.kind == kind), key=lambda roof: (-roof.value, roof.id))
 
 
-@dataclass(frozen=True)
-class ChartKernel:
+class ChartKernel(NamedTuple):
     """A kernel in the picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name.
 
     ``recoverable``: seconds that its headroom would save, all of its time where that is unknown; NaN without a time.
@@ -117,162 +102,155 @@ class ChartKernel:
     recoverable: float = math.nan
     matters: bool = True
 
-    @property
-    def marked(self) -> str:
-        """The name with its mark."""
-        return f"{self.label} {self.mark}".rstrip()
 
-
-@dataclass(frozen=True)
-class RooflineChart:
+class RooflineChart(NamedTuple):
     """Everything a picture shows; ``total`` counts the kernels that have points, drawn or not.
 
     ``fills`` says by precision how symbols are filled; ``seconds`` is the time of all rows.
     """
 
-    panels: tuple[Panel, ...]
-    kernels: tuple[ChartKernel, ...]
+    panels: Sequence[Panel]
+    kernels: Sequence[ChartKernel]
     total: int
     panels_left_out: int
-    levels: tuple[str, ...]
-    level_labels: dict[str, str]
-    several_origins: bool
-    empirical: str = "measured"
-    fills: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = math.nan
+    fills: Mapping[str, str]
+    seconds: float
 
-    def share_of(self, one: Series) -> float:
-        """Share of the time of all rows that a dot stands for; NaN where unknown."""
-        return one.seconds / self.seconds if self.seconds > 0 else math.nan
+    @property
+    def levels(self) -> list[str]:
+        """Levels that have dots or roofs, innermost first."""
+        dots = {level for panel in self.panels for one in panel.series for level, _ in one.dots}
+        return level_order(dots | {roof.level for panel in self.panels for roof in panel.roofs if roof.level})
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the values of its roofs come from, measured first."""
+        given = {origin for panel in self.panels for roof in panel.roofs for origin in roof.bands}
+        return [origin for origin in ("measured", "theoretical") if origin in given]
 
     def precisions(self) -> list[str]:
         """Those that are told apart by how their symbols are filled: of panels that have several."""
-        several = [panel for panel in self.panels if len(panel.precisions) > 1]
-        return [one for one in self.fills if any(one in panel.precisions for panel in several)]
+        several = [panel.precisions for panel in self.panels if len(panel.precisions) > 1]
+        return [one for one in self.fills if any(one in precisions for precisions in several)]
 
 
-def empirical_name(frames: Frames) -> str:
-    """What the roofs that are not theoretical are called: measured, or what others published, or both where GPUs differ."""
-    found = {source == PUBLISHED for origin, source in rows(frames, "roofs", "origin", "source") if origin == "measured"}
-    return " or ".join(name for name, known in (("measured", False), ("published", True)) if known in found) or "measured"
-
-
-def chart(frames: Frames, limit: int = MAX_KERNELS, marks: Mapping[str, str] = MappingProxyType({})) -> RooflineChart:
-    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels.
+def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> RooflineChart:
+    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels, in ``most`` panels.
 
     Panels whose kernels take next to no time are left out where there are others.
-
-    ``marks`` by label of a kernel go behind its name.
     """
-    labels = kernel_labels(frames)
-    series = series_of(frames, labels)
-    kernels, total = largest(frames, "kernels", labels, {one.series.kernel for one in series}, limit)
-    saved = _recoverable(frames, labels)
-    longest, brief = _seconds_of_devices(frames), _brief(frames, labels)
-    kernels = tuple(
-        replace(
-            kernel,
-            mark=marks.get(kernel.label, ""),
-            recoverable=saved.get(kernel.label, math.nan),
-            matters=any((device, kernel.label) not in brief for device in longest),
-        )
-        for kernel in kernels
-    )
-    drawn = {kernel.label for kernel in kernels}
-    groups: dict[tuple[str, str], list[Placed]] = {}
+    found = kernels_of(frames)
+    series = list(_series_of(frames))
+    longest, times, saved = defaultdict[str, float](float), defaultdict[tuple[str, str], float](float), dict[str, float]()
+    for (*_, device), row in found.items():
+        times[device, row.kernel] += row.seconds  # unknown where row is
+        longest[device] += row.seconds if math.isfinite(row.seconds) else 0.0
+        if math.isfinite(row.seconds):
+            part = row.recoverable if math.isfinite(row.recoverable) else row.seconds
+            saved[row.kernel] = saved.get(row.kernel, 0.0) + part
+
+    def matters(device: str, kernel: str) -> bool:
+        return not times.get((device, kernel), 0.0) < _MATTERS * longest[device]
+
+    drawn, total = largest(frames, "kernels", kernel_labels(frames), {one.kernel for one in series}, limit)
+    names = {kernel.label for kernel in drawn}
+    groups: dict[tuple[str, str], list[Series]] = {}
     for one in series:
-        if one.series.kernel in drawn:
+        if one.kernel in names:
             groups.setdefault((one.device, one.group), []).append(one)
     order = sorted(groups, key=lambda key: (-longest.get(key[0], 0.0), key[0], key[1] != "core", *precision_order(key[1])))
-    several = len({device for device, _ in groups}) > 1
-    roofs = roof_rows(frames)
-    notable = [key for key in order if any((key[0], one.series.kernel) not in brief for one in groups[key])] or order
-    panels = [_panel(roofs.get(device, []), device, group, groups[device, group], several) for device, group in notable]
-    kept = tuple(panels[:MAX_PANELS]) or _empty_panels(frames)
-    kernels = tuple(kernel for kernel in kernels if any(kernel.label in panel.kernels for panel in kept))
-    present = {level for panel in kept for one in panel.series for level, _ in one.dots}
-    present |= {roof.level for panel in kept for roof in panel.roofs if roof.level}
-    level_labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
-    origins = {origin for panel in kept for roof in panel.roofs for origin in _origins(roof)}
-    left_out = max(len(order) - len(kept), 0)
-    shown = tuple(level_order(present))
-    several_origins, fills, seconds = len(origins) > 1, _fills(groups), sum(longest.values())
-    origin = empirical_name(frames)
-    return RooflineChart(kept, kernels, total, left_out, shown, level_labels, several_origins, origin, fills, seconds)
+    notable = [key for key in order if any(matters(key[0], one.kernel) for one in groups[key])] or order
+    roofs, several = roof_rows(frames), len({device for device, _ in groups}) > 1
+    panels = [_panel(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:most]]
+    shown = {one.kernel for panel in panels for one in panel.series}
+    marked = {one.kernel for one in found.values() if one.tensor_unknown}
+    kernels = [
+        kernel._replace(
+            mark=MARK if kernel.label in marked else "",
+            recoverable=saved.get(kernel.label, math.nan),
+            matters=any(matters(device, kernel.label) for device in longest),
+        )
+        for kernel in drawn
+        if kernel.label in shown
+    ]
+    left_out = max(len(order) - len(panels or [()]), 0)
+    return RooflineChart(panels or [_empty_panel(frames)], kernels, total, left_out, _fills(groups), sum(longest.values()))
 
 
-def without_last(data: RooflineChart) -> RooflineChart:
-    """The chart without its last panel and the kernels that are drawn nowhere else."""
-    panels = data.panels[:-1]
-    kernels = tuple(kernel for kernel in data.kernels if any(kernel.label in panel.kernels for panel in panels))
-    return replace(data, panels=panels, kernels=kernels, panels_left_out=data.panels_left_out + 1)
+def _series_of(frames: Frames) -> Iterator[Series]:
+    """All series that can stand on a log-log chart; of several that say the same of a launch the one that binds."""
+    labels = kernel_labels(frames)
+    for (report, _, kernel, step, device), kinds in points_of(frames, (*_POINT, *_LIMITS)).items():
+        members = []
+        for precision, points in kinds.items():
+            drawable = [row for row in points if 0 < row["intensity"] < math.inf and 0 < row["performance"] < math.inf]
+            if not drawable:
+                continue
+            at, first = {row["level"]: row["intensity"] for row in drawable}, drawable[0]
+            limits = ((row["intensity"] * row["bandwidth_roof"], row["level"]) for row in drawable)
+            roof = first["compute_roof"]
+            series = Series(
+                labels[report, kernel], precision, first["performance"], first["seconds"],
+                [(level, at[level]) for level in level_order(at)], device, first["unit"], step, clean(first["label"]),
+                first["fma_share"], first["mix_roof"], min((pair for pair in limits if pair[0] > 0), default=(0.0, ""))[1],
+                first["binds"], first["binding_fraction"], first["performance"] / roof if roof > 0 else math.nan,
+            )  # fmt: skip
+            members.append(series)
+        yield from _drawn(members)
 
 
-def of_largest(data: RooflineChart, count: int) -> RooflineChart:
-    """The chart of no more than its ``count`` largest kernels, in the panels that those have dots in."""
-    kernels = data.kernels[:count]
-    names = {kernel.label for kernel in kernels}
-    panels = [replace(panel, series=tuple(one for one in panel.series if one.kernel in names)) for panel in data.panels]
-    return replace(data, kernels=kernels, panels=tuple(panel for panel in panels if panel.series))
+def _drawn(members: Sequence[Series]) -> Iterator[Series]:
+    """The series of one launch that are drawn, with the axes they stand on."""
+    kept = [one for one in members if not any(_said_by(one, other) for other in members)]
+    single = [one for one in kept if one.precision != MIXED]
+    nearest = max((one.binding for one in single if not math.isnan(one.binding)), default=math.nan)
+    most: dict[str, float] = defaultdict(float)
+    for one in single:
+        if one.compute > 0 and one.unit != "inst":  # kinds of instruction are looked for
+            most[one.unit] = max(most[one.unit], one.compute)
+    main = max((one for one in single if one.unit == "flop"), key=lambda one: one.performance, default=None)
+    for one in kept:
+        # The sum over pipes is as near to its roof as the nearest of them, but where pipes share what limits them.
+        if one.precision != MIXED or not single or not one.binding <= _MORE * nearest:
+            of = main.precision if one.precision == MIXED and main else one.precision
+            yield one._replace(side=one.compute < _SIDE * most[one.unit], group=_group_of(of, one.unit))
 
 
-def _fills(groups: Mapping[tuple[str, str], Sequence[Placed]]) -> dict[str, str]:
+def _said_by(one: Series, other: Series) -> bool:
+    """Whether another series has the same work under a name that is as near to its roof, or shorter and as near."""
+    a, b = one.precision, other.precision
+    if one is other or not (a.startswith(f"{b}.") or b.startswith(f"{a}.")):
+        return False
+    if not math.isclose(one.performance, other.performance, rel_tol=_SAME) or one.dots != other.dots:
+        return False
+    if one.binding > _MORE * other.binding or other.binding > _MORE * one.binding:
+        return one.binding < other.binding
+    return len(b) < len(a)
+
+
+def _group_of(precision: str, unit: str) -> str:
+    """The axes that a precision stands on: those of the cores that count FLOP, all tensor types of one unit, or its own."""
+    if precision.startswith("tensor"):
+        return "tensor" if unit == "flop" else f"tensor.{unit}"
+    if unit == "flop":
+        return "core"
+    return unit if unit == "inst" and not apart(precision) else precision
+
+
+def _fills(groups: Mapping[tuple[str, str], Sequence[Series]]) -> dict[str, str]:
     """How the symbols of each precision are filled: the widest of a group wholly, the next not at all, others by halves."""
+    present = defaultdict[str, set[str]](set)
+    for (_, group), members in groups.items():
+        present[group] |= {one.precision for one in members}
     found: dict[str, str] = {}
-    for group in dict.fromkeys(group for _, group in groups):
-        present = {one.series.precision for (_, name), members in groups.items() if name == group for one in members}
-        for index, precision in enumerate(sorted(present, key=precision_order)):
-            found.setdefault(precision, FILLS[index % len(FILLS)])
+    for precisions in present.values():
+        for index, precision in enumerate(sorted(precisions, key=precision_order)):
+            found.setdefault(precision, _FILLS[index % len(_FILLS)])
     return found
-
-
-def _seconds_of_devices(frames: Frames) -> dict[str, float]:
-    found = defaultdict[str, float](float)
-    for device, seconds in rows(frames, "kernels", "device", "seconds"):
-        found[device] += seconds if math.isfinite(seconds) else 0.0
-    return found
-
-
-def _brief(frames: Frames, labels: Mapping[tuple[str, str], str]) -> set[tuple[str, str]]:
-    """(device, kernel) of kernels that take next to none of the time of a GPU, or are not run on it."""
-    found = defaultdict[tuple[str, str], float](float)
-    for device, report, kernel, seconds in rows(frames, "kernels", "device", "report", "kernel", "seconds"):
-        found[device, labels[report, kernel]] += seconds  # unknown where one is
-    longest = _seconds_of_devices(frames)
-    every = {(device, label) for device in longest for _, label in found}
-    return {key for key in every if found.get(key, 0.0) < _MATTERS * longest[key[0]]}
-
-
-def _recoverable(frames: Frames, labels: Mapping[tuple[str, str], str]) -> dict[str, float]:
-    """Seconds that the headroom of each kernel would save: where none is known, its whole time."""
-    found: dict[str, float] = {}
-    saved = optional(frames, "kernels", "recoverable", math.nan)
-    for (report, kernel, seconds), part in zip(rows(frames, "kernels", "report", "kernel", "seconds"), saved, strict=True):
-        if math.isfinite(seconds):
-            label = labels[report, kernel]
-            found[label] = found.get(label, 0.0) + (part if math.isfinite(part) else seconds)
-    return found
-
-
-def _origins(roof: ChartRoof) -> list[str]:
-    return [name for name in ("measured", "theoretical") if not math.isnan(getattr(roof, name))]
-
-
-def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
-    """(report, kernel) -> label: the short name, with the report where several reports have that kernel outside of a sweep."""
-    pairs = {row for name in ("kernels", "points") for row in rows(frames, name, "report", "kernel", "step")}
-    holders = Counter(kernel for kernel, _ in {(kernel, report) for report, kernel, step in pairs if step < 0})
-    swept = {kernel for _, kernel, step in pairs if step >= 0}
-    return {
-        (report, kernel): clean(kernel)
-        if holders[kernel] <= 1 or kernel in swept
-        else f"{clean(kernel)} [{clean(PurePath(report).stem)}]"
-        for report, kernel, _ in pairs
-    }
 
 
 def largest(
-    frames: Frames, name: str, labels: dict[tuple[str, str], str], drawable: set[str], limit: int
+    frames: Frames, name: str, labels: Mapping[tuple[str, str], str], drawable: set[str], limit: int
 ) -> tuple[tuple[ChartKernel, ...], int]:
     """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
     seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
@@ -284,39 +262,35 @@ def largest(
     return tuple(ChartKernel(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 
-def _panel(roofs: Sequence[RoofRow], device: str, group: str, members: Sequence[Placed], several: bool) -> Panel:
-    unit, series = members[0].unit, tuple(one.series for one in members)
-    precisions = {one.precision for one in series}
-    levels = {level for one in series for level, _ in one.dots}
-    title = _group_title(group, precisions)
-    title = f"{title}, {clean(device)}" if several else title
+def _panel(given: Sequence[RoofRow], device: str, group: str, series: Sequence[Series], several: bool) -> Panel:
+    unit, precisions = series[0].unit, {one.precision for one in series}
     limited = {one.precision for one in series if not one.side} or precisions
     limited = limited - {MIXED} or limited
-    wanted = roofs_of(roofs, limited, unit)
+    roofs, titled = roofs_of(given, limited, unit), precisions
     if group == "core" and len(precisions) > 1:
         # Of what is by the way the roofs that don't stretch the chart.
-        top = max((roof.value for roof in wanted if roof.kind == "compute"), default=0.0)
-        aside = [roof for roof in roofs_of(roofs, precisions - {MIXED}, unit) if roof.kind == "compute" and roof not in wanted]
-        wanted += [roof for roof in tops(aside, ()) if roof.value <= (1 + WIDE) * top]
-        title = _group_title(group, limited | {roof.precision for roof in wanted if roof.precision in precisions})
-        title = f"{title}, {clean(device)}" if several else title
+        top = max((roof.value for roof in roofs if roof.kind == "compute"), default=0.0)
+        aside = [roof for roof in roofs_of(given, precisions - {MIXED}, unit) if roof.kind == "compute" and roof not in roofs]
+        roofs += [roof for roof in tops(aside, ()) if roof.value <= (1 + WIDE) * top]
+        titled = limited | {roof.precision for roof in roofs if roof.precision in precisions}
     if group == "core" and len(limited) > 1:  # no FMA, half rates: over several precisions they would be too many lines
-        wanted = tops(wanted, {one.binds for one in series})
+        roofs = tops(roofs, {one.binds for one in series})
+    title = f"{_group_title(group, titled)}{f', {clean(device)}' if several else ''}"
     # A link to the host is a decade or more slower than the rest: without dots there it would only squeeze the chart.
-    return Panel(title, unit, series, tuple(roof for roof in wanted if roof.level in levels or not on_request(roof.level)))
+    levels = {level for one in series for level, _ in one.dots}
+    return Panel(title, unit, series, [roof for roof in roofs if roof.level in levels or not on_request(roof.level)])
 
 
 def _group_title(group: str, precisions: set[str]) -> str:
     names = [precision_label(one) for one in sorted(precisions, key=precision_order)]
     if len(names) == 1 or group == "core":
         return conjoined(names)
-    return {"tensor": "Tensor", EXECUTED: precision_label(EXECUTED)}.get(
-        group, "Tensor, integer" if group.startswith("tensor") else group.upper()
-    )
+    special = {"tensor": "Tensor", EXECUTED: precision_label(EXECUTED)}
+    return special.get(group, "Tensor, integer" if group.startswith("tensor") else group.upper())
 
 
-def _empty_panels(frames: Frames) -> tuple[Panel, ...]:
+def _empty_panel(frames: Frames) -> Panel:
     """For a Roofline without points: the roofs of its first GPU that count FLOP."""
     unit = DEFAULT_UNIT.get(view_of(frames), "flop")
-    wanted = roofs_of(next(iter(roof_rows(frames).values()), []), {"mixed"}, unit)
-    return (Panel("", unit, (), tuple(roof for roof in wanted if not on_request(roof.level))),)
+    roofs = roofs_of(next(iter(roof_rows(frames).values()), []), {MIXED}, unit)
+    return Panel("", unit, (), [roof for roof in roofs if not on_request(roof.level)])

@@ -7,8 +7,9 @@ dark ground the same hues, lightened.  Levels are also told apart by their place
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import Level, load_instructions, load_spec
@@ -16,8 +17,7 @@ from ncu_roofline.chips.palette import PLAIN, SPARE
 from ncu_roofline.chips.tables import EXECUTED, Kind
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """Of a memory level: label where the roofs give none, colours on light and dark ground."""
 
     label: str
@@ -25,23 +25,43 @@ class Style:
     dark: str
 
 
+class Counted(NamedTuple):
+    """What goes with a unit of work: the axis of intensities, their unit, and what the performance is of."""
+
+    intensity_axis: str
+    intensity_unit: str
+    performance_of: str = ""
+
+
+COUNTED = {
+    "flop": Counted(f"Arithmetic intensity [{UNITS['flop/byte'].symbol}]", "flop/byte"),
+    "op": Counted(f"Arithmetic intensity [{UNITS['op/byte'].symbol}]", "op/byte"),
+    "inst": Counted(f"Warp instructions per transaction [{UNITS['inst/txn'].symbol}]", "inst/txn", "warp "),
+}
+# Unit of work of a view without points.
+DEFAULT_UNIT = {"instruction": "inst"}
+
+
 @lru_cache(maxsize=1)
 def _levels() -> dict[str, Level]:
     return {level.id: level for level in load_spec().levels}
 
 
-def level_order(levels: set[str]) -> list[str]:
-    """Level ids, innermost first, unknown ones last by name."""
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, Kind]:
+    return {kind.id: kind for kind in load_instructions().kinds}
+
+
+def level_order(levels: Iterable[str]) -> list[str]:
+    """Level ids, each once, innermost first, unknown ones last by name."""
     known = list(_levels())
-    return sorted(levels, key=lambda level: (known.index(level) if level in known else len(known), level))
+    return sorted(set(levels), key=lambda level: (known.index(level) if level in known else len(known), level))
 
 
-@lru_cache(maxsize=64)
 def level_style(level: str) -> Style:
     """The style of a level id; unknown ids get a label of their own and a spare colour."""
-    if level in _levels():
-        return Style(_levels()[level].short, *_levels()[level].color)
-    return Style(level, *SPARE[sum(level.encode()) % len(SPARE)])
+    known = _levels().get(level)
+    return Style(known.short, *known.color) if known else Style(level, *SPARE[sum(level.encode()) % len(SPARE)])
 
 
 def on_request(level: str) -> bool:
@@ -49,7 +69,6 @@ def on_request(level: str) -> bool:
     return level in _levels() and _levels()[level].on_request
 
 
-@lru_cache(maxsize=1)
 def bounds() -> dict[str, Style]:
     """What binds a kernel in the time view; "" where a roof is unknown."""
     spec = load_spec()
@@ -63,43 +82,9 @@ def is_instruction(precision: str) -> bool:
     return precision.partition(".")[0] == EXECUTED
 
 
-@lru_cache(maxsize=1)
-def _kinds() -> dict[str, Kind]:
-    return {kind.id: kind for kind in load_instructions().kinds}
-
-
 def apart(precision: str) -> bool:
     """What is counted in transactions of another size than the rest needs axes of its own."""
     return is_instruction(precision) and precision in _kinds() and _kinds()[precision].bytes != load_instructions().transaction
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What goes with a unit of work: the name of the intensity and its unit, and what the performance is of."""
-
-    intensity: str
-    intensity_unit: str
-    performance_of: str = ""
-
-    @property
-    def intensity_axis(self) -> str:
-        """Name of the axis of intensities."""
-        return f"{self.intensity} [{UNITS[self.intensity_unit].symbol}]"
-
-    def performance_axis(self, symbol: str) -> str:
-        """Name of the axis of performances in a unit of this symbol."""
-        return f"Performance [{self.performance_of}{symbol}]"
-
-
-COUNTED = {
-    "flop": Counted("Arithmetic intensity", "flop/byte"),
-    "op": Counted("Arithmetic intensity", "op/byte"),
-    "inst": Counted("Warp instructions per transaction", "inst/txn", "warp "),
-}
-
-
-# Unit of work of a view without points.
-DEFAULT_UNIT = {"instruction": "inst"}
 
 
 def precision_label(precision: str) -> str:
@@ -111,10 +96,8 @@ def precision_label(precision: str) -> str:
     family, *rest = precision.split(".")
     if family != "tensor":
         return " ".join([family.upper(), *rest])
-    if not rest:
-        return "Tensor"
-    types = re.sub(r"(?<=\d)(?=[a-z])", "/", rest[0]).upper()
-    return " ".join(["Tensor", types, *("mma.sync" if part == "mma" else part for part in rest[1:])])
+    types = [re.sub(r"(?<=\d)(?=[a-z])", "/", one).upper() for one in rest[:1]]
+    return " ".join(["Tensor", *types, *("mma.sync" if part == "mma" else part for part in rest[1:])])
 
 
 def precision_order(precision: str) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""How commands with the option --view get a roofline: what goes together, what is read, built and explained."""
+"""How commands with the option --view get a roofline: what goes together, what is read, built and explained; its tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, roofline
+from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS
 from ncu_roofline.model.explanations import Explanation, explain
+
+TABLES = {"points": POINTS, "roofs": ROOFS, "kernels": KERNELS}
 
 
 @dataclass(frozen=True)
@@ -68,16 +71,14 @@ class Viewer:
 
     def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> Any:
         """What is drawn."""
-        how = {"clock": asked.clock, "by": asked.by, "source": asked.source}
-        return roofline(measurements, ceilings, select=asked.select, **how)
+        return roofline(measurements, ceilings, clock=asked.clock, by=asked.by, source=asked.source, select=asked.select)
 
 
 def _check_known(option: str, given: Sequence[str], known: Collection[str], what: str) -> None:
     for one in given:
         if one not in known:
-            reason = f"it is none of the {what} known"
             next_step = advice(f"See `ncu-roofline list {what}`", one, known)
-            raise RooflineError(f"Cannot use {option}", one, reason, next_step)
+            raise RooflineError(f"Cannot use {option}", one, f"it is none of the {what} known", next_step)
 
 
 VIEWER = Viewer()

@@ -5,14 +5,13 @@ Source: Ding, Williams, "An Instruction Roofline Model for GPUs" (2019); the cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.chips import InstructionSpec, Precision, Spec, load_instructions, load_spec
+from ncu_roofline.chips import Precision, Spec, load_instructions, load_spec
 from ncu_roofline.chips.tables import EXECUTED, Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
@@ -26,6 +25,7 @@ from ncu_roofline.model.points import LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
+    ShownRoofs,
     Source,
     ceilings_of,
     check_ceilings,
@@ -40,146 +40,25 @@ from ncu_roofline.model.selection import Grouping, Selection, group
 from ncu_roofline.model.verdicts import Verdicts
 
 WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
-_UNKNOWN_CHIP = "unknown-chip"
-# Said of a kernel that loses more than this share of its lanes, as the rule on access patterns does.
-_LOST_LANES = 0.3
-
-
-def _in_transactions(m: Measurements, counted: InstructionSpec) -> dict[str, Quantity]:
-    """Transactions of 32 bytes by level id.
-
-    L1 contains shared memory as in Ding and Williams (2019): 4 transactions of 32 bytes for a wavefront of up to 128 bytes.
-    Where the report has no wavefronts, or its L1 traffic is what a stock chart counts, L1 stays as it is; notes say which.
-    """
-    scale = np.full(len(m), 1 / counted.transaction)
-    innermost = load_spec().chain[0]
-    shared = next(kind for kind in counted.kinds if kind.bytes != counted.transaction)
-    traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != shared.level}
-    if innermost not in traffic:
-        return traffic
-    l1, wavefronts = traffic[innermost], m.transactions.get(shared.id, Quantity.missing(len(m)))
-    weight = shared.bytes / counted.transaction
-    text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
-    origins = []  # one for every pair of origins that there is
-    for origin in l1.origins:
-        origins.append(origin if origin.source == "embedded" else _with_note(origin, WITHOUT_SHARED))
-        both = (replace(origin, metrics=f"{origin.metrics}, {other.metrics}") for other in wavefronts.origins)
-        origins += [_with_note(pair, text) for pair in both]
-    own = np.array([origin.source != "embedded" for origin in l1.origins] + [False])
-    added = own[l1.choice] & np.isfinite(wavefronts.values)
-    pairs = l1.choice * (len(wavefronts.origins) + 1) + np.where(added, wavefronts.choice + 1, 0)
-    values = np.where(added, l1.values + weight * wavefronts.values, l1.values)
-    traffic[innermost] = Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
-    return traffic
-
-
-def _with_note(origin: Origin, note: str) -> Origin:
-    return replace(origin, note="; ".join(dict.fromkeys(part for part in (origin.note, note) if part)))
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """Instruction issue, the levels of every chart, and what has points of a GPU model (columns of the points frame)."""
-
-    points: dict[str, Any]
-    select: Selection
-
-    def precisions(self, device: str) -> set[str]:  # noqa: ARG002 - the same roof for every GPU
-        return {EXECUTED}
-
-    def levels(self, device: str) -> set[str]:
-        core = {level for level in load_spec().chain if self.select.wants("", level)}
-        return core | set(self.points["level"][self.points["device"] == device])
-
-
-def _roof_rows(
-    roofs: Roofs, spec: Spec, counted: InstructionSpec, points: dict[str, Any], select: Selection
-) -> list[dict[str, Any]]:
-    """Rows of the roofs frame: instruction issue, bandwidths in transactions per second, and walls of each GPU.
-
-    ``spec`` has the kinds of instruction for precisions.
-    """
-    alone = {kind.level: kind for kind in counted.kinds if kind.bytes != counted.transaction}
-    rows = []
-    for row in roofs.rows(spec, _Shown(points, select)):
-        if row["kind"] == "compute":
-            rows.append({**row, "label": counted.issue_label})
-            continue
-        kind = alone.get(row["level"])
-        size = kind.bytes if kind else counted.transaction
-        scaled = {name: row[name] / size for name in ("value", "value_min", "value_max")}
-        label = f"{row['label']}, wavefronts of {size:g} B" if kind else row["label"]
-        rows.append({**row, **scaled, "unit": "txn/s", "precision": kind.id if kind else "", "label": label})
-    chosen = {kind.id for kind in counted.kinds if kind.level not in alone and select.wants(kind.id)}
-    of_wall = {one.name: "" if one.dtype == "str" else np.nan for one in columns.ROOFS}
-    of_wall |= {"kind": "wall", "unit": "inst/txn", "origin": "theoretical", "source": "architecture"}
-    for device, row in {row["device"]: row for row in rows}.items():
-        where = of_wall | {name: row[name] for name in ("report", "device", "compute_capability")}
-        kinds = chosen | set(points["precision"][points["device"] == device])
-        for wall in (wall for wall in counted.walls if wall.kind in kinds):
-            place = dict.fromkeys(("value", "value_min", "value_max"), wall.intensity)
-            rows.append({**where, **place, "roof": wall.id, "precision": wall.kind, "label": wall.short})
-    return rows
-
-
-def _availability(
-    m: Measurements,
-    grouping: Grouping,
-    traffic: Mapping[str, Quantity],
-    levels: Sequence[str],
-    of_hierarchical: Sequence[str],
-) -> dict[str, Any]:
-    """Columns of the kernels frame: which rows have instructions and transactions, from any of their launches, and notes.
-
-    ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only those on a level above its roof
-    are true here.
-    """
-
-    def known(values: FloatArray) -> Any:
-        return grouping.total(np.isfinite(values).astype(np.float64)) > 0
-
-    missing = Quantity.missing(len(m))
-    work = m.instructions.get(EXECUTED, missing).values
-    executed = grouping.total(np.nan_to_num(work))
-    moved = np.any([np.isfinite(values) for values in (missing.values, *(one.values for one in traffic.values()))], axis=0)
-    has = {EXECUTED: known(work)} | {level: known(traffic.get(level, missing).values) for level in levels}
-    read = {one: load_spec().read_as(one) for one in dict.fromkeys(m.capability)}
-    chips = [read[one] for one in m.capability[grouping.first]]
-    unknown = np.array([chip is None for chip in chips], dtype=bool) & ~has[EXECUTED]
-    timeless = ~known(m.seconds)
-    reasons = {
-        "foreign": timeless & (disbelieved(m)[grouping.first] != ""),
-        _UNKNOWN_CHIP: unknown,
-        "no-time": timeless,
-        "no-work-metrics": ~has[EXECUTED],
-        "no-instructions": ~(executed > 0),
-        "no-traffic-metrics": ~known(np.where(moved, work, np.nan)),
-    }
-    lacking, notes = [], []
-    low = grouping.mean(m.clock, m.seconds) / m.clock_max[grouping.first] < CLOCK_WARNING
-    for row, (chip, remarks) in enumerate(zip(chips, remarks_of(m, grouping), strict=True)):
-        lacks = chip.lacks if chip else frozenset()
-        lacking.append(" ".join(name for name, there in has.items() if not there[row] and name not in lacks))
-        above = [note for note in of_hierarchical[row].split("; ") if note.startswith(ABOVE)]
-        texts = (remarks, *above, LOW_CLOCK if low[row] else "", chip.caveat if chip else "")
-        notes.append("; ".join(filter(None, texts)))
-    return {
-        "status": np.select(list(reasons.values()), list(reasons), default="ok").astype(object),
-        "missing": np.array(lacking, dtype=object),
-        "notes": np.array(notes, dtype=object),
-        "work": np.where(has[EXECUTED], executed, np.nan),
-    }
+_LOST_LANES = 0.3  # said of a kernel that loses more than this share of its lanes, as the rule on access patterns does
 
 
 @dataclass(frozen=True, repr=False)
 class InstructionRoofline(Roofline):
     """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
 
-    Units of the points: `TABLES` of this folder's columns.  ``to_collect`` are metrics that some launch lacks for its dots.
+    Units of the points: `TABLES` of this folder's view.  ``to_collect`` are metrics that some launch lacks for its dots.
     """
 
     view: ClassVar[str] = "instruction"
     to_collect: tuple[str, ...] = ()
+
+
+class _CountedKind(Precision):
+    """A kind of instruction in the place of a precision; all kinds stand under the one roof of instruction issue."""
+
+    def roof_ids(self) -> tuple[str, ...]:
+        return (load_instructions().issue,)
 
 
 def instruction_roofline(
@@ -208,92 +87,181 @@ def instruction_roofline(
     measurements = report if isinstance(report, Measurements) else measurements_of(report, instructions=True)
     files = ceilings_of(ceilings)
     check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
-    selection = select or Selection()
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
-        return _Build(measurements, files, clock, by, selection).roofline()
+        return _built(measurements, files, clock, by, select or Selection())
 
 
-class _CountedKind(Precision):
-    """A kind of instruction in the place of a precision; all kinds stand under the one roof of instruction issue."""
-
-    def roof_ids(self) -> tuple[str, ...]:
-        return (load_instructions().issue,)
-
-
-class _Build:
-    """The tables of an instruction roofline, from the launches that are wanted."""
-
-    def __init__(self, m: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> None:
-        every, self.select = m, select
-        self.m = m = select.launches(every)
-        self.everything = everything_of(every, m)
-        self.counted: InstructionSpec = load_instructions()
-        kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(self.counted.kinds))
-        self.spec: Spec = replace(load_spec(), precisions=kinds)
-        self.grouping: Grouping = group(m, by)
-        self.roofs = Roofs(m, files, clock)
-        self.traffic: Mapping[str, Quantity] = _in_transactions(m, self.counted)
-
-    @cached_property
-    def levels(self) -> tuple[str, ...]:
-        """Levels that are shown."""
-        return tuple(level.id for level in levels_of(self.m, self.spec) if self.select.wants("", level.id))
-
-    def roofline(self) -> InstructionRoofline:
-        points = ordered([table for kind in self.counted.kinds for table in self._points(kind)], columns.POINTS)
-        verdicts = Verdicts(self.m, self.grouping, load_spec(), self.roofs)
-        kernels = kernels_table(self.m, self.grouping, self.spec, self.levels, verdicts, self.everything)
-        levels = [level for level in self.spec.chain if level in self.levels]
-        kernels |= _availability(self.m, self.grouping, self.traffic, levels, kernels["notes"])
-        return InstructionRoofline(
-            points,
-            of_rows(_roof_rows(self.roofs, self.spec, self.counted, points, self.select), columns.ROOFS),
-            of_columns(kernels, columns.KERNELS),
-            to_collect=self._to_collect(),
-            sources=gpu_reports(self.m),
-            everything=self.everything,
-        )
-
-    def _points(self, kind: Kind) -> list[dict[str, Any]]:
-        """The tables of one kind: of all instructions at every level, of the others at theirs."""
-        work = self.m.instructions.get(kind.id)
+def _built(every: Measurements, files: Sequence[Ceilings], clock: str, by: str, select: Selection) -> InstructionRoofline:
+    counted, plain = load_instructions(), load_spec()
+    kinds = tuple(_CountedKind(kind.id, kind.label, "core", "inst", i, ()) for i, kind in enumerate(counted.kinds))
+    spec: Spec = replace(plain, precisions=kinds)
+    m = select.launches(every)
+    everything, grouping, roofs = everything_of(every, m), group(m, by), Roofs(m, files, clock)
+    levels = tuple(level.id for level in levels_of(m, spec) if select.wants("", level.id))
+    chain = [level for level in spec.chain if level in levels]
+    traffic = _in_transactions(m)
+    tables: list[dict[str, Any]] = []
+    for kind in counted.kinds:
+        work = m.instructions.get(kind.id)
         if work is None:
-            return []
-        alone = {kind.level: self.m.transactions[kind.id]} if kind.id in self.m.transactions else {}
-        traffic = alone if kind.level else self.traffic
-        m = replace(self.m, work={kind.id: work}, summands={}, fused={}, traffic=traffic)
+            continue
+        alone = {kind.level: m.transactions[kind.id]} if kind.id in m.transactions else {}
+        mine = replace(m, work={kind.id: work}, summands={}, fused={}, traffic=alone if kind.level else traffic)
         bandwidth = {
             name: RoofValues(roof.value / kind.bytes, roof.theoretical / kind.bytes, roof.measured)
-            for name, roof in self.roofs.bandwidth().items()
-            if name in traffic
+            for name, roof in roofs.bandwidth().items()
+            if name in mine.traffic
         }
-        tables = points_table(m, self.grouping, self.spec, self.roofs.compute(), bandwidth, self.select, self.levels)
-        if kind.id == EXECUTED:
-            # Share of the lanes that had a true predicate, over the launches of which it is known.
-            working = self.m.instructions.get(LANES, Quantity.missing(len(self.m))).values
-            warp, every = self.counted.warp, np.where(np.isnan(working), np.nan, work.values)
-            lanes = self.grouping.total(np.nan_to_num(working)) / self.grouping.total(np.nan_to_num(every))
-            for table in tables:
-                table["lanes"] = lanes[table["_row"]]
-                table["notes"] = notes = table["notes"].copy()
-                for row in np.flatnonzero(table["lanes"] * warp < (1 - _LOST_LANES) * warp):
-                    text = f"{table['lanes'][row] * warp:.0f} of {warp:g} lanes work on average"
-                    notes[row] = f"{notes[row]}; {text}" if notes[row] else text
-        return tables
+        made = points_table(mine, grouping, spec, roofs.compute(), bandwidth, select, levels)
+        tables += _with_lanes(made, m, grouping, work.values) if kind.id == EXECUTED else made
+    points = ordered(tables, columns.POINTS)
+    kernels = kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, plain, roofs), everything)
+    return InstructionRoofline(
+        points,
+        of_rows([*_roof_rows(roofs, spec, points, select)], columns.ROOFS),
+        of_columns(kernels | _availability(m, grouping, traffic, chain, kernels["notes"]), columns.KERNELS),
+        to_collect=tuple(dict.fromkeys(_to_collect(m, traffic, chain))),
+        sources=gpu_reports(m),
+        everything=everything,
+    )
 
-    def _to_collect(self) -> tuple[str, ...]:
-        """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
-        found: list[str] = []
-        missing = Quantity.missing(len(self.m))
-        for chip in dict.fromkeys(self.m.capability):
-            if not self.spec.read_as(chip):
-                continue
-            rows = np.array([one == chip for one in self.m.capability])
-            lacking = [
-                level
-                for level in self.spec.chain
-                if level in self.levels and np.isnan(self.traffic.get(level, missing).values[rows]).any()
-            ]
-            work = bool(np.isnan(self.m.instructions.get(EXECUTED, missing).values[rows]).any())
-            found += self.counted.needs(load_spec(), chip, tuple(lacking), work=work)
-        return tuple(dict.fromkeys(found))
+
+def _of_shared() -> Kind:
+    """The kind of instruction whose transactions are of another size than the others'."""
+    counted = load_instructions()
+    return next(kind for kind in counted.kinds if kind.bytes != counted.transaction)
+
+
+def _in_transactions(m: Measurements) -> dict[str, Quantity]:
+    """Transactions of 32 bytes by level id.
+
+    L1 contains shared memory as in Ding and Williams (2019): 4 transactions of 32 bytes for a wavefront of up to 128 bytes.
+    Where the report has no wavefronts, or its L1 traffic is what a stock chart counts, L1 stays as it is; notes say which.
+    """
+    transaction, innermost, shared = load_instructions().transaction, load_spec().chain[0], _of_shared()
+    scale = np.full(len(m), 1 / transaction)
+    traffic = {level: quantity.scaled(scale) for level, quantity in m.traffic.items() if level != shared.level}
+    if innermost not in traffic:
+        return traffic
+    l1, wavefronts = traffic[innermost], m.transactions.get(shared.id, Quantity.missing(len(m)))
+    weight = shared.bytes / transaction
+    text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
+    origins = []  # one for every pair of origins that there is
+    for origin in l1.origins:
+        origins.append(origin if origin.source == "embedded" else _with_note(origin, WITHOUT_SHARED))
+        both = (replace(origin, metrics=f"{origin.metrics}, {other.metrics}") for other in wavefronts.origins)
+        origins += [_with_note(pair, text) for pair in both]
+    own = np.array([origin.source != "embedded" for origin in l1.origins] + [False])
+    added = own[l1.choice] & np.isfinite(wavefronts.values)
+    pairs = l1.choice * (len(wavefronts.origins) + 1) + np.where(added, wavefronts.choice + 1, 0)
+    values = np.where(added, l1.values + weight * wavefronts.values, l1.values)
+    traffic[innermost] = Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
+    return traffic
+
+
+def _with_note(origin: Origin, note: str) -> Origin:
+    return replace(origin, note="; ".join(dict.fromkeys(part for part in (origin.note, note) if part)))
+
+
+def _with_lanes(
+    tables: list[dict[str, Any]], m: Measurements, grouping: Grouping, executed: FloatArray
+) -> list[dict[str, Any]]:
+    """With the share of the lanes that had a true predicate, over the launches of which it is known."""
+    working, warp = m.instructions.get(LANES, Quantity.missing(len(m))).values, load_instructions().warp
+    every = np.where(np.isnan(working), np.nan, executed)
+    lanes = grouping.total(np.nan_to_num(working)) / grouping.total(np.nan_to_num(every))
+    for table in tables:
+        table["lanes"] = mine = lanes[table["_row"]]
+        table["notes"] = table["notes"].copy()
+        for row in np.flatnonzero(mine * warp < (1 - _LOST_LANES) * warp):
+            text = f"{mine[row] * warp:.0f} of {warp:g} lanes work on average"
+            table["notes"][row] = "; ".join(filter(None, (table["notes"][row], text)))
+    return tables
+
+
+class _Shown(ShownRoofs):
+    """Instruction issue, the levels of every chart, and what has points of a GPU model."""
+
+    def precisions(self, device: str) -> set[str]:  # noqa: ARG002 - the same roof for every GPU
+        return {EXECUTED}
+
+
+def _roof_rows(roofs: Roofs, spec: Spec, points: dict[str, Any], select: Selection) -> Iterator[dict[str, Any]]:
+    """Rows of the roofs frame: instruction issue, bandwidths in transactions per second, and walls of each GPU.
+
+    ``spec`` has the kinds of instruction for precisions.
+    """
+    counted, shared, devices = load_instructions(), _of_shared(), {}
+    for row in roofs.rows(spec, _Shown(points, spec, select)):
+        devices[row["device"]] = row
+        if row["kind"] == "compute":
+            yield {**row, "label": counted.issue_label}
+            continue
+        alone = row["level"] == shared.level
+        size = shared.bytes if alone else counted.transaction
+        scaled = {name: row[name] / size for name in ("value", "value_min", "value_max")}
+        label = f"{row['label']}, wavefronts of {size:g} B" if alone else row["label"]
+        yield {**row, **scaled, "unit": "txn/s", "precision": shared.id if alone else "", "label": label}
+    chosen = {kind.id for kind in counted.kinds if kind.level != shared.level and select.wants(kind.id)}
+    of_wall: dict[str, Any] = {one.name: "" if one.dtype == "str" else np.nan for one in columns.ROOFS}
+    of_wall |= {"kind": "wall", "unit": "inst/txn", "origin": "theoretical", "source": "architecture"}
+    for device, row in devices.items():
+        where = of_wall | {name: row[name] for name in ("report", "device", "compute_capability")}
+        kinds = chosen | set(points["precision"][points["device"] == device])
+        for wall in (wall for wall in counted.walls if wall.kind in kinds):
+            place = dict.fromkeys(("value", "value_min", "value_max"), wall.intensity)
+            yield {**where, **place, "roof": wall.id, "precision": wall.kind, "label": wall.short}
+
+
+def _availability(
+    m: Measurements, grouping: Grouping, traffic: Mapping[str, Quantity], levels: Sequence[str], of_hierarchical: Sequence[str]
+) -> dict[str, Any]:
+    """Columns of the kernels frame: which rows have instructions and transactions, from any of their launches, and notes.
+
+    ``of_hierarchical``: the notes of the same rows in the hierarchical roofline, of which only those on a level above its roof
+    are true here.
+    """
+
+    def known(values: FloatArray) -> Any:
+        return grouping.total(np.isfinite(values).astype(np.float64)) > 0
+
+    missing = Quantity.missing(len(m))
+    work = m.instructions.get(EXECUTED, missing).values
+    executed = grouping.total(np.nan_to_num(work))
+    moved = np.any([np.isfinite(values) for values in (missing.values, *(one.values for one in traffic.values()))], axis=0)
+    has = {EXECUTED: known(work)} | {level: known(traffic.get(level, missing).values) for level in levels}
+    chips = [load_spec().read_as(one) for one in m.capability[grouping.first]]
+    timeless = ~known(m.seconds)
+    reasons = {
+        "foreign": timeless & (disbelieved(m)[grouping.first] != ""),
+        "unknown-chip": np.array([chip is None for chip in chips], dtype=bool) & ~has[EXECUTED],
+        "no-time": timeless,
+        "no-work-metrics": ~has[EXECUTED],
+        "no-instructions": ~(executed > 0),
+        "no-traffic-metrics": ~known(np.where(moved, work, np.nan)),
+    }
+    lacking, notes = [], []
+    low = grouping.mean(m.clock, m.seconds) / m.clock_max[grouping.first] < CLOCK_WARNING
+    for row, (chip, remarks) in enumerate(zip(chips, remarks_of(m, grouping), strict=True)):
+        lacks = chip.lacks if chip else frozenset()
+        lacking.append(" ".join(name for name, there in has.items() if not there[row] and name not in lacks))
+        above = [note for note in of_hierarchical[row].split("; ") if note.startswith(ABOVE)]
+        texts = (remarks, *above, LOW_CLOCK if low[row] else "", chip.caveat if chip else "")
+        notes.append("; ".join(filter(None, texts)))
+    return {
+        "status": np.select(list(reasons.values()), list(reasons), default="ok").astype(object),
+        "missing": np.array(lacking, dtype=object),
+        "notes": np.array(notes, dtype=object),
+        "work": np.where(has[EXECUTED], executed, np.nan),
+    }
+
+
+def _to_collect(m: Measurements, traffic: Mapping[str, Quantity], levels: Sequence[str]) -> Iterator[str]:
+    """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
+    missing = Quantity.missing(len(m))
+    for chip in dict.fromkeys(m.capability):
+        if load_spec().read_as(chip):
+            mine = np.array([one == chip for one in m.capability])
+            lacking = [level for level in levels if np.isnan(traffic.get(level, missing).values[mine]).any()]
+            work = bool(np.isnan(m.instructions.get(EXECUTED, missing).values[mine]).any())
+            yield from load_instructions().needs(load_spec(), chip, tuple(lacking), work=work)

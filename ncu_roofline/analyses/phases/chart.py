@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from ncu_roofline.analyses.hierarchical.chart import kernel_labels
+from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ncu_roofline.analyses.hierarchical.answer import leading
+from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.phases.chart import DrawnBand, LaunchChart, charts
 from ncu_roofline.analyses.phases.frames import phase_roofline
 from ncu_roofline.base.errors import RooflineError

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.answer import leading
+from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import columns
 from ncu_roofline.analyses.source.code import Counts, Disassemble, LaunchCode, SourceTexts, counted, counts_of
 from ncu_roofline.analyses.source.findings import findings

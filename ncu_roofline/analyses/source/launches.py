@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ncu_roofline.analyses.hierarchical.kernels import kernels_of
 from ncu_roofline.analyses.hierarchical.style import COUNTED
-from ncu_roofline.analyses.hierarchical.usage import usages
 from ncu_roofline.analyses.source.code import FloatArray
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE
 from ncu_roofline.analyses.source.frames import SourceRoofline
@@ -87,7 +87,7 @@ class Launch:
     def __init__(self, frames: SourceRoofline, *key: Any) -> None:
         self.frames, self.key = frames, key
         report, launch, kernel, device = key
-        self.usage = next((one for own, one in usages(frames.roofline).items() if (*own[:3], own[4]) == key), None)
+        self.usage = next((one for own, one in kernels_of(frames.roofline).items() if (*own[:3], own[4]) == key), None)
         nothing: Row = {"name": "", "seconds": math.nan, "grid": "", "block": ""}
         about = next(iter(records(self._own(frames.roofline.kernel_columns, *nothing))), nothing)
         self.seconds = float(about["seconds"])

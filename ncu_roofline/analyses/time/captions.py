@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.captions import of_the_time
-from ncu_roofline.analyses.hierarchical.usage import tensor_caveat
+from ncu_roofline.analyses.hierarchical.kernels import tensor_caveat
 from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.frames import Frames, column, rows

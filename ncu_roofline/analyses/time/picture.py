@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.answer import answers_of
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, kernel_labels, largest
+from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, largest
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time.captions import TimeFrames, drawable

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.answer import answers_of
-from ncu_roofline.analyses.hierarchical.chart import kernel_labels, largest
+from ncu_roofline.analyses.hierarchical.chart import largest
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.time import captions as time_captions
 from ncu_roofline.analyses.time import columns

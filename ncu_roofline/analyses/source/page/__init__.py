@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical.answer import answers_of
 from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
+from ncu_roofline.analyses.hierarchical.kernels import answers_of
 from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
 from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, launches

@@ -1,0 +1,415 @@
+"""One row per kernel: what the frames say of it, how full it kept the units of the GPU; and the answer in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePath
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.base.texts import clean, listed, plural
+from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.chips import load_spec, load_units
+from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
+from ncu_roofline.model import Measurements, Roofline
+from ncu_roofline.model.columns import KERNELS
+from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
+from ncu_roofline.model.kernels import Everything
+from ncu_roofline.model.ranking import WORTH, at_stake, order
+from ncu_roofline.rendering.frames import Frames, optional, records, rows, table, view_of
+
+KEY = ("report", "launch", "kernel", "step", "device")
+Key = tuple[Any, ...]
+ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
+SM, TIME = "sm", "time"  # in the place of a level: the busiest unit inside the SMs; where nothing but times is known
+LESS = "\N{LESS-THAN OR EQUAL TO}"
+MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
+LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
+NAMED = 5
+"""Kernels that a sentence names."""
+SENTENCES = 3
+"""Kernels that have a sentence, at most."""
+_NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
+_VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
+_TOLD = 0.005  # a part of the time below this is not told
+_ALL, _MOST = 0.99, 0.5  # from these shares of a time on something is known of all of it, and is worth telling
+_SUMMED = ("launches", "untimed", "seconds", "time_share", "recoverable", "judged_seconds", "short_seconds")
+_PLAIN = ("report", "launch", "step", "status", "notes", "headroom_or_less", "limit_fraction", "headroom", "headroom_compute")
+_NUMBERS = ("busiest_fraction", "occupancy", "occupancy_theoretical", "waves", "tensor_active")
+_TEXTS = ("label", "missing", "device", "kind", "verdict", "reason", "limit", "busiest_unit")
+
+
+class Kernel(SimpleNamespace):
+    """One row of the kernels with columns as attributes; ``kernel`` as `kernel_labels` has it, ``status`` as `_status` says.
+
+    ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs.
+    ``longest``: launches, times and share are of several launches, the rest is of the longest of them.
+    """
+
+    @property
+    def name(self) -> str:
+        """The kernel with the step of its sweep."""
+        return f"{self.kernel}, {self.label}" if self.label else str(self.kernel)
+
+    @property
+    def tensor_unknown(self) -> bool:
+        """Whether tensor cores worked and nobody counted what."""
+        return bool(self.verdict == TENSOR_UNKNOWN)
+
+    @property
+    def marked(self) -> str:
+        """The name, with a mark where tensor work is unknown."""
+        return f"{self.name} {MARK}" if self.tensor_unknown else self.name
+
+    @property
+    def launches_text(self) -> str:
+        """``longest of 88`` where one launch speaks for others, else how many it sums up."""
+        return f"longest of {self.launches}" if self.longest else str(self.launches)
+
+    @property
+    def headroom_text(self) -> str:
+        """The headroom: 1.9x, ≤1.9x where something may be fuller than what was looked at; "" where unknown."""
+        return f"{LESS if self.headroom_or_less == 1 else ''}{times_text(self.headroom)}"
+
+    @property
+    def limit_text(self) -> str:
+        """How near the nearest limit is, by its name where the verdict does not say that: ``663 GB/s, 74 %``, ``L2 15 %``."""
+        if not self.limit:
+            return ""
+        share = as_percent(self.limit_fraction) if math.isfinite(self.limit_fraction) else ""
+        if ": " in self.verdict:
+            rate = format_value(self.bandwidths[self.limit], "byte/s", 3) if self.limit in self.bandwidths else ""
+            return ", ".join(filter(None, (rate, share)))
+        name = level_style(self.limit).label if self.limit in LEVELS else _limits().get(self.limit, self.limit)
+        return f"{name} {share}".rstrip()
+
+    def level_text(self, level: str, *, bare: bool = False) -> str:
+        """Bandwidth and share of its peak, as far as known: ``512 GB/s, 43.1 %``; ``bare`` in GB/s: ``512 43.1 %``."""
+        rate, share = self.bandwidths.get(level, math.nan), self.fractions.get(level, math.nan)
+        number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
+        parts = [number if bare else format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
+        return (" " if bare else ", ").join([*parts, percent(share)] if math.isfinite(share) else parts)
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, str]:
+    """What each limit is called, by its id."""
+    units = {unit.id: unit.label for unit in load_units().units}
+    return units | {roof: one.roof_label(roof) for one in load_spec().precisions for roof in one.roof_ids()}
+
+
+def times_text(headroom: float) -> str:
+    """A headroom: 1.9x; "" where unknown."""
+    return as_times(headroom) if math.isfinite(headroom) else ""
+
+
+def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
+    """(report, kernel) -> label: the short name, with the report where several reports have that kernel outside of a sweep."""
+    pairs = {row for name in ("kernels", "points") for row in rows(frames, name, "report", "kernel", "step")}
+    holders = Counter(kernel for kernel, _ in {(kernel, report) for report, kernel, step in pairs if step < 0})
+    swept = {kernel for _, kernel, step in pairs if step >= 0}
+    return {
+        (report, kernel): clean(kernel)
+        if holders[kernel] <= 1 or kernel in swept
+        else f"{clean(kernel)} [{clean(PurePath(report).stem)}]"
+        for report, kernel, _ in pairs
+    }
+
+
+def kernels_of(frames: Frames) -> dict[Key, Kernel]:
+    """KEY -> its row, in the order of the frame."""
+    labels, lacking = kernel_labels(frames), {"str": "", "int": 0, "float": math.nan}
+    missing = {column.name: lacking[column.dtype] for column in KERNELS}
+    read = {name: optional(frames, "kernels", name, missing[name]) for name in (*_SUMMED, *_PLAIN, *_NUMBERS)}
+    read |= {name: list(map(clean, optional(frames, "kernels", name, ""))) for name in _TEXTS}
+    of_levels = {
+        kind: {level: optional(frames, "kernels", f"{kind}_{level}", math.nan) for level in (SM, *LEVELS)}
+        for kind in ("bandwidth", "fraction")
+    }
+    drawn = set(rows(frames, "points", *KEY)) if view_of(frames) in ("roofline", "instruction") else None
+    found = {}
+    for index, key in enumerate(rows(frames, "kernels", *KEY)):
+        row = Kernel(**{name: values[index] for name, values in read.items()}, kernel=labels[key[0], key[2]], longest=False)
+        known = {
+            kind: {level: of[index] for level, of in levels.items() if math.isfinite(of[index])}
+            for kind, levels in of_levels.items()
+        }
+        row.bandwidths, row.fractions = known.values()
+        if row.status == "ok" and drawn is not None and key not in drawn:
+            row.status = _without_dot(frames, index, row.tensor_active)
+        found[key] = row
+    return found
+
+
+def points_of(frames: Frames, columns: Iterable[str]) -> dict[Key, dict[str, list[dict[str, Any]]]]:
+    """KEY -> precision -> its points, one at each level, as rows of some columns."""
+    found: dict[Key, dict[str, list[dict[str, Any]]]] = {}
+    points = table(frames, "points")
+    for row in records({name: points[name] for name in (*KEY, "precision", *columns)}):
+        found.setdefault(tuple(row[name] for name in KEY), {}).setdefault(row["precision"], []).append(row)
+    return found
+
+
+def _without_dot(frames: Frames, row: int, active: float) -> str:
+    """The status of a row that could have dots and has none.
+
+    "zero-asked": all work asked for was counted and is zero; "uncounted-asked": it was not counted; "unshown": it is there,
+    but at none of the levels chosen.
+    """
+    asked: tuple[str, ...] = getattr(frames, "asked", ())
+    counted = [
+        float(values[row])
+        for precision, values in getattr(frames, "work", {}).items()
+        if any(precision == one or precision.startswith(f"{one}.") for one in asked) and math.isfinite(values[row])
+    ]
+    if not asked or any(work > 0 for work in counted):
+        return "unshown"
+    tensor = any(one.split(".")[0] == "tensor" for one in asked)
+    return "uncounted-asked" if not counted or (tensor and active >= TENSOR_ACTIVE) else "zero-asked"
+
+
+def asked_work(frames: Frames) -> str:
+    """What was asked for, in words: ``tensor or FP32 work``."""
+    names = ["tensor" if one == "tensor" else precision_label(one) for one in getattr(frames, "asked", ())]
+    return f"{' or '.join(names)} work"
+
+
+def by_time(found: Iterable[Kernel]) -> list[Kernel]:
+    """The longest first; what has no time comes last."""
+    return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
+
+
+def ranked(found: Iterable[Kernel]) -> list[Kernel]:
+    """What could save most time first; what takes next to none of the time of its GPU comes behind it (see `ranking`)."""
+    given = list(found)
+    return [given[place] for place in order((one.device, one.seconds, one.recoverable) for one in given)]
+
+
+def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
+    """Launches of a kernel as one row, the longest first: time and share of all of them, the rest of the longest launch.
+
+    Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
+    """
+    groups: dict[Key, list[Kernel]] = {}
+    for one in found:
+        groups.setdefault((one.device, one.kernel, one.step), []).append(one)
+    return by_time(_together(members) if len(members) > 1 else members[0] for members in groups.values())
+
+
+def _together(members: Sequence[Kernel]) -> Kernel:
+    known = {name: [value for one in members if math.isfinite(value := getattr(one, name))] for name in _SUMMED}
+    sums = {name: sum(values) if values else math.nan for name, values in known.items()}
+    return Kernel(**{**vars(by_time(members)[0]), **sums, "longest": True})
+
+
+def without_dots(frames: Frames) -> list[Kernel]:
+    """Rows of the kernels that have no points, the longest first."""
+    return by_time(one for one in kernels_of(frames).values() if one.status != "ok")
+
+
+def tells(frames: Frames, absent: Sequence[Kernel]) -> bool:
+    """Whether a table of kernels without points says something: in the roofline view a time is enough."""
+    return view_of(frames) == "roofline" and any(
+        one.bandwidths or one.fractions or one.busiest_unit or math.isfinite(one.occupancy) or math.isfinite(one.seconds)
+        for one in absent
+    )
+
+
+def unit_label(unit: str) -> str:
+    """SM, L1, L2, DRAM ..."""
+    return "SM" if unit == SM else level_style(unit).label
+
+
+def levels_of(found: Sequence[Kernel]) -> list[str]:
+    """Levels of which some row knows its share or moves some of its bytes, innermost first."""
+    present = {level for one in found for level in one.fractions}
+    for one in found:
+        largest = max(one.bandwidths.values(), default=0.0)
+        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
+    return [level for level in LEVELS if level in present]
+
+
+class Bars(NamedTuple):
+    """What is drawn: ``units`` from the SMs outwards, the longest kernels, and how many there are."""
+
+    units: Sequence[str]
+    rows: Sequence[Kernel]
+    total: int
+
+    @property
+    def of_time(self) -> bool:
+        """Whether the bars are shares of the time, as nothing else is known."""
+        return self.units == [TIME]
+
+    def shares(self, row: Kernel) -> list[float]:
+        """Shares of a row by unit, as ratios; NaN where unknown."""
+        return [row.time_share if unit == TIME else row.fractions.get(unit, math.nan) for unit in self.units]
+
+
+def bars(frames: Frames, most: int) -> Bars:
+    """The bars of the ``most`` longest kernels without dots, all launches of a kernel together; none where nothing is known."""
+    absent = without_dots(frames)
+    kernels = per_kernel(absent) if tells(frames, absent) else []
+    shown = kernels[:most]
+    known = [unit for unit in (SM, *LEVELS) if any(unit in one.fractions for one in shown)]
+    seen = [unit for unit in known if any(one.fractions.get(unit, 0.0) >= _VISIBLE for one in shown)]
+    return Bars(seen or known or [TIME], shown, len(kernels))
+
+
+def tensor_caveat(frames: Frames, mark: str = "") -> str:
+    """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
+    names = [one.name for one in by_time(kernels_of(frames).values()) if one.tensor_unknown]
+    if not names:
+        return ""
+    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names, NAMED)}.".strip()
+
+
+def reasons(found: Iterable[Kernel]) -> list[tuple[str, str]]:
+    """(kernel, why it is as fast as it is), the longest first: one for each verdict on a kernel.
+
+    Where reasons of launches with that verdict differ it is the longest launch's, and says so.
+    """
+    groups: dict[tuple[str, str], list[Kernel]] = {}
+    for one in by_time(one for one in found if one.reason):
+        groups.setdefault((one.name, one.verdict), []).append(one)
+    several, told = Counter(name for name, _ in groups), []
+    for (name, _), members in groups.items():
+        first, alike = members[0], len({member.reason for member in members}) == 1
+        if first.launch >= 0 and (several[name] > 1 or not alike):
+            name += f" (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
+        told.append((name, first.reason))
+    return told
+
+
+class Answer(NamedTuple):
+    """What is to be said of one GPU: ``sentences`` on the whole and then on the kernels that could save most time."""
+
+    device: str
+    sentences: tuple[str, ...]
+
+
+def answers_of(frames: Frames) -> list[Answer]:
+    """One per GPU, that with most time first; none for frames without verdicts.
+
+    Of a sweep only the last step is judged, as its steps are the same work done again.
+    """
+    devices: dict[str, list[Kernel]] = {}
+    for one in kernels_of(frames).values():
+        devices.setdefault(one.device, []).append(one)
+    judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
+    everything = {clean(one.device): one for one in getattr(frames, "everything", ())}
+    spots = getattr(frames, "spots", {})
+    longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
+    return [Answer(device, tuple(_sentences(device, judged[device], everything.get(device), spots))) for device in longest]
+
+
+def leading(roofline: Roofline, m: Measurements, reports: Container[str]) -> Iterator[tuple[Kernel, Measurements]]:
+    """The kernel that comes first on each GPU, and its longest launch in some ``reports``; ``roofline`` is that of ``m``."""
+    kernels, keys = kernels_of(roofline), rows(roofline, "kernels", *KEY)
+    found = [(kernels[key], name) for key, name in zip(keys, roofline.kernel_columns["name"].tolist(), strict=True)]
+    longest = np.argsort(-np.nan_to_num(m.seconds)).tolist()
+    for device in dict.fromkeys(one.device for one, _ in found):
+        first = ranked(per_kernel(one for one, _ in found if one.device == device))[0]
+        names = {name for one, name in found if (one.device, one.kernel) == (device, first.kernel)}
+        launches = [row for row in longest if m.name[row] in names and m.report[row] in reports]
+        if launches:
+            yield first, m.take(np.array(launches[:1]))
+
+
+def _seconds(found: Iterable[Kernel]) -> float:
+    return float(sum(one.seconds for one in found if one.seconds > 0))
+
+
+def _sentences(
+    device: str, found: Sequence[Kernel], everything: Everything | None, spots: Mapping[tuple[str, str], str]
+) -> Iterator[str]:
+    last = max(one.step for one in found)
+    judged = [one for one in found if one.step == last]
+    kernels = ranked(per_kernel(judged))
+    if last >= 0:
+        everything = None
+        yield f"{_steps(found, last)}; at {kernels[0].label or 'the last'} {_headroom(judged)}."
+    else:
+        yield f"{_counts(kernels, everything)}{_time(kernels)}: {_headroom(judged)}."
+    total = _seconds(kernels)
+    time = everything.seconds if everything else total
+    more = [one for one in kernels[1:SENTENCES] if at_stake(one.seconds, one.recoverable) >= WORTH * total > 0]
+    for one in (kernels[0], *more):
+        share = [f"{as_percent(one.seconds / time)} of the time"] if len(kernels) > 1 and one.seconds > 0 else []
+        launch = ["in its longest launch"] if one.longest else []
+        said = f"{one.name}: {', '.join([*share, *launch, one.reason or one.verdict])}"
+        yield f"{'; '.join(filter(None, (said, spots.get((device, one.kernel), ''))))}."
+
+
+def _counts(kernels: Sequence[Kernel], everything: Everything | None) -> str:
+    """``3 kernels, 105 launches``; where a selection leaves some out ``2 of 6 kernels, 4 of 9 launches, 46 % of the time``."""
+    launches = sum(one.launches for one in kernels)
+    if not everything or launches >= everything.launches or any(one.kind == "application" for one in kernels):
+        return counts_text(kernels)
+    pairs = [(len({one.kernel for one in kernels}), everything.kernels, "kernel"), (launches, everything.launches, "launch")]
+    pairs = pairs[: 1 if pairs[0][:2] == pairs[1][:2] else None]
+    parts = [f"{count:,} of {plural(among, noun)}" if count < among else plural(count, noun) for count, among, noun in pairs]
+    share = _seconds(kernels) / everything.seconds if everything.seconds > 0 else 0.0
+    return ", ".join([*parts, *([f"{as_percent(share)} of the time"] if share > 0 else [])])
+
+
+def counts_text(kernels: Sequence[Kernel]) -> str:
+    """``3 kernels, 105 launches``, or ``3 kernels`` where each was launched once."""
+    count, launches = len({(one.device, one.kernel) for one in kernels}), sum(one.launches for one in kernels)
+    noun = "application" if kernels and all(one.kind == "application" for one in kernels) else "kernel"
+    return plural(count, noun) if launches == count else f"{plural(count, noun)}, {launches:,} launches"
+
+
+def _time(kernels: Sequence[Kernel]) -> str:
+    if not any(one.seconds > 0 for one in kernels):
+        return ""
+    untimed = sum(one.untimed if one.seconds > 0 else one.launches for one in kernels)
+    without = f" ({plural(untimed, 'launch')} without a run time)" if untimed else ""
+    return f", {format_value(_seconds(kernels), 'second', 3)}{without}"
+
+
+def _headroom(found: Sequence[Kernel]) -> str:
+    """Headroom of all launches that have one together, and of which part of the time it is not known."""
+    timed = [one for one in found if one.seconds > 0]
+    known = [one for one in timed if math.isfinite(one.recoverable)]
+    if not timed:
+        return "the run time is not known"
+    if not known:
+        return TOO_SHORT if all(one.verdict == TOO_SHORT for one in timed) else "its headroom is not known"
+
+    def times(headroom: float) -> str:  # that of several launches together is small where one of them has much
+        return f"{headroom:.2f}x" if len(known) > 1 and headroom < 2 else as_times(headroom)
+
+    total, whole, saved = _seconds(timed), sum(one.judged_seconds for one in known), sum(one.recoverable for one in known)
+    or_less = " or less" if any(one.headroom_or_less == 1 for one in known) else ""
+    said = f"headroom {times(whole / (whole - saved))}{or_less} at present traffic and instructions"
+    computing = [one for one in known if math.isfinite(one.headroom_compute)]
+    counted = sum(one.judged_seconds for one in computing)
+    if counted >= _MOST * whole:
+        needed = sum(one.judged_seconds / one.headroom_compute for one in computing)
+        part = "" if counted >= _ALL * whole else f" for {percent(counted / total)} of the time"
+        said += f", {times(counted / needed)} to the compute roofs{part}"
+    short = sum(one.short_seconds for one in timed) / total
+    unknown = 1 - whole / total - short
+    rest = [f"unknown for {percent(unknown)} of the time"] if unknown >= _TOLD else []
+    rest += [f"{percent(short)} of the time is in launches {TOO_SHORT}"] if short >= _TOLD else []
+    return "; ".join([said, *rest])
+
+
+def _steps(found: Sequence[Kernel], last: int) -> str:
+    """From where to where the time of a sweep went."""
+    steps = sorted({one.step for one in found})
+    first, final = ([one for one in found if one.step == step] for step in (steps[0], last))
+    before, after = _seconds(first), _seconds(final)
+    name = f"{first[0].label or 'the first'} to {final[0].label or 'the last'}"
+    if not before > 0 or not after > 0:
+        return f"{len(steps)} steps, {name}"
+    change = f"{before / after:.3g}x as fast" if after <= before else f"{after / before:.3g}x as long"
+    times = " to ".join(format_value(seconds, "second", 3) for seconds in (before, after))
+    return f"{len(steps)} steps, {name}: {times}, {change}"
