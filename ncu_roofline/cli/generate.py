@@ -85,7 +85,7 @@ def _render(args: Namespace) -> dict[str, dict[str, str]]:
     """Everything is rendered before anything is written."""
     from ncu_roofline.cli.ceilings import check_named
     from ncu_roofline.formats.ceilings import CPU, read_ceilings
-    from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+    from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
     from ncu_roofline.plugin.generate.rules import render_rules
     from ncu_roofline.plugin.generate.sections import render_sections
 

@@ -15,7 +15,7 @@ from ncu_roofline.cli.ceilings import Shelf
 from ncu_roofline.cli.options import AUTO, AUTO_HELP
 from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
-from ncu_roofline.plugin.generate.charts import measured as drawable
+from ncu_roofline.plugin.generate.sections import drawable
 from ncu_roofline.plugin.machine.install import Change, deploy, keep, kept_for, one_at_a_time, plan, prove, render_pack
 from ncu_roofline.plugin.machine.machine import Machine, choose, find_gpus, this_machine
 from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder

@@ -31,12 +31,12 @@ ON_PURPOSE = {
     "plugin/generate/rules.py": {"fp64", "fp32"},  # the precisions that its findings are about
     # Hardware units, whose names begin counters.
     "model/counters.py": {"dram"},
-    "plugin/generate/lower.py": {"dram"},
+    "plugin/generate/lowering.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared", "dram"},  # wavefronts and asynchronous copies; a unit
     "model/opcodes.py": {"fp16", "fp32"},  # accumulators
     "model/halves.py": {"fp16", "bf16"},  # HFMA2 loads constants, HADD2 converts, and both counts BF16
-    "plugin/generate/charts.py": {"inst.global_ld"},  # the kind whose walls the section has room for
+    "plugin/generate/sections.py": {"inst.global_ld"},  # the kind whose walls the section has room for
     # What --help shows, which reads no data files.
     "cli/generate.py": {"fp16"},
     "cli/source.py": {"int32"},

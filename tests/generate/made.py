@@ -10,7 +10,7 @@ from functools import cache
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.sectionfile.section import Section, arch_number, name_on
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate.dialects import BASE, Dialect, dialect_of
+from ncu_roofline.plugin.generate.lowering import BASE, Dialect, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.factory import A100, Metrics
 from tests.sectionfile.reading import needed_metrics, rows

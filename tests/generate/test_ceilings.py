@@ -12,7 +12,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate.dialects import BASE
+from ncu_roofline.plugin.generate.lowering import BASE
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import collected, kernel_metrics
 

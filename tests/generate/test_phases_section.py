@@ -15,7 +15,7 @@ from ncu_roofline.formats.sectionfile.section import Section, arch_number, items
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check.chips import targets_of
 from ncu_roofline.plugin.check.section_rules import check_files, section_passes
-from ncu_roofline.plugin.generate.dialects import BASE
+from ncu_roofline.plugin.generate.lowering import BASE
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import dialect, profiled, section, texts
 from tests.sectionfile import reading

@@ -16,7 +16,7 @@ from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.chips.fields import LAST, Release, parse_release
 from ncu_roofline.chips.ncu import OPS_PATH_SINCE
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate.dialects import BASE, EVERYWHERE, dialect_of
+from ncu_roofline.plugin.generate.lowering import BASE, EVERYWHERE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import CAPABILITIES, collected
 

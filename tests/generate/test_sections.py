@@ -14,7 +14,7 @@ from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expre
 from ncu_roofline.formats.sectionfile.section import filter_of, metrics_of
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.plugin.generate import sections
-from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
 from tests.sectionfile import reading

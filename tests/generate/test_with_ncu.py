@@ -13,7 +13,7 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate.dialects import dialect_of
+from ncu_roofline.plugin.generate.lowering import dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests import factory
 from tests.generate.made import collected, kernel_metrics, section, texts

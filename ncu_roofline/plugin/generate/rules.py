@@ -50,7 +50,7 @@ from ncu_roofline.plugin.generate.sections import render_sections
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.ceilings import Ceilings
-    from ncu_roofline.plugin.generate.dialects import Dialect
+    from ncu_roofline.plugin.generate.lowering import Dialect
 
 # What rules carry as it stands here.
 _CARRIED = (thresholds, verdict, formulas, model_name, source_counters, findings, listing)

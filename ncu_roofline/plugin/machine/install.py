@@ -101,7 +101,7 @@ def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str =
     the clock of the profiled kernel where the file says what theory gives at the clock they were measured at, else they are
     constants.  Raises RooflineError for a release without rooflines.
     """
-    from ncu_roofline.plugin.generate.dialects import BASE, dialect_of
+    from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
     from ncu_roofline.plugin.generate.rules import render_rules
     from ncu_roofline.plugin.generate.sections import render_sections
 
