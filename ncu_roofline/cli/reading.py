@@ -118,8 +118,7 @@ def _on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[
 
 def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
-    empty = report.empty if isinstance(report, Report) else 0
-    check_content("Cannot use", report.path, len(report), len(report.metric_names), empty)
+    check_content("Cannot use", report.path, len(report), len(report.metric_names))
 
 
 def no_launch(args: Any, filters: Any = None) -> RooflineError:

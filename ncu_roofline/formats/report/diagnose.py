@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import struct
-from typing import Protocol
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import REPORT_SUFFIXES
@@ -18,19 +16,9 @@ from ncu_roofline.formats.report.schema import FORMAT_VERSION, MAGIC
 Path = str | os.PathLike[str]
 
 
-class Data(Protocol):
-    """Bytes, or what reads them of a file."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, part: slice, /) -> bytes: ...
-
-
-SHORT = 1024
-"""Bytes of a record that says next to nothing; the shortest of 1,643 real ones has 16 kB."""
-_MOST_SHORT = 100_000  # in one report; every kernel takes memory and a row, whatever it says
-EMPTY = "no name, no launch and no metrics"
-"""What a record of a result has that says nothing, for a sentence."""
+SHORT, _MOST_SHORT = 1024, 100_000
+"""Bytes of a record that says next to nothing (the shortest of 1,643 real ones has 16 kB), and so many in one report: every
+kernel takes memory and a row, whatever it says."""
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
 _UNPACK = "Unpack it and pass the .ncu-rep file inside."
@@ -51,7 +39,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"  # behind a first byte of 0x50 to 0x5f
 _LOOKED_AT = 2_000  # files of a folder, for one that is like a misspelt name
 _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 # Tags with which a block header can begin: its fields 1 to 10, each with its wire type.
-_HEADER_TAGS = frozenset((0x08, 0x10, 0x1A, 0x22, 0x28, 0x32, 0x38, 0x40, 0x48, 0x50))
+_HEADER_TAGS = b"\x08\x10\x1a\x22\x28\x32\x38\x40\x48\x50"
 
 
 def cannot_read(path: Path, reason: str, next_step: str) -> RooflineError:
@@ -118,12 +106,7 @@ def cut_off_at_start(path: Path, size: int) -> RooflineError:
 
 
 def _is_text(head: bytes) -> bool:
-    try:
-        decoded = head[:-3].decode("utf-8") if len(head) > 3 else head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < len(head) - 6:
-            return False
-        decoded = head[: error.start].decode("utf-8")
+    decoded = head.decode("utf-8", "surrogateescape").rstrip("".join(map(chr, range(0xDC80, 0xDD00))))  # a letter cut in two
     return all(c.isprintable() or c in "\t\r\n\f" for c in decoded)
 
 
@@ -146,69 +129,30 @@ def damaged(path: Path, offset: int, cause: str) -> RooflineError:
     return cannot_read(path, f"it is damaged at byte {offset}: {cause}", FETCH_AGAIN)
 
 
-def bad_header(path: Path, data: Data, start: int, whole: int) -> RooflineError:
-    """No block header can be read at ``start``, behind ``whole`` complete results: cut off, or followed by something else."""
-    size = len(data)
-    if data[start : start + len(MAGIC)] == MAGIC:
+def broken_block(path: Path, size: int, start: int, begun: bytes, end: int, reason: str, whole: int) -> RooflineError:
+    """No block can be read at ``start``, behind ``whole`` complete results: cut off, or followed by something else.
+
+    ``begun`` are the first bytes there, ``end`` is where the block says that it ends; ``reason`` is a clause for damage.
+    """
+    if begun.startswith(MAGIC):
         reason = f"a second report begins at byte {start}: two files were joined"
         return cannot_read(path, reason, "Pass the reports as separate files.")
-    missing = start + 4 - size
-    if missing <= 0:
-        length = struct.unpack("<I", data[start : start + 4])[0]
-        plausible = length > 0 and (missing == 0 or _is_tag(data, start + 4))
-        missing += length
-        if not plausible or missing <= 0:
-            return damaged(path, start, f"the {size - start} bytes from there on are no block of a report ({_before(whole)})")
-    return _cut_off(path, start, size, missing, whole)
-
-
-def bad_payload(path: Path, data: Data, payload: tuple[int, int], counts: tuple[int, ...], whole: int) -> RooflineError:
-    """The records of a block do not fill its ``payload`` (begin, end) exactly; ``counts`` as in `framing.Block`."""
-    begin, end = payload
-    size, counted = len(data), sum(counts)
-    position, records = begin, 0
-    while records < counted and position + 4 <= size:
-        following = position + 4 + struct.unpack("<I", data[position : position + 4])[0]
-        if following > size:
-            break
-        position, records = following, records + 1
-    stated = f"the block at byte {begin} says that it holds {counted} records in {end - begin} bytes"
-    header_follows = position == size or (position + 4 < size and _is_tag(data, position + 4))
-    if records == counted and position != end and (end <= size or header_follows):
-        return damaged(path, begin, f"{stated}, but they take {position - begin}")
-    if end > size:
-        return _cut_off(path, position, size, end - size, whole + max(records - counts[0] - counts[1], 0))
-    return damaged(path, position, f"{stated}, but only {records} of them fit")
-
-
-def _is_tag(data: Data, position: int) -> bool:
-    return data[position : position + 1][0] in _HEADER_TAGS
-
-
-def _cut_off(path: Path, offset: int, size: int, missing: int, whole: int) -> RooflineError:
-    reason = f"it is cut off at byte {size}: the record at byte {offset} lacks {missing} bytes ({_before(whole)})"
-    return cannot_read(path, reason, FETCH_AGAIN)
-
-
-def _before(whole: int) -> str:
-    return f"{whole} whole kernel{'' if whole == 1 else 's'} before it"
+    before = f"{whole} whole kernel{'' if whole == 1 else 's'} before it"
+    plausible = begun[4:5] in _HEADER_TAGS and begun[:4] not in (b"", bytes(4))
+    if end > size and plausible:
+        return cannot_read(path, f"it is cut off at byte {size}, in the block at byte {start} ({before})", FETCH_AGAIN)
+    return damaged(path, start, f"{reason} ({before})")
 
 
 def check_short(path: Path, short: int) -> None:
     """Raise RooflineError for a report with more ``short`` records (of up to `SHORT` bytes) than any profiler writes."""
     if short > _MOST_SHORT:
         reason = f"over {_MOST_SHORT:,} of its records of kernels have no more than {SHORT:,} bytes, real ones 16,000 or more"
-        raise RooflineError("Cannot read", path, f"{reason}: it is damaged or made up", "Profile again.")
+        raise cannot_read(path, f"{reason}: it is damaged or made up", "Profile again.")
 
 
-def check_content(what: str, path: Path, launches: int, metrics: int, empty: int = 0) -> None:
-    """Raise RooflineError, beginning with ``what``, for a report of which nothing could be drawn or said.
-
-    ``launches`` and ``metrics`` are how many it holds, ``empty`` how many records of it are.
-    """
-    if not launches and empty:
-        reason = f"all of its {empty:,} records of kernels are empty ({EMPTY}): it is damaged or made up"
-        raise RooflineError(what, path, reason, "Profile again.")
+def check_content(what: str, path: Path, launches: int, metrics: int) -> None:
+    """Raise RooflineError, beginning with ``what``, for a report with so few that nothing could be drawn or said."""
     if not launches:
         next_step = "Profile again, and check that ncu's filters let some kernel pass."
         raise RooflineError(what, path, "it holds no profiled kernel", next_step)

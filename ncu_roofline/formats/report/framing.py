@@ -22,7 +22,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file
 from ncu_roofline.formats.report import diagnose
 from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, is_compressed, spooled, unpacked
-from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, Kind, damage_errors, message
+from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
 
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is
@@ -31,7 +31,6 @@ _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
 _SOURCE, _KERNEL = "source code", "the result of a kernel"
 _TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28\x30\x38])|[\x20\x2a\x32\x3a])")
 _TOLD = 64  # bytes of a record that hold one of these
-_SILENT = ("thread_id", "created", "context", "stream", "clock")  # what a launch has besides, of no use alone
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
 
 
@@ -70,23 +69,6 @@ class RawFile:
         if not self.unpacked:
             return error
         return type(error)(error.what, error.path, f"{error.reason} (bytes of the unpacked file)", error.next_step)
-
-    def is_empty(self, kind: Kind, offset: int, length: int) -> bool:
-        """Whether the result of ``length`` bytes at ``offset`` says nothing: no name, no launch, no metrics.
-
-        Nsight Compute writes none; a short last record, which its own reader takes for a kernel, and made-up files have them.
-        A result without metrics alone is real: ncu writes the kernel that it could not profile.  Damaged ones say so when read.
-        """
-        if length == 0:
-            return True
-        if length > diagnose.SHORT:
-            return False
-        data = self.data[offset : offset + length]
-        try:
-            seen = [self.decode(name, data, offset) for name in (kind.head_message, kind.body_message, kind.metrics_message)]
-        except RooflineError:
-            return False
-        return not any(field.name not in _SILENT for one in seen for field, _ in one.ListFields())
 
 
 class Block(NamedTuple):
@@ -176,19 +158,28 @@ def block_at(raw: RawFile, start: int) -> Block:
 
 def _block(raw: RawFile, start: int, whole: int) -> Block:
     data, size = raw.data, len(raw.data)
-    length = _LENGTH.unpack(data[start : start + 4])[0] if start + 4 <= size else 0
+    begun = data[start : start + 5]
+    length = _LENGTH.unpack(begun[:4])[0] if len(begun) >= 4 else 0
     payload = start + 4 + length
+
+    def broken(end: int, reason: str, more: int = 0) -> RooflineError:
+        return raw.told(diagnose.broken_block(raw.path, size, start, begun, end, reason, whole + more))
+
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
-        raise raw.told(diagnose.bad_header(raw.path, data, start, whole))
+        raise broken(max(payload, start + 5), "what follows is no block of a report")
     try:
         header = message("BlockHeader").FromString(data[start + 4 : payload])
     except damage_errors() as error:
-        raise raw.told(diagnose.bad_header(raw.path, data, start, whole)) from error
+        raise broken(0, "what follows is no block of a report") from error
     counts = tuple([getattr(header, counter) for counter in _COUNTERS])
-    end = payload + header.payload_size
-    records = _records(data, payload, end, sum(counts)) if end <= size else None
-    if records is None:
-        raise raw.told(diagnose.bad_payload(raw.path, data, (payload, end), counts, whole))
+    end, counted = payload + header.payload_size, sum(counts)
+    records, position = _records(data, payload, min(end, size), counted)
+    if len(records) < counted or position != end:
+        reason = (
+            f"its block says that it holds {counted} records in {header.payload_size} bytes, but {len(records)} of them take "
+        )
+        whole_ones = max(len(records) - counts[0] - counts[1], 0)
+        raise broken(end, f"{reason}{position - payload}", whole_ones)
     if counts[0]:
         _check(raw, records[counts[0] - 1], _SOURCE)
     if counts[2]:
@@ -207,18 +198,16 @@ def _check(raw: RawFile, record: tuple[int, int], counted: str) -> None:
         )
 
 
-def _records(data: FileBytes, position: int, end: int, count: int) -> tuple[tuple[int, int], ...] | None:
-    """(offset, length) of ``count`` records that fill the bytes from ``position`` to ``end``, or None if they don't."""
-    if 4 * count > end - position:
-        return None
-    records = []
-    for _ in range(count):
-        if position + 4 > end:
-            return None
+def _records(data: FileBytes, position: int, end: int, count: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    """(offset, length) of up to ``count`` records that lie whole between ``position`` and ``end``, and where the last ends."""
+    records: list[tuple[int, int]] = []
+    while len(records) < count and position + 4 <= end:
         length = _LENGTH.unpack(data[position : position + 4])[0]
+        if position + 4 + length > end:
+            break
         records.append((position + 4, length))
         position += 4 + length
-    return tuple(records) if position == end else None
+    return tuple(records), position
 
 
 def frame(data: bytes) -> bytes:

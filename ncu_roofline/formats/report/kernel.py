@@ -1,4 +1,4 @@
-"""One profiled result: a kernel, or a range, graph or command list that was profiled as a whole."""
+"""One profiled result (a kernel, or a range, graph or command list profiled as a whole), and what the rules said about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import Code, CodeIndex
 from ncu_roofline.formats.report.framing import RawFile
 from ncu_roofline.formats.report.metrics import Layouts, MetricRecord, Metrics, Value
-from ncu_roofline.formats.report.rules import RuleResult, read_rule
 from ncu_roofline.formats.report.schema import Kind, message, text
 from ncu_roofline.formats.report.session import Process
 
@@ -25,6 +24,12 @@ DEVICE_PREFIX = "device__attribute_"
 _ADDRESSES_END = 1 << 64
 _FUNCTION_ADDRESSES = "launch__function_pcs"
 _NAMED = ("function", "demangled", "mangled", "display_name")
+MESSAGE_TYPES = ("none", "ok", "warning", "error", "optimization")
+# Releases up to 2022.3 refuse the whole report for a type that they don't know.  Of several values of one field the last one
+# counts that a reader knows: this one is written first.
+_UNDERSTOOD = {"optimization": "warning"}
+SPEEDUP_TYPES = ("unknown", "local", "global")
+SEVERITIES = ("default", "low", "high")
 Dim3 = tuple[int, int, int]
 
 
@@ -100,6 +105,110 @@ class Device:
     compute_capability: tuple[int, int] | None = None
     index: int | None = None
     attributes: Mapping[str, Value] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class FocusMetric:
+    """A metric that made a rule speak; ``severity`` is one of SEVERITIES, ``value`` None where it is not stored."""
+
+    name: str
+    value: float | None = None
+    severity: str = "default"
+    info: str = ""
+
+
+@dataclass(frozen=True)
+class RuleMessage:
+    """One message of a rule.  ``type`` is one of MESSAGE_TYPES, or the number that a newer release stored.
+
+    ``speedup`` is the estimated speedup in percent, of the kernel's time if ``speedup_type`` is "global", of the use of one
+    unit if it is "local"; None if there is none.
+    """
+
+    type: str
+    text: str
+    title: str = ""
+    id: int | None = None
+    speedup: float | None = None
+    speedup_type: str = ""
+    focus: tuple[FocusMetric, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What one rule said about one kernel; ``section`` is the identifier of the section it belongs to, or ""."""
+
+    identifier: str
+    name: str
+    section: str = ""
+    messages: tuple[RuleMessage, ...] = ()
+
+    @property
+    def speedup(self) -> float | None:
+        """The largest estimated speedup among the messages, in percent, or None."""
+        return max((m.speedup for m in self.messages if m.speedup is not None), default=None)
+
+
+def _read_rule(result: Any) -> RuleResult:
+    """A RuleResult message as a value; tables and charts in its body are left out."""
+    messages = tuple(_read_item(item) for item in result.body.items if item.HasField("message"))
+    return RuleResult(text(result.identifier), text(result.name), text(result.section), messages)
+
+
+def _read_item(item: Any) -> RuleMessage:
+    said, speedup = item.message, item.speedup
+    estimated = item.HasField("speedup") and speedup.HasField("value")
+    return RuleMessage(
+        type=_word(MESSAGE_TYPES, said.type[-1] if said.type else 0),
+        text=text(said.text),
+        title=text(said.title),
+        id=said.id if said.HasField("id") else None,
+        speedup=speedup.value if estimated else None,
+        speedup_type=_word(SPEEDUP_TYPES, speedup.type) if estimated else "",
+        focus=tuple(
+            FocusMetric(
+                text(one.name), one.value if one.HasField("value") else None, _word(SEVERITIES, one.severity), text(one.info)
+            )
+            for one in item.focus
+        ),
+    )
+
+
+def _word(words: tuple[str, ...], number: int) -> str:
+    return words[number] if 0 <= number < len(words) else str(number)
+
+
+def _number(words: tuple[str, ...], word: str) -> int:
+    return words.index(word) if word in words else int(word)
+
+
+def encode_rule(rule: RuleResult) -> bytes:
+    """``rule`` as a serialized RuleResult message that all releases read.
+
+    Raises ValueError for a type or severity that is neither a known word nor a number.
+    """
+    result = message("RuleResult")(identifier=rule.identifier.encode(), name=rule.name.encode())
+    if rule.section:
+        result.section = rule.section.encode()
+    for said in rule.messages:
+        item = result.body.items.add()
+        item.message.text = said.text.encode()
+        words = (_UNDERSTOOD[said.type], said.type) if said.type in _UNDERSTOOD else (said.type,)
+        item.message.type.extend(_number(MESSAGE_TYPES, word) for word in words)
+        if said.title:
+            item.message.title = said.title.encode()
+        if said.id is not None:
+            item.message.id = said.id
+        if said.speedup is not None:
+            item.speedup.type = _number(SPEEDUP_TYPES, said.speedup_type or "unknown")
+            item.speedup.value = said.speedup
+        for metric in said.focus:
+            focus = item.focus.add(name=metric.name.encode(), severity=_number(SEVERITIES, metric.severity))
+            for name, value in (("message_id", said.id), ("value", metric.value), ("info", metric.info.encode() or None)):
+                if value is not None:
+                    setattr(focus, name, value)
+    encoded: bytes = result.SerializeToString()
+    return encoded
 
 
 class Source(NamedTuple):
@@ -182,7 +291,7 @@ class Kernel:
     def rule_results(self) -> tuple[RuleResult, ...]:
         """What the rules of ncu said about it."""
         rules = getattr(self._parse(self._place.kind.body_message), "rules", ())
-        return tuple(read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
+        return tuple(_read_rule(self._source.raw.decode("RuleResult", data, self._place.offset)) for data in rules)
 
     @property
     def code(self) -> Code | None:
@@ -277,26 +386,11 @@ def device_of(metrics: Mapping[str, Value]) -> Device | None:
     major, minor, index = (
         metrics.get(f"{DEVICE_PREFIX}{key}") for key in ("compute_capability_major", "compute_capability_minor", "device_index")
     )
-    known = isinstance(major, int) and isinstance(minor, int)
+    names = metrics.names() if isinstance(metrics, Metrics) else tuple(metrics)
+    own = [one for one in names if one.startswith(DEVICE_PREFIX)]
     return Device(
         name=name.rstrip("\0"),
-        compute_capability=(int(major), int(minor)) if known and major is not None and minor is not None else None,
+        compute_capability=(major, minor) if isinstance(major, int) and isinstance(minor, int) else None,
         index=index if isinstance(index, int) else None,
-        attributes=Attributes(metrics),
+        attributes={one.removeprefix(DEVICE_PREFIX): value for one in own if (value := metrics.get(one)) is not None},
     )
-
-
-class Attributes(Mapping[str, Value]):
-    """The metrics that begin with ``device__attribute_``, without that prefix."""
-
-    def __init__(self, metrics: Mapping[str, Value]) -> None:
-        self._metrics = metrics
-
-    def __getitem__(self, name: str) -> Value:
-        return self._metrics[DEVICE_PREFIX + name]
-
-    def __iter__(self) -> Any:
-        return (name[len(DEVICE_PREFIX) :] for name in self._metrics if name.startswith(DEVICE_PREFIX))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

@@ -15,7 +15,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, printable
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import CodeIndex
-from ncu_roofline.formats.report.diagnose import EMPTY, SHORT, check_short
+from ncu_roofline.formats.report.diagnose import SHORT, check_short
 from ncu_roofline.formats.report.framing import RawFile, open_raw, scan
 from ncu_roofline.formats.report.kernel import (
     DEVICE_PREFIX,
@@ -71,11 +71,12 @@ class _Kernels(Sequence[Kernel]):
 class Report:
     """An open report.  Use it in a ``with`` statement, or `close` it; kernels can't be decoded after that."""
 
+    warnings: tuple[str, ...] = ()  # sentences on what was left out, as tables of importers have
+
     def __init__(self, raw: RawFile) -> None:
         self.path = raw.path
         self._raw = raw
         self._places: list[Place] = []
-        self._empty = 0
         processes: dict[bytes, Process] = {}
         with_code = array("Q")
         names: list[bytes] = []
@@ -90,12 +91,9 @@ class Report:
             if block.counts[0]:
                 with_code.append(block.start)
             for kind, offset, length in block.results():
-                if raw.is_empty(KINDS[kind], offset, length):
-                    self._empty += 1
-                else:
-                    short += length <= SHORT
-                    check_short(raw.path, short)
-                    self._places.append(Place(KINDS[kind], offset, length, processes[named]))
+                short += length <= SHORT
+                check_short(raw.path, short)
+                self._places.append(Place(KINDS[kind], offset, length, processes[named]))
         session = raw.decode("Session", b"".join(sessions), 0)  # of all blocks: protobuf merges joined messages
         self.session: Session = read_session(session, next((one for data, one in processes.items() if data), Process()))
         self._session_devices = tuple(map(_session_device, session.devices))
@@ -127,19 +125,6 @@ class Report:
             first.setdefault(key, index)
         found = (self.kernels[index].device for index in first.values())
         return tuple(dict.fromkeys(device for device in found if device is not None)) or self._session_devices
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Sentences on what was left out, for the user: records of results that are empty."""
-        if not self._empty:
-            return ()
-        total = len(self) + self._empty
-        return (f"{self.path}: {self._empty:,} of {total:,} records of kernels are empty ({EMPTY}) and are left out.",)
-
-    @property
-    def empty(self) -> int:
-        """How many records of results say nothing; they are not among the `kernels`."""
-        return self._empty
 
     @property
     def metric_names(self) -> frozenset[str]:

@@ -12,9 +12,8 @@ from ncu_roofline.base.files import write_atomically
 from ncu_roofline.formats.report.code import Code
 from ncu_roofline.formats.report.compressed import as_named
 from ncu_roofline.formats.report.framing import file_start, pack_block
-from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, Device, Dim3, device_of, pushed
+from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule, pushed
 from ncu_roofline.formats.report.metrics import Value
-from ncu_roofline.formats.report.rules import RuleResult, encode_rule
 from ncu_roofline.formats.report.schema import KINDS, message
 from ncu_roofline.formats.report.session import Session
 

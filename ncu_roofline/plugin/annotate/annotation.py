@@ -77,7 +77,7 @@ def annotate(
     """
     with closing(_without_annotation(path)) as raw, _loaded(rules, ceilings) as loaded:
         report = Report(raw)
-        check_content("Cannot annotate", report.path, len(report), len(report.metric_names), report.empty)
+        check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
         adviser = Adviser(loaded, report.ncu_version, m)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ncu_roofline.chips.ncu import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.framing import RawFile, frame, scan
-from ncu_roofline.formats.report.rules import encode_rule
+from ncu_roofline.formats.report.kernel import encode_rule
 from ncu_roofline.formats.report.schema import KINDS, Kind, message
 from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 
@@ -138,7 +138,7 @@ class Addition:
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
-    """The bytes of ``raw`` with ``additions``, one for each of its results in order, empty ones left out.
+    """The bytes of ``raw`` with ``additions``, one for each of its results in order.
 
     ``names`` are those of all metrics that are added.  Raises RooflineError for damaged bytes, and for a report without names.
     """
@@ -152,8 +152,6 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     remaining = iter(additions)
 
     def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
-        if raw.is_empty(kind, offset, len(record)):
-            return record
         addition, numbers = next(remaining), _numbers(kind)
         given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
         replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
