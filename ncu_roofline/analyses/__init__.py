@@ -68,10 +68,10 @@ class Analysis(NamedTuple):
     """One analysis: its view, the folder of its code, what its chart shows, and the formats that it has.
 
     ``elsewhere`` names formats that another module of the folder makes than FORMATS says; ``drawn_by`` is the folder that makes
-    all of them for an analysis whose frames look like those of another; ``declared`` the module of the folder with its TABLES.
-    ``commands`` are those whose --view names it, ``holds`` what their --table does: the columns with the model behind them are
-    too much to load for a help text.  ``instead`` are the tables that a file holds for the first of them where no kernel has
-    any: the first that has rows.
+    all of them for an analysis whose frames look like those of another; ``declared`` the module of the folder with its TABLES
+    and its VIEWER.  ``commands`` are those whose --view names it, ``holds`` what their --table does: the columns with the model
+    behind them are too much to load for a help text.  ``instead`` are the tables that a file holds for the first of them where
+    no kernel has any: the first that has rows.
     """
 
     view: str
@@ -99,7 +99,7 @@ class Analysis(NamedTuple):
     @property
     def viewer(self) -> Viewer:
         """How its ``commands`` get its frames."""
-        made: Viewer = self.module("view").VIEWER
+        made: Viewer = self.module(self.declared).VIEWER
         return made
 
     def module(self, name: str, folder: str = "") -> Any:
@@ -132,13 +132,14 @@ _FRAMES, _TIMES, _PHASES = (
     ("points", "machines", "absent"),
     ("points", "bands", "sampled", "roofs"),
 )
+_PAGE = {"html": "text"}
 _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
 _ROWS = (
     Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
-    Analysis("time", "time", _TIME, _CHART, commands=_DRAWN, holds=_TIMES, instead=("absent",)),
+    Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
     Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "view", _EXPLAINED, _FRAMES),
-    Analysis("phases", "phases", _OVER_TIME, _CHART, commands=_EXPLAINED, holds=_PHASES, instead=("bands", "sampled")),
+    Analysis("phases", "phases", _OVER_TIME, _CHART, _PAGE, "", "frames", _EXPLAINED, _PHASES, ("bands", "sampled")),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
     Analysis("comparison", "compare", "before and after", _CHART),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),

@@ -67,9 +67,10 @@ def _sentences(shown: Any) -> Iterator[str]:
             first, *others = one.sentences
             yield from (f"{one.device}: {first}" if len(answers) > 1 else first, *others)
     elif view == "phases":
-        from ncu_roofline.analyses.phases.chart import charts, notes_of
+        from ncu_roofline.analyses.phases.text import launches as over_time
+        from ncu_roofline.analyses.phases.text import notes_of
 
-        drawn = charts(shown)
+        drawn = over_time(shown)
         yield from (*(one.heading() for one in drawn[:_VARIANTS]), *notes_of(shown, drawn))
     elif view == "comparison":
         from ncu_roofline.analyses.compare.text import about, headline, pairs

@@ -113,7 +113,7 @@ def _looked_into(frames: Any, m: Measurements, reports: Mapping[str, ReadReport]
 
         frames = replace(frames, spots=spots(frames, m, counted))
     if page and (sampled := {name: one.path for name, one in reports.items() if one.sampled}):
-        from ncu_roofline.analyses.phases.strip import strips
+        from ncu_roofline.analyses.phases.text import strips
 
         frames = replace(frames, strips=strips(frames, m, sampled))
     return frames

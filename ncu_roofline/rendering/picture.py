@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import math
 import textwrap
@@ -126,6 +127,19 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
         return rendered
 
     return render("png"), render("svg"), render("pdf")
+
+
+def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
+    """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`."""
+    frames, *own = inspect.signature(charts).parameters.values()
+    _, *paper = inspect.signature(chart_figure).parameters.values()
+
+    def figure(frames: Any, **options: Any) -> Figure:
+        mine = {each.name: options.pop(each.name) for each in own if each.name in options}
+        return chart_figure(charts(frames, **mine), **options)
+
+    figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
+    return figure
 
 
 class _Slot(NamedTuple):

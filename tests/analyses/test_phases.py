@@ -12,10 +12,10 @@ import pytest
 
 from ncu_roofline import read_report
 from ncu_roofline.analyses import ANALYSES, render, text_table
-from ncu_roofline.analyses.phases.chart import charts
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.phases.picture import figure, phase_chart
 from ncu_roofline.analyses.phases.slices import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD
+from ncu_roofline.analyses.phases.text import launches
 from ncu_roofline.chips.tables import counter_of
 from ncu_roofline.model.samples import samples_of
 from ncu_roofline.rendering.chart import Panel, Point, Timeline
@@ -143,7 +143,7 @@ def test_without_sampled_flops_there_are_bands_alone(tmp_path: Path) -> None:
     assert (only(found)["dots"], len(found.points)) == ("no-work", 0)
     assert len(found.bands) == 3 * MOST_SLICES
     assert "No dots: no pipe was sampled whose operations are counted." in text_table(found)
-    assert charts(found)[0].paths == ()
+    assert launches(found)[0].paths == ()
 
 
 def test_a_dot_above_its_roof_is_told(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_slices_without_work_have_no_dots_and_break_the_path(tmp_path: Path) -> 
     idle = Group({FP64: lambda share: 0.0 if 0.4 <= share < 0.6 else 50.0, SM: steps(1, 1)})
     found = phases(tmp_path, Made((idle, TWO_PHASES[1])))
     assert len(found.points) == MOST_SLICES
-    (path,) = charts(found)[0].paths
+    (path,) = launches(found)[0].paths
     assert len(path.dots) < MOST_SLICES
     assert 20 not in path.slices
 

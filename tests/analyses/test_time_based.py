@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.time import columns
+from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.model import Selection

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.analyses.time import columns
+from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.cli.options import latency
 from tests.cli.command import Command, assert_refused
 from tests.factory import A100, NO_WORK, complete, kernel, report, timing, traffic

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from ncu_roofline import roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.analyses.hierarchical.style import bounds
-from ncu_roofline.analyses.time import columns
+from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import chart, time_figure
 from ncu_roofline.rendering.chart import Line, Panel

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.phases import columns
-from ncu_roofline.analyses.phases.slices import FEWEST, Phases, phases_of
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
+from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
+from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import conjoined, listed
 from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
+from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
+from ncu_roofline.model.columns import ROOFS
 from ncu_roofline.model.displayed import seen
-from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
@@ -28,13 +31,73 @@ ABOVE = (
     "above its roof: work is shared out by the activity of its pipe, which also does other things, and traffic by samples of "
     "another run"
 )
+_text, _integer, _number = Column.text, Column.integer, Column.number
+WHERE = (
+    _text("report", "report the row comes from: its path, or of commands its base name"),
+    _integer("launch", "position of the result in its report, from 0"),
+    _text("kernel", "short readable name, unique among different kernels"),
+    _text("device", "name of the GPU"),
+    _text("label", "what the step of a sweep is called; '' outside of sweeps"),
+    _integer("step", "position in a sweep, from 0; -1 outside of sweeps"),
+)
+_SLICE = (
+    _integer("slice", "position of the slice of time, from 0"),
+    _number("begin", "second", "when the slice begins, from the launch's beginning"),
+    _number("end", "second", "when it ends"),
+)
+POINTS = (
+    *WHERE,
+    *_SLICE,
+    _text("precision", "precision id"),
+    _text("level", "memory level id"),
+    _number("work", "flop", "operations of the launch, shared out by the activity of the pipe that does them"),
+    _text("unit", "flop or op: what work counts"),
+    _number("traffic", "byte", "bytes of the launch, shared out by the utilisation of the level"),
+    _number("intensity", "flop/byte", "work / traffic; NaN where nothing moved"),
+    _number("performance", "flop/s", "work / (end - begin)"),
+    _number("attainable", "flop/s", "min(compute roof, intensity * bandwidth roof)"),
+    _number("fraction", "ratio", "performance / attainable"),
+    _number("compute_roof", "flop/s", "compute roof of this precision, measured where given"),
+    _number("bandwidth_roof", "byte/s", "bandwidth roof of this level, measured where given"),
+    _text("source", "where the launch's work and traffic come from, as in the ordinary roofline"),
+    _text("metrics", "ncu metrics that gave them, and those that were sampled"),
+    _text("notes", "what a reader must know of this row"),
+)
+BANDS = (
+    *WHERE,
+    *_SLICE,
+    _text("band", "sm, tensor, fma, fp64, fp16, alu, l1, l2 or dram"),
+    _text("name", "what the band is called"),
+    _number("utilisation", "ratio", "mean share of its peak; NaN where less than half of the slice was sampled"),
+    _text("metrics", "sampled metrics that gave it"),
+)
+SAMPLED = (
+    *WHERE,
+    _number("seconds", "second", "run time"),
+    _text("status", "ok (has slices), no-samples, no-time, too-few-samples or no-run"),
+    _text("dots", "why there are no points: the status, incomplete, no-traffic, no-work or gaps; '' where there are"),
+    _integer("slices", "slices of its time"),
+    _integer("samples", "samples during the launch, of the pass group with fewest"),
+    _integer("groups", "pass groups, each sampled in a run of its own"),
+    _number("sampled_share", "ratio", "share of the time that was sampled, from the beginning on"),
+    _integer("blocks", "thread blocks of the grid; -1 where unknown"),
+    _integer("blocks_started", "thread blocks whose start was sampled; -1 where that was not"),
+    _number("stretch", "ratio", "run time / the shortest run of a pass group: by what it was stretched"),
+    _number("shrink", "ratio", "run time / the longest run of a pass group"),
+    _number("scale", "ratio", "counted bytes of DRAM / bytes that its sampled percent and its peak would give"),
+    _integer("dropped", "samples that ncu dropped"),
+    _integer("merged", "samples that ncu merged"),
+    _text("aligned", "how the runs were found, best first"),
+    _text("notes", "what a reader must know of this launch, sentences separated by '; '"),
+)
+TABLES = {"points": POINTS, "bands": BANDS, "sampled": SAMPLED, "roofs": ROOFS}
 
 
 @dataclass(frozen=True, repr=False)
 class PhaseRoofline(Displayed):
     """Launches over their time, as tables of equally long columns.
 
-    `points`, `bands` and `sampled` are the same as DataFrames (columns: `ncu_roofline.analyses.phases.columns`); `roofs` and
+    `points`, `bands` and `sampled` are the same as DataFrames (columns: `ncu_roofline.analyses.phases.frames`); `roofs` and
     `kernels` are those of the ordinary model, with a row per launch.
     """
 
@@ -46,7 +109,7 @@ class PhaseRoofline(Displayed):
         "roof_columns": "roof",
     }
     glance: ClassVar[tuple[Column, ...]] = seen(
-        columns.SAMPLED, "kernel", "launch", "seconds", status="samples", slices="slices", sampled_share="sampled"
+        SAMPLED, "kernel", "launch", "seconds", status="samples", slices="slices", sampled_share="sampled"
     )
     point_columns: Table
     band_columns: Table
@@ -89,11 +152,29 @@ def phase_roofline(
     chosen = selected.take(_longest(selected)) if by == "kernel" else selected
     ordinary = roofline(chosen, ceilings, clock=clock, select=select)
     counted = _counted(ordinary)
-    found = [_Launch(chosen, ordinary, row, counted) for row in range(len(chosen))]
+    points, bands, sampled = list[Row](), list[Row](), list[Row]()
+    for row in range(len(chosen)):
+        where = {name: ordinary.kernel_columns[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")}
+        phases = phases_of(chosen.samples[row], float(chosen.seconds[row]), load_phases())
+        places = [
+            {**where, "slice": index, "begin": begin, "end": end}
+            for index, (begin, end) in enumerate(pairwise(phases.edges.tolist()))
+        ]
+        for band in phases.bands:
+            about = {"band": band.spec.id, "name": band.spec.label, "metrics": " ".join(band.metrics)}
+            bands += [{**at, **about, "utilisation": value} for at, value in zip(places, band.values.tolist(), strict=True)]
+        mine = [
+            (point, phases.band(precision=str(point["precision"])), phases.band(level=str(point["level"])))
+            for point in counted.get((str(chosen.report[row]), int(chosen.launch[row])), ())
+        ]
+        grid = math.prod(int(part) for part in str(chosen.grid[row]).split("x")) if chosen.grid[row] else 0  # blocks
+        no_dots = _why_no_dots(phases, grid, mine)
+        points += [slice_ for each in mine if not no_dots for slice_ in _slices_of(places, *each)]
+        sampled.append({**where, "dots": no_dots, **_about(chosen, row, phases, grid)})
     return PhaseRoofline(
-        of_rows([row for one in found for row in one.points()], columns.POINTS),
-        of_rows([row for one in found for row in one.bands()], columns.BANDS),
-        of_rows([one.row() for one in found], columns.SAMPLED),
+        of_rows(points, POINTS),
+        of_rows(bands, BANDS),
+        of_rows(sampled, SAMPLED),
         ordinary.roof_columns,
         ordinary.kernel_columns,
         ordinary.sources,
@@ -112,145 +193,133 @@ def _longest(m: Measurements) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _counted(ordinary: Roofline) -> dict[tuple[str, int], list[Row]]:
     """The points of each launch, those of single precisions."""
-    points = {name: column.tolist() for name, column in ordinary.point_columns.items()}
     found: dict[tuple[str, int], list[Row]] = {}
-    for values in zip(*points.values(), strict=True):
-        point = dict(zip(points, values, strict=True))
+    for values in zip(*(column.tolist() for column in ordinary.point_columns.values()), strict=True):
+        point = dict(zip(ordinary.point_columns, values, strict=True))
         if point["precision"] != MIXED:
             found.setdefault((point["report"], point["launch"]), []).append(point)
     return found
 
 
-class _Launch:
-    """The rows of one launch."""
+_Counted = tuple[Row, Band | None, Band | None]  # a point, and the bands of its pipe and of its level
 
-    def __init__(self, m: Measurements, ordinary: Roofline, row: int, counted: Mapping[tuple[str, int], Sequence[Row]]) -> None:
-        self._m, self._row = m, row
-        self._seconds = float(m.seconds[row])
-        self._phases: Phases = phases_of(m.samples[row], self._seconds, load_phases())
-        grid = str(m.grid[row])
-        self._grid = math.prod(int(part) for part in grid.split("x")) if grid else 0  # blocks
-        self._where = {
-            name: ordinary.kernel_columns[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")
-        }
-        edges = self._phases.edges.tolist()
-        self._slices = [
-            {**self._where, "slice": index, "begin": edges[index], "end": edges[index + 1]}
-            for index in range(self._phases.count)
-        ]
-        band = self._phases.band
-        self._counted = [
-            (point, band(precision=str(point["precision"])), band(level=str(point["level"])))
-            for point in counted.get((str(m.report[row]), int(m.launch[row])), ())
-        ]
-        self._no_dots = self._why_no_dots()
 
-    def bands(self) -> Iterator[Row]:
-        """A row per slice and band."""
-        for band in self._phases.bands:
-            about = {"band": band.spec.id, "name": band.spec.label, "metrics": " ".join(band.metrics)}
-            for place, value in zip(self._slices, band.values.tolist(), strict=True):
-                yield {**place, **about, "utilisation": value}
+def _slices_of(places: Sequence[Row], point: Row, pipe: Band | None, moved: Band | None) -> Iterator[Row]:
+    """A point with what parts of its work and of its bytes are in each slice."""
+    if not pipe or not moved or pipe.shares is None or moved.shares is None:
+        return
+    metrics = dict.fromkeys((str(point["metrics"]), *pipe.metrics, *moved.metrics))
+    same = {name: point[name] for name in ("precision", "level", "unit", "compute_roof", "bandwidth_roof", "source")}
+    totals = (pipe.shares * point["work"]).tolist(), (moved.shares * point["traffic"]).tolist()
+    for place, work, traffic in zip(places, *totals, strict=True):
+        row = {**place, **same, "work": work, "traffic": traffic, "metrics": "; ".join(metrics)}
+        row["intensity"] = work / traffic if traffic > 0 else math.nan
+        row["performance"] = work / (place["end"] - place["begin"])
+        row["attainable"] = min(point["compute_roof"], row["intensity"] * point["bandwidth_roof"])
+        row["fraction"] = row["performance"] / row["attainable"] if row["attainable"] > 0 else math.nan
+        yield {**row, "notes": ABOVE if row["fraction"] > REPEATED else ""}
 
-    def points(self) -> Iterator[Row]:
-        """A row per slice, precision and level."""
-        for point, pipe, moved in () if self._no_dots else self._counted:
-            if pipe and moved and pipe.shares is not None and moved.shares is not None:
-                yield from self._of_point(point, pipe.shares, moved.shares, dict.fromkeys(pipe.metrics + moved.metrics))
 
-    def _of_point(self, point: Row, work: FloatArray, traffic: FloatArray, metrics: Iterable[str]) -> Iterator[Row]:
-        """A point with what parts of its work and of its bytes are in each slice."""
-        same = ("precision", "level", "unit", "compute_roof", "bandwidth_roof", "source")
-        totals = (work * point["work"]).tolist(), (traffic * point["traffic"]).tolist()
-        for place, done, moved in zip(self._slices, *totals, strict=True):
-            intensity = done / moved if moved > 0 else math.nan
-            performance = done / (place["end"] - place["begin"])
-            attainable = min(point["compute_roof"], intensity * point["bandwidth_roof"])
-            fraction = performance / attainable if attainable > 0 else math.nan
-            yield {
-                **place,
-                **{name: point[name] for name in same},
-                "work": done,
-                "traffic": moved,
-                "intensity": intensity,
-                "performance": performance,
-                "attainable": attainable,
-                "fraction": fraction,
-                "metrics": "; ".join([str(point["metrics"]), *metrics]),
-                "notes": ABOVE if fraction > REPEATED else "",
-            }
+def _why_no_dots(phases: Phases, grid: int, counted: Sequence[_Counted]) -> str:
+    """Why there are none, "" where there are."""
+    if phases.status != "ok":
+        return phases.status
+    if not phases.complete(grid):
+        return "incomplete"
+    if not any(moved for *_, moved in counted):
+        return "no-traffic"
+    both = [(pipe, moved) for _, pipe, moved in counted if pipe and moved]
+    if any(pipe.shares is not None and moved.shares is not None for pipe, moved in both):
+        return ""
+    return "gaps" if any(np.isnan(band.values).any() for pair in both for band in pair) else "no-work"
 
-    def _why_no_dots(self) -> str:
-        """Why there are none, "" where there are."""
-        if self._phases.status != "ok":
-            return self._phases.status
-        if not self._phases.complete(self._grid):
-            return "incomplete"
-        if not any(moved for *_, moved in self._counted):
-            return "no-traffic"
-        both = [(pipe, moved) for _, pipe, moved in self._counted if pipe and moved]
-        if any(pipe.shares is not None and moved.shares is not None for pipe, moved in both):
-            return ""
-        return "gaps" if any(np.isnan(band.values).any() for pair in both for band in pair) else "no-work"
 
-    def row(self) -> Row:
-        """What was sampled of the launch."""
-        phases, groups = self._phases, [run.group for run in self._phases.runs]
-        stretches = [self._seconds / run.length for run in phases.runs]
-        scale = self._scale()
-        return {
-            **self._where,
-            "seconds": self._seconds,
-            "status": phases.status,
-            "dots": self._no_dots,
-            "slices": phases.count,
-            "samples": min((run.samples_inside() for run in phases.runs), default=0),
-            "groups": len(groups),
-            "sampled_share": phases.sampled,
-            "blocks": self._grid or -1,
-            "blocks_started": phases.blocks,
-            "stretch": max(stretches, default=math.nan),
-            "shrink": min(stretches, default=math.nan),
-            "scale": scale,
-            "dropped": sum(one.dropped for one in groups),
-            "merged": sum(one.merged for one in groups),
-            "aligned": ", ".join(dict.fromkeys(run.way for run in phases.runs)),
-            "notes": "; ".join(self._notes(stretches, scale)),
-        }
+def _about(m: Measurements, row: int, phases: Phases, grid: int) -> Row:
+    """What was sampled of a launch of so many blocks."""
+    seconds, groups = float(m.seconds[row]), [run.group for run in phases.runs]
+    stretches, scale = [seconds / run.length for run in phases.runs], _scale(m, row, phases, grid)
+    return {
+        "seconds": seconds,
+        "status": phases.status,
+        "slices": phases.count,
+        "samples": min((run.samples_inside() for run in phases.runs), default=0),
+        "groups": len(groups),
+        "sampled_share": phases.sampled,
+        "blocks": grid or -1,
+        "blocks_started": phases.blocks,
+        "stretch": max(stretches, default=math.nan),
+        "shrink": min(stretches, default=math.nan),
+        "scale": scale,
+        "dropped": sum(one.dropped for one in groups),
+        "merged": sum(one.merged for one in groups),
+        "aligned": ", ".join(dict.fromkeys(run.way for run in phases.runs)),
+        "notes": "; ".join(_notes(m, row, phases, grid, stretches, scale)),
+    }
 
-    def _scale(self) -> float:
-        """Counted bytes of device memory / those of its sampled percent at the theoretical peak, NaN where one is unknown."""
-        for band in self._phases.bands:
-            traffic, roof = self._m.traffic.get(band.spec.level), self._m.bandwidth.get(band.spec.level)
-            if band.spec.moves and traffic and roof and self._phases.complete(self._grid):
-                sampled = float(band.values.mean()) * self._seconds * float(roof.values[self._row])
-                return float(traffic.values[self._row]) / sampled if sampled > 0 else math.nan
-        return math.nan
 
-    def _notes(self, stretches: Sequence[float], scale: float) -> Iterator[str]:
-        phases, samples = self._phases, self._m.samples[self._row]
-        if phases.status == "too-few-samples":
-            yield f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval"
-        if samples is not None and samples.unusable:
-            yield f"{samples.unusable:,} values that no sampler can have given were left out"
-        if phases.status != "ok":
-            return
-        if not phases.complete(self._grid):
-            parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
-            if phases.blocks >= 0 and self._grid > phases.blocks:
-                parts.append(f"the start of {phases.blocks:,} of {self._grid:,} thread blocks")
-            lost = sum(run.group.dropped for run in phases.runs)
-            yield (
-                f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}"
-                f"{f', and ncu dropped {lost:,} samples' if lost else ''}: the rest is unknown, not idle; "
-                "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
-            )
-        least, most = min(stretches), max(stretches)
-        if most > STRETCHED or least < 1 / STRETCHED:
-            yield f"the runs of its pass groups differ in length: they were stretched by {least:.2f} to {most:.2f}"
-        if math.isfinite(scale):
-            yield f"the percent of DRAM is scaled by {scale:.2f} to the bytes that were counted"
-        if merged := sum(run.group.merged for run in phases.runs):
-            yield f"ncu merged {merged:,} samples"
-        if unknown := [band.spec.label for band in phases.bands if np.isnan(band.values).all()]:
-            yield f"less than half of each slice was sampled of {conjoined(unknown)}"
+def _scale(m: Measurements, row: int, phases: Phases, grid: int) -> float:
+    """Counted bytes of device memory / those of its sampled percent at the theoretical peak, NaN where one is unknown."""
+    for band in phases.bands:
+        traffic, roof = m.traffic.get(band.spec.level), m.bandwidth.get(band.spec.level)
+        if band.spec.moves and traffic and roof and phases.complete(grid):
+            sampled = float(band.values.mean()) * float(m.seconds[row]) * float(roof.values[row])
+            return float(traffic.values[row]) / sampled if sampled > 0 else math.nan
+    return math.nan
+
+
+def _notes(m: Measurements, row: int, phases: Phases, grid: int, stretches: Sequence[float], scale: float) -> Iterator[str]:
+    samples, groups = m.samples[row], [run.group for run in phases.runs]
+    if phases.status == "too-few-samples":
+        yield f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval"
+    if samples is not None and samples.unusable:
+        yield f"{samples.unusable:,} values that no sampler can have given were left out"
+    if phases.status != "ok":
+        return
+    if not phases.complete(grid):
+        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
+        if phases.blocks >= 0 and grid > phases.blocks:
+            parts.append(f"the start of {phases.blocks:,} of {grid:,} thread blocks")
+        lost = sum(one.dropped for one in groups)
+        yield (
+            f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}"
+            f"{f', and ncu dropped {lost:,} samples' if lost else ''}: the rest is unknown, not idle; "
+            "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
+        )
+    least, most = min(stretches), max(stretches)
+    if most > STRETCHED or least < 1 / STRETCHED:
+        yield f"the runs of its pass groups differ in length: they were stretched by {least:.2f} to {most:.2f}"
+    if math.isfinite(scale):
+        yield f"the percent of DRAM is scaled by {scale:.2f} to the bytes that were counted"
+    if merged := sum(one.merged for one in groups):
+        yield f"ncu merged {merged:,} samples"
+    if unknown := [band.spec.label for band in phases.bands if np.isnan(band.values).all()]:
+        yield f"less than half of each slice was sampled of {conjoined(unknown)}"
+
+
+class _Phases(Viewer):
+    """How commands with the option --view get the roofline over time inside a kernel."""
+
+    name = "phases"
+    by = "launch"
+    samples = True
+    more = " of work and traffic; the notes say what was sampled over time"
+
+    def check(self, asked: Asked) -> None:
+        if asked.by == "application":
+            reason = "phases are those of one launch"
+            raise UsageError("Cannot use --by", asked.by, reason, "Use --by kernel or --by launch.")
+        if asked.source == "embedded":
+            reason = "charts inside a report give one number per launch, and phases are made from samples over its time"
+            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view phases.")
+        super().check(asked)
+
+    def undrawn(self, frames: PhaseRoofline) -> list[str]:
+        from ncu_roofline.analyses.phases.text import absent_notes
+
+        return absent_notes(frames)
+
+    def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> PhaseRoofline:
+        return phase_roofline(measurements, ceilings, clock=asked.clock, by=asked.by, select=asked.select)
+
+
+VIEWER = _Phases()

@@ -1,11 +1,51 @@
-"""Bands over time in words: a table per launch with what each band goes like, the paths under the roofs, and notes."""
+"""The view of phases in words: launches with their bands over time and their paths under the roofs, notes, and its page."""
 
 from __future__ import annotations
 
-from ncu_roofline.analyses.hierarchical.captions import subtitle
-from ncu_roofline.analyses.phases.chart import LaunchChart, PhaseFrames, charts, explanation, notes_of
-from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
+from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note, source_note, subtitle
+from ncu_roofline.analyses.hierarchical.kernels import kernel_labels, leading
+from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, listed, one_line, plural
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips.tables import load_phases
+from ncu_roofline.formats.report import Report
+from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.roofline import Roofline, closing_input
+from ncu_roofline.model.samples import with_samples
+from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
+from ncu_roofline.rendering.frames import rows
+
+_WHY = {
+    "no-samples": "without samples over time",
+    "no-time": "without run time",
+    "too-few-samples": "with too few samples",
+    "no-run": "of which no sample shows when they ran",
+}
+_WHY_NO_DOTS = {
+    "incomplete": "not all of it was sampled, so its counted work can't be shared out over time",
+    "no-traffic": "no memory level has both sampled and counted bytes",
+    "no-work": "no pipe was sampled whose operations are counted",
+    "gaps": "samples are missing in between",
+}
+_HOW_TO_COLLECT = (
+    "Samples over time come from `ncu --set full` or `ncu --section PmSampling` (2023.3 and later, Turing and later); the "
+    "section RooflinePhases (`ncu-roofline install`, or `generate --ncu VERSION`; 2024.1 and later) also samples the pipes "
+    "whose work is counted."
+)
+_CAVEAT_OF_BANDS = "Each pass group was sampled in a run of its own, and all runs are stretched to the kernel's time."
+_CAVEAT = (
+    f"{_CAVEAT_OF_BANDS} A slice's work is the kernel's counted work by the slice's share of its pipe's activity, its traffic "
+    "the counted bytes by its share of the sampled percent: exact in sum, a model in each slice."
+)
+_NAMED = 2  # notes of launches without slices
+_WIDTH, _HEIGHT = 1000, 100  # of a band's picture, in units of its paths
 _BANDS = (
     Column("band", "str", "", "what is busy"),
     Column("mean", "float", "ratio", "mean share of its peak"),
@@ -15,21 +55,291 @@ _BANDS = (
 )
 
 
-def document(frames: PhaseFrames, *, title: str = "", notes: bool = True, top: int = 0) -> Document:
+class Band(NamedTuple):
+    """Share of its peak per slice (NaN where unknown); ``level`` is the memory level it belongs to, or "".
+
+    Mean, lowest and highest of its known slices; NaN where none is known.
+    """
+
+    label: str
+    level: str
+    values: tuple[float, ...]
+    mean: float
+    least: float
+    most: float
+
+
+class Path(NamedTuple):
+    """The slices of a launch under a compute roof (op/s) and a bandwidth roof (byte/s).
+
+    ``dots`` are (intensity, performance) of the ``slices`` that have both; ``above`` of these are higher than a roof.
+    """
+
+    name: str
+    level: str
+    unit: str
+    compute_roof: float
+    bandwidth_roof: float
+    slices: tuple[int, ...]
+    dots: tuple[tuple[float, float], ...]
+    above: int
+
+    def __str__(self) -> str:
+        """Where it leads, in a sentence without its end."""
+        across, heights = zip(*self.dots, strict=True)
+        low, high = (format_value(end(heights), f"{self.unit}/s", 3) for end in (min, max))
+        left, right = (format_value(end(across), f"{self.unit}/byte", 3) for end in (min, max))
+        return f"{self.name} at {level_style(self.level).label}: {low} to {high}, at {left} to {right}"
+
+
+class Launch(NamedTuple):
+    """One launch that has slices: ``edges`` (s), bands, and paths, the one that is nearest to its roof first.
+
+    ``notes``: what a reader must know of it; ``cut``: whether its end was not sampled.
+    """
+
+    kernel: str
+    launch: int
+    seconds: float
+    edges: tuple[float, ...]
+    bands: tuple[Band, ...]
+    paths: tuple[Path, ...]
+    notes: tuple[str, ...]
+    cut: bool
+
+    def heading(self, among: Sequence[Launch] = ()) -> str:
+        """A launch with its time and its slices; with its position, where several of ``among`` are of its kernel."""
+        several = sum(other.kernel == self.kernel for other in among) > 1
+        return f"{self.kernel}{f', launch {self.launch}' if several else ''}: {self.about}"
+
+    @property
+    def about(self) -> str:
+        """Its time and its slices."""
+        cut = f", the first {format_value(self.edges[-1], 'second', 3)}" if self.cut else ""
+        return f"{format_value(self.seconds, 'second', 3)}{cut} in {plural(len(self.edges) - 1, 'slice')}"
+
+    @property
+    def caveat(self) -> str:
+        """What its slices are."""
+        return _CAVEAT if self.paths else _CAVEAT_OF_BANDS
+
+
+def launches(frames: PhaseRoofline) -> list[Launch]:
+    """The launches that have slices, the longest first."""
+    labels, several = kernel_labels(frames), len({device for (device,) in rows(frames, "sampled", "device")}) > 1
+    bands, paths = _bands(frames), _paths(frames)
+    found = []
+    about = ("report", "launch", "kernel", "device", "seconds", "status", "dots", "notes")
+    for report, launch, kernel, device, seconds, status, dots, notes in rows(frames, "sampled", *about):
+        key = (report, launch)
+        if status == "ok" and key in bands:
+            name = f"{labels.get((report, kernel), clean(kernel))}{f' on {clean(device)}' if several else ''}"
+            (edges, drawn), mine = bands[key], paths.get(key, ())
+            told = [f"{note[0].upper()}{note[1:]}." for note in filter(None, clean(notes).split("; "))]
+            told += [f"No dots: {_WHY_NO_DOTS.get(dots, clean(dots))}."] if dots else []
+            if above := sum(path.above for path in mine):
+                why = "work is shared out by its pipe's activity, which is not only operations"
+                told.append(f"{plural(above, 'dot')} above a roof: {why}.")
+            cut = edges[-1] < 0.999 * seconds
+            found.append(Launch(name, launch, seconds, edges, drawn, tuple(mine), tuple(told), cut))
+    return sorted(found, key=lambda launch: -launch.seconds)
+
+
+_Key = tuple[str, int]
+
+
+def _bands(frames: PhaseRoofline) -> dict[_Key, tuple[tuple[float, ...], tuple[Band, ...]]]:
+    """Edges and bands of each launch; its rows follow each other, band by band."""
+    levels = {band.id: band.level for band in load_phases().bands}
+    values: dict[_Key, dict[tuple[str, str], list[float]]] = {}
+    edges: dict[_Key, list[float]] = {}
+    about = ("report", "launch", "slice", "begin", "end", "band", "name", "utilisation")
+    for report, launch, place, begin, end, band, name, value in rows(frames, "bands", *about):
+        values.setdefault((report, launch), {}).setdefault((band, name), []).append(value)
+        known = edges.setdefault((report, launch), [begin])
+        if place == len(known) - 1:
+            known.append(end)
+    return {
+        key: (tuple(edges[key]), tuple(_band(clean(name), levels.get(band, ""), of) for (band, name), of in bands.items()))
+        for key, bands in values.items()
+    }
+
+
+def _band(label: str, level: str, values: Sequence[float]) -> Band:
+    known = [value for value in values if math.isfinite(value)] or [math.nan]
+    return Band(label, level, tuple(values), sum(known) / len(known), min(known), max(known))
+
+
+def _paths(frames: PhaseRoofline) -> dict[_Key, list[Path]]:
+    """The paths of each launch, that whose precision is nearest to its roof on the whole first."""
+    roofs: dict[tuple[_Key, str, str], tuple[str, float, float]] = {}
+    points: dict[tuple[_Key, str, str], list[tuple[int, float, float, float]]] = {}
+    about = ("slice", "unit", "compute_roof", "bandwidth_roof", "intensity", "performance", "attainable")
+    for report, launch, precision, level, place, unit, compute, bandwidth, *dot in rows(
+        frames, "points", "report", "launch", "precision", "level", *about
+    ):
+        path = ((report, launch), precision, level)
+        roofs.setdefault(path, (unit, compute, bandwidth))
+        if all(0 < value < math.inf for value in dot[:2]):
+            points.setdefault(path, []).append((place, dot[0], dot[1], dot[2]))
+    found: dict[_Key, list[Path]] = {}
+    for (key, precision, level), dots in points.items():
+        above = sum(performance > attainable for *_, performance, attainable in dots)
+        slices, places = tuple(dot[0] for dot in dots), tuple(dot[1:3] for dot in dots)
+        mine = Path(precision_label(precision), level, *roofs[key, precision, level], slices, places, above)
+        found.setdefault(key, []).append(mine)
+
+    def height(path: Path) -> float:
+        mean = sum(height for _, height in path.dots) / len(path.dots)
+        return mean / path.compute_roof if path.compute_roof > 0 else 0.0
+
+    return {key: sorted(paths, key=height, reverse=True) for key, paths in found.items()}
+
+
+def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
+    """What a reader must know of the launches shown, and of those that are not."""
+    kernels: dict[str, list[str]] = {}
+    for launch in shown:
+        for note in launch.notes:
+            kernels.setdefault(note, []).append(launch.kernel)
+    caveats = [_CAVEAT if any(launch.paths for launch in shown) else _CAVEAT_OF_BANDS] if shown else []
+    told = [f"{f'{listed(names, 3)}: ' if len(shown) > 1 else ''}{note}" for note, names in kernels.items()]
+    return [*caveats, *told, *absent_notes(frames)]
+
+
+def absent_notes(frames: PhaseRoofline) -> list[str]:
+    """Launches that have no slices, and why."""
+    absent: dict[str, list[str]] = {}
+    for status, notes in rows(frames, "sampled", "status", "notes"):
+        if status != "ok":
+            absent.setdefault(status, []).append(clean(notes))
+    told = []
+    for status, notes in absent.items():
+        noted = listed(filter(None, notes), _NAMED)
+        why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")
+        told.append(f"{plural(len(notes), 'launch')} {why}.")
+    return [*told, *([_HOW_TO_COLLECT] if "no-samples" in absent else [])]
+
+
+def explanation(frames: PhaseRoofline) -> str:
+    """Why there is nothing to draw."""
+    if not list(rows(frames, "sampled", "kernel")):
+        return "No kernels are left to draw."
+    return "\n".join(["No kernel can be drawn over its time.", *absent_notes(frames)])
+
+
+def document(frames: PhaseRoofline, *, title: str = "", notes: bool = True, top: int = 0) -> Document:
     """Each launch that has slices, ``top`` at most (0: all); without ``notes`` only what concerns these is told."""
-    found = charts(frames)
+    found = launches(frames)
     shown = found[: top or None]
     rest = [f"and {len(found) - len(shown):,} more; --all shows them"] if len(shown) < len(found) else []
-    rest = rest if found else explanation(frames).splitlines()
-    blocks: list[Table | Section] = [_table(one, one.heading(found)) for one in shown]
-    blocks.append(Section(rest, hanging=False))
+    blocks: list[Table | Section] = [_table(launch, launch.heading(found)) for launch in shown]
+    blocks.append(Section(rest if found else explanation(frames).splitlines(), hanging=False))
     told = notes_of(frames, shown) if shown else []
     facts = f"Over time: {subtitle(frames)}"
     return Document(title or "Roofline over time", facts, (), blocks, [Note(text, "launch") for text in told[not notes :]])
 
 
-def _table(one: LaunchChart, heading: str) -> Table:
+def _table(launch: Launch, heading: str) -> Table:
     """The bands of a launch: mean, lowest and highest, and how they go."""
     names = [column.name for column in _BANDS]
-    rows = [dict(zip(names, (band.label, *band.span, band.values), strict=True)) for band in one.bands]
-    return Table("bands", _BANDS, rows, names, heading, about=heading, legend=tuple(f"{path}." for path in one.paths))
+    of_bands = [{**band._asdict(), "band": band.label} for band in launch.bands]
+    return Table("bands", _BANDS, of_bands, names, heading, about=heading, legend=tuple(f"{path}." for path in launch.paths))
+
+
+def render_html(
+    frames: PhaseRoofline, *, title: str = "", theme: str = "auto", explanations: Iterable[Mapping[str, str]] = ()
+) -> bytes:
+    """The page as UTF-8 bytes; ``explanations`` as of the ordinary page.
+
+    Raises ValueError for an unknown theme.
+    """
+    from ncu_roofline.rendering.page import explanations_of, self_contained
+
+    found = launches(frames)
+    return self_contained(
+        __package__,
+        ("page_charts.js", "page.js"),
+        {"launches": list(map(_payload, found))},
+        title=one_line(title) or "Roofline over time",
+        theme=theme,
+        subtitle=one_line(subtitle(frames)),
+        found=bool(found),
+        explanation=explanation(frames),
+        absent=[one_line(note) for note in absent_notes(frames)] if found else [],
+        notes=[one_line(note) for note in (roof_note(frames), source_note(frames)) if note],
+        reports=[one_line(name) for name in report_names(frames).values()],
+        explanations=explanations_of(explanations),
+    )
+
+
+def _payload(launch: Launch) -> dict[str, Any]:
+    """What the script of the page needs of a launch, as values that JSON knows."""
+    from ncu_roofline.rendering.page import number
+
+    def numbers(values: Iterable[float]) -> list[float | int | None]:
+        return list(map(number, values))
+
+    def colours(level: str) -> tuple[str, str] | None:
+        return (level_style(level).light, level_style(level).dark) if level else None
+
+    return {
+        "name": one_line(launch.kernel),
+        "launch": launch.launch,
+        "cut": launch.cut,
+        "seconds": number(launch.seconds),
+        "edges": numbers(launch.edges),
+        "bands": [
+            {"label": one_line(band.label), "colours": colours(band.level), "values": numbers(band.values)}
+            for band in launch.bands
+        ],
+        "paths": [
+            {
+                "name": one_line(path.name),
+                "level": one_line(level_style(path.level).label),
+                "colours": colours(path.level),
+                "unit": path.unit,
+                "compute_roof": number(path.compute_roof),
+                "bandwidth_roof": number(path.bandwidth_roof),
+                "slices": path.slices,
+                "intensity": numbers(intensity for intensity, _ in path.dots),
+                "performance": numbers(height for _, height in path.dots),
+            }
+            for path in launch.paths
+        ],
+        "notes": [one_line(note) for note in (launch.caveat, *launch.notes)],
+    }
+
+
+class Strip(NamedTuple):
+    """A launch over its time for the page of the ordinary roofline: ``bands`` are what is drawn, a path of SVG, and the highest
+    value in words."""
+
+    heading: str
+    seconds: str
+    bands: list[tuple[str, str, str]]
+
+
+def strips(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> tuple[Strip, ...]:
+    """Of each GPU the kernel that comes first, if its longest launch was sampled.
+
+    ``roofline`` is that of ``m``; ``paths``: where reports with samples lie, by their names in ``m``.
+    """
+    found: list[Strip] = []
+    for kernel, measured in leading(roofline, m, paths):
+        with suppress(RooflineError), closing_input(paths[measured.report[0]]) as report:  # damaged samples draw nothing
+            for launch in launches(phase_roofline(with_samples(report, measured))) if isinstance(report, Report) else ():
+                heading = f"{one_line(kernel.kernel)}, {launch.about}"
+                found.append(Strip(heading, format_value(launch.seconds, "second", 3), list(_areas(launch))))
+    return tuple(found)
+
+
+def _areas(launch: Launch) -> Iterator[tuple[str, str, str]]:
+    """Areas from slice to slice, none where nothing is known, and what the highest is."""
+    for band in launch.bands:
+        path, top = "", band.most if band.most > 1 else 1.0
+        for value, begin, end in zip(band.values, launch.edges, launch.edges[1:], strict=False):
+            if math.isfinite(value):
+                left, right = (_WIDTH * at / launch.seconds for at in (begin, end))
+                path += f"M{left:.1f} {_HEIGHT}V{_HEIGHT * (1 - value / top):.1f}H{right:.1f}V{_HEIGHT}z"
+        yield one_line(band.label), path, "n/a" if math.isnan(band.most) else f"{100 * band.most:.0f} %"

@@ -7,34 +7,174 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.time import columns
+from ncu_roofline.analyses.hierarchical import captions
+from ncu_roofline.analyses.hierarchical.style import precision_label
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.texts import clean
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
-from ncu_roofline.model import Displayed, Roofline, roofline_of
+from ncu_roofline.model import Displayed, Measurements, Roofline, roofline_of
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns, of_rows
-from ncu_roofline.rendering.document import Column
+from ncu_roofline.rendering.document import ALIKE, MISSING, Column
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
 ABOVE_ROOF = 0.98  # of the roofline's time; what is faster than this does not fit its roof
 _TOO_FAST = "faster than its roof allows: the roof is too low for this kernel, or the counters do not fit it"
 Table = dict[str, np.ndarray[Any, Any]]
 Latency = Callable[[str, str], tuple[float, str]]  # seconds (NaN: nobody measured it) and origin, of a GPU and its capability
+WHY = {
+    **captions.WHY,
+    "no-level": "without traffic at this memory level",
+    "no-precision": "without work in the precisions chosen",
+    "no-totals": "of which only rates are known",
+}
+_text, _integer, _number = Column.text, Column.integer, Column.number
+
+_TIME_WHERE = (
+    _text("report", "report the row comes from: its path, or of commands its base name; '' for a kernel of several reports"),
+    _integer("launch", "position of the result in its report, from 0; -1 for an aggregate"),
+    _text("kernel", "short readable name, unique among different kernels"),
+    _text("device", "name of the GPU", "GPU", 6, omit=ALIKE),
+    _text("label", "what the step of a sweep is called; '' outside of sweeps", "step"),
+    _integer("step", "position in a sweep, from 0; -1 outside of sweeps"),
+)
+
+
+_TIME_RESULT = (
+    _number("latency", "second", "launch latency: what one launch costs at least; NaN where nobody measured it"),
+    _number("overhead_seconds", "second", "invocations * latency", "overhead", 1, omit=MISSING),
+    _text("overhead_bound", "yes if compute and bandwidth time are both below the overhead, no, or '' if unknown"),
+    _number("roofline_seconds", "second", "run time at the roofline: max(work / compute roof, traffic / bandwidth roof)"),
+    _number("inefficiency", "ratio", "seconds / roofline_seconds: 1 at the roofline", form="factor", omit=MISSING),
+    _text("notes", "what a reader must know of this row, sentences separated by '; '"),
+)
+
+
+TIME_POINTS = (
+    *_TIME_WHERE,
+    _text(
+        "precision",
+        "precision id with the most work, or mixed: the sum over pipes under the busiest one's roof",
+        priority=7,
+        words=precision_label,
+    ),
+    _text("level", "memory level id that traffic and bandwidth belong to"),
+    _integer("invocations", "launches in this row", "launches", omit=1),
+    _number("seconds", "second", "run time of all invocations", "time"),
+    _number("time_share", "ratio", "share of the time of all rows, absent ones too", "share", 8),
+    _number(
+        "work", "flop", "computational complexity: operations of all invocations (OP for integer types, see unit)", priority=4
+    ),
+    _text("unit", "flop or op: what work counts"),
+    _number("traffic", "byte", "bandwidth complexity: bytes of all invocations at this level", "{level} traffic", 5),
+    _number("intensity", "flop/byte", "work / traffic", "{unit}"),
+    _number("compute_roof", "flop/s", "compute roof of this precision, measured where given"),
+    _number("bandwidth_roof", "byte/s", "bandwidth roof of this level, measured where given"),
+    _number("balance", "flop/byte", "machine balance: compute_roof / bandwidth_roof"),
+    _text(
+        "bound",
+        "compute (intensity >= balance), memory, overhead (overhead_bound), or '' where a roof is unknown",
+        "bound by",
+        missing="unknown",
+    ),
+    _number(
+        "compute_seconds",
+        "second",
+        "compute time: seconds if intensity >= balance, else seconds * intensity / balance",
+        "compute",
+        3,
+    ),
+    _number(
+        "bandwidth_seconds",
+        "second",
+        "bandwidth time: seconds if intensity < balance, else seconds * balance / intensity",
+        "bandwidth",
+        2,
+    ),
+    _text("source", "source of work and traffic as in the frame of points: binding, derived, embedded or imported"),
+    _text("metrics", "ncu metrics that gave work and traffic"),
+    *_TIME_RESULT,
+)
+
+
+TIME_MACHINES = (
+    _text("device", "name of the GPU", "GPU"),
+    _text("compute_capability", "compute capability, as 9.0"),
+    _text(
+        "precision",
+        "precision id that the peak belongs to; mixed: a roof per kernel, at which its busiest pipe is full",
+        words=precision_label,
+    ),
+    _text("level", "memory level id that the bandwidth belongs to"),
+    _number("peak", "flop/s", "compute roof: median over the rows"),
+    _number("peak_min", "flop/s", "lowest over the rows (clocks differ, and for mixed the kernels)"),
+    _number("peak_max", "flop/s", "highest over the rows"),
+    _text("peak_origin", "theoretical, measured or published; '' where unknown", "peak origin", 3),
+    _number("bandwidth", "byte/s", "bandwidth roof: median over the rows", "{level}"),
+    _text("bandwidth_origin", "theoretical, measured or published; '' where unknown", "{level} origin", 2),
+    _number("balance", "flop/byte", "machine balance: peak / bandwidth"),
+    _number("latency", "second", "launch latency; NaN where nobody measured it", omit=MISSING),
+    _text("latency_origin", "where the latency comes from: given, or the measured ceiling and its file"),
+    _number(
+        "overhead_work", "flop", "latency * peak: the work that hides the latency of one launch", "hidden by", 4, omit=MISSING
+    ),
+    _number(
+        "overhead_traffic",
+        "byte",
+        "latency * bandwidth: the traffic that hides the latency of one launch",
+        "or",
+        4,
+        omit=MISSING,
+    ),
+)
+
+
+TIME_ABSENT = (
+    *_TIME_WHERE,
+    _text(
+        "status",
+        "why the row has no symbol: zero-flop, no-level, no-precision, no-totals, or a status of the frame of kernels",
+        "why",
+        3,
+        words=lambda status: WHY.get(status, clean(status)),
+    ),
+    _text("level", "memory level id that traffic belongs to"),
+    _integer("invocations", "launches in this row", "launches", 2),
+    _number("seconds", "second", "run time of all invocations; without work, all of it is bandwidth time", "time"),
+    _number("time_share", "ratio", "share of the time of all rows", "share", 1),
+    _number("traffic", "byte", "bytes of all invocations at this level; NaN where unknown", "{level} traffic", missing=""),
+    *_TIME_RESULT,
+)
+
+
+TABLES = {"points": TIME_POINTS, "machines": TIME_MACHINES, "absent": TIME_ABSENT}
+# What people see, in this order.
+POINTS_SHOWN = (
+    "kernel", "device", "label", "launch", "invocations", "seconds", "time_share", "precision", "work", "traffic", "intensity",
+    "bound", "compute_seconds", "bandwidth_seconds", "overhead_seconds", "inefficiency",
+)  # fmt: skip
+MACHINES_SHOWN = (
+    "device", "precision", "peak", "peak_origin", "bandwidth", "bandwidth_origin", "balance", "latency", "overhead_work",
+    "overhead_traffic",
+)  # fmt: skip
+ABSENT_SHOWN = ("kernel", "label", "status", "invocations", "seconds", "time_share", "traffic", "inefficiency")
 
 
 @dataclass(frozen=True, repr=False)
 class TimeRoofline(Displayed):
     """Kernels in the complexity and the time plane, as tables of equally long columns.
 
-    `points`, `machines` and `absent` are the same as DataFrames (columns: `ncu_roofline.analyses.time.columns`, TIME_POINTS,
+    `points`, `machines` and `absent` are the same as DataFrames (columns: `ncu_roofline.analyses.time.frames`, TIME_POINTS,
     TIME_MACHINES and TIME_ABSENT); `roofs` and `kernels` are those of the ordinary model it was made of.
     """
 
@@ -46,7 +186,7 @@ class TimeRoofline(Displayed):
         "roof_columns": "roof",
     }
     glance: ClassVar[tuple[Column, ...]] = seen(
-        columns.TIME_POINTS,
+        TIME_POINTS,
         *("kernel", "invocations", "seconds", "time_share", "bound", "compute_seconds", "bandwidth_seconds", "inefficiency"),
     )
     level: str
@@ -95,14 +235,14 @@ def time_roofline(
     files = ceilings_of(ceilings)
     roofline = roofline_of(roofline, files, by="kernel")
     level, latency = level or load_spec().memory, _latencies(launch_latency, files)
-    chosen = dict(_chosen_points(roofline, level))
-    rest = [row for row in range(len(roofline.kernel_columns["kernel"])) if row not in chosen]
+    chosen = _chosen_points(roofline, level)
     points = _points(roofline, chosen, latency)
+    rest = np.setdiff1d(np.arange(len(roofline.kernel_columns["kernel"])), [kernel for kernel, _ in chosen])
     return TimeRoofline(
         level,
-        of_columns(points, columns.TIME_POINTS),
-        of_rows(_machines(roofline, points, latency), columns.TIME_MACHINES),
-        of_columns(_absent(roofline, np.array(rest, dtype=np.int64), level, latency), columns.TIME_ABSENT),
+        of_columns(points, TIME_POINTS),
+        of_rows(_machines(roofline, points, latency), TIME_MACHINES),
+        of_columns(_absent(roofline, rest.astype(np.int64), level, latency), TIME_ABSENT),
         roofline.roof_columns,
         roofline.kernel_columns,
         roofline.sources,
@@ -137,31 +277,28 @@ def _chosen_points(roofline: Roofline, level: str) -> list[tuple[int, int]]:
     here = np.flatnonzero(points["level"] == level)
     groups: dict[tuple[Any, ...], list[dict[str, int]]] = {}  # points of each kernel by precision; some have the same key
     for row, key in zip(here.tolist(), zip(*(points[name][here].tolist() for name in KEY), strict=True), strict=True):
-        members = groups.setdefault(key, [{}])
-        if points["precision"][row] in members[-1]:
+        members, precision = groups.setdefault(key, [{}]), points["precision"][row]
+        if precision in members[-1]:
             members.append({})
-        members[-1][points["precision"][row]] = row
-
-    def rank(row: int) -> tuple[bool, bool, float]:
-        work = float(points["work"][row])
-        return points["precision"][row] == "mixed", points["unit"][row] == "flop", work if math.isfinite(work) else -1.0
-
+        members[-1][precision] = row
+    work = np.where(np.isfinite(points["work"]), points["work"], -1.0)
+    ranks = list(zip(points["precision"] == "mixed", points["unit"] == "flop", work, strict=True))
     complete = np.isfinite(points["work"] + points["traffic"] + points["seconds"])
     found: list[tuple[int, int]] = []
     for key, members in groups.items():
-        best = [max(kinds.values(), key=rank) for kinds in members]
+        best = [max(kinds.values(), key=ranks.__getitem__) for kinds in members]
         found += zip(homes.get(key, ()), [row for row in best if complete[row]], strict=False)
     return sorted(found)
 
 
-def _points(roofline: Roofline, chosen: Mapping[int, int], latency: Latency) -> dict[str, Any]:
+def _points(roofline: Roofline, chosen: Sequence[tuple[int, int]], latency: Latency) -> dict[str, Any]:
     """Compute and bandwidth time (Wang et al., section II): the longer is the run time, the balance gives the other.
 
     Its equations 2 and 3 print the minimum of two equal terms; the text beside them says what is meant.
     """
     points, kernels = roofline.point_columns, roofline.kernel_columns
-    homes, rows = (np.array(list(one), dtype=np.int64) for one in (chosen, chosen.values()))
-    table: dict[str, Any] = {one.name: points[one.name][rows] for one in columns.TIME_POINTS if one.name in points}
+    homes, rows = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
+    table: dict[str, Any] = {one.name: points[one.name][rows] for one in TIME_POINTS if one.name in points}
     table |= {"invocations": points["launches"][rows], "time_share": kernels["time_share"][homes]}
     seconds, intensity = table["seconds"], table["intensity"]
     with np.errstate(all="ignore"):
@@ -189,52 +326,39 @@ def _add_results(table: dict[str, Any], longest: Any, ideal: Any, capabilities: 
         bound, ratio = np.where(longest < overhead, "yes", "no"), table["seconds"] / ideal
         usable = np.isfinite(ratio) & (ideal > 0)
         odd = usable & (ratio < ABOVE_ROOF)
-    notes = [f"{note}; {_TOO_FAST}" if note else _TOO_FAST for note in table["notes"]]
+    notes = ["; ".join(filter(None, (note, _TOO_FAST if fast else ""))) for note, fast in zip(table["notes"], odd, strict=True)]
     table |= {
         "latency": of_launch,
         "overhead_seconds": overhead,
         "overhead_bound": np.where(np.isfinite(longest) & np.isfinite(overhead), bound, "").astype(object),
         "roofline_seconds": np.where(usable, ideal, np.nan),
         "inefficiency": np.where(usable, ratio, np.nan),
-        "notes": np.where(odd, np.array(notes, dtype=object), table["notes"]),
+        "notes": notes,
     }
 
 
 def _machines(roofline: Roofline, points: Mapping[str, Any], latency: Latency) -> list[dict[str, Any]]:
     """A row per GPU, precision that some of the ``points`` has, and level that the ordinary model has points at."""
-    ordinary = roofline.point_columns
-    rows = []
+    ordinary, rows = roofline.point_columns, []
     for device, precision in dict.fromkeys(zip(points["device"], points["precision"], strict=True)):
         mine = ordinary["device"] == device
         capability = str(ordinary["compute_capability"][mine][0])
         seconds, origin = latency(device, capability)
         peaks = points["compute_roof"][(points["device"] == device) & (points["precision"] == precision)]
-        peak = _typical(peaks, np.median)
+        peak, least, most = (_of_known(peaks, what) for what in (np.median, np.min, np.max))
         for level in dict.fromkeys(ordinary["level"][mine].tolist()):
-            bandwidth = _typical(ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)], np.median)
-            rows.append(
-                {
-                    "device": device,
-                    "compute_capability": capability,
-                    "precision": precision,
-                    "level": level,
-                    "peak": peak,
-                    "peak_min": _typical(peaks, np.min),
-                    "peak_max": _typical(peaks, np.max),
-                    "peak_origin": "" if math.isnan(peak) else _origin(roofline, device, "precision", precision),
-                    "bandwidth": bandwidth,
-                    "bandwidth_origin": "" if math.isnan(bandwidth) else _origin(roofline, device, "level", level),
-                    "balance": peak / bandwidth if bandwidth > 0 else math.nan,
-                    "latency": seconds,
-                    "latency_origin": origin,
-                    "overhead_work": seconds * peak,
-                    "overhead_traffic": seconds * bandwidth,
-                }
-            )
+            bandwidth = _of_known(ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)])
+            row = {"device": device, "compute_capability": capability, "precision": precision, "level": level}
+            row |= {"peak": peak, "peak_min": least, "peak_max": most, "latency": seconds, "latency_origin": origin}
+            row |= {"bandwidth": bandwidth, "balance": peak / bandwidth if bandwidth > 0 else math.nan}
+            row |= {"overhead_work": seconds * peak, "overhead_traffic": seconds * bandwidth}
+            row["peak_origin"] = "" if math.isnan(peak) else _origin(roofline, device, "precision", precision)
+            row["bandwidth_origin"] = "" if math.isnan(bandwidth) else _origin(roofline, device, "level", level)
+            rows.append(row)
     return rows
 
 
-def _typical(values: Any, what: Callable[[Any], Any]) -> float:
+def _of_known(values: Any, what: Callable[[Any], Any] = np.median) -> float:
     """Of the values that are known; NaN for none."""
     known = values[np.isfinite(values)]
     return float(what(known)) if len(known) else math.nan
@@ -257,24 +381,45 @@ def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict
     drawn: dict[tuple[Any, ...], set[str]] = {}
     for *key, where in zip(*(points[name].tolist() for name in (*KEY, "level")), strict=True):
         drawn.setdefault(tuple(key), set()).add(where)
-    statuses = []
-    for row in rows.tolist():
-        levels = drawn.get(tuple(kernels[name][row] for name in KEY), set())
-        why = "no-totals" if level in levels else "no-level" if levels else "no-precision"
-        statuses.append(why if kernels["status"][row] == "ok" else str(kernels["status"][row]))
-    table: dict[str, Any] = {name: kernels[name][rows] for name in (*KEY, "seconds", "time_share", "notes")}
+    table: dict[str, Any] = {name: kernels[name][rows] for name in (*KEY, "seconds", "time_share", "notes", "status")}
+    for place, row in enumerate(zip(*(table[name].tolist() for name in KEY), strict=True)):
+        levels = drawn.get(row, set())
+        if table["status"][place] == "ok":
+            table["status"][place] = "no-totals" if level in levels else "no-level" if levels else "no-precision"
     traffic = roofline.traffic[level][rows] if level in roofline.traffic else np.full(len(rows), np.nan)
     table |= {"invocations": kernels["launches"][rows], "level": np.full(len(rows), level, dtype=object), "traffic": traffic}
-    table["status"] = np.array(statuses, dtype=object)
-    idle = table["status"] == "zero-flop"
-    mine = (roofs["kind"] == "bandwidth") & (roofs["level"] == level) & (roofs["origin"] != UNUSED)
-    speeds = {}
+    mine, speeds = (roofs["kind"] == "bandwidth") & (roofs["level"] == level) & (roofs["origin"] != UNUSED), {}
     for device in set(table["device"].tolist()):
         here = mine & (roofs["device"] == device)
         measured = here & (roofs["origin"] == MEASURED)
-        speeds[device] = _typical(roofs["value"][measured if measured.any() else here], np.median)
+        speeds[device] = _of_known(roofs["value"][measured if measured.any() else here])
     with np.errstate(all="ignore"):
         ideal = traffic / np.array([speeds[device] for device in table["device"]], dtype=np.float64)
-    longest, ideal = (np.where(idle, one, np.nan) for one in (table["seconds"], ideal))
+    longest, ideal = (np.where(table["status"] == "zero-flop", one, np.nan) for one in (table["seconds"], ideal))
     _add_results(table, longest, ideal, kernels["compute_capability"][rows], latency)
     return table
+
+
+class _Time(Viewer):
+    """How commands with the option --view get the time-based roofline."""
+
+    name = "time"
+    by = "kernel"
+
+    def check(self, asked: Asked) -> None:
+        if len(asked.select.levels) > 1:
+            reason = "the time view shows the traffic of one memory level"
+            raise UsageError("Cannot use --level", ",".join(asked.select.levels), reason, "Name one level.")
+        if asked.source == "embedded":
+            reason = "charts inside a report give rates, and the time view needs operations, bytes and seconds"
+            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view time.")
+        super().check(replace(asked, launch_latency=None))
+
+    def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> TimeRoofline:
+        level, *_ = (*asked.select.levels, "")
+        everywhere = replace(asked, select=replace(asked.select, levels=()))  # its machine has a bandwidth at every level
+        ordinary = super().frames(measurements, ceilings, everywhere)
+        return time_roofline(ordinary, level=level, launch_latency=asked.launch_latency, ceilings=ceilings)
+
+
+VIEWER = _Time()

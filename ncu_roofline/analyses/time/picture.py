@@ -7,40 +7,22 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, largest
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
-from ncu_roofline.analyses.time import captions as time_captions
-from ncu_roofline.analyses.time.captions import TimeFrames, drawable
+from ncu_roofline.analyses.time import text as words
+from ncu_roofline.analyses.time.frames import TimeRoofline
+from ncu_roofline.analyses.time.text import drawable
 from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
-from ncu_roofline.rendering.chart import (
-    Axis,
-    Chart,
-    Contours,
-    Corner,
-    Key,
-    Line,
-    Mark,
-    Panel,
-    Place,
-    Point,
-    Region,
-    Roof,
-    Text,
-)
-from ncu_roofline.rendering.chart_picture import chart_figure
+from ncu_roofline.rendering.chart import Axis, Chart, Contours, Corner, Key, Line, Mark, Panel, Place, Point, Region, Roof, Text
 from ncu_roofline.rendering.frames import records, rows, table
-from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.picture import figure_of, pictures
 from ncu_roofline.rendering.style import MARKERS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 MOST_DEVICES = 3  # in one picture; a page has them all
@@ -50,14 +32,14 @@ _STEPS = 3  # sweeps whose steps are all named; of more only the first and the l
 _DIFFER = 0.05  # peaks closer than this are one machine balance on paper
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The symbols of one GPU, rows of the points with "traffic" and "work" as x and y of each plane; its machines by precision,
-    the one with the most time first."""
+class Drawn(NamedTuple):
+    """The symbols of one GPU, rows of the points with their places in each plane; its machines by precision, the one with the
+    most time first, and of these the ones that a 4D chart can be drawn for."""
 
     device: str
     symbols: Sequence[Row]
     machines: Sequence[Row]
+    balanced: Sequence[Row]
 
     @property
     def unit(self) -> str:
@@ -65,122 +47,94 @@ class Drawn:
         return "op" if {row["unit"] for row in self.symbols} == {"op"} else "flop"
 
 
-def drawn(frames: TimeFrames, limit: int = MAX_KERNELS) -> tuple[list[Drawn], tuple[ChartKernel, ...], int]:
+def _drawn(frames: TimeRoofline, limit: int) -> tuple[list[Drawn], tuple[ChartKernel, ...], int]:
     """What a picture can show: each GPU, the ``limit`` largest kernels by time, and how many kernels have symbols."""
     labels, found = kernel_labels(frames), dict[str, list[Row]]()
     for row in records(table(frames, "points")):
-        if drawable((row["traffic"], row["work"])):
-            places = {
-                "complexity": (row["traffic"], row["work"]),
-                "time": (row["bandwidth_seconds"], row["compute_seconds"]),
-                # The bytes and operations that these times would do at the roofs: at the roofline those of the kernel.
-                "at_roofs": (
-                    row["bandwidth_seconds"] * row["bandwidth_roof"],
-                    row["compute_seconds"] * row["compute_roof"],
-                ),
-            }
+        if drawable(row["traffic"], row["work"]):
+            times = row["bandwidth_seconds"], row["compute_seconds"]
+            # The bytes and operations that these times would do at the roofs: at the roofline those of the kernel.
+            at_roofs = times[0] * row["bandwidth_roof"], times[1] * row["compute_roof"]
+            places = {"complexity": (row["traffic"], row["work"]), "time": times, "at_roofs": at_roofs}
             row |= {"kernel": labels[row["report"], row["kernel"]], "label": clean(row["label"]), **places}
             found.setdefault(row["device"], []).append(row)
-    names = {row["kernel"] for symbols in found.values() for row in symbols}
-    kernels, total = largest(frames, "points", labels, names, limit)
-    kept = {kernel.label for kernel in kernels}
-    devices = []
+    kernels, total = largest(frames, "points", labels, {row["kernel"] for each in found.values() for row in each}, limit)
+    kept, devices = {kernel.label for kernel in kernels}, []
     for device, every in found.items():
         symbols, seconds = [row for row in every if row["kernel"] in kept], defaultdict[str, float](float)
         for row in symbols:
             seconds[row["precision"]] += row["seconds"]
         machines = [
-            row
-            for row in records(table(frames, "machines"))
-            if row["device"] == device and row["level"] == frames.level and row["precision"] in seconds
+            row for row in records(table(frames, "machines")) if (row["device"], row["level"]) == (device, frames.level)
         ]
+        machines = [row for row in machines if row["precision"] in seconds]
         machines.sort(key=lambda row: (-seconds[row["precision"]], precision_order(row["precision"])))
         if symbols:
-            devices.append(Drawn(clean(device), symbols, machines))
+            devices.append(Drawn(clean(device), symbols, machines, [row for row in machines if row["balance"] > 0]))
     return devices, kernels, total
 
 
-def chart(frames: TimeFrames, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
+def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
     """The time view; ``less``: so many 4D charts of each GPU fewer, then GPUs; None where nothing would be left."""
-    devices, kernels, total = drawn(frames, top)
-    device, left_out, devices = devices[0].device if len(devices) == 1 else "", devices[MOST_DEVICES:], devices[:MOST_DEVICES]
-    most = _MOST if len(devices) == 1 else _MOST // 2
-    if less > most:
-        devices = devices[: most - less]
-        if not devices:
-            return None
-    most = max(most - less, 0)
+    devices, kernels, total = _drawn(frames, top)
+    left_out, several = devices[MOST_DEVICES:], len(devices) > 1
+    most = (_MOST // 2 if several else _MOST) - less
+    devices = devices[:MOST_DEVICES][: min(most, 0) or None]
+    if most < 0 and not devices:
+        return None
+    most = max(most, 0)
     roofs = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     level = roofs.get(frames.level) or level_style(frames.level).label
     panels: list[list[Panel]] = []
     for one in devices:
         title = f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"
         panels.append([_complexity(one, title, level), _time(one, level)])
-        panels.append([_both(one, machine, level) for machine in _balanced(one)[:most]])
-    numbered = len(kernels) > len(MARKERS)
+        panels.append([_both(one, machine, level) for machine in one.balanced[:most]])
     names = {
-        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(kernel.label, 40)}"
+        kernel.label: f"{f'{number} ' if len(kernels) > len(MARKERS) else ''}{shorten(kernel.label, 40)}"
         f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
         for number, kernel in enumerate(kernels, 1)
     }
     answers = answers_of(frames)
-    lacking = dict.fromkeys(precision_label(row["precision"]) for one in devices for row in _balanced(one)[most:])
+    lacking = dict.fromkeys(precision_label(row["precision"]) for one in devices for row in one.balanced[most:])
+    notes = words.about(frames)
+    if len(kernels) < total:
+        share = percent(sum(kernel.share for kernel in kernels if math.isfinite(kernel.share)))
+        notes.append(f"The {len(kernels)} largest of {plural(total, 'kernel')} by time are drawn ({share} of the time).")
+    notes += words.absent_notes(frames)
+    notes += [f"{plural(len(left_out), 'further GPU')} left out: render its reports apart."] if left_out else []
+    notes += [note for one in devices for note in _different_peaks(one, len(devices) > 1)]
+    notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
+    notes += [f"4D charts left out for lack of room: {', '.join(lacking)}; choose with --precision."] if lacking else []
     return Chart(
-        f"Time-based roofline{f', {device}' if device else ''}",
+        f"Time-based roofline{f', {devices[0].device}' if devices and not several else ''}",
         answers[0].sentences[:1] if len(answers) == 1 else (),
         captions.subtitle(frames),
         [row for row in panels if row],
-        _keys(devices, level),
+        _keys([row for one in devices for row in one.symbols], level),
         names,
-        _notes(frames, devices, kernels, total, len(left_out), list(lacking)),
-        "" if panels else time_captions.explanation(frames),
+        [note for note in notes if note],
+        "" if panels else words.explanation(frames),
     )
 
 
-def _keys(devices: Sequence[Drawn], level: str) -> list[Key]:
-    every = [row for one in devices for row in one.symbols]
-    present, sweeps = {row["bound"] for row in every}, any(row["step"] >= 0 for row in every)
+def _keys(symbols: Sequence[Row], level: str) -> list[Key]:
+    present = {row["bound"] for row in symbols}
     found = [Key(style.label, "dot", style) for bound, style in bounds().items() if bound in present]
     found += [Key("machine balance", "balance"), Key("launch overhead", "overhead", bounds()["overhead"])]
-    found += [Key("steps of a sweep", "sweep")] if sweeps else []
+    found += [Key("steps of a sweep", "sweep")] if any(row["step"] >= 0 for row in symbols) else []
     found += [Key(f"{level} traffic and operations", "dot")]
     found += [Key("bandwidth and compute time (upper and right axes)", "ring")]
     return [*found, Key("inefficiency: run time / time at the roofline", "gap")]
 
 
-def _notes(
-    frames: TimeFrames,
-    devices: Sequence[Drawn],
-    kernels: Sequence[ChartKernel],
-    total: int,
-    left_out: int,
-    lacking: Sequence[str],
-) -> list[str]:
-    """Sentences below the charts, the weightiest first."""
-    notes = time_captions.about(frames)
-    if len(kernels) < total:
-        share = sum(kernel.share for kernel in kernels if math.isfinite(kernel.share))
-        part = f" ({percent(share)} of the time)"
-        notes.append(f"The {len(kernels)} largest of {plural(total, 'kernel')} by time are drawn{part}.")
-    notes += time_captions.absent_notes(frames)
-    if left_out:
-        notes.append(f"{plural(left_out, 'further GPU')} left out: render its reports apart.")
-    for one in devices:
-        for machine in one.machines:
-            if machine["peak_max"] > (1 + _DIFFER) * machine["peak_min"]:
-                unit = next((row["unit"] for row in one.symbols if row["precision"] == machine["precision"]), "flop")
-                low, high, at = (format_value(machine[name], f"{unit}/s", 3) for name in ("peak_min", "peak_max", "peak"))
-                where = f"{precision_label(machine['precision'])}{f' on {one.device}' if len(devices) > 1 else ''}"
-                notes.append(f"{where}: the compute roof differs by kernel, {low} to {high}; axes and balance stand at {at}.")
-    notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
-    if lacking:
-        notes.append(f"4D charts left out for lack of room: {', '.join(lacking)}; choose with --precision.")
-    return [note for note in notes if note]
-
-
-def _balanced(one: Drawn) -> list[Row]:
-    """The machines whose peak and bandwidth are both known: those that a 4D chart can be drawn for."""
-    return [machine for machine in one.machines if machine["balance"] > 0]
+def _different_peaks(one: Drawn, several: bool) -> Iterator[str]:
+    for machine in one.machines:
+        if machine["peak_max"] > (1 + _DIFFER) * machine["peak_min"]:
+            unit = next((row["unit"] for row in one.symbols if row["precision"] == machine["precision"]), "flop")
+            low, high, at = (format_value(machine[name], f"{unit}/s", 3) for name in ("peak_min", "peak_max", "peak"))
+            where = f"{precision_label(machine['precision'])}{f' on {one.device}' if several else ''}"
+            yield f"{where}: the compute roof differs by kernel, {low} to {high}; axes and balance stand at {at}."
 
 
 def _complexity(one: Drawn, title: str, level: str) -> Panel:
@@ -188,13 +142,12 @@ def _complexity(one: Drawn, title: str, level: str) -> Panel:
     single = [machine for machine in one.machines if machine["precision"] != "mixed"]  # the sum has a roof for each kernel
     marks = [*_balances(one, single or one.machines), *_overhead(one, one.machines[:1], "bandwidth", "peak")]
     marks += _symbols(one.symbols, "complexity", "dot")
-    x, y = _axes(one, level)
-    return Panel(title, x, y, [*marks, *_sweeps(one.symbols, "complexity"), *_corners()])
+    return Panel(title, *_axes(one, level), [*marks, *_sweeps(one.symbols, "complexity"), *_corners()])
 
 
 def _time(one: Drawn, level: str) -> Panel:
     """Bandwidth time and compute time on equal axes: isocurves of run time, the balance diagonal, the launch overhead."""
-    symbols = [row for row in one.symbols if drawable(row["time"])]
+    symbols = [row for row in one.symbols if drawable(*row["time"])]
     marks: list[Mark] = [Contours(role="contour", of="max", unit="second")]
     marks += [Roof(role="balance", labels=("compute time = bandwidth time",), kind="bandwidth", value=1.0)]
     marks += [*_overhead(one, one.machines[:1]), *_symbols(symbols, "time", "dot"), *_sweeps(symbols, "time"), *_corners()]
@@ -204,15 +157,15 @@ def _time(one: Drawn, level: str) -> Panel:
 
 def _both(whole: Drawn, machine: Row, level: str) -> Panel:
     """The 4D chart of the symbols of one precision: complexity filled, time open, on axes that meet at the roofline."""
-    symbols = [row for row in whole.symbols if row["precision"] == machine["precision"] and drawable(row["time"])]
-    one = Drawn(whole.device, symbols, [machine])
+    symbols = [row for row in whole.symbols if row["precision"] == machine["precision"] and drawable(*row["time"])]
+    one = whole._replace(symbols=symbols)
     marks = [*_balances(one, [machine]), *_overhead(one, [machine], "bandwidth", "peak")]
     marks += [Line(role="gap", places=(row["complexity"], row["at_roofs"])) for row in symbols]
     marks += [*_symbols(symbols, "at_roofs", "ring"), *_symbols(symbols, "complexity", "dot")]
     marks += [*_sweeps(symbols, "complexity"), *_sweeps(symbols, "at_roofs", "sweep-time"), *_corners()]
     if len(symbols) <= _FACTORS:
-        places = ((factor(row["inefficiency"]), row["at_roofs"]) for row in symbols)
-        marks += [Text(role="factor", labels=(text,), places=(place,)) for text, place in places]
+        factors = ((factor(row["inefficiency"]), row["at_roofs"]) for row in symbols)
+        marks += [Text(role="factor", labels=(text,), places=(place,)) for text, place in factors]
     upper = 1 / machine["bandwidth"], "second", f"Bandwidth time ({level})"
     right = 1 / machine["peak"], "second", "Compute time"
     return Panel(f"Complexity and time, {precision_label(machine['precision'])}", *_axes(one, level, upper, right), marks)
@@ -248,32 +201,29 @@ def _balances(one: Drawn, machines: Sequence[Row]) -> list[Mark]:
 
 def _overhead(one: Drawn, machines: Sequence[Row], *per_second: str) -> Iterator[Region]:
     """What fewest and most launches of a symbol hide: seconds on both axes, or what the machine does in them."""
-    counts = [row["invocations"] for row in one.symbols]
+    counts, hue = [row["invocations"] for row in one.symbols], bounds()["overhead"]
     for machine in machines:
         for count in dict.fromkeys((min(counts), max(counts))) if counts and machine["latency"] > 0 else ():
             seconds = float(count * machine["latency"])
             x, y = (seconds * float(machine[name]) for name in per_second) if per_second else (seconds, seconds)
-            if drawable((x, y)):
-                hue, text = bounds()["overhead"], f"overhead of {plural(count, 'launch')}"
-                yield Region(role="overhead", labels=(text,), hue=hue, x=x, y=y)
+            if drawable(x, y):
+                yield Region(role="overhead", labels=(f"overhead of {plural(count, 'launch')}",), hue=hue, x=x, y=y)
 
 
 def _symbols(symbols: Sequence[Row], place: str, role: str) -> list[Mark]:
     """A shape for each symbol at one of its places, with the names of steps at dots."""
     found: list[Mark] = []
     for row in symbols:
-        x, y = row[place]
-        hue, name, seconds = bounds()[row["bound"]], row["kernel"], row["seconds"]
-        found.append(Point(role=role, hue=hue, x=x, y=y, name=name, weight=seconds))
-    if role == "dot":
-        sweeps = _by_kernel(row for row in symbols if row["label"])
-        for steps in sweeps:
-            named = steps if len(sweeps) <= _STEPS else (steps[0], steps[-1])
-            found += [Text(role="step", labels=(row["label"],), places=(row[place],)) for row in named]
+        (x, y), hue = row[place], bounds()[row["bound"]]
+        found.append(Point(role=role, hue=hue, x=x, y=y, name=row["kernel"], weight=row["seconds"]))
+    sweeps = _by_kernel(row for row in symbols if row["label"]) if role == "dot" else []
+    for steps in sweeps:
+        named = steps if len(sweeps) <= _STEPS else (steps[0], steps[-1])
+        found += [Text(role="step", labels=(row["label"],), places=(row[place],)) for row in named]
     return found
 
 
-def _by_kernel(symbols: Sequence[Row] | Iterator[Row]) -> list[list[Row]]:
+def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
     """The steps of each kernel that is swept, in order."""
     found: dict[str, list[Row]] = {}
     for row in symbols:
@@ -284,10 +234,9 @@ def _by_kernel(symbols: Sequence[Row] | Iterator[Row]) -> list[list[Row]]:
 
 def _sweeps(symbols: Sequence[Row], place: str, role: str = "sweep") -> list[Mark]:
     """Lines through the steps of each kernel."""
-    places: list[tuple[Place, ...]] = [
-        tuple(row[place] for row in steps) for steps in _by_kernel(row for row in symbols if drawable(row[place]))
-    ]
-    return [Line(role=role, places=one) for one in places if len(one) > 1]
+    sweeps = _by_kernel(row for row in symbols if drawable(*row[place]))
+    lines: list[tuple[Place, ...]] = [tuple(row[place] for row in steps) for steps in sweeps]
+    return [Line(role=role, places=line) for line in lines if len(line) > 1]
 
 
 def _corners() -> list[Mark]:
@@ -296,21 +245,10 @@ def _corners() -> list[Mark]:
     return [Corner(role="corner", labels=(bounds()[side].label,), hue=bounds()[side], where=where) for side, where in sides]
 
 
-def time_figure(
-    frames: TimeFrames,
-    *,
-    title: str = "",
-    theme: str = "light",
-    top: int = MAX_KERNELS,
-    width: str | float | None = None,
-    height: str | float | None = None,
-    font: float | None = None,
-    dpi: float | None = None,
-    preset: str | None = None,
-) -> Figure:
-    """The charts of the ``top`` largest kernels as a matplotlib figure; the paper as `chart_figure` takes it."""
-    paper = {"width": width, "height": height, "font": font, "dpi": dpi, "preset": preset}
-    return chart_figure(lambda less: chart(frames, top, less), title=title, theme=theme, **paper)  # type: ignore[arg-type]
+def charts(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Callable[[int], Chart | None]:
+    """The charts of the ``top`` largest kernels, for `figure_of`."""
+    return lambda less: chart(frames, top, less)
 
 
+time_figure = figure_of(charts)
 render_png, render_svg, render_pdf = pictures(time_figure)
