@@ -13,7 +13,7 @@ import numpy as np
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.texts import conjoined, listed
+from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
@@ -23,6 +23,7 @@ from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
+from ncu_roofline.rendering.frames import rows
 
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]
@@ -31,6 +32,18 @@ ABOVE = (
     "above its roof: work is shared out by the activity of its pipe, which also does other things, and traffic by samples of "
     "another run"
 )
+_WHY = {
+    "no-samples": "without samples over time",
+    "no-time": "without run time",
+    "too-few-samples": "with too few samples",
+    "no-run": "of which no sample shows when they ran",
+}
+_HOW_TO_COLLECT = (
+    "Samples over time come from `ncu --set full` or `ncu --section PmSampling` (2023.3 and later, Turing and later); the "
+    "section RooflinePhases (`ncu-roofline install`, or `generate --ncu VERSION`; 2024.1 and later) also samples the pipes "
+    "whose work is counted."
+)
+_NAMED = 2  # notes of launches without slices
 _text, _integer, _number = Column.text, Column.integer, Column.number
 WHERE = (
     _text("report", "report the row comes from: its path, or of commands its base name"),
@@ -296,6 +309,20 @@ def _notes(m: Measurements, row: int, phases: Phases, grid: int, stretches: Sequ
         yield f"less than half of each slice was sampled of {conjoined(unknown)}"
 
 
+def absent_notes(frames: PhaseRoofline) -> list[str]:
+    """Launches that have no slices, and why."""
+    absent: dict[str, list[str]] = {}
+    for status, notes in rows(frames, "sampled", "status", "notes"):
+        if status != "ok":
+            absent.setdefault(status, []).append(clean(notes))
+    told = []
+    for status, notes in absent.items():
+        noted = listed(filter(None, notes), _NAMED)
+        why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")
+        told.append(f"{plural(len(notes), 'launch')} {why}.")
+    return [*told, *([_HOW_TO_COLLECT] if "no-samples" in absent else [])]
+
+
 class _Phases(Viewer):
     """How commands with the option --view get the roofline over time inside a kernel."""
 
@@ -314,8 +341,6 @@ class _Phases(Viewer):
         super().check(asked)
 
     def undrawn(self, frames: PhaseRoofline) -> list[str]:
-        from ncu_roofline.analyses.phases.text import absent_notes
-
         return absent_notes(frames)
 
     def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> PhaseRoofline:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note, source_note, subtitle
 from ncu_roofline.analyses.hierarchical.kernels import kernel_labels, leading
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
+from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes, phase_roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, listed, one_line, plural
 from ncu_roofline.base.units import format_value
@@ -22,29 +22,17 @@ from ncu_roofline.model.samples import with_samples
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
 from ncu_roofline.rendering.frames import rows
 
-_WHY = {
-    "no-samples": "without samples over time",
-    "no-time": "without run time",
-    "too-few-samples": "with too few samples",
-    "no-run": "of which no sample shows when they ran",
-}
 _WHY_NO_DOTS = {
     "incomplete": "not all of it was sampled, so its counted work can't be shared out over time",
     "no-traffic": "no memory level has both sampled and counted bytes",
     "no-work": "no pipe was sampled whose operations are counted",
     "gaps": "samples are missing in between",
 }
-_HOW_TO_COLLECT = (
-    "Samples over time come from `ncu --set full` or `ncu --section PmSampling` (2023.3 and later, Turing and later); the "
-    "section RooflinePhases (`ncu-roofline install`, or `generate --ncu VERSION`; 2024.1 and later) also samples the pipes "
-    "whose work is counted."
-)
 _CAVEAT_OF_BANDS = "Each pass group was sampled in a run of its own, and all runs are stretched to the kernel's time."
 _CAVEAT = (
     f"{_CAVEAT_OF_BANDS} A slice's work is the kernel's counted work by the slice's share of its pipe's activity, its traffic "
     "the counted bytes by its share of the sampled percent: exact in sum, a model in each slice."
 )
-_NAMED = 2  # notes of launches without slices
 _WIDTH, _HEIGHT = 1000, 100  # of a band's picture, in units of its paths
 _BANDS = (
     Column("band", "str", "", "what is busy"),
@@ -205,20 +193,6 @@ def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
     caveats = [_CAVEAT if any(launch.paths for launch in shown) else _CAVEAT_OF_BANDS] if shown else []
     told = [f"{f'{listed(names, 3)}: ' if len(shown) > 1 else ''}{note}" for note, names in kernels.items()]
     return [*caveats, *told, *absent_notes(frames)]
-
-
-def absent_notes(frames: PhaseRoofline) -> list[str]:
-    """Launches that have no slices, and why."""
-    absent: dict[str, list[str]] = {}
-    for status, notes in rows(frames, "sampled", "status", "notes"):
-        if status != "ok":
-            absent.setdefault(status, []).append(clean(notes))
-    told = []
-    for status, notes in absent.items():
-        noted = listed(filter(None, notes), _NAMED)
-        why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")
-        told.append(f"{plural(len(notes), 'launch')} {why}.")
-    return [*told, *([_HOW_TO_COLLECT] if "no-samples" in absent else [])]
 
 
 def explanation(frames: PhaseRoofline) -> str:
