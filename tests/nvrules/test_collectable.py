@@ -90,7 +90,7 @@ def test_before_opcodes_were_counted() -> None:
 def test_annotated_reports_say_the_same(tmp_path: Path) -> None:
     with read_report(report(tmp_path / "r.ncu-rep", "2022.3.0.0")) as opened:
         adviser = Adviser(load_rules([pack_folder("rules")]), opened.ncu_version, measurements_of(opened))
-        results = adviser.advice(opened.kernels[0], (), ()).results
+        results = adviser.advice(opened.kernels[0], set(), set())[0]
     texts = [message.text for result in results for message in result.messages]
     assert any("counts per opcode" in text for text in texts)
     assert not any("HierarchicalTensor" in text for text in texts)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -24,14 +25,15 @@ from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
-from ncu_roofline.plugin.annotate.plan import LaunchPlan, plans
-from ncu_roofline.plugin.annotate.sections import OVERVIEW, identifier, replaced, sections
+from ncu_roofline.plugin.annotate.sections import OVERVIEW, LaunchPlan, Planner, identifier
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules.advice import Lender, collectable
+from ncu_roofline.plugin.nvrules.advice import OURS, Lender, collectable
 from ncu_roofline.plugin.nvrules.findings import VERDICT
 from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules, rendered_rules, section_identifier
 
 PathName = str | os.PathLike[str]
+_FINDINGS = ("error", "optimization", "warning")
+_LINK = re.compile(r"@section:([^:@]*):")
 
 
 @dataclass
@@ -53,9 +55,8 @@ class Account:
 
     def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
         self.worked.update(chart.id for chart in plan.charts)
-        drawn = [chart for chart in plan.charts if chart.drawn]
-        self.charts.update(chart.id for chart in drawn)
-        self.dots.update({level.id for chart in drawn for level in chart.levels if level.moved})
+        self.charts.update(chart.id for chart in plan.drawn)
+        self.dots.update({level.id for chart in plan.drawn for level in chart.levels if level.moved})
         for rule in rules:
             self.messages[rule.name] += len(rule.messages)
 
@@ -80,16 +81,26 @@ def annotate(
         check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
         account = Account(_explained(report, m), early=early_results(raw))
-        adviser = Adviser(loaded, report.ncu_version, m)
+        adviser, shown = Adviser(loaded, report.ncu_version, m), dict[int, set[str]]()
+
+        def additions(kernels: Iterable[Kernel]) -> Iterator[Addition]:
+            for i, kernel in enumerate(kernels):
+                plan = planner.plan(i)
+                stood = plan.replaced
+                results, replaced = adviser.advice(kernel, {OVERVIEW, *(identifier(chart.id) for chart in plan.charts)}, stood)
+                account.add(plan, results)
+                if plan.ceilings is not None:
+                    levels = (level.roof for chart in plan.drawn for level in chart.levels)
+                    roofs = (*(roof for chart in plan.drawn for roof in chart.roofs), *levels)
+                    measured = (_of(roof.measured.ceiling) for roof in roofs if roof.measured)
+                    shown.setdefault(id(plan.ceilings), set()).update(measured)
+                yield Addition(plan.metrics, plan.sections, results, stood, replaced)
+
         with np.errstate(all="ignore"):
-            names = list(dict.fromkeys(name for plan in plans(m, ceilings) for name, _ in plan.metrics))
-            shown: dict[int, set[str]] = {}
-            write(
-                appended(
-                    raw, names, _additions(watch(report.kernels, len(report)), plans(m, ceilings), adviser, account, shown)
-                )
-            )
-            account.unused = _unused(ceilings, shown)
+            planner = Planner(m, ceilings)
+            names = list(dict.fromkeys(name for i in range(len(m)) for name, _ in planner.plan(i).metrics))
+            write(appended(raw, names, additions(watch(report.kernels, len(report)))))
+        account.unused = _unused(ceilings, shown)
     return account
 
 
@@ -127,22 +138,6 @@ def _explained(report: Report, m: Measurements) -> Explanation:
     return replace(explained, notes=(*report.warnings, *explained.notes))
 
 
-def _additions(
-    kernels: Iterable[Kernel], planned: Iterator[LaunchPlan], adviser: Adviser, account: Account, shown: dict[int, set[str]]
-) -> Iterator[Addition]:
-    """What each launch gets; ``shown`` is filled with what charts show of each ceilings file."""
-    for kernel, plan in zip(kernels, planned, strict=True):
-        own = [OVERVIEW, *(identifier(chart.id) for chart in plan.charts)]
-        stood = replaced(plan)
-        advice = adviser.advice(kernel, own, stood)
-        account.add(plan, advice.results)
-        if plan.ceilings is not None:
-            drawn = [chart for chart in plan.charts if chart.drawn]
-            roofs = {roof for chart in drawn for roof in (*chart.roofs, *(level.roof for level in chart.levels))}
-            shown.setdefault(id(plan.ceilings), set()).update(_of(roof.measured.ceiling) for roof in roofs if roof.measured)
-        yield Addition(plan.metrics, sections(plan), advice.results, stood, advice.replaced)
-
-
 def _unused(ceilings: Sequence[Ceilings], shown: Mapping[int, set[str]]) -> str:
     """A clause for each file of which no chart shows something: the whole file, or what it is of; "" if there is none."""
     clauses = []
@@ -161,77 +156,59 @@ def _unused(ceilings: Sequence[Ceilings], shown: Mapping[int, set[str]]) -> str:
 def _of(ceiling: str) -> str:
     """The level or precision that a ceiling is of, as people call it; the ceiling's id where there is none."""
     spec = load_spec()
-    level = spec.level_of_ceiling(ceiling)
-    if level:
-        return next(one.label for one in spec.levels if one.id == level)
+    if level := spec.level_of_ceiling(ceiling):
+        return spec.level(level).label
     found = [p for p in spec.precisions if f"{ceiling}.".startswith(f"{p.id}.")]
     return max(found, key=lambda p: len(p.id)).label if found else ceiling
-
-
-_FINDINGS = ("error", "optimization", "warning")
-_RULE_PREFIX = "NcuRoofline"
-_LINK = re.compile(r"@section:([^:@]*):")
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What a launch gets, and the identifiers of its own rule results that this replaces."""
-
-    results: tuple[RuleResult, ...]
-    replaced: frozenset[str]
 
 
 class Adviser:
     """Rules for all kernels of a report, whose measurements are ``m``; without any, results of ours are kept."""
 
     def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
-        self._rules = rules
+        self._rules, self._ncu_version = rules, ncu_version
         self._lender, self._foreign = Lender(m), disbelieved(m)
-        self._ncu_version = ncu_version
 
-    def advice(self, kernel: Kernel, own: Sequence[str], replaced: Collection[str]) -> Advice:
+    def advice(
+        self, kernel: Kernel, own: AbstractSet[str], replaced: AbstractSet[str]
+    ) -> tuple[list[RuleResult], AbstractSet[str]]:
         """What the rules say about a kernel that gets sections of the identifiers ``own`` in place of those ``replaced``.
 
-        Results of rules of ours that the report has are replaced by what the same rule says now; where it says nothing, and
-        they stood in a section that is replaced, they move.  Of other rules, those that have spoken are not asked again.
+        And the identifiers of its own results that this replaces: results of rules of ours that the report has are replaced by
+        what the same rule says now; where it says nothing, and they stood in a section that is replaced, they move.  Of other
+        rules, those that have spoken are not asked again.
         A kernel whose counters are not believed gets that as its verdict, in place of all that rules of ours say.
         The verdict stands first, whatever it is; of our other rules findings are told, not what is fine or was not collected.
         """
-        present = ({section_identifier(data) for data in kernel.sections} - set(replaced)) | set(own)
+        present = ({section_identifier(data) for data in kernel.sections} - replaced) | own
         had = {result.identifier: result for result in kernel.rule_results}
-        mine = {name for name in had if name.startswith(_RULE_PREFIX)}
+        mine = {name for name in had if name.startswith(OURS)}
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
-            return Advice((_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present),), frozenset(mine))
+            return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
         outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
         results = [collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
         said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
-        told = [one for one in map(_findings, (*said, *moved)) if one.messages]
-        adapted = tuple(_adapted(one, present) for one in sorted(told, key=lambda one: one.identifier != VERDICT))
-        return Advice(adapted, frozenset(mine & (again | {one.identifier for one in moved})))
+        told = []
+        for one in sorted((*said, *moved), key=lambda one: one.identifier != VERDICT):
+            if one.identifier != VERDICT and one.identifier.startswith(OURS):
+                one = replace(one, messages=tuple(message for message in one.messages if message.type in _FINDINGS))
+            told += [_adapted(one, present)] if one.messages else []
+        return told, mine & (again | {one.identifier for one in moved})
 
 
-def _findings(result: RuleResult) -> RuleResult:
-    """The result, if of a rule of ours without what is no finding."""
-    if result.identifier == VERDICT or not result.identifier.startswith(_RULE_PREFIX):
-        return result
-    return replace(result, messages=tuple(said for said in result.messages if said.type in _FINDINGS))
-
-
-def _adapted(result: RuleResult, present: set[str]) -> RuleResult:
+def _adapted(result: RuleResult, present: AbstractSet[str]) -> RuleResult:
     """The result under an identifier of our own, in sections that are there."""
 
     def home(section: str) -> str:
         """The section itself if the report has it, else what stands for it."""
-        stand_ins = (
-            identifier(precision.id) for precision in load_spec().precisions if section and precision.section == section
-        )
+        stand_ins = (identifier(one.id) for one in load_spec().precisions if section and one.section == section)
         return next((one for one in (section, next(stand_ins, "")) if one in present), OVERVIEW)
 
     def there(said: RuleMessage) -> RuleMessage:
         return replace(said, text=_LINK.sub(lambda link: f"@section:{home(link.group(1))}:", said.text))
 
-    name = OWN_IDENTIFIER.decode() + result.identifier.removeprefix(_RULE_PREFIX)
+    name = OWN_IDENTIFIER.decode() + result.identifier.removeprefix(OURS)
     return RuleResult(name, result.name, home(result.section), tuple(map(there, result.messages)))
