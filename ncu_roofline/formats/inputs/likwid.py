@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 
@@ -64,20 +64,20 @@ class _Group:
         values = self.metrics.get(name, {})
         return {} if self.incomplete(name) else {thread: value for thread, value in values.items() if value is not None}
 
-    def stated(self, name: str, statistic: str) -> float:
-        """A statistic, NaN without."""
-        value = self.statistics.get(name, {}).get(statistic)
-        return math.nan if value is None or self.incomplete(name) else value
+    def overall(self, name: str, how: Callable[[Iterable[float]], float], statistic: str) -> float:
+        """What all threads make together, else as it is stated; NaN where it is missing."""
+        values, stated = self.threads(name).values(), self.statistics.get(name, {}).get(statistic)
+        return how(values) if values else math.nan if stated is None or self.incomplete(name) else stated
 
     def seconds(self) -> float:
-        """The longest time of any thread, NaN where it is missing."""
-        return max(self.threads(_RUNTIME).values(), default=self.stated(_RUNTIME, "Max"))
+        """The longest time of any thread."""
+        return self.overall(_RUNTIME, max, "Max")
 
     def operations(self, name: str) -> float:
         """Rate times runtime over all threads, in the rate's unit without the time."""
         runtimes = self.threads(_RUNTIME)
         products = [rate * runtimes[thread] for thread, rate in self.threads(name).items() if thread in runtimes]
-        return math.fsum(products) if products else self.stated(name, "Sum") * self.seconds()
+        return math.fsum(products) if products else self.overall(name, math.fsum, "Sum") * self.seconds()
 
     def level(self, metric: str) -> str:
         """The level whose bytes a metric counts, "" for others."""
@@ -150,8 +150,9 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
         group.name = group.name or next((cell for cell in rest if not cell.isdigit()), "")
         group.cpu, group.cpu_type = group.cpu or facts.get(_CPU[0], ""), group.cpu_type or facts.get(_CPU[1], "")
         if kind[2].lower() == "raw":
-            calls = [table.number("call count", row.line, cell) for row in rows for cell in row.cells[1:] if _calls(row)]
-            group.calls = max([group.calls, *(int(number) for number in calls if number)])
+            calls = [row for row in rows if row.cells[0] == "call count"]
+            counts = [table.number("call count", row.line, cell) for row in calls for cell in row.cells[1:]]
+            group.calls = max([group.calls, *(int(number) for number in counts if number)])
             continue
         count = next((int(cell) for cell in rest if _COUNT.fullmatch(cell)), None)
         begin = next((at for at, row in enumerate(rows) if row.cells[0] == "Metric"), len(rows))
@@ -166,10 +167,6 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
         if group.metrics or group.statistics:
             regions.setdefault((run, region), []).append(group)
     return regions
-
-
-def _calls(row: Row) -> bool:
-    return row.cells[0] == "call count"
 
 
 def _take(table: Table, metrics: dict[str, dict[str, float | None]], columns: list[str], row: Row) -> None:
@@ -214,10 +211,9 @@ def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, 
                 if assumed:
                     notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
         for metric in names:
-            level, volumes = group.level(metric), group.threads(metric)
+            level = group.level(metric)
             if level and level not in traffic:
-                total = math.fsum(volumes.values()) if volumes else group.stated(metric, "Sum")
-                keep(traffic, level, metric, total * 1e9 * scale)
+                keep(traffic, level, metric, group.overall(metric, math.fsum, "Sum") * 1e9 * scale)
             elif not _WORK.fullmatch(metric) and not level and _COULD_COUNT.search(metric) and not _PART.search(metric):
                 unused.append(metric)
     if len(groups) > 1:

@@ -121,11 +121,11 @@ class Kernel(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one table of a log brings: kernels with counts, kernels with times."""
+    """What one table of a log brings: kernels with counts, or ``timed`` ones (and counts, in a trace with metrics)."""
 
     path: str
-    counted: list[Kernel]
-    timed: list[Kernel]
+    timed: bool
+    kernels: list[Kernel]
 
 
 class LogTable(NamedTuple):
@@ -150,7 +150,7 @@ def read(path: str | PathLike[str]) -> PointTable:
     """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
     log = _Log(path)
     tables = log.tables()
-    parts = [part for part in map(log.part, tables) if part.counted or part.timed]
+    parts = [part for part in map(log.part, tables) if part.kernels]
     if not parts:
         seen = " and ".join(dict.fromkeys(table.layout for table in tables))
         next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
@@ -200,14 +200,9 @@ class _Log(Table):
 
     def part(self, table: LogTable) -> Part:
         """The part that a table brings, an empty one for API calls and events."""
-        part = Part(self.path, [], [])
-        if table.layout == "metrics":
-            part.counted.extend(self._metrics(table))
-        elif table.layout == "summary":
-            part.timed.extend(self._summary(table))
-        elif table.layout in ("trace", "launches"):
-            self._launches(table, part)
-        return part
+        readers = {"metrics": self._metrics, "summary": self._summary, "trace": self._launches, "launches": self._launches}
+        kernels = list(readers[table.layout](table)) if table.layout in readers else []
+        return Part(self.path, table.layout in _TIMED, kernels)
 
     def _metrics(self, table: LogTable) -> Iterator[Kernel]:
         kernels: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
@@ -230,25 +225,22 @@ class _Log(Table):
                     raise self.damaged(f"line {line} has no number of calls or no time")
                 yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[table.units["Time"]])
 
-    def _launches(self, table: LogTable, part: Part) -> None:
+    def _launches(self, table: LogTable) -> Iterator[Kernel]:
         traced = table.layout == "trace"
         metrics = {column: _DESCRIPTIONS.get(column, column) for column in table.columns if column not in _NO_METRIC}
+        counts = not _USED.isdisjoint(metrics.values())
         for line, row in table.rows:
-            if _is_kernel(called := row["Name" if traced else "Kernel"]):
-                values: dict[str, float] = {}
+            called, values, seconds = row["Name" if traced else "Kernel"], dict[str, float](), math.nan
+            if _is_kernel(called):
                 for column, metric in metrics.items():
                     self._take(values, metric, row[column], line)
-                # Older releases put the number of the launch behind the name.
-                name = re.sub(r" \[\d+\]$", "", called)
+                if traced and (time := self.number("Duration", line, row["Duration"])) is not None:
+                    seconds = time * SECONDS[table.units["Duration"]]
                 sizes = [[row.get(column, "") for column in columns] for columns in _SIZES]
                 grid, block = ("x".join(size) if all(size) else "" for size in sizes)
-                kernel = Kernel(_device_name(row["Device"]), name, 1, grid=grid, block=block)
-                if _USED & set(metrics.values()):  # also without a value: each launch keeps its own time
-                    part.counted.append(kernel._replace(totals=values))
-                if traced:
-                    time = self.number("Duration", line, row["Duration"])
-                    seconds = math.nan if time is None else time * SECONDS[table.units["Duration"]]
-                    part.timed.append(kernel._replace(seconds=seconds))
+                name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
+                if traced or counts:
+                    yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
 
     def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
         if metric in _USED:
@@ -291,85 +283,67 @@ def _device_name(cell: str) -> str:
     return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
-class _Run:
-    """Parts that belong together."""
-
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
-        self.counted: dict[tuple[str, str], list[Kernel]] = {}
-        self.timed: list[Kernel] = []
-        self.warnings: list[str] = []
-
-    def takes(self, part: Part) -> bool:
-        """Whether a part brings what this run lacks for kernels that it has."""
-        own = {name for _, name in self.counted} | {kernel.name for kernel in self.timed}
-        if own.isdisjoint(kernel.name for kernel in (*part.counted, *part.timed)) or (part.timed and self.timed):
-            return False
-        return not any(
-            set(kernel.totals) & set(mine.totals) for kernel in part.counted for mine in self.counted.get(kernel[:2], ())
-        )
-
-    def add(self, part: Part) -> None:
-        """Take a part in; counts of a kernel that is here already are scaled to its launches."""
-        self.parts.append(part)
-        self.timed += part.timed
-        for key, more in _by_kernel(part.counted).items():
-            mine = self.counted.setdefault(key, more)
-            if mine is more:
-                continue
-            if len(mine) != len(more):
-                mine, more = [_summed(mine)], [_summed(more)]
-            if any(one.launches != other.launches for one, other in zip(mine, more, strict=True)):
-                self.warnings.append(
-                    f"kernel {mine[0].name} was launched {mine[0].launches} times in one file and {more[0].launches} times in "
-                    "another: the counts of the second were scaled to the launches of the first"
-                )
-            self.counted[key] = [
-                one._replace(totals={k: v * (one.launches / other.launches) for k, v in other.totals.items()} | {**one.totals})
-                for one, other in zip(mine, more, strict=True)
-            ]
-
-    def kernels(self) -> Iterator[Kernel]:
-        """The kernels with counts and times together; notes on what does not fit are added to the warnings."""
-        for (device, name), kernels in self.counted.items():
-            times = [one for one in self.timed if one.name == name and (device in (one.device, "") or not one.device)]
-            yield from self._with_times(kernels, times) if times else kernels
-        devices = {device for device, _ in self.counted}
-        device = devices.pop() if len(devices) == 1 else ""
-        counted = {name for _, name in self.counted}
-        yield from (one._replace(device=one.device or device) for one in self.timed if one.name not in counted)
-
-    def _with_times(self, kernels: list[Kernel], times: list[Kernel]) -> list[Kernel]:
-        if [one.launches for one in kernels] != [one.launches for one in times]:
-            whole, counted = _summed(times), sum(one.launches for one in kernels)
-            if whole.launches != counted:
-                self.warnings.append(
-                    f"kernel {kernels[0].name} was counted over {counted} launches and timed over {whole.launches}: "
-                    "its time is the mean of the timed launches times the launches counted"
-                )
-            times = [whole._replace(seconds=whole.seconds / whole.launches * one.launches) for one in kernels]
-        return [
-            one._replace(seconds=time.seconds, grid=one.grid or time.grid, block=one.block or time.block)
-            for one, time in zip(kernels, times, strict=True)
-        ]
-
-
-def _by_kernel(kernels: Iterable[Kernel]) -> dict[tuple[str, str], list[Kernel]]:
-    result: dict[tuple[str, str], list[Kernel]] = {}
-    for kernel in kernels:
-        result.setdefault((kernel.device, kernel.name), []).append(kernel)
-    return result
-
-
-def _runs_of(parts: Iterable[Part]) -> list[_Run]:
-    """The runs that the parts make up, in the order of their first parts."""
-    runs: list[_Run] = []
+def _runs_of(parts: Iterable[Part]) -> list[list[Part]]:
+    """The parts that belong together, in the order of the first ones: each brings what the others lack for the same kernels."""
+    runs: list[tuple[list[Part], set[str], set[tuple[str, ...]]]] = []
     for part in parts:
-        run = next((run for run in runs if run.takes(part)), None)
-        if run is None:
-            runs.append(run := _Run())
-        run.add(part)
-    return runs
+        names = {kernel.name for kernel in part.kernels}
+        brings: set[tuple[str, ...]] = {(*kernel[:2], metric) for kernel in part.kernels for metric in kernel.totals}
+        brings |= {("times",)} if part.timed else set()
+        found = next((run for run in runs if run[1] & names and not run[2] & brings), None)
+        if found is None:
+            runs.append(found := ([], set(), set()))
+        found[0].append(part)
+        found[1].update(names)
+        found[2].update(brings)
+    return [run for run, _, _ in runs]
+
+
+def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
+    """The kernels of parts that belong together, with what each says of them; what does not fit is told in ``warnings``."""
+    found: dict[str, dict[str, list[Kernel]]] = {}  # by name and device, which a summary of times does not have
+    for part in sorted(run, key=lambda part: part.timed):
+        launches: dict[tuple[str, str], list[Kernel]] = {}
+        for kernel in part.kernels:
+            launches.setdefault(kernel[:2], []).append(kernel)
+        for (device, name), more in launches.items():
+            known = found.setdefault(name, {})
+            same = [one for one in known if one == device or not one or not device]
+            for one in same:
+                known[one] = _completed(known[one], more, warnings)
+            if not same:
+                known[device] = more
+    devices = {device for known in found.values() for device in known if device}
+    only = devices.pop() if len(devices) == 1 else ""
+    kernels = (kernel for known in found.values() for several in known.values() for kernel in several)
+    return [kernel if kernel.device else kernel._replace(device=only) for kernel in kernels]
+
+
+def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -> list[Kernel]:
+    """Launches of a kernel with what others say of the same ones; of other numbers of launches counts their mean."""
+    if [one.launches for one in kernels] != [one.launches for one in more]:
+        whole, counted = _summed(more), sum(one.launches for one in kernels)
+        if whole.launches != counted or (whole.totals and len(kernels) > 1):
+            how = "counted again" if math.isnan(whole.seconds) else "timed"
+            warnings.append(
+                f"kernel {whole.name} was counted over {counted} launches and {how} over {whole.launches}: "
+                "of the latter it gets the mean times the launches counted first"
+            )
+        more = [_scaled(whole, one.launches / whole.launches) for one in kernels]
+    return [
+        one._replace(
+            totals={**other.totals, **one.totals},
+            seconds=other.seconds if math.isnan(one.seconds) else one.seconds,
+            grid=one.grid or other.grid,
+            block=one.block or other.block,
+        )
+        for one, other in zip(kernels, more, strict=True)
+    ]
+
+
+def _scaled(kernel: Kernel, factor: float) -> Kernel:
+    totals = {name: value * factor for name, value in kernel.totals.items()}
+    return kernel._replace(totals=totals, seconds=kernel.seconds * factor)
 
 
 def _summed(kernels: Sequence[Kernel]) -> Kernel:
@@ -392,11 +366,9 @@ def joined(tables: Sequence[PointTable]) -> list[PointTable]:
     it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
     """
     given = {table.path: table for table in reversed(tables)}
-    given = dict(reversed(given.items()))
     parts: dict[tuple[str, ...], list[Part]] = {}
-    for run in _runs_of(part for table in given.values() for part in table.parts):
-        paths = tuple(dict.fromkeys(part.path for part in run.parts))
-        parts.setdefault(paths, []).extend(run.parts)
+    for run in _runs_of(part for table in reversed(given.values()) for part in table.parts):
+        parts.setdefault(tuple(dict.fromkeys(part.path for part in run)), []).extend(run)
     result = []
     for paths, several in parts.items():
         reading = [sentence for path in paths for sentence in given[path].reading]
@@ -406,9 +378,9 @@ def joined(tables: Sequence[PointTable]) -> list[PointTable]:
 
 
 def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTable:
-    runs = _runs_of(parts)
-    kernels = [kernel for run in runs for kernel in run.kernels()]
-    warnings = of.warnings((*reading, *(sentence for run in runs for sentence in run.warnings), *_lacking(kernels)))
+    sentences = list(reading)
+    kernels = [kernel for run in _runs_of(parts) for kernel in _kernels_of(run, sentences)]
+    warnings = of.warnings((*sentences, *_lacking(kernels)))
     points = tuple(map(_point, kernels))
     return PointTable(of.path, "nvprof", points, warnings=warnings, parts=tuple(parts), reading=tuple(reading))
 
