@@ -45,8 +45,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.plugin.check.chips import targets_of
-    from ncu_roofline.plugin.check.nvperf import HOW_TO_GET, libraries
+    from ncu_roofline.plugin.check.chips import HOW_TO_GET, libraries, targets_of
     from ncu_roofline.plugin.check.section_rules import check_files
 
     release = _release(args.ncu)
@@ -112,7 +111,7 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
     from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.plugin.check.nvperf import libraries
+    from ncu_roofline.plugin.check.chips import libraries
     from ncu_roofline.plugin.check.section_rules import loading_releases
 
     files = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline.plugin.check import chips, nvperf, section_rules
+from ncu_roofline.plugin.check import chips, section_rules
 from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN
 
 SYSTEMS_ON_A_CHIP = ("GV11B", "GA10B", "GB10B", "GB20B")
@@ -44,16 +44,16 @@ def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_library(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine without the metric library."""
-    monkeypatch.setenv(nvperf.VARIABLE, "")
-    nvperf.libraries.cache_clear()
+    monkeypatch.setenv(chips.VARIABLE, "")
+    chips.libraries.cache_clear()
     chips.chip.cache_clear()
     yield
-    nvperf.libraries.cache_clear()
+    chips.libraries.cache_clear()
     chips.chip.cache_clear()
 
 
 @pytest.fixture
 def library() -> None:
     """Skips aloud where there is no metric library."""
-    if not nvperf.libraries():
-        pytest.skip(f"{nvperf.HOW_TO_GET} (or set {nvperf.VARIABLE})")
+    if not chips.libraries():
+        pytest.skip(f"{chips.HOW_TO_GET} (or set {chips.VARIABLE})")

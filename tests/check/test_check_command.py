@@ -12,9 +12,8 @@ import pytest
 from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import main
 from ncu_roofline.formats.sectionfile.section import MOST_BYTES, made, parse_section, release_of
-from ncu_roofline.plugin.check import nvperf
-from ncu_roofline.plugin.check.content import ERROR
-from ncu_roofline.plugin.check.section_rules import check_files
+from ncu_roofline.plugin.check import chips
+from ncu_roofline.plugin.check.section_rules import ERROR, check_files
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOOD = 'Identifier: "{}"\nDisplayName: "good"\nMetrics {{ Metrics {{ Name: "gpu__time_duration.sum" }} }}\n'
@@ -46,7 +45,7 @@ def test_a_warning_is_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(FIXTURES / "no-dot.section")]) == 0
     captured = capsys.readouterr()
     assert "[no-dot]" in captured.out
-    assert captured.err == f"ncu-roofline: {nvperf.HOW_TO_GET}\n"
+    assert captured.err == f"ncu-roofline: {chips.HOW_TO_GET}\n"
     assert "pip install nvidia-cuda-cupti" in captured.err
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.check import chips, nvperf
+from ncu_roofline.plugin.check import chips
 from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, Passes, chip, passes, targets_of
-from ncu_roofline.plugin.check.content import Content
-from ncu_roofline.plugin.check.section_rules import check_files, metrics_to_collect, section_passes
+from ncu_roofline.plugin.check.section_rules import Content, check_files, metrics_to_collect, section_passes
 
 CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]
@@ -141,7 +140,7 @@ def test_a_chip_that_no_library_schedules_has_unknown_passes() -> None:
 
 @pytest.mark.usefixtures("no_library")
 def test_without_library_nothing_is_known() -> None:
-    assert nvperf.libraries() == ()
+    assert chips.libraries() == ()
     assert chip("GH100") is None
     assert passes("GH100", CORE) is None
 
@@ -149,11 +148,11 @@ def test_without_library_nothing_is_known() -> None:
 def test_files_that_are_no_library_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "libnvperf_host.so"
     text.write_text("no library")
-    monkeypatch.setenv(nvperf.VARIABLE, os.pathsep.join((str(text), str(tmp_path / "absent"), "")))
-    nvperf.libraries.cache_clear()
-    assert nvperf.find_libraries() == [str(text), str(tmp_path / "absent")]
-    assert nvperf.libraries() == ()
-    nvperf.libraries.cache_clear()
+    monkeypatch.setenv(chips.VARIABLE, os.pathsep.join((str(text), str(tmp_path / "absent"), "")))
+    chips.libraries.cache_clear()
+    assert chips.find_libraries() == [str(text), str(tmp_path / "absent")]
+    assert chips.libraries() == ()
+    chips.libraries.cache_clear()
 
 
 def test_where_libraries_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,11 +162,11 @@ def test_where_libraries_are_looked_for(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / place / "libnvperf_host.so").touch()
     ncu = tmp_path / "nsight" / "ncu"
     ncu.touch(0o755)
-    monkeypatch.delenv(nvperf.VARIABLE, raising=False)
+    monkeypatch.delenv(chips.VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(ncu.parent))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda[1]"))
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    found = [os.path.relpath(os.path.dirname(path), tmp_path) for path in nvperf.find_libraries() if str(tmp_path) in path]
+    found = [os.path.relpath(os.path.dirname(path), tmp_path) for path in chips.find_libraries() if str(tmp_path) in path]
     assert found == places
 
 
@@ -177,13 +176,13 @@ def test_libraries_that_schedule_come_first(monkeypatch: pytest.MonkeyPatch) -> 
             self.path = path
 
         def has(self, function: str) -> bool:
-            return function == nvperf.SCHEDULING and self.path != "old"
+            return function == chips.SCHEDULING and self.path != "old"
 
-    monkeypatch.setenv(nvperf.VARIABLE, os.pathsep.join(("old", "first", "second")))
-    monkeypatch.setattr(nvperf, "Library", Fake)
-    nvperf.libraries.cache_clear()
-    assert [library.path for library in nvperf.libraries()] == ["first", "second", "old"]
-    nvperf.libraries.cache_clear()
+    monkeypatch.setenv(chips.VARIABLE, os.pathsep.join(("old", "first", "second")))
+    monkeypatch.setattr(chips, "Library", Fake)
+    chips.libraries.cache_clear()
+    assert [library.path for library in chips.libraries()] == ["first", "second", "old"]
+    chips.libraries.cache_clear()
     chips.chip.cache_clear()
 
 
@@ -194,15 +193,15 @@ def test_libraries_of_old_releases(ncu_releases: dict[str, Path], monkeypatch: p
         path = ncu_releases.get(release, Path()).parent / "libnvperf_host.so"
         if not path.is_file():
             pytest.skip(f"no Nsight Compute {release}")
-        monkeypatch.setenv(nvperf.VARIABLE, str(path))
-        nvperf.libraries.cache_clear()
+        monkeypatch.setenv(chips.VARIABLE, str(path))
+        chips.libraries.cache_clear()
         chip.cache_clear()
         found = chip("GA100")
         assert (found is None) == (release == "2020.3")
         if found is not None:
             assert (found.verdict("dram__bytes.sum"), found.verdict("nonsense.sum")) == (OK, UNKNOWN)
             assert found.passes(CORE) is None
-    nvperf.libraries.cache_clear()
+    chips.libraries.cache_clear()
     chip.cache_clear()
 
 

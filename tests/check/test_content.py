@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.check.content import Content
+from ncu_roofline.plugin.check.section_rules import Content
 
 HEAD = 'Identifier: "A" DisplayName: "a"\n'
 

@@ -11,8 +11,7 @@ import ncu_roofline.plugin.check
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.sectionfile.section import release_of
 from ncu_roofline.plugin.check.chips import all_targets, targets_of
-from ncu_roofline.plugin.check.content import Finding
-from ncu_roofline.plugin.check.section_rules import check_files, check_section
+from ncu_roofline.plugin.check.section_rules import Finding, check_files, check_section
 
 FOLDER = Path(__file__).parent / "fixtures"
 

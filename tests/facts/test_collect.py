@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.plugin.check.chips import passes
-from ncu_roofline.plugin.check.nvperf import libraries
+from ncu_roofline.plugin.check.chips import libraries, passes
 
 CORE = (("fp64", "fp32", "fp16"), ("l1", "shared", "l2", "dram"))
 

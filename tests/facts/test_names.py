@@ -13,7 +13,7 @@ import pytest
 
 from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.plugin.check import chips
-from ncu_roofline.plugin.check.nvperf import libraries
+from ncu_roofline.plugin.check.chips import libraries
 
 NO_TENSOR_CORES = {"TU116", "TU117"}
 NEWER_THAN_THE_LIBRARY = {"lts__t_sectors_aperture_sysmem": (12, 0)}  # in libraries from CUDA 13.5 on

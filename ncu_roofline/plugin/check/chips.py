@@ -1,37 +1,179 @@
-"""The chips that sections are checked for, and what they can count, as NVIDIA's metric library says.
+"""The chips that sections are checked for, and what they can count, as NVIDIA's metric library, libnvperf_host, says.
 
-It knows which names of metrics are valid, and how many replay passes they take.
+It knows which names of metrics are valid, and how many replay passes they take.  It comes with every CUDA toolkit, with the
+PyPI package nvidia-cuda-cupti and with Nsight Compute, and works without a GPU or a driver.  Its interface is documented in
+nvperf_host.h and nvperf_cuda_host.h: every function takes one structure that starts with its own size.
 """
 
 from __future__ import annotations
 
 import ctypes
+import glob
+import os
 import re
-from collections.abc import Iterable, Sequence
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import conjoined, expression
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_target
 from ncu_roofline.formats.sectionfile.section import arch_number
-from ncu_roofline.plugin.check.nvperf import SCHEDULING, CounterRequest, EvalRequest, Library, NvperfError, libraries, used_size
 
+VARIABLE = "NCU_ROOFLINE_NVPERF_LIB"
+HOW_TO_GET = "no libnvperf_host here, so metric names and passes are not checked: pip install nvidia-cuda-cupti"
+"""What to tell users where the library is absent."""
 OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
 """Verdicts on a name: valid; not on this chip; a counter without rollup; a bad suffix; made by Nsight Compute itself."""
 
-# A metric whose value is a constant of the chip depends on this alone, and costs nothing beside others.
-_CONSTANT = "0x0000000000000000"
-_REPLAY = 1  # NVPA_ACTIVITY_KIND_PROFILER
+_TYPES: dict[str, Any] = {
+    "size": ctypes.c_size_t,
+    "pointer": ctypes.c_void_p,
+    "text": ctypes.c_char_p,
+    "texts": ctypes.POINTER(ctypes.c_char_p),
+    "u8": ctypes.c_uint8,
+    "u32": ctypes.c_uint32,
+}
+# Parameters behind structSize and pPriv, in the order of the headers; none of their names is checked by the library.
+_FUNCTIONS = {
+    "InitializeHost": "",
+    "GetSupportedChipNames": "names:texts count:size",
+    "CUDA_MetricsEvaluator_CalculateScratchBufferSize": "chip:text availability:pointer bytes:size",
+    "CUDA_MetricsEvaluator_Initialize": (
+        "scratch:pointer bytes:size chip:text availability:pointer counters:pointer counters_bytes:size evaluator:pointer"
+    ),
+    "MetricsEvaluator_GetMetricNames": "evaluator:pointer kind:u8 names:pointer starts:pointer count:size",
+    "MetricsEvaluator_GetMetricTypeAndIndex": "evaluator:pointer name:text kind:u8 index:size",
+    "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest": "evaluator:pointer name:text request:pointer request_bytes:size",
+    "MetricsEvaluator_GetMetricRawDependencies": (
+        "evaluator:pointer requests:pointer request_count:size request_bytes:size stride:size"
+        " needed:pointer count:size optional:pointer optional_count:size"
+    ),
+    "CUDA_RawCounterConfig_Create": "chip:text availability:pointer activity:u32 config:pointer",
+    "RawCounterConfig_Destroy": "config:pointer",
+    "RawCounterConfig_GetAllAvailableRawCounterDomains": "config:pointer count:size domains:pointer",
+    "RawCounterConfig_RawCounterDomainToString": "domain:u32 name:text",
+    "RawCounterConfig_BeginPassGroup": "config:pointer count:size domains:pointer",
+    "RawCounterConfig_EndPassGroup": "config:pointer count:size domains:pointer",
+    "RawCounterConfig_GetRawCounterProperties": (
+        "config:pointer counter:text count:size domains:pointer group_count:size group_domains:pointer"
+    ),
+    "RawCounterConfig_AddRawCounters": "config:pointer request_bytes:size count:size requests:pointer",
+    "RawCounterConfig_GetNumPasses": "config:pointer passes:size",
+}
+SCHEDULING = "CUDA_RawCounterConfig_Create"
 
-# Families that Nsight Compute adds to what the library has: launch parameters, source counters, sampling, derived metrics.
-_FOREIGN = re.compile(
-    r"launch__|device__attribute_|(profiler|context|numa|nvlink|environment|process|session|green_context)__|derived__|sass__"
-    r"|smsp__pcsamp_|(thread_)?inst_executed|(group|memory)_|smsp__branch_targets_threads_|branch_inst_executed"
-    r"|(\w+\.)?Triage|(sm|smsp)__maximum_warps_|smsp__sass_(inst|thread_inst)_executed\w*$"
-)
+
+class NvperfError(Exception):
+    """A call that the library refused: the function and its status."""
+
+
+class EvalRequest(ctypes.Structure):
+    """NVPW_MetricEvalRequest."""
+
+    _fields_ = [("index", ctypes.c_size_t), ("kind", ctypes.c_uint8), ("rollup", ctypes.c_uint8), ("sub", ctypes.c_uint16)]
+
+
+class CounterRequest(ctypes.Structure):
+    """NVPW_RawCounterRequest."""
+
+    _fields_ = [
+        ("private", ctypes.c_void_p),
+        ("counter", ctypes.c_char_p),
+        ("domain", ctypes.c_uint32),
+        ("keep_instances", ctypes.c_uint8),
+    ]
+
+
+def used_size(structure: type[ctypes.Structure]) -> int:
+    """Bytes up to the end of the last field: what the library takes for a structure's size, padding excluded."""
+    last = getattr(structure, structure._fields_[-1][0])
+    return int(last.offset + last.size)
+
+
+@cache
+def _parameters(function: str) -> type[ctypes.Structure]:
+    pairs = [entry.split(":") for entry in _FUNCTIONS[function].split()]
+    fields = [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), *((name, _TYPES[kind]) for name, kind in pairs)]
+    return type(f"{function}_Params", (ctypes.Structure,), {"_fields_": fields})
+
+
+class Library:
+    """One loaded library and the chips it knows.  Raises OSError or NvperfError for a file that is none, or is too old."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._functions = ctypes.CDLL(path)
+        if not self.has("CUDA_MetricsEvaluator_Initialize"):
+            raise NvperfError("the library is older than CUDA 11.5")
+        self.call("InitializeHost")
+        found = self.call("GetSupportedChipNames")
+        self.chips = tuple(found.names[index].decode() for index in range(found.count))
+
+    def has(self, function: str) -> bool:
+        """Whether the library offers a function."""
+        return hasattr(self._functions, f"NVPW_{function}")
+
+    def call(self, function: str, **values: Any) -> Any:
+        """Call a function of `_FUNCTIONS`; returns its parameters, filled in.  Raises NvperfError for a refusal."""
+        structure = _parameters(function)
+        parameters = structure(structSize=used_size(structure), **values)
+        status = getattr(self._functions, f"NVPW_{function}")(ctypes.byref(parameters))
+        if status:
+            raise NvperfError(f"{function}: status {status}")
+        return parameters
+
+    def listed(self, function: str, arrays: Mapping[str, tuple[str, Any]], **values: Any) -> list[list[Any]]:
+        """What a function lists: it is asked how much that is, then once more with room for it.
+
+        ``arrays`` are parameters for arrays, with the parameter for their length and their type.
+        """
+        counts = self.call(function, **values)
+        rooms = {name: (kind * getattr(counts, count))() for name, (count, kind) in arrays.items()}
+        for name, room in rooms.items():
+            values |= {arrays[name][0]: len(room), name: ctypes.addressof(room) if len(room) else None}
+        self.call(function, **values)
+        return [list(room) for room in rooms.values()]
+
+
+@cache
+def libraries() -> tuple[Library, ...]:
+    """Every usable library of this machine, or those that $NCU_ROOFLINE_NVPERF_LIB names (files, separated as in PATH).
+
+    There may be several because newer ones drop old chips (Volta: up to CUDA 13.0).  Those of before CUDA 12 come last: they
+    know names, but not passes.
+    """
+    loaded = []
+    for path in find_libraries():
+        with suppress(OSError, NvperfError):
+            loaded.append(Library(path))
+    return tuple(sorted(loaded, key=lambda library: not library.has(SCHEDULING)))
+
+
+def find_libraries() -> list[str]:
+    """Paths of the library, each file once, Python's packages first."""
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return [path for path in named.split(os.pathsep) if path]
+    ncu = shutil.which("ncu")
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    # ncu is a wrapper script in the folder that holds target/, or the program itself inside it
+    around = list(map(str, Path(ncu).resolve().parents[:3])) if ncu else []
+    packages = ("nvidia/cu[0-9]*/lib", "nvidia/cuda_cupti/lib", "nvidia/cuda_cupti/bin", "ncu_report")
+    nsights = ("/opt/nvidia/nsight-compute/*", "/usr/local/cuda*/nsight-compute-*", "/usr/lib/nsight-compute")
+    places: tuple[tuple[Iterable[str], tuple[str, ...]], ...] = (
+        (map(glob.escape, dict.fromkeys(filter(None, sys.path))), packages),
+        ((*map(glob.escape, homes), "/usr/local/cuda", "/usr/local/cuda-*"), ("extras/CUPTI/lib64", "lib64", "lib", "bin")),
+        ((*nsights, "/usr/lib/*/nsight-compute", *map(glob.escape, around)), ("host/*", "target/*")),
+    )
+    folders = (f"{root}/{inside}" for roots, insides in places for root in roots for inside in insides)
+    patterns = (f"{folder}/{file}" for folder in folders for file in ("libnvperf_host.so", "nvperf_host.dll"))
+    return list(dict.fromkeys(os.path.realpath(path) for one in patterns for path in sorted(glob.glob(one), reverse=True)))
 
 
 class Passes(NamedTuple):
@@ -52,18 +194,23 @@ class Passes(NamedTuple):
         return f"{self.total} ({self.hardware}+{self.sass})"
 
 
+# Families that Nsight Compute adds to what the library has: launch parameters, source counters, sampling, derived metrics.
+_FOREIGN = (
+    r"launch__|device__attribute_|(profiler|context|numa|nvlink|environment|process|session|green_context)__|derived__|sass__"
+    r"|smsp__pcsamp_|(thread_)?inst_executed|(group|memory)_|smsp__branch_targets_threads_|branch_inst_executed"
+    r"|(\w+\.)?Triage|(sm|smsp)__maximum_warps_|smsp__sass_(inst|thread_inst)_executed\w*$"
+)
+
+
 class Chip:
     """One chip in one library.  Raises NvperfError if the library has it by name only."""
 
     def __init__(self, library: Library, name: str) -> None:
-        self.name = name
-        self._library = library
-        self._chip = name.encode()
+        self.name, self._library, self._chip = name, library, name.encode()
         size = library.call("CUDA_MetricsEvaluator_CalculateScratchBufferSize", chip=self._chip).bytes
         self._scratch = (ctypes.c_uint8 * size)()  # must outlive the evaluator
-        self._evaluator = library.call(
-            "CUDA_MetricsEvaluator_Initialize", scratch=ctypes.addressof(self._scratch), bytes=size, chip=self._chip
-        ).evaluator
+        where = ctypes.addressof(self._scratch)
+        self._evaluator = library.call("CUDA_MetricsEvaluator_Initialize", scratch=where, bytes=size, chip=self._chip).evaluator
         self._needs: dict[str, tuple[str, ...]] = {}
         self._patched: dict[str, bool] = {}
 
@@ -71,23 +218,19 @@ class Chip:
         """Whether `name`, as a section writes it, can be collected: OK, UNKNOWN, BASE, SUFFIX or FOREIGN."""
         prefix, _, bare = name.rpartition(":")
         if prefix == "regex":
-            return self._matching(bare)
+            try:
+                found = expression(bare)
+            except ValueError:
+                return FOREIGN  # Nsight Compute's dialect, not Python's
+            return OK if any(map(found.search, self.names)) else UNKNOWN
         if prefix in ("group", "pmsampling"):  # resolved by Nsight Compute; names of samplers are not in the library
             return FOREIGN
         if self._request(bare) is not None:
             return OK
-        if self._is_base(bare):
-            if prefix.startswith("breakdown"):
-                return OK
-            return FOREIGN if _FOREIGN.match(bare) else SUFFIX if "." in bare else BASE
-        return FOREIGN if _FOREIGN.match(bare) else UNKNOWN
-
-    def _matching(self, pattern: str) -> str:
-        try:
-            found = expression(pattern)
-        except ValueError:
-            return FOREIGN  # Nsight Compute's dialect, not Python's
-        return OK if any(map(found.search, self.names)) else UNKNOWN
+        is_base, foreign = self._is_base(bare), re.match(_FOREIGN, bare)
+        if is_base and prefix.startswith("breakdown"):
+            return OK
+        return FOREIGN if foreign else UNKNOWN if not is_base else SUFFIX if "." in bare else BASE
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +259,8 @@ class Chip:
     def passes(self, names: Iterable[str]) -> Passes | None:
         """Replay passes of those of `names` that the chip has; None where the library can't schedule this chip."""
         counters = dict.fromkeys(counter for name in names for counter in self._counters(name.removeprefix("breakdown:")))
-        counters.pop(_CONSTANT, None)
+        # A metric whose value is a constant of the chip depends on this alone, and costs nothing beside others.
+        counters.pop("0x0000000000000000", None)
         try:
             patched = [counter for counter in counters if self._is_patched(counter)]
             hardware = self._schedule([counter for counter in counters if counter not in patched])
@@ -166,7 +310,7 @@ class Chip:
         """A new configuration with one pass group over all domains."""
         if not self._library.has(SCHEDULING):
             raise NvperfError("the library is older than CUDA 12")
-        config = self._library.call(SCHEDULING, chip=self._chip, activity=_REPLAY).config
+        config = self._library.call(SCHEDULING, chip=self._chip, activity=1).config  # NVPA_ACTIVITY_KIND_PROFILER
         function = "RawCounterConfig_GetAllAvailableRawCounterDomains"
         (found,) = self._library.listed(function, {"domains": ("count", ctypes.c_uint32)}, config=config)
         domains = (ctypes.c_uint32 * len(found))(*found)
@@ -184,11 +328,9 @@ class Chip:
         requests = (CounterRequest * len(counters))()
         for request, counter in zip(requests, counters, strict=True):
             request.counter, request.keep_instances = counter.encode(), 1
-        values = {"count": len(counters), "requests": ctypes.addressof(requests)}
+        values = {"count": len(counters), "requests": ctypes.addressof(requests), "request_bytes": used_size(CounterRequest)}
         try:
-            self._library.call(
-                "RawCounterConfig_AddRawCounters", config=config, request_bytes=used_size(CounterRequest), **values
-            )
+            self._library.call("RawCounterConfig_AddRawCounters", config=config, **values)
             self._group("End", config, domains)
             return int(self._library.call("RawCounterConfig_GetNumPasses", config=config).passes)
         finally:
@@ -225,16 +367,12 @@ class Target(NamedTuple):
 
 def all_targets() -> tuple[Target, ...]:
     """Every chip known."""
-    return tuple(
-        Target(chip, architecture.compute_capability)
-        for architecture in load_spec().architectures
-        for chip in architecture.chips
-    )
+    return tuple(Target(chip, one.compute_capability) for one in load_spec().architectures for chip in one.chips)
 
 
 def default_targets() -> tuple[Target, ...]:
     """One chip for each compute capability: the largest."""
-    return tuple(Target(architecture.chips[0], architecture.compute_capability) for architecture in load_spec().architectures)
+    return tuple(Target(one.chips[0], one.compute_capability) for one in load_spec().architectures)
 
 
 def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
@@ -242,19 +380,17 @@ def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
 
     Raises RooflineError for a name that means nothing.
     """
-    if not names:
-        return default_targets()
-    return tuple(dict.fromkeys(target for name in names for target in _meant(name)))
+    found = [target for name in names for target in _meant(name)]
+    return tuple(dict.fromkeys(found)) if names else default_targets()
 
 
-def _meant(name: str) -> Iterable[Target]:
+def _meant(name: str) -> Sequence[Target]:
     if name.lower() == "all":
         return all_targets()
     found = [target for target in all_targets() if target.chip == name.upper()]
     if not found:
-        capability = parse_target(name)
         models = (one for one in load_spec().architectures if name.lower() in map(str.lower, one.products))
-        capabilities = (capability, *(one.compute_capability for one in models))
+        capabilities = (parse_target(name), *(one.compute_capability for one in models))
         found = [target for target in default_targets() if target.capability in capabilities][:1]
     if not found:
         reason = "it is neither a chip nor a compute capability nor a product known"

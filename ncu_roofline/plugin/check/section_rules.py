@@ -8,8 +8,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -17,17 +17,10 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import read_file
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import Release, release_text
-from ncu_roofline.formats.sectionfile.charts import (
-    CHAINS_PROVEN,
-    CHAINS_SINCE,
-    NAN_AS_ZERO,
-    NAN_AS_ZERO_SINCE,
-    Line,
-    Program,
-    parse_expression,
-)
+from ncu_roofline.formats.sectionfile import charts
+from ncu_roofline.formats.sectionfile.charts import NAN_AS_ZERO, Line, Program, compile_section, parse_expression
 from ncu_roofline.formats.sectionfile.classify import classify
-from ncu_roofline.formats.sectionfile.section import ALWAYS, MOST_BYTES, RELEASES, filter_of
+from ncu_roofline.formats.sectionfile.section import ALWAYS, EVERYWHERE, MOST_BYTES, RELEASES, Filter, filter_of, name_on
 from ncu_roofline.formats.sectionfile.text import Document, Field, SectionSyntaxError, Use, parse_document, read_bytes
 from ncu_roofline.plugin.check.chips import (
     BASE,
@@ -41,9 +34,11 @@ from ncu_roofline.plugin.check.chips import (
     default_targets,
     passes,
 )
-from ncu_roofline.plugin.check.content import ERROR, INFO, ROOFLINE, SOURCE, WARNING, Content, Finding
 
-SUFFIX_OF_FILES = ".section"
+ERROR, WARNING, INFO = "error", "warning", "info"
+"""Severities: Nsight Compute drops something; it may, or the numbers mislead; good to know."""
+ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
+"""Where a metric stands: inside a roofline chart; for the Source page, where names follow other rules; anywhere else."""
 # Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.
 _STOCK = (
     r"(SpeedOfLight|MemoryWorkloadAnalysis|Nvlink|PmSampling|Tile)(_\w+)?"
@@ -51,12 +46,138 @@ _STOCK = (
     r"|WorkloadDistribution|C2CLink|NumaAffinity|section0"
 )
 _OPERAND = r"(?:[A-Za-z_][\w.:]*|\d+(?:\.\d+)?)"
-_ONE_OPERATOR = rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*"
-_FREE = ("device__attribute_",)  # in every report, asked for or not
-# What a counter is one share of: reads and writes of the same traffic belong to one peak.
-_SHARE = r"(?s)_(?:op|pipe|mem)_.+|_(?:read|write)$"
 # No peak of l1tex__t_bytes is to be trusted; that of the return path is the data sheet's bandwidth of L1, for all its traffic.
 _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors": "l1tex__lsu_writeback_active"}
+
+
+class Finding(NamedTuple):
+    """One remark: line and column count from 1; `code` names the rule; `path` is "" for a text without file."""
+
+    severity: str
+    line: int
+    column: int
+    code: str
+    message: str
+    path: str = ""
+
+    def as_dict(self) -> dict[str, str | int]:
+        """For JSON."""
+        return self._asdict()
+
+    def __str__(self) -> str:
+        return f"{self.path or 'section'}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
+
+
+class Placed(NamedTuple):
+    """A metric's message, its place, the filters around it, the outermost first, each as it acts, and what its names end in."""
+
+    metric: Any
+    field: Field
+    filters: tuple[Filter, ...]
+    role: str
+    suffix: str = ""
+
+    def on(self, arch: int) -> str:
+        """The name that is collected on an architecture, "" for none."""
+        if not all(one.matches(arch) for one in self.filters):
+            return ""
+        name = name_on(self.metric, arch, self.filters[-1] if self.filters else EVERYWHERE)
+        return f"{name}{self.suffix}" if name else ""
+
+    def place(self, name: str) -> Field:
+        """The field that gives a name: the metric's own or that of an alternative."""
+        fields = (self.field, *self.field.all("Options"))
+        return next((one for one in fields if one.text("Name") + self.suffix == name), self.field)
+
+
+class PlacedDefinition(NamedTuple):
+    """A derived metric with its filter as it acts, and its place."""
+
+    name: str
+    expression: str
+    filter: Filter
+    field: Field
+
+
+class ShownChart(NamedTuple):
+    """A roofline chart on one chip: its lines, each with its place."""
+
+    field: Field
+    lines: tuple[tuple[Line, Field], ...]
+    program: Program
+
+
+class Content:
+    """A section file that parses: what it collects, derives and draws on which chip."""
+
+    def __init__(self, path: str, document: Document) -> None:
+        self.path, self.document, self.root = path, document, document.root
+        self._collected: dict[int, dict[str, Placed]] = {}
+
+    @cached_property
+    def metrics(self) -> tuple[Placed, ...]:
+        """Every metric with a name, in order."""
+        return tuple(_placed(self.root, (), OTHER))
+
+    @cached_property
+    def definitions(self) -> tuple[PlacedDefinition, ...]:
+        """Every derived metric, in order."""
+        around = filter_of(self.root.message)
+        fields = (field for owner in self.root.all("MetricDefinitions") for field in owner.children)
+        return tuple(
+            PlacedDefinition(one.text("Name"), one.text("Expression"), filter_of(one.message).inside(around), one)
+            for one in fields
+        )
+
+    def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
+        """Derived metrics of an architecture; the first of a name counts."""
+        return {definition.name: definition for definition in reversed(self.definitions) if definition.filter.matches(arch)}
+
+    def collected_on(self, arch: int) -> Mapping[str, Placed]:
+        """Names collected on an architecture, in order, each with its first place."""
+        if arch not in self._collected:
+            found = self._collected[arch] = {}
+            for placed in self.metrics:
+                if name := placed.on(arch):
+                    found.setdefault(name, placed)
+        return self._collected[arch]
+
+    @cached_property
+    def chart_fields(self) -> tuple[Field, ...]:
+        """Roofline charts in the order of a section's charts."""
+
+        def inside(item: Field) -> Iterator[Field]:
+            yield from item.all("RooflineChart")
+            for container in item.all("HorizontalContainer"):
+                for inner in container.all("Items"):
+                    yield from inside(inner)
+
+        return tuple(chart for body in self.root.all("Body") for item in body.all("Items") for chart in inside(item))
+
+    def charts_on(self, arch: int) -> Iterator[ShownChart]:
+        """The charts shown on an architecture.  Raises ValueError for a section without identifier."""
+        program = compile_section(self.document.section, arch)
+        for position, lines in program.charts:
+            chart = self.chart_fields[position]
+            places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
+            yield ShownChart(chart, tuple(zip(lines, places, strict=True)), program)
+
+
+def _placed(field: Field, filters: tuple[Filter, ...], role: str) -> Iterator[Placed]:
+    if field.name == "SuffixTable":  # base names times suffixes
+        suffixes = [one.text("Name") for owner in field.all("Suffixes") for one in owner.all("Suffix")]
+        places = (place for owner in field.all("BaseNames") for place in owner.all("BaseName"))
+        yield from (Placed(place.message, place, filters, OTHER, suffix) for place in places for suffix in suffixes)
+        return
+    if field.name in ("Metrics", "Metric", "ValuePerCycleMetrics", "CyclesPerSecondMetric") and field.first("Name"):
+        if field.text("Name"):
+            yield Placed(field.message, field, filters, role)
+        return
+    if field.name in ("Section", "Items") and field.first("Filter"):
+        filters = (*filters, filter_of(field.message).inside(filters[-1] if filters else EVERYWHERE))
+    for child in field.children:
+        if child.name != "MetricDefinitions":
+            yield from _placed(child, filters, {"RooflineChart": ROOFLINE, "SourceMetrics": SOURCE}.get(child.name, role))
 
 
 class Case(NamedTuple):
@@ -136,7 +257,7 @@ def _definitions(case: Case) -> Iterator[Found]:
         except ValueError as error:
             yield ERROR, field, "expression", f"{name}: {error}"
             continue
-        if not re.fullmatch(_ONE_OPERATOR, definition.expression, re.ASCII):
+        if not re.fullmatch(rf"\s*{_OPERAND} +[-+*/] +{_OPERAND}\s*", definition.expression, re.ASCII):
             yield from ((severity, field, "expression-release", text) for severity, text in _chained(definition, case.release))
         for inner in sorted(derived.intersection(inputs)):
             message = f"{name} is derived from {inner}, which is derived itself: no release is known to compute that"
@@ -145,7 +266,8 @@ def _definitions(case: Case) -> Iterator[Found]:
         for target in case.targets:
             collected = case.content.collected_on(target.arch)
             for one in inputs if case.content.defined_on(target.arch).get(name) is definition else ():
-                if one not in collected and one not in derived and not one.startswith(_FREE):
+                # Attributes of the device are in every report, asked for or not.
+                if one not in collected and one not in derived and not one.startswith("device__attribute_"):
                     missing[one, name in collected].append(target)
         for (one, used), chips in missing.items():
             message = f"{name} needs {one}, which the section does not collect {case.on(chips)}"
@@ -153,11 +275,11 @@ def _definitions(case: Case) -> Iterator[Found]:
             yield ERROR if used else INFO, field, "uncollected-input", message + then
 
 
-def _chained(definition: Any, release: Release | None) -> Iterator[tuple[str, str]]:
+def _chained(definition: PlacedDefinition, release: Release | None) -> Iterator[tuple[str, str]]:
     """That old releases know expressions of one operator only."""
-    since, proven = CHAINS_SINCE, CHAINS_PROVEN
+    since, proven = charts.CHAINS_SINCE, charts.CHAINS_PROVEN
     if NAN_AS_ZERO in definition.expression:
-        since = proven = NAN_AS_ZERO_SINCE
+        since = proven = charts.NAN_AS_ZERO_SINCE
     if release is None or release < proven:
         old = f"before {release_text(since)}" if release is None else f"in {release_text(release)}"
         verb = "has" if release is None or release < since else "may have"
@@ -238,10 +360,10 @@ def _charts(case: Case) -> Iterator[Found]:
     mismatched: defaultdict[Field, list[Target]] = defaultdict(list)
     texts: dict[Field, str] = {}
     for target in case.targets if case.content.chart_fields else ():
-        charts = list(case.content.charts_on(target.arch))
-        if not charts:
+        shown = list(case.content.charts_on(target.arch))
+        if not shown:
             lacking["no-chart", case.content.chart_fields[0]].append(target)
-        for chart in charts:
+        for chart in shown:
             drawn = [(line, field) for line, field in chart.lines if _is_drawn(line, chart.program, target)]
             roofs = [line for line, _ in drawn if line.kind == "roof"]
             dots = [(line, field) for line, field in drawn if line.kind == "point"]
@@ -269,18 +391,19 @@ def _charts(case: Case) -> Iterator[Found]:
 
 def _against_roofs(counters: tuple[str, ...], roofs: Sequence[tuple[str, ...]]) -> tuple[str, str]:
     """What is wrong with the traffic of a dot, given what counts that of the roofs: the code, and which counters."""
-    level = classify(counters)[1]
-    if level in {
-        "",
-        *(one.id for one in load_spec().levels if not any(way.clock for way in one.bindings)),
-    }:  # "": the names don't tell the level
+
+    def families(names: Iterable[str]) -> frozenset[str]:  # reads and writes of the same traffic belong to one peak
+        return frozenset(re.sub(r"(?s)_(?:op|pipe|mem)_.+|_(?:read|write)$", "", name.partition(".")[0]) for name in names)
+
+    level, has_roof = classify(counters)[1], [one.id for one in load_spec().levels if any(way.clock for way in one.bindings)]
+    if level not in has_roof:  # or the names don't tell the level
         return "", ""
     peers = [roof for roof in roofs if classify(roof)[1] == level]
-    families = _families(counters)
-    peaks = families | {_PEAK_OF[family] for family in families if family in _PEAK_OF}
-    if peers and not any(peaks & _families(roof) for roof in peers):
-        against = " or ".join(sorted({" + ".join(sorted(_families(roof))) for roof in peers}))
-        return "counter-family", f"{' + '.join(sorted(families))} against a roof of {against}"
+    mine = families(counters)
+    peaks = mine | {_PEAK_OF[family] for family in mine if family in _PEAK_OF}
+    if peers and not any(peaks & families(roof) for roof in peers):
+        against = " or ".join(sorted({" + ".join(sorted(families(roof))) for roof in peers}))
+        return "counter-family", f"{' + '.join(sorted(mine))} against a roof of {against}"
     alone = roofs and all(classify(roof)[1] not in ("", level) for roof in roofs)
     return ("dot-without-roof" if alone else ""), ""
 
@@ -302,10 +425,6 @@ def _counters(line: Line, program: Program) -> tuple[str, ...]:
 def _expanded(names: Iterable[str], program: Program) -> tuple[str, ...]:
     inputs = (program.definitions[name].names if name in program.definitions else (name,) for name in names)
     return tuple(dict.fromkeys(name for several in inputs for name in several))
-
-
-def _families(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(re.sub(_SHARE, "", name.partition(".")[0]) for name in names)
 
 
 def _together(contents: Iterable[Content]) -> Iterator[Finding]:
@@ -330,18 +449,17 @@ RULES = (_releases, _identifier, _definitions, _undefined, _names, _values, _cha
 
 def _found(content: Content, targets: Sequence[Target], release: Release | None) -> Iterator[Found]:
     """All that the rules find; of a section that is none, what is wrong with the file alone."""
-    case = Case(content, targets, release)
-    if not content.root.text("Identifier"):
-        yield from (*_releases(case), *_identifier(case))
-        return
+    case, rules = Case(content, targets, release), list(RULES)
     try:
-        where = content.section.message
+        where = content.document.section.message
     except ValueError as error:
-        yield from (*_releases(case), *_identifier(case), (ERROR, SectionSyntaxError(1, 1, ""), "syntax", str(error)))
-        return
-    here = [target for target in targets if filter_of(where).matches(target.arch)]
-    for rule in RULES:
-        yield from rule(case._replace(targets=here))
+        rules = RULES[:2]
+        if content.root.text("Identifier"):
+            yield ERROR, SectionSyntaxError(1, 1, ""), "syntax", str(error)
+    else:
+        case = case._replace(targets=[target for target in targets if filter_of(where).matches(target.arch)])
+    for rule in rules:
+        yield from rule(case)
 
 
 def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
@@ -407,21 +525,21 @@ def check_files(
 
 def _checked(path: str, data: bytes, targets: Sequence[Target], release: Release | None) -> Checked:
     findings, content = [], None
-    if path and not path.endswith(SUFFIX_OF_FILES):
-        text = f"Nsight Compute only loads files whose names end in {SUFFIX_OF_FILES}"
-        findings.append(Finding(WARNING, 1, 1, "file-name", text))
+    if path and not path.endswith(".section"):
+        text = "Nsight Compute only loads files whose names end in .section"
+        findings.append(Finding(WARNING, 1, 1, "file-name", text, path))
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = data.count(b"\n", 0, error.start) + 1, error.start - data.rfind(b"\n", 0, error.start)
-        findings.append(Finding(WARNING, line, column, "encoding", f"byte 0x{data[error.start]:02x} is not UTF-8"))
+        findings.append(Finding(WARNING, line, column, "encoding", f"byte 0x{data[error.start]:02x} is not UTF-8", path))
     try:
         content = Content(path, parse_document(read_bytes(data)))
         rules = _found(content, targets, release)
-        findings += [Finding(severity, place.line, place.column, code, text) for severity, place, code, text in rules]
+        findings += [Finding(severity, place.line, place.column, code, text, path) for severity, place, code, text in rules]
     except SectionSyntaxError as error:
-        findings.append(Finding(ERROR, error.line, error.column, error.code, error.message))
-    return Checked(path, _sorted(replace(finding, path=path) for finding in findings), content)
+        findings.append(Finding(ERROR, error.line, error.column, error.code, error.message, path))
+    return Checked(path, _sorted(findings), content)
 
 
 def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:

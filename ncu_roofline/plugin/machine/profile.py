@@ -284,8 +284,7 @@ def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Seq
 def _passes(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
     from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document
     from ncu_roofline.plugin.check.chips import targets_of
-    from ncu_roofline.plugin.check.content import Content
-    from ncu_roofline.plugin.check.section_rules import section_passes
+    from ncu_roofline.plugin.check.section_rules import Content, section_passes
 
     try:
         target = targets_of([capability])[0]
