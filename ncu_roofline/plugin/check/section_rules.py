@@ -453,7 +453,7 @@ def _found(content: Content, targets: Sequence[Target], release: Release | None)
     try:
         where = content.document.section.message
     except ValueError as error:
-        rules = RULES[:2]
+        rules = [_releases, _identifier]
         if content.root.text("Identifier"):
             yield ERROR, SectionSyntaxError(1, 1, ""), "syntax", str(error)
     else:
