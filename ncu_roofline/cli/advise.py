@@ -152,8 +152,7 @@ def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, ru
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import Selection, measurements_of
-    from ncu_roofline.model.foreign import told
-    from ncu_roofline.model.plausible import left_out
+    from ncu_roofline.model.plausible import left_out, told
     from ncu_roofline.plugin.nvrules.advice import advise
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
 
-from ncu_roofline.base.texts import clean, listed, shorten
+from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.rendering import table as layout
 from ncu_roofline.rendering.document import Column, Table, text_columns
 from ncu_roofline.rendering.table import wrapped
@@ -16,11 +16,6 @@ LINES = 20  # of a prompt at most: its table is as long as the sentences leave r
 _WIDTH = 100  # characters of a sentence's line
 _ROWS_MIN = 5
 _DEVICES = 3
-
-
-def as_text(value: object) -> str:
-    """A name, cut where it is long; nothing of it is obeyed by a terminal."""
-    return shorten(clean(str(value)))
 
 
 def as_percent(value: float) -> str:
@@ -34,8 +29,7 @@ def seen(declared: Sequence[Column], *names: str, **labels: str) -> tuple[Column
     return (*map(columns.__getitem__, names), *(replace(columns[name], label=label) for name, label in labels.items()))
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """What a result begins with: sentences, and its table where that has other rows than its frame."""
 
     sentences: Sequence[str] = ()
@@ -59,10 +53,9 @@ class Displayed:
         return None if Displayed.html is None else Displayed.html(self)
 
     def __repr__(self) -> str:
-        counts = ", ".join(self._counts())
         devices = getattr(self, next(iter(self.counted))).get("device", ())
-        named = listed((as_text(name) for name in devices if name), _DEVICES)
-        head = f"<{type(self).__name__}: {counts}{'; ' if named else ''}{named}>"
+        named = listed((shorten(clean(str(name))) for name in devices if name), _DEVICES)
+        head = f"<{type(self).__name__}: {', '.join(self._counts())}{'; ' if named else ''}{named}>"
         said = Said() if Displayed.said is None else Displayed.said(self)
         whole, *others = said.sentences or ("",)
         sentences = [*wrapped(whole, _WIDTH), *(line for one in others for line in wrapped(one, _WIDTH, "    ", first="  "))]
@@ -74,27 +67,15 @@ class Displayed:
 
     def _counts(self) -> list[str]:
         """How much there is of what."""
-        return [several(length(getattr(self, name)), row) for name, row in self.counted.items()]
+        return [plural(len(next(iter(getattr(self, name).values()), ())), row) for name, row in self.counted.items()]
 
     def glanced(self, table: Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
         """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
         if table is None:
-            columns = getattr(self, next(iter(self.counted)))
-            total, named = length(columns), [one.name for one in self.glance]
-            values = {name: list(columns[name][:most]) for name in (*named, "unit") if name in columns}
-            values = {name: [one.item() if hasattr(one, "item") else one for one in column] for name, column in values.items()}
-            rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+            columns, named = getattr(self, next(iter(self.counted))), [one.name for one in self.glance]
+            values = {name: columns[name] for name in (*named, "unit") if name in columns}
+            plain = [values[name].tolist() if hasattr(values[name], "tolist") else values[name] for name in values]
+            rows = [dict(zip(values, row, strict=True)) for row in zip(*plain, strict=True)]
             table = Table("", self.glance, rows, named)
-        else:
-            total, table = len(table.rows), replace(table, rows=table.rows[:most])
-        return list(text_columns(table).values()) if total else [], total - most
-
-
-def several(count: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def length(table: Mapping[str, Sequence[Any]]) -> int:
-    """Number of rows."""
-    return len(next(iter(table.values()), ()))
+        total = len(table.rows)
+        return list(text_columns(replace(table, rows=table.rows[:most])).values()) if total else [], total - most

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
 from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text, compact
-from ncu_roofline.chips.tables import Kind, SectionSet, load_sets
+from ncu_roofline.chips.tables import Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
-from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
-from ncu_roofline.model.foreign import disbelieved, told
-from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.measurements import Columns, Measurements, Quantity
 from ncu_roofline.model.opcodes import THREADS, WARPS
-from ncu_roofline.model.plausible import left_out
-from ncu_roofline.model.utilisation import uncounted_tensor
-from ncu_roofline.model.work import MIXED
+from ncu_roofline.model.plausible import disbelieved, left_out, told
+from ncu_roofline.model.work import MIXED, uncounted_tensor
+
+SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
+"""What has ncu count by instruction, with what a roofline needs, and keep the source."""
+TENSOR = "tensor"
+"""What all tensor types together are called where one of them, but not which, is missing."""
 
 # Answers about cost and completeness: a set that only counts opcodes lacks time, the basic one all counts.
 _OFFERED = ("roofline", "detailed", "full")
+# Counts per opcode: reports of 2019 have none.  Those of warp instructions (tensor cores) all releases that were looked at take
+# after --metrics, those of threads 2022.3 and later; before, they come with the section only.
+OPCODES_SINCE, THREADS_BY_NAME_SINCE = (2020, 1), (2022, 3)
+OPCODES_SECTION = "SourceCounters"
+_OPCODES_NOTE = f"the counts per opcode that tell them ({WARPS}, also in --section {OPCODES_SECTION}), one or two passes more"
+# Instruction families whose work the counts per opcode don't tell (tcgen05: the shape is in a descriptor), or not for certain.
+_NOT_BY_OPCODE = (".tcgen05", ".wgmma")
+# Session settings of the graphical interface are names of its own; only what the command line knows is passed on.
+_CLOCK_CONTROLS, _REPLAYS = ("base", "boost", "none"), ("kernel", "application", "range", "app-range")
+# With a filter of one's own these would count other launches than they did.
+_FILTERS = ("--kernel-name", "--kernel-name-base", "--kernel-regex", "--kernel-regex-base", "--kernel-id", "--launch-skip")
 
 
 @dataclass(frozen=True)
@@ -48,33 +61,7 @@ class UsedSets:
         """Both in one sentence, "" where neither is known."""
         made = f"the report was made with --set {self.made_with}: {self.gives}" if self.made_with else ""
         other = f"a command with --set {self.other} would give {self.other_gives}" if self.other else ""
-        return "; ".join(part for part in (made, other) if part)
-
-
-def sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> UsedSets:
-    """The sets of a report whose launches ``m`` lack the precisions and levels ``missing``."""
-    release = release_of(report.ncu_version)
-    if release == LAST_RELEASE or not len(m) or isinstance(report, MetricTable):
-        return UsedSets()
-
-    def given(one: SectionSet) -> int:  # how much of what is missing
-        held = {*one.work, *(load_spec().sections if one.opcodes else ())}
-        return sum(name in one.traffic or name.partition(".")[0] in held for name in missing)
-
-    sections = report.kernels[int(m.launch[0])].sections
-    made = load_sets().made(release, filter(None, map(_identifier, sections)))
-    offered = [one for one in load_sets().of(release) if one.name in _OFFERED and one is not made]
-    best = max(offered, key=given, default=None)
-    own = (made.name, made.gives) if made else ("", "")
-    better = best is not None and given(best) > (given(made) if made else 0)
-    return UsedSets(*own, *((best.name, best.gives) if best and better else ("", "")))
-
-
-def _identifier(data: bytes) -> str:
-    try:
-        return parse_section(data).identifier
-    except ValueError:
-        return ""
+        return "; ".join(filter(None, (made, other)))
 
 
 @dataclass(frozen=True)
@@ -131,28 +118,51 @@ class Explanation:
     @property
     def summary(self) -> str:
         """One sentence: what is missing; "" if nothing is."""
-        if not self.missing:
-            return ""
         where = "its launch" if self.launches == 1 else f"some or all of its {self.launches} launches"
-        return f"metrics for {', '.join(self.labels(self.missing))} are missing in {where}."
+        return f"metrics for {', '.join(self.labels(self.missing))} are missing in {where}." if self.missing else ""
 
     def labels(self, names: Sequence[str]) -> list[str]:
-        """What the precisions and levels of these ids are called."""
-        called = {row.id: row.label for row in (*self.precisions, *self.levels)}
-        return [called.get(name) or label_of(name) for name in names]
+        """What the precisions and levels of these ids are called, "tensor" all types of the tensor cores."""
+        called = _labels() | {one.id: one.label for one in (*self.precisions, *self.levels)}
+        return [called.get(name, name) for name in names]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and the page."""
         return {**asdict(self), "text": self.summary}
 
 
-def label_of(name: str) -> str:
-    """What the precision or level of an id is called, "tensor" all types of the tensor cores; what is no id stays as it is."""
-    spec = load_spec()
-    called = {TENSOR: "Tensor", MIXED: "All pipes"}
-    called |= {precision.id: precision.label for precision in spec.precisions}
-    called |= {level.id: level.label for level in spec.levels}
-    return called.get(name, name)
+def _labels() -> dict[str, str]:
+    """What precisions and levels are called."""
+    precisions, levels = load_spec().precisions, load_spec().levels
+    return {TENSOR: "Tensor", MIXED: "All pipes"} | {p.id: p.label for p in precisions} | {one.id: one.label for one in levels}
+
+
+class Wanted(NamedTuple):
+    """What a user wants to see, as far as one of the report's GPUs, (chip, product name) each, can count it."""
+
+    gpus: tuple[tuple[Architecture, str], ...]
+    precisions: tuple[Precision, ...]
+    levels: tuple[Level, ...]
+
+    def metrics(self, release: Release) -> tuple[str, ...]:
+        """What ncu has to collect for all of it; counts per opcode where the release can't count tensor operations."""
+        levels = [level.id for level in self.levels]
+        names: list[str] = []
+        for chip, device in self.gpus:
+            precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
+            names += load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
+        if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
+            opcodes = [WARPS] if release >= OPCODES_SINCE else []
+            names = [name for name in names if not counts_tensor_operations(name)] + opcodes
+        if any(not p.bindings for p in self.precisions):
+            names.append(THREADS)
+        return tuple(dict.fromkeys(names))
+
+
+def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> bool:
+    if isinstance(owner, Precision) and (rule := chip.board_rule(owner.id, device)) and owner.id in rule.absent:
+        return False
+    return not owner.bindings or bool(load_spec().bindings(owner, chip.compute_capability))  # none at all: by opcodes alone
 
 
 def explain(
@@ -164,32 +174,38 @@ def explain(
 ) -> Explanation:
     """Explain a report from its measurements.
 
-    ``precisions`` and ``levels`` are what the user wants to see, () for those of every report; ``kernel`` is a regular
-    expression the command line passes on.
+    ``precisions`` (ids or their first parts) and ``levels`` are what the user wants to see, () for those of every report;
+    ``kernel`` is a regular expression the command line passes on.
     Where all core precisions are wanted, so are the tensor operations of launches that used tensor cores.
     """
     release, spec = release_of(report.ncu_version), load_spec()
     worked = {name for name, quantity in m.work.items() if (quantity.values > 0).any()}
     unasked = [] if precisions else [p for p in spec.precisions if p.id in spec.on_request and p.id in worked]
     precisions, levels = precisions or spec.core, levels or spec.chain
-    wanted = Wanted.of(m, precisions, levels)
+    gpus = tuple((chip, str(device)) for device, one in m.gpus if (chip := spec.read_as(one)))
+    named = [p for p in spec.precisions if any(p.id == one or p.id.startswith(f"{one}.") for one in precisions)]
+    wanted = Wanted(
+        gpus,
+        tuple(p for p in named if any(_counts(chip, p, device) for chip, device in gpus)),
+        tuple(level for level in spec.levels if level.id in levels and any(_counts(chip, level) for chip, _ in gpus)),
+    )
     own = int((disbelieved(m) == "").sum())  # of the other launches nothing is missing
     have = [availability(p, m.work.get(p.id)) for p in wanted.precisions if own]
     reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels if own]
     missing = tuple(one.id for one in (*have, *reached) if one.launches < own)
-    final = {*missing, *wanted.estimated()}
+    # Of levels that no GPU of the report has counters of its own for nothing better than an estimate can be had.
+    final = {*missing, *(level.id for level in wanted.levels if all(level.id in chip.lacks for chip, _ in gpus))}
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
-    clocks = clocks_text(report.ncu_version, report.session.clock_control)
-    notes = [*told(m), *left_out(m), *_notes(m, wanted, (*precisions, *levels), clocks)]
+    notes = [*told(m), *left_out(m), *_notes(report, m, wanted, (*precisions, *levels))]
     metrics, added = wanted.metrics(release), (*missing, *partial)
     tensor = [name for name in added if name.startswith(f"{TENSOR}.")]
     if tensor and release < OPS_PATH_SINCE and any(map(counts_tensor_operations, wanted.metrics(LAST_RELEASE))):
         since = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {report.ncu_version}"
         added = added if WARPS in metrics else tuple(name for name in added if name not in tensor)
-        notes.append(f"{since}; the command adds {opcodes_note()}" if WARPS in metrics else since)
+        notes.append(f"{since}; the command adds {_OPCODES_NOTE}" if WARPS in metrics else since)
     uncounted = uncounted_tensor(m, spec)
     if set(spec.core) <= set(precisions) and uncounted.any():
-        more, how = tensor_metrics(wanted.gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
+        more, how = tensor_metrics(gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
         active = m.tensor_active[uncounted]
         busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
         where = f"{int(uncounted.sum())} of {len(m)} launches{busy}"
@@ -205,9 +221,9 @@ def explain(
         missing=missing,
         partial=partial,
         added=added,
-        command=command_of(report, tuple(dict.fromkeys(metrics)), kernel, mixed=own < len(m)) if added and wanted.gpus else "",
+        command=command_of(report, tuple(dict.fromkeys(metrics)), kernel, mixed=own < len(m)) if added and gpus else "",
         notes=tuple(notes),
-        sets=sets_of(report, m, missing),
+        sets=_sets_of(report, m, missing),
     )
 
 
@@ -229,34 +245,32 @@ def availability(owner: Precision | Level | Kind, quantity: Quantity | None) -> 
 
 def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     """(name, compute capability as text, "" where unknown) of each GPU model."""
-    pairs = dict.fromkeys(zip(m.device, m.capability, strict=True))
-    return tuple((str(device), capability_text(one)) for device, one in pairs)
+    return tuple((str(device), capability_text(one)) for device, one in m.gpus)
 
 
-def _notes(m: Measurements, wanted: Wanted, asked: Sequence[str], clocks: str) -> list[str]:
+def _notes(report: Report | MetricTable, m: Measurements, wanted: Wanted, asked: Sequence[str]) -> Iterator[str]:
     capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
-    notes = []
     if not len(m):
-        notes.append("no launch to look at")
+        yield "no launch to look at"
     elif not capabilities:
-        notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
-    notes += chip_notes(capabilities)
+        yield "the report does not say which GPU it was made on, so no counter can be chosen"
+    yield from chip_notes(capabilities)
     counted = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
     absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in counted)]
-    if absent and wanted.chips:
-        chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip in wanted.chips})))
+    if absent and wanted.gpus:
+        chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip, _ in wanted.gpus})))
         # What the data files say of GPUs that lack something of their chip's family.
         rules = [rule for chip, device in wanted.gpus for rule in chip.boards if rule.absent and rule.applies(device)]
         boards = "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
-        notes.append(f"compute capability {chips} has no counters for {', '.join(map(label_of, absent))}{boards}")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = m.clock / m.clock_max
-    if np.isfinite(ratios).any() and np.nanmedian(ratios) < CLOCK_WARNING:
-        notes.append(
-            f"the SM clock was {np.nanmedian(ratios):.0%} of its maximum ({clocks}); "
+        names = ", ".join(_labels().get(one, one) for one in absent)
+        yield f"compute capability {chips} has no counters for {names}{boards}"
+    ratio = Columns.middle(Columns.divided(m.clock, m.clock_max))
+    if ratio < CLOCK_WARNING:
+        clocks = clocks_text(report.ncu_version, report.session.clock_control)
+        yield (
+            f"the SM clock was {ratio:.0%} of its maximum ({clocks}); "
             "roofs stand at the profiled clock, --clock max shows them at the maximum"
         )
-    return notes
 
 
 def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
@@ -266,74 +280,24 @@ def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     return [text for one, chip in read if (text := chip.caveat if chip else unknown.format(capability_text(one)))]
 
 
-SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
-"""What has ncu count by instruction, with what a roofline needs, and keep the source."""
-TENSOR = "tensor"
-"""What all tensor types together are called where one of them, but not which, is missing."""
+def _sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[str]) -> UsedSets:
+    """The sets of a report whose launches ``m`` lack the precisions and levels ``missing``."""
+    release = release_of(report.ncu_version)
+    if release == LAST_RELEASE or not len(m) or isinstance(report, MetricTable):
+        return UsedSets()
+    from ncu_roofline.chips.tables import SectionSet, load_sets
+    from ncu_roofline.model.embedded import section_of
 
-# Counts per opcode: reports of 2019 have none.  Those of warp instructions (tensor cores) all releases that were looked at take
-# after --metrics, those of threads 2022.3 and later; before, they come with the section only.
-OPCODES_SINCE, THREADS_BY_NAME_SINCE = (2020, 1), (2022, 3)
-OPCODES_SECTION = "SourceCounters"
-# Instruction families whose work the counts per opcode don't tell (tcgen05: the shape is in a descriptor), or not for certain.
-_NOT_BY_OPCODE = (".tcgen05", ".wgmma")
-# Session settings of the graphical interface are names of its own; only what the command line knows is passed on.
-_CLOCK_CONTROLS, _REPLAYS = ("base", "boost", "none"), ("kernel", "application", "range", "app-range")
-# With a filter of one's own these would count other launches than they did.
-_FILTERS = ("--kernel-name", "--kernel-name-base", "--kernel-regex", "--kernel-regex-base", "--kernel-id", "--launch-skip")
+    def given(one: SectionSet | None) -> int:  # how much of what is missing
+        held = {*one.work, *(load_spec().sections if one.opcodes else ())} if one else set()
+        return sum(one is not None and (name in one.traffic or name.partition(".")[0] in held) for name in missing)
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a user wants to see, as far as one of the report's GPUs, (chip, product name) each, can count it."""
-
-    gpus: tuple[tuple[Architecture, str], ...]
-    precisions: tuple[Precision, ...]
-    levels: tuple[Level, ...]
-
-    @classmethod
-    def of(cls, m: Measurements, precisions: Sequence[str], levels: Sequence[str]) -> Wanted:
-        """Of precision ids (or their first parts) and level ids; levels without counters of their own are estimated."""
-        spec = load_spec()
-        pairs = dict.fromkeys(zip(m.capability, m.device, strict=True))
-        gpus = tuple((chip, str(device)) for one, device in pairs if (chip := spec.read_as(one)))
-        named = [
-            p for p in spec.precisions if any(p.id == precision or p.id.startswith(f"{precision}.") for precision in precisions)
-        ]
-        return cls(
-            gpus,
-            tuple(p for p in named if any(_counts(chip, p, device) for chip, device in gpus)),
-            tuple(level for level in spec.levels if level.id in levels and any(_counts(chip, level) for chip, _ in gpus)),
-        )
-
-    @property
-    def chips(self) -> tuple[Architecture, ...]:
-        """Each once."""
-        return tuple(dict.fromkeys(chip for chip, _ in self.gpus))
-
-    def metrics(self, release: Release) -> tuple[str, ...]:
-        """What ncu has to collect for all of it; counts per opcode where the release can't count tensor operations."""
-        levels = [level.id for level in self.levels]
-        names: list[str] = []
-        for chip, device in self.gpus:
-            precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
-            names += load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
-        if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
-            opcodes = [WARPS] if release >= OPCODES_SINCE else []
-            names = [name for name in names if not counts_tensor_operations(name)] + opcodes
-        if any(not p.bindings for p in self.precisions):
-            names.append(THREADS)
-        return tuple(dict.fromkeys(names))
-
-    def estimated(self) -> tuple[str, ...]:
-        """Ids of levels that no GPU of the report has counters of its own for: nothing better than an estimate can be had."""
-        return tuple(level.id for level in self.levels if all(level.id in chip.lacks for chip in self.chips))
-
-
-def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> bool:
-    if isinstance(owner, Precision) and (rule := chip.board_rule(owner.id, device)) and owner.id in rule.absent:
-        return False
-    return not owner.bindings or bool(load_spec().bindings(owner, chip.compute_capability))  # none at all: by opcodes alone
+    sections = map(section_of, report.kernels[int(m.launch[0])].sections)
+    made = load_sets().made(release, [one.identifier for one in sections if one and one.identifier])
+    offered = [one for one in load_sets().of(release) if one.name in _OFFERED and one is not made]
+    best = max(offered, key=given, default=None)
+    own = (made.name, made.gives) if made else ("", "")
+    return UsedSets(*own, *((best.name, best.gives) if best and given(best) > given(made) else ("", "")))
 
 
 def counts_tensor_operations(metric: str) -> bool:
@@ -357,14 +321,9 @@ def tensor_metrics(
         cost = f" ({passes} passes more; fewer with --precision and one type)" if passes else ""
         return wanted.metrics(release), f"the command adds the counters of every tensor type{cost}"
     if release >= OPCODES_SINCE and not had_opcodes:
-        return (WARPS,), f"the command adds {opcodes_note()}"
+        return (WARPS,), f"the command adds {_OPCODES_NOTE}"
     needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)
     return (), f"counters that tell them need Nsight Compute {needed} or later"
-
-
-def opcodes_note() -> str:
-    """What the counts per opcode are and cost."""
-    return f"the counts per opcode that tell them ({WARPS}, also in --section {OPCODES_SECTION}), one or two passes more"
 
 
 def release_of(version: str) -> Release:
@@ -384,8 +343,7 @@ def command_of(
     recorded = report.session.command
     by_section = THREADS in metrics and release_of(report.ncu_version) < THREADS_BY_NAME_SINCE
     by_name = ("--metrics", ",".join(name for name in metrics if name != THREADS or not by_section))
-    words = ["ncu", *(collect or by_name)]
-    words += ["--section", OPCODES_SECTION] if by_section else []
+    words = ["ncu", *(collect or by_name), *(["--section", OPCODES_SECTION] if by_section else [])]
     if kernel:
         words += ["--kernel-name", f"regex:{kernel}"]
     # ncu puts ids and variables in place of %p, %q{} and others, and takes a dash for an option.

@@ -1,81 +1,84 @@
-"""From a report to measurements: the spec's bindings applied to each launch, chip by chip."""
+"""From a report to measurements: the spec's bindings applied to each launch, GPU by GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.formulas import OF_ACTIVE, Counters
-from ncu_roofline.chips.tables import EXECUTED, Way
-from ncu_roofline.formats.inputs.tables import MetricTable
-from ncu_roofline.formats.report import Launch, Report
-from ncu_roofline.model.counters import counted_as, counters_of, spellings
-from ncu_roofline.model.foreign import REPLAY_METRICS, believed, foreign_counters
-from ncu_roofline.model.halves import HALF, constant_loads
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, Origin, Quantity, TextArray, objects
-from ncu_roofline.model.opcodes import THREADS, WARPS, Executed, Instances, executed, metrics_of
-from ncu_roofline.model.plausible import Gate, joined_remarks
-from ncu_roofline.model.utilisation import TENSOR_PIPE, usage_of
-from ncu_roofline.model.work import work_of
+from ncu_roofline.chips.formulas import (
+    ACTIVE,
+    ATTRIBUTE,
+    DURATION,
+    L2_CLOCK_PAIR,
+    OF_ACTIVE,
+    PEAK_FORM,
+    SLICE_PEAK_FORM,
+    Counters,
+    count_forms,
+    slice_pairs,
+    twin,
+)
+from ncu_roofline.chips.tables import EXECUTED, load_limits
+from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
+from ncu_roofline.formats.report import Report
+from ncu_roofline.model.measurements import Columns, FloatArray, Measurements, Origin, Quantity, objects
+from ncu_roofline.model.opcodes import HALF, THREADS, WARPS, Executed, constant_loads, executed
+from ncu_roofline.model.plausible import REPLAY_METRICS, Gate, believed, foreign_counters
+from ncu_roofline.model.work import TENSOR_PIPE, work_of
 
 LANES = "lanes"
 """Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""
-_DEVICE = "device__attribute_display_name"
-_MAJOR = "device__attribute_compute_capability_major"
-_MINOR = "device__attribute_compute_capability_minor"
 UNKNOWN_CAPABILITY = (0, 0)
+_DEVICE = ATTRIBUTE + "display_name"
+_CLOCK_UNITS = ("sm", "smsp", "l1tex", "lts", "gpc", "dram")
+_ATTRIBUTES = (
+    *("multiprocessor_count", "fbp_count", "num_l2s_per_fbp", "max_gpu_frequency_khz", "clock_rate", "max_mem_frequency_khz"),
+    "global_memory_bus_width",
+)
 _SHARED, _TURING = "shared", (7, 5)
 _WITH_COPIES = "wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies by opcode counts"
 
 
-@lru_cache(maxsize=1)
-def instruction_metrics(wanted: InstructionSpec) -> frozenset[str]:
-    """Every metric that could say something of instructions."""
-    sums = [formula for kind in wanted.kinds for formula in kind.formulas()]
-    lanes, issue = WeightedSum.of({wanted.lanes: 1.0}), WeightedSum.of({wanted.issue_counter: 1.0})
-    return frozenset(spellings([*sums, lanes], [issue])) | {f"{wanted.lanes_per_instruction}.ratio"}
+class ColumnCounters(Columns, Counters):
+    """Counters of many launches."""
 
 
-def instructions_of(counters: Counters, wanted: InstructionSpec) -> tuple[dict[str, Quantity], dict[str, Quantity], Quantity]:
-    """Of launches on one chip: warp instructions by kind, transactions by kind, and the peak of instructions per second."""
-    instructions, transactions = {}, {}
-    for kind in wanted.kinds:
-        found = _first(counters, kind.instructions), _first(counters, kind.transactions)
-        if found[0].origins:
-            instructions[kind.id] = found[0]
-        if found[1].origins:
-            transactions[kind.id] = found[1]
-    lanes = _lanes(counters, wanted, instructions)
-    if lanes.origins:
-        instructions[LANES] = lanes
-    peak = counters.peak(WeightedSum.of({wanted.issue_counter: 1.0}), "sm", "binding")
-    return instructions, transactions, peak.filled(counters.per_sm(wanted.issue_per_sm))
+def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
+    """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
+    names = {*L2_CLOCK_PAIR, *(name for pair in slice_pairs(load_units().slices) for name in pair)}
+    names |= {ATTRIBUTE + name for name in _ATTRIBUTES} | {DURATION + form for form in (".sum", ".avg", ".max")}
+    names |= {
+        f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
+    }
+    peaked = {c + form for peak in peaks for c in peak.counters() for form in (PEAK_FORM, SLICE_PEAK_FORM)}
+    return names | _counted_as(sums) | peaked
 
 
-def _first(counters: Counters, ways: tuple[Way, ...]) -> Quantity:
-    """Launch by launch the first way that the report has the counters of."""
-    result = Quantity.missing(len(counters.seconds))
-    for way in ways:
-        if result.origins and not np.isnan(result.values).any():
-            break
-        result = result.filled(counters.count(way.counters, way.source, way.note))
-    return result
+def _counted_as(sums: Iterable[WeightedSum]) -> set[str]:
+    """Every metric name that could be a counter of these sums."""
+    counters = {counter for one in sums for counter in one.counters()}
+    counters |= {other for counter in counters if (other := twin(counter))}
+    return {counter + form for counter in counters for form in count_forms([counter])}
 
 
-def _lanes(counters: Counters, wanted: InstructionSpec, instructions: dict[str, Quantity]) -> Quantity:
-    """Threads / 32, counted or from the recorded threads per instruction."""
-    counted: Quantity = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding", "")
-    if EXECUTED in instructions:
-        name = f"{wanted.lanes_per_instruction}.ratio"
-        threads = instructions[EXECUTED].values * counters.get(name)
-        threads = np.where(np.isfinite(threads) & (threads >= 0), threads, np.nan)
-        counted = counted.filled(Quantity.of(threads, Origin("binding", name)))
-    return counted.scaled(1 / wanted.warp)
+@lru_cache(maxsize=2)
+def _metric_names(spec: Spec, instructions: InstructionSpec | None) -> frozenset[str]:
+    """Every metric that some chip's bindings read: one pass over the report then serves whatever chips it holds."""
+    owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
+    bindings = [binding for owner in owners for binding in owner.bindings]
+    names = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
+    if instructions:
+        sums = [formula for kind in instructions.kinds for formula in kind.formulas()]
+        counters = (WeightedSum.of({name: 1.0}) for name in (instructions.lanes, instructions.issue_counter))
+        lanes, issue = counters
+        names |= spellings([*sums, lanes], [issue]) | {f"{instructions.lanes_per_instruction}.ratio"}
+    return frozenset((*names, *REPLAY_METRICS, THREADS, WARPS, _DEVICE, MAJOR, MINOR, *load_units().metrics()))
 
 
 def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: InstructionSpec | None = None) -> Measurements:
@@ -83,185 +86,151 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
 
     With ``instructions``, warp instructions and their transactions as well.
     """
-    count = len(report)
-    names = (
-        frozenset((*REPLAY_METRICS, THREADS, WARPS))
-        | _metric_names(spec)
-        | frozenset(load_units().metrics())
-        | (instruction_metrics(instructions) if instructions else frozenset())
-    )
-    wanted = [_DEVICE, *sorted(names & report.metric_names)]
+    count, launches = len(report), report.launches()
+    wanted = [_DEVICE, *sorted(_metric_names(spec, instructions) & report.metric_names - {_DEVICE})]
+    counted: dict[str, Any] = {}
     if isinstance(report, Report):
-        raw, counted, others = report.columns_and_instances(wanted, metrics_of(report.metric_names))
+        raw, counted, _ = report.columns_and_instances(wanted, [one for one in (THREADS, WARPS) if one in report.metric_names])
     else:  # a table of metrics has no instances
-        raw, counted, others = report.columns(wanted), {}, {}
+        raw = report.columns(wanted)
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
-    launches = report.launches()
-    gate = Gate(raw, count, lambda row: launches[row].function_name)
+    gate = Gate(raw, [launch.function_name for launch in launches])
     counted = {name: gate.instances(name, column) for name, column in counted.items()}
-    gate.tell_others(others)
-    columns = gate.columns
-    capability = _capabilities(columns, count)
+    columns, nothing = gate.columns, np.full(count, np.nan)
     foreign = foreign_counters(columns, [(launch.function_name, launch.name) for launch in launches])
-    remarks = joined_remarks(foreign, gate.remarks)
-    headers = replace(_headers(report, launches, label, capability, devices), remarks=remarks)
-    parts, order = [], []
-    gpus: dict[tuple[tuple[int, int], str], list[int]] = {}
-    for row, gpu in enumerate(zip(capability, devices, strict=True)):
-        gpus.setdefault(gpu, []).append(row)
-    for (chip, device), rows in gpus.items():
-        index = np.array(rows, dtype=np.int64)
-        selected = columns if len(gpus) == 1 else {name: column[index] for name, column in columns.items()}
-        known = spec.read_as(chip)
-        opcodes = Executed.nothing(len(index))
-        if known is not None:
-            none: Sequence[Instances] = [()] * count
-            threads, warps = ([counted.get(name, none)[i] for i in index] for name in (THREADS, WARPS))
-            opcodes = executed(threads, warps, spec, load_opcodes(), known.compute_capability)
-            opcodes = _without_loads(opcodes, report, index, selected, spec, known.compute_capability)
-        counters = counters_of(selected, len(index), known, chip, device)
-        part = _measure_gpu(headers.take(index), counters, spec, opcodes)
-        if instructions and known:  # the counters are the same on every chip that is known
-            executions, transactions, issue = instructions_of(counters, instructions)
-            compute = {**part.compute, instructions.issue: issue}
-            part = replace(part, instructions=executions, transactions=transactions, compute=compute)
-        parts.append(part)
-        order.append(index)
-    if not parts:
-        nothing = counters_of(columns, 0, None, UNKNOWN_CAPABILITY, "")
-        return believed(_measure_gpu(headers, nothing, spec, Executed.nothing(0)))
-    return believed(parts[0] if len(parts) == 1 else Measurements.joined(parts).take(np.argsort(np.concatenate(order))))
-
-
-def _without_loads(
-    opcodes: Executed,
-    report: Report | MetricTable,
-    index: IntArray,
-    columns: Mapping[str, FloatArray],
-    spec: Spec,
-    capability: tuple[int, int],
-) -> Executed:
-    """Opcodes of launches on one chip, with loads of constants told from half-precision arithmetic by the report's code."""
-    if not isinstance(report, Report):
-        return opcodes
-    bindings = [b for one in spec.precisions if one.id == HALF for b in spec.bindings(one, capability)]
-    counts = [columns[name] > 0 for name in counted_as(b.counters for b in bindings) if name in columns]
-    suspects = np.any([opcodes.halves, *counts], axis=0)
-    return opcodes.without(constant_loads(report, index, suspects, capability))
-
-
-def _capabilities(columns: Mapping[str, FloatArray], count: int) -> TextArray:
-    missing = np.full(count, np.nan)
-    pairs = zip(columns.get(_MAJOR, missing).tolist(), columns.get(_MINOR, missing).tolist(), strict=True)
+    pairs = zip(columns.get(MAJOR, nothing).tolist(), columns.get(MINOR, nothing).tolist(), strict=True)
     known = ((major, minor, 0 < major < 1000 and 0 <= minor < 1000) for major, minor in pairs)  # NaN is unknown as well
-    return objects([(int(major), int(minor)) if good else UNKNOWN_CAPABILITY for major, minor, good in known])
-
-
-@lru_cache(maxsize=1)
-def _metric_names(spec: Spec) -> frozenset[str]:
-    """Every metric that some chip's bindings read: one pass over the report then serves whatever chips it holds."""
-    owners: list[Precision | Level] = [*spec.precisions, *spec.levels]
-    bindings = [b for owner in owners for b in owner.bindings]
-    return frozenset({_MAJOR, _MINOR} | spellings([b.counters for b in bindings], [b.peak for b in bindings if b.peak]))
-
-
-def _headers(
-    report: Report | MetricTable, launches: Sequence[Launch], label: str, capability: TextArray, devices: list[str]
-) -> Measurements:
-    count = len(launches)
-    nothing = np.full(count, np.nan)
-
-    return Measurements(
+    headers = Measurements.of(
+        count,
         report=objects([label] * count),
         ncu_version=objects([report.ncu_version] * count),
-        launch=np.arange(count),
         function=objects([launch.function_name for launch in launches]),
         name=objects([launch.name for launch in launches]),
         kind=objects([launch.kind for launch in launches]),
-        grid=objects([_size(launch.grid) for launch in launches]),
-        block=objects([_size(launch.block) for launch in launches]),
+        grid=objects(["x".join(map(str, launch.grid or ())) for launch in launches]),
+        block=objects(["x".join(map(str, launch.block or ())) for launch in launches]),
         nvtx=objects(["/".join(launch.nvtx) for launch in launches]),
         device=objects(devices),
-        capability=capability,
-        seconds=nothing,
-        clock=nothing,
-        clock_max=nothing,
-        memory_clock=nothing,
-        tensor_active=nothing,
-        tensor_gaps=np.zeros(count, dtype=bool),
-        invocations=np.ones(count, dtype=np.int64),
-        remarks=objects([""] * count),
-        label=objects([""] * count),
-        step=np.full(count, -1),
-        rates=np.zeros(count, dtype=bool),
-        charts=objects([None] * count),
-        samples=objects([None] * count),
+        capability=objects([(int(major), int(minor)) if good else UNKNOWN_CAPABILITY for major, minor, good in known]),
+        remarks=objects(["; ".join(filter(None, both)) for both in zip(foreign, gate.texts, strict=True)]),
     )
+    parts = []
+    gpus = headers.gpus or {("", UNKNOWN_CAPABILITY): np.arange(0)}
+    for (device, capability), index in gpus.items():
+        selected = columns if len(gpus) == 1 else {name: column[index] for name, column in columns.items()}
+        missing, chip = nothing[index], spec.read_as(capability)
+        opcodes = Executed.nothing(len(index))
+        if chip is not None:
+            threads, warps = ([counted[one][i] if one in counted else () for i in index] for one in (THREADS, WARPS))
+            opcodes = executed(threads, warps, spec, load_opcodes(), chip.compute_capability)
+            if isinstance(report, Report):
+                half = next(one for one in spec.precisions if one.id == HALF)
+                halves = [binding.counters for binding in spec.bindings(half, chip.compute_capability)]
+                some = [selected[name] > 0 for name in _counted_as(halves) if name in selected]
+                suspects = np.any([opcodes.halves, *some], axis=0)
+                opcodes = opcodes.without(constant_loads(report, index, suspects, chip.compute_capability))
+        counters = ColumnCounters(
+            lambda name, selected=selected, missing=missing: selected.get(name, missing),  # type: ignore[misc]
+            selected.__contains__,
+            load_units(),
+            chip,
+            capability,
+            device,
+            load_limits().slices,
+        )
+        part = _used(headers if len(gpus) == 1 else headers.take(index), counters, opcodes)
+        if chip is not None:
+            part = _counted(part, counters, spec, opcodes)
+            if instructions:
+                part = _with_instructions(part, counters, instructions)
+        parts.append(part)
+    if len(parts) == 1:
+        return believed(parts[0])
+    return believed(Measurements.joined(parts).take(np.argsort(np.concatenate(list(gpus.values())))))
 
 
-def _size(size: tuple[int, int, int] | None) -> str:
-    return "x".join(map(str, size)) if size else ""
-
-
-def _measure_gpu(headers: Measurements, counters: Counters, spec: Spec, opcodes: Executed) -> Measurements:
-    """All launches on one model of GPU."""
-    active = counters.tensor_activity()
-    related = np.array([origin.note != OF_ACTIVE for origin in active.origins] + [False])[active.choice]
-    usage = usage_of(counters)
-    m = replace(
-        headers,
+def _used(m: Measurements, counters: Counters, opcodes: Executed) -> Measurements:
+    """The launches of one model of GPU with times, clocks and what is known of the use of its hardware."""
+    hardware, origin = counters.hardware, Origin("derived", f"{ACTIVE} / elapsed cycles")
+    gauges = {gauge.id: counters.gauge(gauge) for gauge in (*hardware.gauges, *hardware.counts)}
+    gauges |= {f"active_{how}": Quantity.of(counters.active(how), origin) for how in ("avg", "min", "max")}
+    units = {unit.id: counters.busy(unit) for unit in hardware.units}
+    shares = {level: counters.rate_share(level) for level in dict.fromkeys(rate.level for rate in hardware.rates)}
+    tensor = counters.tensor_activity()
+    return replace(
+        m,
         seconds=counters.seconds,
         clock=counters.profiled_clock,
         clock_max=counters.clock_max,
         memory_clock=counters.clock("dram").values / counters.memory_clock_max,
-        tensor_active=np.where(related, active.values, np.nan),
+        tensor_active=np.where(tensor.has_origin(lambda origin: origin.note != OF_ACTIVE), tensor.values, np.nan),
         tensor_gaps=opcodes.gaps,
-        units=usage["units"],
-        shares=usage["shares"],
-        gauges={**usage["gauges"], TENSOR_PIPE: active},
+        units={name: unit for name, unit in units.items() if np.isfinite(unit.values).any()},
+        shares={level: share for level, share in shares.items() if share.origins},
+        gauges={name: gauge for name, gauge in gauges.items() if np.isfinite(gauge.values).any()} | {TENSOR_PIPE: tensor},
     )
+
+
+def _counted(m: Measurements, counters: Counters, spec: Spec, opcodes: Executed) -> Measurements:
+    """The same with work, traffic and roofs."""
     chip = counters.chip
-    if chip is None:
-        return m
     work, summands, fused = work_of(counters, spec, chip.compute_capability, opcodes)
-    compute = {}
+    compute: dict[str, Quantity] = {}
     for precision in spec.precisions:  # whether or not a launch has work of that precision
         main, *others = precision.roof_ids()
         roof = counters.compute_roof(main, spec.bindings(precision, chip.compute_capability))
         if not np.isnan(roof.values).all():
             compute[main] = roof
             compute |= {other: roof.scaled(0.5) for other in others}  # without FMA every instruction does half the operations
-    traffic, written, bandwidth = {}, {}, {}
+    traffic, written, bandwidth = dict[str, Quantity](), dict[str, Quantity](), dict[str, Quantity]()
     for level in spec.levels:
         moved, stored, roof = counters.level(level, spec.bindings(level, chip.compute_capability))
         if moved.origins:
-            traffic[level.id] = moved
+            traffic[level.id] = _shared(moved, level, spec, opcodes, chip) if level.id == _SHARED else moved
         if stored is not None:
             written[level.id] = stored
         if not np.isnan(roof.values).all():
             bandwidth[level.id] = roof
-    _add_shared(traffic, spec, chip.compute_capability, opcodes)
     if chip.caveat:
         everywhere = np.ones(len(m), dtype=bool)
         work, summands, traffic = (
             {name: one.with_note(everywhere, chip.caveat) for name, one in found.items()} for found in (work, summands, traffic)
         )
-    return replace(
-        m, work=work, summands=summands, fused=fused, compute=compute, traffic=traffic, written=written, bandwidth=bandwidth
-    )
+    counts: Any = {"work": work, "summands": summands, "fused": fused, "traffic": traffic, "written": written}
+    return replace(m, **counts, compute=compute, bandwidth=bandwidth)
 
 
-def _add_shared(traffic: dict[str, Quantity], spec: Spec, capability: tuple[int, int], opcodes: Executed) -> None:
-    """Shared memory where opcodes say more than the counters: no access at all, or the bytes of asynchronous copies."""
-    if _SHARED not in traffic:
-        return
-    moved = traffic[_SHARED]
-    if capability == _TURING:  # the total, which holds loads of matrices, counts other things in kernels without any
-        moved = Quantity(np.where(opcodes.shared == 0, 0.0, moved.values), moved.choice, moved.origins)
-    bindings = {binding.note: binding for binding in spec.bindings(spec.level(_SHARED), capability) if binding.lower_bound}
-    lower = np.array([choice >= 0 and moved.origins[choice].note in bindings for choice in moved.choice], dtype=bool)
-    lower &= np.isfinite(opcodes.copied) & (capability != _TURING)
-    if lower.any():
-        with_copies = moved.values + np.where(lower, opcodes.copied, 0.0)
-        moved = Quantity(with_copies, moved.choice, moved.origins).with_note(lower, _WITH_COPIES, replace_note=True)
-    traffic[_SHARED] = moved
+def _shared(moved: Quantity, level: Level, spec: Spec, opcodes: Executed, chip: Any) -> Quantity:
+    """Bytes of shared memory where opcodes say more than the counters: no access at all, or those of asynchronous copies."""
+    if chip.compute_capability == _TURING:  # the total, with loads of matrices, counts other things in kernels without any
+        return Quantity(np.where(opcodes.shared == 0, 0.0, moved.values), moved.choice, moved.origins)
+    notes = {binding.note for binding in spec.bindings(level, chip.compute_capability) if binding.lower_bound}
+    lower = moved.has_origin(lambda origin: origin.note in notes) & np.isfinite(opcodes.copied)
+    with_copies = Quantity(moved.values + np.where(lower, opcodes.copied, 0.0), moved.choice, moved.origins)
+    return with_copies.changed(lower, lambda origin: replace(origin, note=_WITH_COPIES, lower_bound=False))
+
+
+def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionSpec) -> Measurements:
+    """The same with warp instructions by kind, transactions by kind, and the peak of instructions per second."""
+
+    def first(ways: Sequence[Any]) -> Quantity:
+        """Launch by launch the first way that the report has the counters of."""
+        found = Quantity.missing(len(m))
+        for way in ways:
+            if not (found.origins and found.complete()):
+                found = found.filled(counters.count(way.counters, way.source, way.note))
+        return found
+
+    of_kinds = {kind.id: (first(kind.instructions), first(kind.transactions)) for kind in wanted.kinds}
+    instructions, transactions = ({name: pair[i] for name, pair in of_kinds.items() if pair[i].origins} for i in (0, 1))
+    lanes: Quantity = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding")
+    if EXECUTED in instructions:  # threads / 32, counted or from the recorded threads per instruction
+        name = f"{wanted.lanes_per_instruction}.ratio"
+        threads: FloatArray = instructions[EXECUTED].values * counters.get(name)
+        threads = np.where(np.isfinite(threads) & (threads >= 0), threads, np.nan)
+        lanes = lanes.filled(Quantity.of(threads, Origin("binding", name)))
+    if lanes.origins:
+        instructions[LANES] = lanes.scaled(1 / wanted.warp)
+    peak = counters.peak(WeightedSum.of({wanted.issue_counter: 1.0}), "sm", "binding")
+    compute = {**m.compute, wanted.issue: peak.filled(counters.per_sm(wanted.issue_per_sm))}
+    return replace(m, instructions=instructions, transactions=transactions, compute=compute)

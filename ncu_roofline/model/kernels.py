@@ -1,28 +1,45 @@
-"""The kernels frame: every launch or group with its time, also those that no chart can show."""
+"""The kernels frame: every launch or group with its time, its use of the hardware and the verdict, also without any chart."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.chips import Spec
-from ncu_roofline.chips.thresholds import CLOCK_WARNING
-from ncu_roofline.model.above import above_bandwidths
+from ncu_roofline.chips import Spec, load_units
+from ncu_roofline.chips.formulas import OF_ACTIVE, Asked, Reached, Row, Share, arithmetic_of, case_of
+from ncu_roofline.chips.thresholds import CLOCK_WARNING, GROUP_LESS, SHORT_LAUNCH
+from ncu_roofline.chips.verdict import NO_TIME, TOO_SHORT, Case, State, Verdict, judge
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
-from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.halves import NO_ARITHMETIC
-from ncu_roofline.model.measurements import Measurements, objects, precisions_of
-from ncu_roofline.model.opcodes import TOLD
-from ncu_roofline.model.points import LOW_CLOCK
+from ncu_roofline.model.measurements import (
+    Columns,
+    FloatArray,
+    Mask,
+    Measurements,
+    Quantity,
+    TextArray,
+    levels_of,
+    objects,
+    precisions_of,
+)
+from ncu_roofline.model.opcodes import NO_ARITHMETIC, TOLD
+from ncu_roofline.model.plausible import disbelieved
+from ncu_roofline.model.points import LOW_CLOCK, above_bandwidths
+from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
-from ncu_roofline.model.utilisation import uncounted_tensor
-from ncu_roofline.model.verdicts import Verdicts
-from ncu_roofline.model.work import total_flops
+from ncu_roofline.model.work import demands, total_flops, uncounted_tensor
 
-_CONTRADICT = (TOLD, NO_ARITHMETIC)
+Table = dict[str, Any]
+_GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
+_STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
+_ACTIVE = ("active_avg", "active_min", "active_max")
+_PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "requests", "lanes")
+_GROUP_SM = "sm"  # the unit whose share says how busy the inside of the SMs was
 
 
 class Everything(NamedTuple):
@@ -38,13 +55,13 @@ def everything_of(m: Measurements, selected: Measurements) -> tuple[Everything, 
     """What there is on each GPU, () where everything is selected."""
     if len(selected) == len(m):
         return ()
-    kernels = {device: {key for key in kernel_keys(m) if key[2] == device} for device in dict.fromkeys(m.device.tolist())}
+    kernels = set(kernel_keys(m))
     seconds = np.where((m.seconds > 0) & ~m.rates, m.seconds, 0.0)
-    return tuple(
-        Everything(device, len(members), int(m.invocations[here].sum()), float(seconds[here].sum()))
-        for device, members in kernels.items()
-        for here in [m.device == device]
-    )
+    found = []
+    for device in dict.fromkeys(m.device.tolist()):
+        here, members = m.device == device, sum(key[2] == device for key in kernels)
+        found.append(Everything(device, members, int(m.invocations[here].sum()), float(seconds[here].sum())))
+    return tuple(found)
 
 
 def kernels_table(
@@ -54,32 +71,27 @@ def kernels_table(
     levels: tuple[str, ...],
     verdicts: Verdicts,
     everything: Sequence[Everything] = (),
-) -> dict[str, Any]:
+) -> Table:
     """Columns of the kernels frame (`columns.KERNELS`); shares are of the time of ``everything`` if that is given."""
-    first, single = grouping.first, grouping.by == "launch"
-    seconds = grouping.total(np.nan_to_num(m.seconds))
-    seconds = np.where(grouping.total(np.isfinite(m.seconds).astype(np.float64)) > 0, seconds, np.nan)
-    seconds = np.where(grouping.total(m.rates.astype(np.float64)) > 0, np.nan, seconds)
+    first, single, whole = grouping.first, grouping.by == "launch", grouping.by == "application"
+    seconds = np.where(grouping.any(m.rates), np.nan, grouping.sum_known(m.seconds))
     devices = set(m.device)
     total = sum(one.seconds for one in everything if one.device in devices) or np.nansum(seconds)
-    work = _sum_known(grouping, np.where(m.rates, np.nan, total_flops(m)))
-    clock = grouping.mean(m.clock, m.seconds)
-    ratio = clock / m.clock_max[first]
-    available = _Availability(m, grouping, spec, levels, verdicts.uncounted)
-    work = np.where(available.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
+    clock, clock_max = grouping.mean(m.clock, m.seconds), m.clock_max[first]
+    judged, available = verdicts.table(), _availability(m, grouping, spec, levels, verdicts.uncounted)
+    work = grouping.sum_known(np.where(m.rates, np.nan, total_flops(m)))
+    work = np.where(verdicts.uncounted & ~(work > 0), np.nan, work)  # zero of what was counted is not zero in all
     launches = grouping.total(m.invocations.astype(np.float64))
-    judged = verdicts.table()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        recoverable = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
+    recoverable = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
     shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
     notes = (
         remarks_of(m, grouping),
         _contradictions(m, grouping, spec),
-        above_bandwidths(shares, rates, seconds / launches, (clock, m.clock_max[first])),
-        [LOW_CLOCK if one < CLOCK_WARNING else "" for one in ratio],
-        available.zero_so_far(),
-        _tensor_notes(m, grouping, spec),
-        available.caveats(),
+        above_bandwidths(shares, rates, seconds / launches, (clock, clock_max)),
+        [LOW_CLOCK if one < CLOCK_WARNING else "" for one in clock / clock_max],
+        available.pop("zero_so_far"),
+        _tensor_notes(m, grouping, verdicts),
+        available.pop("caveats"),
     )
     return {
         "report": reports_of(m, grouping),
@@ -89,8 +101,8 @@ def kernels_table(
         "compute_capability": m.capability_text[first],
         "label": grouping.common(m.label),
         "step": m.step[first],
-        "name": m.name[first] if grouping.by != "application" else np.array(grouping.label, dtype=object),
-        "kind": m.kind[first] if grouping.by != "application" else np.full(len(first), "application", dtype=object),
+        "name": np.array(grouping.label, dtype=object) if whole else m.name[first],
+        "kind": np.full(len(first), "application", dtype=object) if whole else m.kind[first],
         "launches": launches.astype(np.int64),
         "untimed": grouping.total(np.where(np.isfinite(m.seconds) & ~m.rates, 0.0, m.invocations)).astype(np.int64),
         "grid": grouping.common(m.grid),
@@ -100,137 +112,346 @@ def kernels_table(
         "seconds": seconds,
         "time_share": seconds / total if total > 0 else np.full(len(first), np.nan),
         "work": work,
-        "status": available.status(),
         "clock_profiled": clock,
-        "clock_max": m.clock_max[first],
-        "clock_ratio": ratio,
+        "clock_max": clock_max,
+        "clock_ratio": clock / clock_max,
         **judged,
         "recoverable": np.where(judged["judged_seconds"] > 0, recoverable, np.nan),
-        "missing": available.missing(),
-        "notes": objects(["; ".join(text for text in texts if text) for texts in zip(*notes, strict=True)]),
+        **available,
+        "notes": objects(["; ".join(filter(None, texts)) for texts in zip(*notes, strict=True)]),
     }
 
 
-def remarks_of(m: Measurements, grouping: Grouping) -> Any:
+def remarks_of(m: Measurements, grouping: Grouping) -> list[str]:
     """The remarks on any launch of each row, each once."""
-    found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
-    for launch in np.flatnonzero(m.remarks != ""):
-        found[grouping.index[launch]][str(m.remarks[launch])] = None
-    return ["; ".join(one) for one in found]
+    return _each_once(grouping, ((launch, str(m.remarks[launch])) for launch in np.flatnonzero(m.remarks != "").tolist()))
 
 
-def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
-    """Work of 0 where opcodes or counters say something else: no point tells it."""
+def _each_once(grouping: Grouping, texts: Iterable[tuple[int, str]]) -> list[str]:
+    """The texts on launches, row by row."""
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
-    for precision in precisions_of(m, spec):
-        quantity = m.work.get(precision.id)
-        told = []
-        for origin in quantity.origins if quantity else ():
-            said = next((one for one in origin.note.split("; ") if one.startswith(_CONTRADICT)), "")
-            told.append(f"{precision.label}: {said}" if said == NO_ARITHMETIC else said)
-        if quantity and any(told):
-            for launch in np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)):
-                found[grouping.index[launch]][told[quantity.choice[launch]]] = None
+    for launch, text in texts:
+        found[grouping.index[launch]][text] = None
     return ["; ".join(filter(None, one)) for one in found]
 
 
-def _tensor_notes(m: Measurements, grouping: Grouping, spec: Spec) -> Any:
+def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> list[str]:
+    """Work of 0 where opcodes or counters say something else: no point tells it."""
+    found: list[tuple[int, str]] = []
+    for precision in precisions_of(m, spec):
+        quantity, told = m.work.get(precision.id, Quantity.missing(0)), []
+        for origin in quantity.origins:
+            said = next((one for one in origin.note.split("; ") if one.startswith((TOLD, NO_ARITHMETIC))), "")
+            told.append(f"{precision.label}: {said}" if said == NO_ARITHMETIC else said)
+        if any(told):
+            rows = np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)).tolist()
+            found += [(launch, told[quantity.choice[launch]]) for launch in rows]
+    return _each_once(grouping, found)
+
+
+def _tensor_notes(m: Measurements, grouping: Grouping, verdicts: Verdicts) -> list[str]:
     """A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete."""
-    uncounted = uncounted_tensor(m, spec)
-    active = grouping.mean(np.where(uncounted, m.tensor_active, np.nan), m.seconds).tolist()
+    active = grouping.mean(np.where(verdicts.uncounted_launches, m.tensor_active, np.nan), m.seconds).tolist()
     busy = [f" in {share:.0%} of the cycles" if math.isfinite(share) else "" for share in active]
     text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
-    rows = grouping.total(uncounted.astype(np.float64)) > 0
-    return [text.format(share) if row else "" for row, share in zip(rows, busy, strict=True)]
+    return [text.format(share) if row else "" for row, share in zip(verdicts.uncounted, busy, strict=True)]
 
 
-def kernel_traffic(m: Measurements, grouping: Grouping) -> dict[str, Any]:
-    """Bytes by level id, one number per row of the kernels frame, also of kernels without work; NaN where unknown."""
-    return {level: _sum_known(grouping, np.where(m.rates, np.nan, one.values)) for level, one in m.traffic.items()}
+def _availability(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Mask) -> Table:
+    """Which rows have which numbers, from any of their launches: why they have points or none, and what they lack."""
+    nothing = np.zeros(grouping.count, dtype=bool)
+    chips = m.by_gpu(lambda _, capability: spec.read_as(capability))[grouping.first]
+    chip_known = np.array([chip is not None for chip in chips], dtype=bool)
+    time = grouping.any(np.isfinite(m.seconds))
+    foreign = (disbelieved(m)[grouping.first] != "") & ~time
+    works = {name: grouping.any(np.isfinite(quantity.values)) for name, quantity in m.work.items()}
+    traffics = {name: grouping.any(np.isfinite(m.traffic[name].values)) for name in levels if name in m.traffic}
+    core = {name: works.get(name, nothing) for name in spec.core}
+    inner = {name: traffics.get(name, nothing) for name in spec.chain if name in levels}
+    idle = ~np.any([nothing, *(grouping.sum_known(quantity.values) > 0 for quantity in m.work.values())], axis=0)
+    reasons = {
+        "foreign": foreign,
+        "unknown-chip": ~chip_known & idle,
+        "no-time": ~time,
+        "tensor-unknown": idle & uncounted,
+        # Zero in the precisions collected is zero work only if all of them were.
+        "no-work-metrics": idle & ~(np.all(list(core.values()), axis=0) & chip_known),
+        "zero-flop": idle,
+        "no-traffic-metrics": ~np.any([nothing, *traffics.values()], axis=0),
+    }
+    missing, zero_so_far = [], []
+    known: dict[Any, str] = {}
+    for row, has in enumerate(np.vstack([*core.values(), *inner.values()]).T):
+        # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected; what is not
+        # believed was.
+        key = (id(chips[row]), has.tobytes(), foreign[row])
+        if key not in known:
+            lacking = [name for name, there in zip((*core, *inner), has, strict=True) if not there]
+            lacks = None if foreign[row] or chips[row] is None else chips[row].lacks
+            known[key] = "" if lacks is None else " ".join(name for name in lacking if name not in lacks)
+        missing.append(known[key])
+        present = [name for name, there in zip(core, has, strict=False) if there]
+        absent = ", ".join(name for name in core if name not in present)
+        some = idle[row] and present and absent
+        zero_so_far.append(f"no {', '.join(present)} work; {absent} not collected" if some else "")
+    return {
+        "status": np.select(list(reasons.values()), list(reasons), default="ok").astype(object),
+        "missing": objects(missing),
+        "zero_so_far": zero_so_far,
+        "caveats": [chip.caveat if chip else "" for chip in chips],  # with every number of a chip whose counters are unproven
+    }
 
 
-def kernel_work(m: Measurements, grouping: Grouping) -> dict[str, Any]:
-    """Operations by precision id, one number per row of the kernels frame, zeros too; NaN where unknown."""
-    return {precision: _sum_known(grouping, np.where(m.rates, np.nan, one.values)) for precision, one in m.work.items()}
+class Verdicts:
+    """What the kernels frame says of the hardware's use, row by row; shares are means over the launches, weighted by time."""
 
+    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, roofs: Roofs) -> None:
+        self._m, self._units, self._spec, self._levels = m, load_units(), spec, levels_of(m, spec)
+        self._demands = demands(m, spec, roofs.compute())
+        self._bandwidth, self._latency = roofs.bandwidth(), roofs.launch_latency()
+        self.uncounted_launches = uncounted_tensor(m, spec)
+        self._short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        self._group(grouping)
 
-def _sum_known(grouping: Grouping, values: Any) -> Any:
-    known = grouping.total(np.isfinite(values).astype(np.float64)) > 0
-    return np.where(known, grouping.total(np.nan_to_num(values)), np.nan)
+    def _group(self, grouping: Grouping) -> None:
+        """Sums and means over the launches of each row."""
+        m, self._grouping = self._m, grouping
+        nothing = np.full(grouping.count, np.nan)
+        self._seconds = grouping.total(np.nan_to_num(m.seconds))
+        units = [unit.id for unit in self._units.units if unit.id in m.units]
+        self._busy = {unit: self._mean(m.units[unit].values) for unit in units}
+        self._gauges = {name: self._mean(m.values(m.gauges, name)) for name in (*_GAUGES, *_ACTIVE)}
+        self._rate = {}
+        for level in (level.id for level in self._levels):  # bytes per second: counted, else a share of the roof
+            moved, share = m.values(m.traffic, level), m.values(m.shares, level)
+            counted = np.where(m.rates, moved, moved / m.seconds)
+            rate = Columns.first_known(counted, share * m.values(m.bandwidth, level))
+            self._rate[level] = self._mean(rate)
+        self._roof = {name: self._mean(roof.value) for name, roof in self._bandwidth.items()}
+        self._roof_share = {name: rate / self._roof.get(name, nothing) for name, rate in self._rate.items()}
+        self.uncounted = grouping.any(self.uncounted_launches)
+        self._tensor = self._mean(m.tensor_active)
+        self._launching = grouping.total(self._latency * m.invocations) / self._seconds
 
+    def _mean(self, values: FloatArray) -> FloatArray:
+        return self._grouping.mean(values, self._m.seconds)
 
-class _Availability:
-    """Which rows have which numbers, from any of their launches."""
+    def _of(self, grouping: Grouping) -> Verdicts:
+        """The same launches in other rows."""
+        other = copy(self)
+        for name in ("_verdicts", "_spread", "_proofs"):
+            vars(other).pop(name, None)
+        other._group(grouping)
+        return other
 
-    def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Any) -> None:
-        self._grouping = grouping
-        capabilities = [tuple(m.capability[i]) for i in grouping.first]
-        self._architectures = {capability: spec.read_as(capability) for capability in dict.fromkeys(capabilities)}
-        self.capabilities = capabilities
-        self.chip = np.array([self._architectures[capability] is not None for capability in capabilities], dtype=bool)
-        self.time = self._known(m.seconds)
-        self.foreign = (disbelieved(m)[grouping.first] != "") & ~self.time
-        self.works = {name: self._known(quantity.values) for name, quantity in m.work.items()}
-        self.traffics = {name: self._known(m.traffic[name].values) for name in levels if name in m.traffic}
-        totals = [_sum_known(grouping, quantity.values) > 0 for quantity in m.work.values()]
-        self.any_work = self._any(totals)
-        self.uncounted = uncounted
-        self.any_traffic = self._any(list(self.traffics.values()))
-        nothing = np.zeros(grouping.count, dtype=bool)
-        self.core = {name: self.works.get(name, nothing) for name in spec.core}
-        self.inner = {name: self.traffics.get(name, nothing) for name in spec.chain if name in levels}
-
-    def _known(self, values: Any) -> Any:
-        return self._grouping.total(np.isfinite(values).astype(np.float64)) > 0
-
-    def _any(self, masks: list[Any]) -> Any:
-        return np.any([*masks, np.zeros(self._grouping.count, dtype=bool)], axis=0)
-
-    def status(self) -> Any:
-        """Why a row has points or none.  Zero in the precisions collected is zero work only if all of them were."""
-        complete = np.all(list(self.core.values()), axis=0) & self.chip
-        nothing = ~self.any_work
-        reasons = {
-            "foreign": self.foreign,
-            "unknown-chip": ~self.chip & nothing,
-            "no-time": ~self.time,
-            "tensor-unknown": nothing & self.uncounted,
-            "no-work-metrics": nothing & ~complete,
-            "zero-flop": nothing,
-            "no-traffic-metrics": ~self.any_traffic,
+    def table(self) -> Table:
+        """The columns."""
+        nothing, busy = np.full(self._grouping.count, np.nan), self._busy
+        units = [unit for unit in self._units.units if unit.id in busy]
+        # A named part of the hardware rather than the group that contains it.
+        shares = np.array([np.nan_to_num(busy[unit.id], nan=-1.0) - (GROUP_LESS if unit.group else 0.0) for unit in units])
+        places = enumerate(shares.argmax(axis=0) if units else ())
+        busiest = [(units[one].label, float(busy[units[one].id][row])) for row, one in places]
+        parts = [busy[unit.id] for unit in units if unit.kind == "compute"]  # or the group's own share
+        of_sm = busy.get(_GROUP_SM, np.fmax.reduce(parts) if parts else nothing)
+        level_share = {name: self._roof_share.get(name, nothing) for name in LEVELS_WITH_COLUMNS}
+        for unit in units:  # by hardware where bytes or roof are unknown
+            if unit.level in level_share:
+                level_share[unit.level] = Columns.first_known(level_share[unit.level], busy[unit.id])
+        verdicts = {name: [getattr(one, name) for one in self._verdicts] for name in Verdict._fields}
+        return {
+            "verdict": verdicts["text"],
+            "limit": verdicts["limit"],
+            "limit_fraction": verdicts["fraction"],
+            "headroom": verdicts["headroom"],
+            "headroom_or_less": [int(less) for less in verdicts["or_less"]],
+            "headroom_compute": verdicts["headroom_compute"],
+            "waste": verdicts["waste"],
+            "headroom_without_waste": verdicts["without_waste"],
+            "speedup": verdicts["headroom"],
+            "judged_seconds": self._judged_seconds(),
+            "short_seconds": self._short_seconds(),
+            "reason": verdicts["reason"],
+            "busiest_unit": [name if share > 0 else "" for name, share in busiest] or [""] * len(nothing),
+            "busiest_fraction": [share for _, share in busiest] or nothing,
+            **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},
+            **{f"fraction_{name}": share for name, share in level_share.items()},
+            "fraction_sm": of_sm,
+            "issue_fraction": busy.get("issue", nothing),
+            "tensor_active": self._tensor,
+            "sm_active": self._gauges[_ACTIVE[0]],
+            **{name: self._gauges[name] for name in _GAUGES},
         }
-        return np.select(list(reasons.values()), list(reasons), default="ok").astype(object)
 
-    def missing(self) -> Any:
-        """Core precisions and levels that no launch of a row has, for chips that could count them."""
-        pattern = np.vstack([*self.core.values(), *self.inner.values()])
-        names = [*self.core, *self.inner]
-        texts: dict[Any, str] = {}
-        result = np.empty(self._grouping.count, dtype=object)
-        for row, (capability, known) in enumerate(zip(self.capabilities, pattern.T, strict=True)):
-            key = (capability, known.tobytes(), self.foreign[row])
-            if key not in texts:
-                architecture = None if self.foreign[row] else self._architectures[capability]
-                lacking = [name for name, has in zip(names, known, strict=True) if not has]
-                # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected; what is
-                # not believed was.
-                texts[key] = " ".join(name for name in lacking if name not in architecture.lacks) if architecture else ""
-            result[row] = texts[key]
-        return result
+    def bounds(self) -> TextArray:
+        """For each launch the id of what limits its row by the verdict, "" if nothing does."""
+        of_rows = bounds_of((verdict.text, verdict.limit) for verdict in self._verdicts)
+        found: TextArray = np.array(of_rows, dtype=object)[self._grouping.index]
+        return found
 
-    def caveats(self) -> Any:
-        """What goes with every number of a chip whose counters are unproven."""
-        chips = (self._architectures[capability] for capability in self.capabilities)
-        return [chip.caveat if chip else "" for chip in chips]
+    @cached_property
+    def _verdicts(self) -> list[Verdict]:
+        """Of a row with several launches the verdict that most of its time has, and the headroom of all that have one."""
+        cases = self._cases
+        if self._joined:
+            speaking, known = self._spread
+            said = self._of(self._only(speaking))._cases
+            needed = [arithmetic_of(row) for row in self._of(self._only(np.isfinite(known)))._rows]
+            seconds = np.nan_to_num(self._m.seconds)
+            parts = self._grouping.total(np.where(speaking, seconds, 0.0)) / self._seconds
+            headroom = self._judged_seconds() / self._grouping.total(np.nan_to_num(self._m.seconds / known))
+            several = np.bincount(self._grouping.index, minlength=len(cases)) > 1
+            for row in np.flatnonzero(several).tolist():
+                part = float(parts[row]) if math.isfinite(parts[row]) else 1.0
+                case = said[row]._replace(short=cases[row].short, arithmetic=needed[row])
+                cases[row] = case._replace(headroom=float(headroom[row]), part=part)
+        return [judge(case) for case in cases]
 
-    def zero_so_far(self) -> Any:
-        """For rows whose collected precisions are all zero while others are missing: a sentence that says which."""
-        some = np.any(list(self.core.values()), axis=0)
-        rows = np.flatnonzero(~self.any_work & some)
-        result = np.full(self._grouping.count, "", dtype=object)
-        for row in rows:
-            absent = [name for name, has in self.core.items() if not has[row]]
-            if absent:
-                present = [name for name, has in self.core.items() if has[row]]
-                result[row] = f"no {', '.join(present)} work; {', '.join(absent)} not collected"
-        return result
+    @cached_property
+    def _spread(self) -> tuple[Mask, FloatArray]:
+        """Which launches have the verdict that most of the time of their row has, and the headroom of each (NaN: unknown)."""
+        index, launches = self._grouping.index.tolist(), np.arange(len(self._m))
+        alone = replace(self._grouping, by="launch", index=launches, first=launches, label=("",) * len(launches))
+        verdicts = [judge(case) for case in self._of(alone)._cases]
+        keys = [(one.text, one.limit if ": " in one.text else "") for one in verdicts]
+        seconds: dict[int, dict[tuple[str, str], float]] = {}
+        mostly_short = np.array([short is not None for short in self._too_short()])[self._grouping.index]
+        for row, short, key, time in zip(index, mostly_short, keys, np.nan_to_num(self._m.seconds).tolist(), strict=True):
+            if short or key[0] != TOO_SHORT:
+                found = seconds.setdefault(row, {})
+                found[key] = found.get(key, 0.0) + time
+        most = {row: max(found, key=found.__getitem__) for row, found in seconds.items()}
+        speaking = mostly_short | np.array([most.get(row) == key for row, key in zip(index, keys, strict=True)], dtype=bool)
+        headroom = np.array([one.headroom for one in verdicts])
+        told = self._grouping.any(speaking & np.isfinite(headroom))
+        return speaking, np.where(told[self._grouping.index] & ~mostly_short, headroom, np.nan)
+
+    def _judged_seconds(self) -> FloatArray:
+        """Run time of the launches that have a headroom, row by row."""
+        if not self._joined:
+            return np.where([math.isfinite(verdict.headroom) for verdict in self._verdicts], self._seconds, 0.0)
+        return self._grouping.total(np.where(np.isfinite(self._spread[1]), np.nan_to_num(self._m.seconds), 0.0))
+
+    @property
+    def _joined(self) -> bool:
+        """Whether some row has several launches."""
+        return len(self._grouping.index) > self._grouping.count
+
+    def _only(self, launches: Mask) -> Grouping:
+        """Rows of these launches alone; one more row, the last, has the others."""
+        one = self._grouping
+        index = np.where(launches, one.index, one.count)
+        return replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, ""))
+
+    @property
+    def _cases(self) -> list[Case]:
+        return [case_of(row, self._levels, self._units.units) for row in self._rows]
+
+    @property
+    def _rows(self) -> list[Row]:
+        m, grouping = self._m, self._grouping
+        foreign = disbelieved(m)[grouping.first]
+        known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
+        asked, seconds, lower = self._asked()
+        gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
+        states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
+        rows = zip(
+            self._reached(),
+            self._shares(),
+            asked,
+            seconds,
+            lower,
+            grouping.any(m.known(m.work)).tolist(),
+            (State(*state) for state in states),
+            (partial(self._amounts, row) for row in range(grouping.count)),
+            self.uncounted.tolist(),
+            (known[m.capability[launch]] for launch in grouping.first),
+            np.where(self._seconds > 0, "", np.where(foreign != "", foreign, NO_TIME)).tolist(),
+            self._too_short(),
+            strict=True,
+        )
+        return [Row(*row) for row in rows]
+
+    def _shares(self) -> list[dict[str, Share]]:
+        """How busy which unit was in each row."""
+        rows: list[dict[str, Share]] = [{} for _ in range(self._grouping.count)]
+        for unit, share in self._busy.items():
+            quantity = self._m.units[unit]
+            # Of some launch it may be but a lower bound, or of active cycles.
+            doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
+            facts = (share, *map(self._grouping.any, doubts))
+            for row, fact in zip(rows, zip(*(one.tolist() for one in facts), strict=True), strict=True):
+                if math.isfinite(fact[0]):
+                    row[unit] = Share(*fact)
+        return rows
+
+    def _reached(self) -> list[tuple[Reached, ...]]:
+        """What each row reached at each level."""
+        m, grouping = self._m, self._grouping
+        nothing = np.full(grouping.count, np.nan)
+        works = [np.isfinite(demand.work) for demand in self._demands if not demand.precision.on_request]
+        counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0)
+        columns = []
+        for level in self._levels:
+            moved = m.traffic.get(level.id, Quantity.missing(len(m)))
+            lower = moved.is_lower_bound()
+            whole = np.where(counted & ~lower, moved.values, np.nan)
+            traffic = np.where(grouping.any(np.isnan(whole) & counted), np.nan, grouping.total(np.nan_to_num(whole)))
+            numbers = (self._rate[level.id], self._roof_share[level.id], grouping.any(lower), traffic)
+            facts = [one.tolist() for one in (*numbers, self._roof.get(level.id, nothing))]
+            columns.append([Reached(level, *fact) for fact in zip(*facts, strict=True)])
+        return list(zip(*columns, strict=True))
+
+    def _asked(self) -> tuple[list[list[Asked]], list[dict[str, float]], list[bool]]:
+        """What the work of each row asks of the pipes, seconds of launches whose work is known, and if it is a lower bound."""
+        m, total, first = self._m, self._grouping.total, self._grouping.first
+        rows: list[list[Asked]] = [[] for _ in first]
+        nothing = np.zeros(len(m), dtype=bool)
+        counted: dict[str, Mask] = {"": nothing}
+        lower = nothing
+        for demand in self._demands:
+            precision, known = demand.precision, np.isfinite(demand.work)
+            for pipe in dict.fromkeys(demand.pipe):
+                counted[pipe] = counted.get(pipe, nothing) | (known & (demand.pipe == pipe))
+            if not precision.on_request:
+                counted[""] = counted[""] | known
+                lower = lower | (m.work[precision.id].is_lower_bound() if precision.id in m.work else nothing)
+            roofless = np.where(np.isnan(demand.seconds) & (demand.work > 0), demand.work, 0.0)
+            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)
+            facts = [total(np.nan_to_num(one)).tolist() for one in sums]
+            for row, fact in enumerate(zip(*facts, strict=True)):
+                if fact[0] > 0:
+                    rows[row].append(Asked(precision, demand.pipe[first[row]], *fact))
+        seconds = [total(np.where(here, np.nan_to_num(m.seconds), 0.0)).tolist() for here in counted.values()]
+        by_pipe = [dict(zip(counted, row, strict=True)) for row in zip(*seconds, strict=True)]
+        return rows, by_pipe, self._grouping.any(lower).tolist()
+
+    def _too_short(self) -> list[float | None]:
+        """Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None."""
+        launches = self._grouping.total(np.where(np.isfinite(self._m.seconds), self._m.invocations, 0.0))
+        mostly = self._short_seconds() > self._seconds / 2
+        return [float(each) if here else None for here, each in zip(mostly, self._seconds / launches, strict=True)]
+
+    def _short_seconds(self) -> FloatArray:
+        return self._grouping.total(np.where(self._short, np.nan_to_num(self._m.seconds), 0.0))
+
+    def _amounts(self, row: int) -> dict[str, float]:
+        """What was counted of a row that can prove waste, by name."""
+        return {name: float(values[row]) for name, values in self._proofs.items()}
+
+    @cached_property
+    def _proofs(self) -> Mapping[str, FloatArray]:
+        m, counts, nearest = self._m, {count.id for count in self._units.counts}, self._spec.chain[0]
+        summed = {name: one for name, one in m.gauges.items() if name in counts}
+        if nearest in m.traffic:
+            summed[nearest] = m.traffic[nearest]
+        found = {name: self._mean(one.values) for name, one in m.gauges.items() if name in _PROVING and name not in counts}
+        for name, one in summed.items():  # over the launches of each row, NaN where some lack it
+            lacking = self._grouping.any(~np.isfinite(one.values))
+            found[name] = np.where(lacking, np.nan, self._grouping.total(np.nan_to_num(one.values)))
+        return found
+
+
+def bounds_of(verdicts: Iterable[tuple[str, str]]) -> list[str]:
+    """The id of what limits each row, "" if nothing does, from text and nearest known limit of its verdict."""
+    return [limit if ": " in text else "" for text, limit in verdicts]

@@ -1,8 +1,9 @@
-"""What one or many reports say about their launches, as arrays: the step between metrics and frames."""
+"""What one or many reports say about their launches, as arrays with an element each: the step between metrics and frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,30 +15,185 @@ from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
-from ncu_roofline.model.numbers import MEASURED, FloatArray, IntArray, Mask, Origin, Quantity
 
-__all__ = [
-    "MEASURED",
-    "FloatArray",
-    "IntArray",
-    "Mask",
-    "Measurements",
-    "Origin",
-    "Quantity",
-    "TextArray",
-    "levels_of",
-    "objects",
-    "precisions_of",
-]
-
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 TextArray = NDArray[np.object_]
 
+MEASURED = "imported, measured"
 
-def objects(values: Sequence[object]) -> TextArray:
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a number comes from: the way, the metrics (or columns of a file), and what to know of it.
+
+    The way is binding, derived, embedded, architecture, imported, or MEASURED for roofs that a file gives as measured.
+    ``lower_bound``: what it counts is not all.
+    """
+
+    source: str
+    metrics: str
+    note: str = ""
+    lower_bound: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number per launch with its origin: ``origins[choice[i]]`` is the origin of ``values[i]`` (choice -1: missing)."""
+
+    values: FloatArray
+    choice: IntArray
+    origins: tuple[Origin, ...] = ()
+
+    @classmethod
+    def missing(cls, count: int) -> Quantity:
+        return cls(np.full(count, np.nan), np.full(count, -1, dtype=np.int64))
+
+    @classmethod
+    def of(cls, values: FloatArray, origin: Origin | None) -> Quantity:
+        """All values from one origin; NaN where missing."""
+        choice = np.where(np.isnan(values), -1, 0).astype(np.int64)
+        return cls(values, choice, (origin,) if origin is not None else ())
+
+    @classmethod
+    def of_rows(cls, count: int, rows: Mapping[int, tuple[float, Origin]]) -> Quantity:
+        """Of ``count`` launches those in ``rows``."""
+        values, choice, origins = np.full(count, np.nan), np.full(count, -1, dtype=np.int64), dict[Origin, int]()
+        for row, (value, origin) in rows.items():
+            values[row], choice[row] = value, origins.setdefault(origin, len(origins))
+        return cls(values, choice, tuple(origins))
+
+    def complete(self) -> bool:
+        """Whether every launch has it."""
+        return not np.isnan(self.values).any()
+
+    def filled(self, other: Quantity) -> Quantity:
+        """This quantity, with the gaps filled from another one."""
+        gaps = np.isnan(self.values)
+        if not gaps.any() or not other.origins:
+            return self
+        if not self.origins:
+            return other
+        shifted = np.where(other.choice < 0, -1, other.choice + len(self.origins))
+        choice = np.where(gaps, shifted, self.choice)
+        return Quantity(np.where(gaps, other.values, self.values), choice, self.origins + other.origins)
+
+    def scaled(self, factor: FloatArray | float) -> Quantity:
+        """The same with values multiplied (NaN where the factor is)."""
+        return Quantity(self.values * factor, self.choice, self.origins)
+
+    def where(self, mask: Mask) -> Quantity:
+        """The values where the mask holds, NaN elsewhere."""
+        return self.scaled(np.where(mask, 1.0, np.nan))
+
+    def with_note(self, rows: Mask, note: str) -> Quantity:
+        """The same with one more note on the values of ``rows``."""
+        return self.changed(rows, lambda origin: replace(origin, note="; ".join(filter(None, (origin.note, note)))))
+
+    def changed(self, rows: Mask, change: Callable[[Origin], Origin]) -> Quantity:
+        """The same with other origins of the values of ``rows``."""
+        rows = rows & (self.choice >= 0)
+        if not rows.any():
+            return self
+        choice = np.where(rows, self.choice + len(self.origins), self.choice)
+        return Quantity(self.values, choice, (*self.origins, *map(change, self.origins)))
+
+    def has_origin(self, such: Callable[[Origin], bool]) -> Mask:
+        """Which launches have it from such an origin."""
+        found: Mask = np.array([*map(such, self.origins), False])[self.choice]
+        return found
+
+    def is_lower_bound(self) -> Mask:
+        """Which values are lower bounds."""
+        return self.has_origin(lambda origin: origin.lower_bound) & np.isfinite(self.values)
+
+    def take(self, index: IntArray) -> Quantity:
+        """The launches of ``index``."""
+        return Quantity(self.values[index], self.choice[index], self.origins)
+
+    @staticmethod
+    def joined(parts: Sequence[Quantity]) -> Quantity:
+        """Launches of several quantities behind each other."""
+        origins: dict[Origin, int] = {}
+        choices = []
+        for part in parts:
+            codes = np.array([origins.setdefault(origin, len(origins)) for origin in part.origins] + [-1], dtype=np.int64)
+            choices.append(codes[part.choice])  # choice -1 picks the last entry, -1
+        return Quantity(np.concatenate([part.values for part in parts]), np.concatenate(choices), tuple(origins))
+
+
+class Columns:
+    """What `formulas` does to numbers, of many launches at once."""
+
+    where = staticmethod(np.where)
+    rounded = staticmethod(np.round)
+    known = staticmethod(np.isfinite)
+    at_most = staticmethod(np.minimum)
+    origin = Origin
+    quantity = staticmethod(Quantity.of)
+
+    @staticmethod
+    def divided(a: FloatArray, b: FloatArray) -> FloatArray:
+        """``a / b``; what is divided by 0 is no number."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.divide(a, b)
+
+    @staticmethod
+    def any_of(mask: Mask) -> bool:
+        return bool(mask.any())
+
+    @staticmethod
+    def first_known(*candidates: FloatArray) -> FloatArray:
+        """Element by element the first candidate that is not NaN."""
+        result = candidates[0]
+        for candidate in candidates[1:]:
+            if not np.isnan(result).any():
+                break
+            result = np.where(np.isnan(result), candidate, result)
+        return result
+
+    @staticmethod
+    def usual(values: FloatArray, weights: FloatArray) -> FloatArray | float:
+        """The mean of those values that are known and have a weight, NaN where none has."""
+        usable = np.isfinite(values) & (weights > 0)
+        return float(np.average(values[usable], weights=weights[usable])) if usable.any() else np.nan
+
+    @staticmethod
+    def middle(values: FloatArray) -> float:
+        """The median of the values that are numbers; NaN if there is none."""
+        known = values[np.isfinite(values)]
+        return float(np.median(known)) if len(known) else np.nan
+
+
+def objects(values: Sequence[object] | TextArray) -> TextArray:
     """Texts, tuples and the like as an array of one dimension."""
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result
+
+
+def as_floats(column: Sequence[object]) -> FloatArray:
+    """A metric's values as floats; missing ones and text are NaN, integers beyond the range of a float infinite."""
+    try:
+        if str not in set(map(type, column)):  # NumPy would read a text of digits as a number
+            return np.array(column, dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return np.array([as_float(value) for value in column], dtype=np.float64)
+
+
+def as_float(value: object) -> float:
+    """One value, as `as_floats` reads a column of them."""
+    if not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+Quantities = Mapping[str, Quantity]
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,26 +218,39 @@ class Measurements:
     tensor_active: FloatArray  # share of cycles in which the tensor pipe was active
     # Executed tensor instructions of which no opcode tells the operations, or kept the pipe active in cycles that nobody can
     # relate to all.
-    tensor_gaps: NDArray[np.bool_]
+    tensor_gaps: Mask
     invocations: IntArray  # launches that the element stands for: 1, more where a tool gave only sums
     remarks: TextArray  # what a reader must know of the launch as a whole, '' for nothing
     label: TextArray  # what the step of a sweep is called, '' outside of sweeps
     step: IntArray  # position in a sweep, -1 outside of sweeps
-    rates: NDArray[np.bool_]  # work and traffic are per second, and seconds is 1: a file without times
-    work: Mapping[str, Quantity] = field(default_factory=dict)  # precision id -> operations
-    summands: Mapping[str, Quantity] = field(default_factory=dict)  # the floating-point part of it that may be added up
-    fused: Mapping[str, Quantity] = field(default_factory=dict)  # core precision id -> the part of work done by FMAs
-    traffic: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes
-    written: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> the part of these that was written
-    compute: Mapping[str, Quantity] = field(default_factory=dict)  # compute roof id -> operations per second
-    bandwidth: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second
-    instructions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind (and lanes) -> warp instructions
-    transactions: Mapping[str, Quantity] = field(default_factory=dict)  # id of a kind -> transactions of this kind alone
-    units: Mapping[str, Quantity] = field(default_factory=dict)  # id of a hardware unit -> share of its peak
-    shares: Mapping[str, Quantity] = field(default_factory=dict)  # level id -> bytes per second as a share of the roof
-    gauges: Mapping[str, Quantity] = field(default_factory=dict)  # occupancy, waves, ... (data/units.toml)
-    charts: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # the report's own charts, where asked for
-    samples: TextArray = field(default_factory=lambda: np.empty(0, dtype=object))  # `Samples` or None, likewise
+    rates: Mask  # work and traffic are per second, and seconds is 1: a file without times
+    charts: TextArray  # the report's own charts, None where they were not asked for
+    samples: TextArray  # `Samples` or None, likewise
+    work: Quantities = field(default_factory=dict)  # precision id -> operations
+    summands: Quantities = field(default_factory=dict)  # the floating-point part of it that may be added up
+    fused: Quantities = field(default_factory=dict)  # core precision id -> the part of work done by FMAs
+    traffic: Quantities = field(default_factory=dict)  # level id -> bytes
+    written: Quantities = field(default_factory=dict)  # level id -> the part of these that was written
+    compute: Quantities = field(default_factory=dict)  # compute roof id -> operations per second
+    bandwidth: Quantities = field(default_factory=dict)  # level id -> bytes per second
+    instructions: Quantities = field(default_factory=dict)  # id of a kind (and lanes) -> warp instructions
+    transactions: Quantities = field(default_factory=dict)  # id of a kind -> transactions of this kind alone
+    units: Quantities = field(default_factory=dict)  # id of a hardware unit -> share of its peak
+    shares: Quantities = field(default_factory=dict)  # level id -> bytes per second as a share of the roof
+    gauges: Quantities = field(default_factory=dict)  # occupancy, waves, ... (data/units.toml)
+
+    @classmethod
+    def of(cls, count: int, **known: Any) -> Measurements:
+        """Launches of which nothing else is known: texts are "", numbers NaN."""
+        makers: dict[str, Callable[[], Any]] = {
+            "TextArray": lambda: objects([""] * count),
+            "FloatArray": lambda: np.full(count, np.nan),
+            "Mask": lambda: np.zeros(count, dtype=bool),
+        }
+        usual = {"launch": np.arange(count), "invocations": np.ones(count, dtype=np.int64), "step": np.full(count, -1)}
+        usual |= dict.fromkeys(("charts", "samples"), objects([None] * count))
+        made = {one.name: makers[str(one.type)]() for one in fields(cls) if one.type in makers and one.name not in usual}
+        return cls(**(made | usual | known))
 
     def __len__(self) -> int:
         return len(self.launch)
@@ -96,15 +265,39 @@ class Measurements:
         """(9, 0) as "9.0", unknown ones as ''."""
         return objects([capability_text(one) for one in self.capability])
 
+    @cached_property
+    def gpus(self) -> dict[tuple[str, tuple[int, int]], IntArray]:
+        """The launches of each GPU model, which is a name and a compute capability."""
+        rows: dict[tuple[str, tuple[int, int]], list[int]] = {}
+        for row, gpu in enumerate(zip(self.device, self.capability, strict=True)):
+            rows.setdefault(gpu, []).append(row)
+        return {gpu: np.array(mine, dtype=np.int64) for gpu, mine in rows.items()}
+
+    def by_gpu(self, value: Callable[[str, tuple[int, int]], Any]) -> TextArray:
+        """For each launch what holds of its GPU model."""
+        result: TextArray = np.empty(len(self), dtype=object)
+        for gpu, rows in self.gpus.items():
+            result[rows] = value(*gpu)
+        return result
+
+    def values(self, quantities: Quantities, name: str) -> FloatArray:
+        """The values of one of them; NaN for all launches where it is not there."""
+        return quantities[name].values if name in quantities else np.full(len(self), np.nan)
+
+    def known(self, quantities: Quantities) -> Mask:
+        """Which launches have any of them."""
+        found: Mask = np.zeros(len(self), dtype=bool)
+        for quantity in quantities.values():
+            found |= np.isfinite(quantity.values)
+        return found
+
     def take(self, index: IntArray) -> Measurements:
         """The launches of ``index``, in its order."""
         changed: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, Mapping):
-                changed[item.name] = {key: quantity.take(index) for key, quantity in value.items()}
-            else:
-                changed[item.name] = value[index]
+            of_mapping = isinstance(value, Mapping)
+            changed[item.name] = {key: one.take(index) for key, one in value.items()} if of_mapping else value[index]
         return replace(self, **changed)
 
     @staticmethod
@@ -112,30 +305,25 @@ class Measurements:
         """All launches of several measurements, in order; what one of them does not know is missing for its launches."""
         if len(parts) == 1:
             return parts[0]
-        merged: dict[str, Any] = {}
-        for item in fields(Measurements):
-            values = [getattr(part, item.name) for part in parts]
-            if isinstance(values[0], Mapping):
-                keys = dict.fromkeys(key for value in values for key in value)
-                merged[item.name] = {
-                    key: Quantity.joined(
-                        [value.get(key) or Quantity.missing(len(part)) for value, part in zip(values, parts, strict=True)]
-                    )
-                    for key in keys
-                }
-            else:
-                merged[item.name] = np.concatenate(values)
-        return Measurements(**merged)
+
+        def of_all(values: Sequence[Any]) -> Any:
+            if not isinstance(values[0], Mapping):
+                return np.concatenate(values)
+            nothing = [Quantity.missing(len(part)) for part in parts]
+            keys = dict.fromkeys(key for value in values for key in value)
+            pairs = list(zip(values, nothing, strict=True))
+            return {key: Quantity.joined([value.get(key, none) for value, none in pairs]) for key in keys}
+
+        names = [item.name for item in fields(Measurements)]
+        return Measurements(**{name: of_all([getattr(part, name) for part in parts]) for name in names})
 
 
 def precisions_of(m: Measurements, spec: Spec) -> list[Precision]:
     """The precisions of the spec, and after them those that only imported measurements know."""
     known = {precision.id for precision in spec.precisions}
     extra = {name: "FP (any)" if name == ANY_PRECISION else name.upper() for name in m.work if name not in known}
-    return [
-        *spec.precisions,
-        *(Precision(name, label, "core", "flop", 99, (), ("fma", "nofma")) for name, label in extra.items()),
-    ]
+    others = (Precision(name, label, "core", "flop", 99, (), ("fma", "nofma")) for name, label in extra.items())
+    return [*spec.precisions, *others]
 
 
 def levels_of(m: Measurements, spec: Spec) -> list[Level]:

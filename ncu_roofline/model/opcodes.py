@@ -1,30 +1,47 @@
-"""Work from executed opcodes: what instruction patching counted, opcode by opcode, weighed by the table of opcodes.
+"""Work from executed opcodes, and what of counted half-precision work loads constants.
 
-The counts are instances of two metrics that every report with source counters has: threads with a true predicate per opcode
-(CUDA cores), and warp instructions per opcode (tensor cores).
+What instruction patching counted, opcode by opcode, is weighed by the table of opcodes.  The counts are instances of two
+metrics that every report with source counters has: threads with a true predicate per opcode (CUDA cores), and warp
+instructions per opcode (tensor cores).
+By HFMA2 R0, -RZ, RZ, x, y compilers put x and y into a register.  Counters take it for four operations, and its name is that of
+arithmetic: only its operands tell, in the machine code that a report holds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Spec, load_spec
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Spec, load_opcodes, load_spec
 from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.source_counters import COUNTED as BY_ADDRESS
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
-from ncu_roofline.model.halves import HALF, HALVES, NOTHING_KNOWN, ConstantLoads, Mask
-from ncu_roofline.model.measurements import FloatArray, Origin, Quantity
-from ncu_roofline.model.numbers import Columns
+from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.formats.report import Code, Kernel, Report
+from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Origin, Quantity
+
+if TYPE_CHECKING:
+    from ncu_roofline.formats.sass.cubin import Cubin, Function
 
 THREADS, WARPS = OPCODE_THREADS, OPCODE_WARPS
 OPCODES = "opcodes"
 TOLD = "by opcodes"
 COUNTED = Binding(WeightedSum.of({WARPS: 1.0}), source=OPCODES)
 """Stands for the opcodes where bindings are listed."""
+HALF, BRAIN = "fp16", "bf16"
+HALVES = (HALF, BRAIN)
+"""What one set of counters counts together."""
+_LOADS = "loads of constants (HFMA2 R0, -RZ, RZ, x, y)"
+NO_ARITHMETIC = f"by the machine code no arithmetic, but {_LOADS} or conversions"
+"""The note on work that is 0 although counters or opcodes say otherwise."""
+_WITHOUT = f"without {_LOADS}, which the machine code tells"
 
 Instances = Sequence[tuple[object, object]]
 _UNPROVEN = "wgmma as a quarter of the warpgroup's operations per warp: unproven on hardware"
@@ -35,6 +52,37 @@ _LOADS_CONSTANTS = "HFMA2.MMA"
 _HALF = ("HADD2", "HMUL2", "HFMA2", "HADD2_32I", "HMUL2_32I", "HFMA2_32I", "HMNMX2", "HSETP2", "HSET2")
 _SHARED = ("LDS", "STS", "ATOMS", "LDSM")
 _ACCUMULATORS = {"acc16": "fp16", "acc32": "fp32"}
+(_THREADS,), _ = BY_ADDRESS["threads"]
+_MOST = 2.0**64  # larger numbers count nothing
+_LARGEST = 2**23  # bytes of a function's code: half a million instructions, fifty times as many as in recorded kernels
+_LAST = 2**63
+
+
+class ConstantLoads(NamedTuple):
+    """What is known of each launch of one chip, by the ids of `HALVES`; empty where nothing is known of any.
+
+    ``idle``: its code has no arithmetic of this precision.  ``operations``: what is counted for its loads of constants, NaN
+    where that is not known.
+    """
+
+    idle: Mapping[str, Mask] = {}
+    operations: Mapping[str, FloatArray] = {}
+
+    def without(self, counted: Quantity, precisions: Sequence[str] = HALVES) -> tuple[Quantity, FloatArray]:
+        """Operations of some precisions without those that are no arithmetic, and how many these are, NaN where not known."""
+        if not self.operations:
+            return counted, np.full(len(counted.values), np.nan)
+        idle = np.all([self.idle[one] for one in precisions], axis=0)
+        loads = np.sum([self.operations[one] for one in precisions], axis=0)
+        with np.errstate(invalid="ignore"):  # more than all are of another launch
+            loads = np.where(loads <= (1 + COMPLETE) * counted.values, np.minimum(loads, counted.values), np.nan)
+        loads = np.where(idle, counted.values, loads)
+        left = Quantity(counted.values - np.nan_to_num(loads), counted.choice, counted.origins)
+        some, none = (loads > 0) & (left.values > 0), (loads > 0) & (left.values == 0)
+        return left.with_note(some, _WITHOUT).with_note(none, NO_ARITHMETIC), loads
+
+
+NOTHING_KNOWN = ConstantLoads()
 
 
 @dataclass(frozen=True)
@@ -60,26 +108,25 @@ class Executed:
     @classmethod
     def nothing(cls, count: int) -> Executed:
         """No opcodes were counted."""
-        conversions, copied, shared = (np.full(count, np.nan) for _ in range(3))
+        conversions, copied, shared = np.full((3, count), np.nan)
         return cls({}, {}, conversions, copied, shared, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
     @property
     def halves(self) -> Mask:
         """Launches that executed what looks like half-precision arithmetic."""
-        found: Mask = np.zeros(len(self.gaps), dtype=bool)
-        for one in HALVES:
-            found |= self.work[one].values > 0 if one in self.work else False
-        return found
+        found = [self.work[one].values > 0 for one in HALVES if one in self.work]
+        return np.asarray(np.any([np.zeros_like(self.gaps), *found], axis=0))
 
     def without(self, loads: ConstantLoads) -> Executed:
         """The same with loads of constants told from arithmetic where that is known, and notes on what is known."""
         work, fused, constants = dict(self.work), dict(self.fused), self.constants
         for one in HALVES:
             if one in work:
-                left, taken = loads.without(work[one], (one,))
+                work[one], taken = loads.without(work[one], (one,))
                 fused[one] = np.maximum(fused[one] - np.nan_to_num(taken), 0)
-                work[one] = left.with_note(np.isnan(taken), _DOUBT) if one == HALF else left
-                constants = constants & np.isnan(taken) if one == HALF else constants
+                if one == HALF:
+                    work[one] = work[one].with_note(np.isnan(taken), _DOUBT)
+                    constants = constants & np.isnan(taken)
         return replace(self, work=work, fused=fused, constants=constants, loads=loads)
 
 
@@ -105,9 +152,12 @@ def executed(
         core, tensor = None, None if by_warp is None or found.gaps[row] else weighed(by_warp, "warp")
         if by_thread is not None:
             found.copied[row] = sum(_copied(one) * number for one, number in by_thread.items())
-            found.shared[row] = sum(number for one, number in by_thread.items() if _name(one) in _SHARED)
+            found.shared[row] = sum(number for one, number in by_thread.items() if one.partition(".")[0] in _SHARED)
             core = weighed(by_thread, "thread") if all("MMA" in one for one in unknown) else None
-            found.constants[row] = _only_constants(by_thread, core or ())
+            # A recorded kernel in double precision executes exactly two HFMA2.MMA for each division of integers.
+            halves = [one for one, number in by_thread.items() if number and one.partition(".")[0] in _HALF]
+            others = any(number for work, number in core or () if work.precision in load_spec().plain)
+            found.constants[row] = bool(halves) and others and all(one.startswith(_LOADS_CONSTANTS) for one in halves)
         if core is not None:
             found.conversions[row] = sum(number for work, number in core if work.conversion)
         for one in precisions:
@@ -137,20 +187,6 @@ def _counts(instances: Instances) -> dict[str, float] | None:
             return None
         counts[opcode] = counts.get(opcode, 0.0) + float(value)
     return counts or None
-
-
-def _only_constants(threads: Mapping[str, float], core: Sequence[tuple[OpcodeWork, float]]) -> bool:
-    """Whether half precision is but HFMA2.MMA in a kernel that works in FP64 or FP32.
-
-    A recorded kernel in double precision executes exactly two of them for each division of integers.
-    """
-    halves = [one for one, number in threads.items() if number and _name(one) in _HALF]
-    others = any(number for work, number in core if work.precision in load_spec().plain)
-    return bool(halves) and others and all(halve.startswith(_LOADS_CONSTANTS) for halve in halves)
-
-
-def _name(opcode: str) -> str:
-    return opcode.partition(".")[0]
 
 
 def _copied(opcode: str) -> int:
@@ -190,7 +226,138 @@ def told_apart(counted: Quantity, other: Quantity, label: str, tolerance: float 
     return Quantity(counted.values, choice, (*counted.origins, *notes))
 
 
-def metrics_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Which of the two metrics are among ``names``."""
-    known = set(names)
-    return tuple(one for one in (THREADS, WARPS) if one in known)
+# Loads of constants.
+
+
+def constant_loads(report: Report, index: IntArray, suspects: Mask, capability: tuple[int, int]) -> ConstantLoads:
+    """Of the launches ``index`` of a report, by their code; only of the ``suspects`` among them: others cost nothing.
+
+    Code that is damaged tells nothing.
+    """
+    if not suspects.any():
+        return NOTHING_KNOWN
+    from ncu_roofline.formats.sass import CodeError
+    from ncu_roofline.formats.sass.cubin import read_cubin
+
+    idle = {one: np.zeros(len(index), dtype=bool) for one in HALVES}
+    operations = {one: np.full(len(index), np.nan) for one in HALVES}
+    modules: dict[object, list[int]] = {}
+    for row in np.flatnonzero(suspects).tolist():
+        kernel = report.kernels[int(index[row])]
+        modules.setdefault((kernel.process, kernel.module), []).append(row)
+    for rows in modules.values():  # one after the other: each may be large
+        code = report.kernels[int(index[rows[0]])].code
+        try:
+            cubin = read_cubin(code.cubin) if code and code.cubin else None
+        except (RooflineError, CodeError):
+            continue
+        if code is None or cubin is None or any(len(one.code) > _LARGEST for one in cubin.functions.values()):
+            continue
+        module = _Module(code, cubin, capability)
+        for row in rows:
+            none_of, loads = module.launch(report.kernels[int(index[row])])
+            for one in HALVES:
+                idle[one][row], operations[one][row] = one in none_of, loads.get(one, np.nan)
+    return ConstantLoads(idle, operations)
+
+
+class _Halves(NamedTuple):
+    """Of a function: precisions of its arithmetic, loads of constants (offset, precision, operations), and whether it has
+    conversions, and instructions that are not known."""
+
+    arithmetic: frozenset[str]
+    loads: tuple[tuple[int, str, float], ...]
+    converts: bool
+    unknown: bool
+
+
+class _Module:
+    """The code of a module, of which each function is looked at once."""
+
+    def __init__(self, code: Code, cubin: Cubin, capability: tuple[int, int]) -> None:
+        from ncu_roofline.formats.sass.cubin import Reach
+
+        self._code, self._cubin, self._capability = code, cubin, capability
+        self._names = frozenset(name for row in load_opcodes().rows if row.precision in HALVES for name, _ in row.opcodes)
+        self._reach, self._functions = Reach(cubin, self._names), dict[str, _Halves]()
+
+    def launch(self, kernel: Kernel) -> tuple[Collection[str], Mapping[str, float]]:
+        """Precisions of which a launch has no arithmetic, and operations counted for loads of constants, as far as is known.
+
+        Nothing where its code does not explain what was counted.
+        """
+        names = self._reach.within(kernel.mangled_name) if kernel.mangled_name in self._cubin.functions else None
+        found = [self._function(name) for name in names or ()]
+        if not found or any(one.unknown for one in found):
+            return (), self._counted(kernel)
+        if not any(one.arithmetic or one.loads or one.converts for one in found):
+            return (), {}
+        idle = frozenset(HALVES).difference(*(one.arithmetic for one in found))
+        loads = any(one.loads for one in found) and len(idle) < len(HALVES)
+        return idle, self._counted(kernel) if loads else dict.fromkeys(HALVES, 0.0)
+
+    def _function(self, name: str) -> _Halves:
+        if name not in self._functions:
+            every = self._reach.instructions(name)
+            works = [(one, load_opcodes().work(one.opcode, self._capability)) for one in every if one.name in self._names]
+            known = [(one, work) for one, work in works if work]
+            self._functions[name] = _Halves(
+                arithmetic=frozenset(work.precision for one, work in known if work.weight and not one.constant),
+                loads=tuple((one.offset, work.precision, work.weight) for one, work in known if one.constant),
+                converts=any(work.conversion for _, work in known),
+                unknown=any(one.name.startswith("op ") for one in every) or len(known) < len(works),
+            )
+        return self._functions[name]
+
+    def _counted(self, kernel: Kernel) -> dict[str, float]:
+        """Operations that are counted for loads of constants, by precision; empty where nobody counted by instruction."""
+        if not kernel.metrics.has_name(_THREADS):
+            return {}
+        keys, values = (np.array(one) for one in kernel.metrics.by_address(_THREADS))
+        if not len(keys) or not np.all((values >= 0) & (values < _MOST)):
+            return {}
+        counts = dict(zip(keys.tolist(), values.tolist(), strict=True))
+        functions = placed(kernel, self._code, self._cubin, sorted(counts))
+        if kernel.mangled_name not in {function.name for function, _ in functions}:
+            return {}
+        result = dict.fromkeys(HALVES, 0.0)
+        for function, at in functions:
+            for offset, precision, worth in self._function(function.name).loads:
+                result[precision] += worth * counts.get(at + offset, 0.0)
+        return result
+
+
+def placed(kernel: Kernel, code: Code, cubin: Cubin, counted: Sequence[int]) -> list[tuple[Function, int]]:
+    """The launch's own function, first, and those in which something was counted, with their addresses in bytes.
+
+    ``code`` and ``cubin`` are of the kernel's module, ``counted`` the addresses with counts, sorted.  What the report places
+    nowhere, or on another function, is left out; of several addresses of a function all but one.
+    """
+
+    def any_in(address: int, function: Function) -> bool:
+        """Whether something was counted in a function that lies there."""
+        return bisect_left(counted, address) < bisect_left(counted, address + len(function.code))
+
+    addresses: dict[str, int] = {}  # of several addresses of a function the first at which something was counted
+    for one in code.functions:
+        before, function = addresses.setdefault(one.name, one.address), cubin.functions.get(one.name)
+        if function and before != one.address and not any_in(before, function) and any_in(one.address, function):
+            addresses[one.name] = one.address
+    base = kernel.base_address()
+    if base is not None:
+        addresses[kernel.mangled_name] = base
+    found: list[tuple[Function, int]] = []
+    starts: list[int] = []
+    ends: list[int] = []  # of what is found, both sorted: no two lie on each other
+    for name in dict.fromkeys((kernel.mangled_name, *addresses)):
+        address, function = addresses.get(name), cubin.functions.get(name)
+        if address is None or function is None or address + len(function.code) >= _LAST:
+            continue
+        end, place = address + len(function.code), bisect_left(starts, address + len(function.code))
+        if (name != kernel.mangled_name and not any_in(address, function)) or (place and ends[place - 1] > address):
+            continue
+        found.append((function, address))
+        if end > address:
+            starts.insert(place, address)
+            ends.insert(place, end)
+    return found

@@ -1,8 +1,8 @@
-"""The door through which metric values come into the model: what no kernel can have measured is missing there, and told.
+"""The door through which metric values come into the model: what no launch can have measured is missing there, and told.
 
-Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`, finished
-numbers of other tools by `plausible_import`, those of embedded charts by `DrawnGate`.  The report itself keeps what its
-file says.
+Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`, embedded
+charts by `plausible_chart`; of launches with another kernel's counters `believed` leaves nothing.  The report itself keeps
+what its file says.
 """
 
 from __future__ import annotations
@@ -10,111 +10,90 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.chips.source_counters import adds_up
-from ncu_roofline.chips.tables import MOST_COUNT, Bound, load_limits
+from ncu_roofline.chips.tables import MOST_COUNT, load_limits
+from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.formats.report import Instances, Value
-from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall
-from ncu_roofline.model.counters import as_float, as_floats
-from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
+from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped
+from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, TextArray, as_float, as_floats, objects
+from ncu_roofline.model.names import short_names
 
 LEFT_OUT = "implausible and left out:"
 """How a note on a value begins that can't be."""
-_NAME = 60  # characters of a kernel's name in a note
 
 
-def left_out(m: Measurements) -> tuple[str, ...]:
-    """What is missing in measurements as implausible, a sentence for each metric and report."""
-    texts = [text for remark in dict.fromkeys(m.remarks.tolist()) for text in remark.split("; ")]
-    return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
-
-
-def short_name(name: str) -> str:
+def short_name(name: object) -> str:
     """A kernel's name for a note, in which "; " would end the sentence."""
-    return shorten(clean(name).replace(";", ","), _NAME)
+    return shorten(clean(str(name)).replace(";", ","), 60)
 
 
-def joined_remarks(first: TextArray, second: TextArray) -> TextArray:
-    """Remarks on the same launches, as one remark each."""
-    remarks: TextArray = np.array(first, dtype=object)
-    rows = np.flatnonzero(second != "")
-    remarks[rows] = ["; ".join(filter(None, pair)) for pair in zip(first[rows], second[rows], strict=True)]
-    return remarks
+class Remarks:
+    """What a reader must know of each launch: ``texts``, of several sentences each."""
+
+    def __init__(self, texts: Sequence[str] | TextArray) -> None:
+        self.texts = objects(texts)
+
+    def add(self, rows: Mask, note: Callable[[int], str], noun: str = "launch") -> None:
+        """One sentence for all of these rows, made from the first."""
+        places = np.flatnonzero(rows).tolist()
+        if places:
+            more = f", likewise in {plural(len(places) - 1, f'more {noun}')}" if len(places) > 1 else ""
+            text = note(places[0]) + more
+            self.texts[places] = [f"{before}; {text}" if before else text for before in self.texts[places]]
 
 
-def _likewise(others: int, one: str = "launch", several: str = "launches") -> str:
-    """How many others a note holds for, as its end."""
-    return f", likewise in {others:,} more {several if others > 1 else one}" if others else ""
+class Gate(Remarks):
+    """What the launches of one report can have measured: numbers in ``columns`` by metric, NaN where missing or implausible.
 
-
-class Gate:
-    """What the launches of one report can have measured, and notes on what they can't.
-
-    ``columns`` hold metrics as the report has them.  ``name`` gives the name of the kernel of a launch.
+    Made from metrics as the report has them, and the names of its kernels.
     """
 
-    def __init__(self, columns: Mapping[str, Sequence[Value | None]], count: int, name: Callable[[int], str]) -> None:
-        self._name = name
-        self.remarks: TextArray = np.full(count, "", dtype=object)
-        """For each launch what of it was left out, "" for nothing: a sentence per metric, the same for all of its launches."""
-        self._limits = load_limits()
-        self._missing: FloatArray = np.full(count, np.nan)
+    def __init__(self, columns: Mapping[str, Sequence[Value | None]], names: Sequence[str]) -> None:
+        super().__init__([""] * len(names))
+        self._names = names
         self.columns = {metric: self._checked(metric, column) for metric, column in columns.items()}
-        """Numbers by metric, NaN where missing, text or implausible."""
 
     def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
         """The counts by name of each launch, none where one is no count, all together are more than can be, or not the total.
 
         The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
         """
-        bound = self._limits.bound(metric)
-        if bound is None:
-            return list(column)
         totals = np.array([_total(counts) for counts in column], dtype=np.float64)
-        wrong = ~_possible(bound, totals)
-        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}", bound, totals)
-        own = self.columns.get(metric, self._missing)
+        own = self.columns.get(metric, np.full(len(totals), np.nan))
+        wrong = ~(totals <= MOST_COUNT)
+        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}, which no counter can")
         sums = zip(column, totals, own, strict=True)
-        apart = np.array([bool(counts) and not adds_up(total, whole) for counts, total, whole in sums], dtype=bool) & ~wrong
-        self._note(
-            metric, apart, lambda row: f"adds up to {totals[row]:.4g}, and to {own[row]:.4g} by what the metric itself says"
-        )
+        apart = ~wrong & np.array([bool(counts) and not adds_up(total, whole) for counts, total, whole in sums], dtype=bool)
+        differing = "adds up to {:.4g}, and to {:.4g} by what the metric itself says"
+        self._tell(metric, apart, lambda row: differing.format(totals[row], own[row]))
         self.columns[metric] = np.where(apart, np.nan, own)
-        return [() if bad else counts for bad, counts in zip(wrong | apart, column, strict=True)]  # type: ignore[misc]
-
-    def tell_others(self, others: Mapping[str, Mapping[int, Value]]) -> None:
-        """Note metrics that launches have several times: ``others`` than the value that counts, by metric and launch."""
-        for metric, values in others.items():
-            row, value = next(iter(values.items()))
-            what = f"{metric} of launch {row} ({short_name(self._name(row))})"
-            note = f"{what} has several values: the last counts, not {short_name(str(value))}{_likewise(len(values) - 1)}"
-            rows = np.isin(np.arange(len(self.remarks)), list(values))
-            self.remarks = joined_remarks(self.remarks, np.where(rows, note, ""))
+        return [[] if bad else counts for bad, counts in zip(wrong | apart, column, strict=True)]
 
     def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
-        values, bound = as_floats(column), self._limits.bound(metric)
+        values, bound = as_floats(column), load_limits().bound(metric)
         if bound is None:
             return values
-        if str in set(map(type, column)):
-            texts = np.array([isinstance(value, str) for value in column], dtype=bool)
-            self._tell(metric, texts, lambda row: f"is the text {short_name(str(column[row]))!r}", bound, values)
-        wrong = ~(_possible(bound, values) | np.isnan(values))
-        self._tell(metric, wrong, lambda row: f"is {values[row]:.4g}", bound, values)
+        wrong = np.isnan(values)
+        if wrong.any():  # NaN is what ncu writes for what it could not collect, None that a launch lacks the metric
+            wrong &= np.array([isinstance(value, str) for value in column], dtype=bool)
+        wrong |= (values > bound.most) | (values < (-bound.most if bound.signed else 0))
+        unit = f" {bound.unit}" if bound.unit else ""
+        most = f"{-bound.most if bound.signed else 0:.4g} to {bound.most:.4g}{unit} ({bound.origin})"
+
+        def what(row: int) -> str:
+            value = column[row]
+            return f"is {repr(short_name(value)) if isinstance(value, str) else f'{values[row]:.4g}'}, and can be {most}"
+
+        self._tell(metric, wrong, what)
         return np.where(wrong, np.nan, values) if wrong.any() else values
 
-    def _tell(self, metric: str, rows: Mask, what: Callable[[int], str], bound: Bound, values: FloatArray) -> None:
-        self._note(metric, rows, lambda row: f"{what(row)}, {_why(bound, float(values[row]))}")
-
-    def _note(self, metric: str, rows: Mask, what: Callable[[int], str]) -> None:
-        if rows.any():
-            row = int(np.flatnonzero(rows)[0])
-            more = _likewise(int(rows.sum()) - 1)
-            note = f"{LEFT_OUT} {metric} of launch {row} ({short_name(self._name(row))}) {what(row)}{more}"
-            self.remarks = joined_remarks(self.remarks, np.where(rows, note, ""))
+    def _tell(self, metric: str, rows: Mask, what: Callable[[int], str]) -> None:
+        self.add(rows, lambda row: f"{LEFT_OUT} {metric} of launch {row} ({short_name(self._names[row])}) {what(row)}")
 
 
 def _total(counts: Instances) -> float:
@@ -125,27 +104,11 @@ def _total(counts: Instances) -> float:
     return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
 
 
-def _possible(bound: Bound, values: FloatArray) -> Mask:
-    size = np.abs(values) if bound.signed else values
-    return np.asarray((size >= 0) & (size <= bound.most))
-
-
-def _why(bound: Bound, value: float) -> str:
-    """What is wrong with a value, with the bound."""
-    if math.isnan(value):
-        return "which is no number"
-    if value < 0 and not bound.signed:
-        return "less than 0"
-    return f"more than {bound.most:.4g}{f' {bound.unit}' if bound.unit else ''} ({bound.origin})"
-
-
 class PlausibleMetrics(Mapping[str, Value]):
     """The metrics of one result without those that can't be, by the same bounds as for columns; each is decoded once."""
 
     def __init__(self, metrics: Mapping[str, Value]) -> None:
-        self._metrics = metrics
-        self._limits = load_limits()
-        self._read: dict[str, Value | None] = {}
+        self._metrics, self._read = metrics, dict[str, Value | None]()
 
     def __getitem__(self, name: str) -> Value:
         value = self.recorded(name)
@@ -165,48 +128,14 @@ class PlausibleMetrics(Mapping[str, Value]):
             self._read[name] = self._metrics.get(name)
         return self._read[name]
 
-    def allows(self, name: str, value: Value) -> bool:
+    @staticmethod
+    def allows(name: str, value: Value) -> bool:
         """Whether a metric can have this value; NaN is what ncu writes for one that it could not collect."""
-        bound = self._limits.bound(name)
-        if bound is None:
-            return True
-        if isinstance(value, str):
-            return False
+        bound = load_limits().bound(name)
+        if bound is None or isinstance(value, str):
+            return bound is None
         size = -value if bound.signed and value < 0 else value
         return 0 <= size <= bound.most or size != size
-
-
-def plausible_import(m: Measurements) -> Measurements:
-    """What a file of another tool says, without numbers that can't be; remarks tell which."""
-    limits, remarks = load_limits(), m.remarks
-
-    def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
-        nonlocal remarks
-        wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
-        if not wrong.any():
-            return values
-        row = int(np.flatnonzero(wrong)[0])
-        of, more = short_name(str(m.name[row])), _likewise(int(wrong.sum()) - 1, "row", "rows")
-        note = f"{LEFT_OUT} {what} of {of} is {values[row]:.4g} {unit}, which no machine can{more}"
-        remarks = joined_remarks(remarks, np.where(wrong, note, ""))
-        return np.where(wrong, np.nan, values)
-
-    def all_checked(found: Mapping[str, Quantity], what: str, most: FloatArray | float, unit: str) -> dict[str, Quantity]:
-        return {key: replace(one, values=checked(f"{what} {key}", one.values, most, unit)) for key, one in found.items()}
-
-    seconds = checked("the time", m.seconds, limits.imported_seconds, "s")
-    total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)
-    work = all_checked(m.work, "work in", total, "operations")
-    return replace(
-        m,
-        seconds=seconds,
-        work=work,
-        summands=work,
-        traffic=all_checked(m.traffic, "traffic at", total, "byte"),
-        compute=all_checked(m.compute, "the roof", limits.imported_rate, "operations per second"),
-        bandwidth=all_checked(m.bandwidth, "the roof", limits.imported_rate, "byte per second"),
-        remarks=remarks,
-    )
 
 
 def has_lost(chart: Chart, *kinds: str) -> bool:
@@ -214,82 +143,157 @@ def has_lost(chart: Chart, *kinds: str) -> bool:
     return any(one.reason == IMPLAUSIBLE and one.kind in kinds for one in chart.dropped)
 
 
-class _Wrong(NamedTuple):
-    """A number that can't be: which ``part`` of what it is, and in words how much and why not."""
-
-    kind: str
-    label: str
-    part: str
-    is_what: str
-    line: Roof | Point | Wall | None = None
-
-
-class DrawnGate:
-    """Charts of launches without what can't be; `remarks` tells it."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str, str], dict[int, str]] = {}
-
-    def checked(self, row: int, chart: Chart) -> Chart:
-        """The chart of the launch in a row of the measurements, without dots and walls that can't be, lines of roofs as NaN."""
-        # The chart has not drawn itself what is no number.
-        lost = [one for one in chart.dropped if one.reason == IMPLAUSIBLE]
-        wrong = [_Wrong(one.kind, one.label, one.part, "negative, not finite or too small to tell") for one in lost]
-        wrong += _outside_bounds(chart)
-        for one in wrong:
-            self._found.setdefault((chart.section, one.kind, one.label, one.part), {}).setdefault(row, one.is_what)
-        parts = {(id(one.line), one.part) for one in wrong if one.line}
-        if not parts:
-            return chart
-        gone = {line for line, _ in parts}
-
-        def left(roof: Roof) -> Roof:
-            work, traffic = ((id(roof), part) in parts for part in ("work", "traffic"))
-            return replace(
-                roof, peak_work=np.nan if work else roof.peak_work, peak_traffic=np.nan if traffic else roof.peak_traffic
-            )
-
-        dropped = [Dropped(one.kind, one.label, one.part, IMPLAUSIBLE, one.line.metrics) for one in wrong if one.line]
-        return replace(
-            chart,
-            roofs=tuple(map(left, chart.roofs)),
-            points=tuple(point for point in chart.points if id(point) not in gone),
-            walls=tuple(wall for wall in chart.walls if id(wall) not in gone),
-            dropped=(*chart.dropped, *dropped),
-        )
-
-    def remarks(self, m: Measurements) -> TextArray:
-        """The remarks of measurements, with a sentence for each line and dot that was left out."""
-        remarks = m.remarks
-        for (section, kind, label, part), values in self._found.items():
-            row, is_what = next(iter(values.items()))
-            what = {"traffic": "bandwidth", "value": "intensity"}.get(part, part)
-            of = f"launch {m.launch[row]} ({short_name(str(m.function[row]))})"
-            note = (
-                f"{LEFT_OUT} {kind} {short_name(label)!r} in the chart {short_name(section)} of {of}, "
-                f"whose {what} is {is_what}{_likewise(len(values) - 1)}"
-            )
-            rows = np.isin(np.arange(len(m)), list(values))
-            remarks = joined_remarks(remarks, np.where(rows, note, ""))
-        return remarks
-
-
-def _outside_bounds(chart: Chart) -> Iterator[_Wrong]:
+def plausible_chart(chart: Chart) -> Chart:
+    """A report's own chart without dots and walls that can't be, lines of roofs as NaN; `Chart.dropped` has them."""
     limits = load_limits()
-    most = limits.drawn_most
+    most, dropped = limits.drawn_most, list(chart.dropped)
+
+    def checked(line: Any, least: float, **parts: float) -> list[str]:
+        wrong = [part for part, value in parts.items() if not least <= value <= most]
+        dropped.extend(Dropped(type(line).__name__.lower(), line.label, part, IMPLAUSIBLE, line.metrics) for part in wrong)
+        return wrong
+
+    roofs, points = [], []
     for roof in chart.roofs:
-        for part, value in (("work", roof.peak_work), ("traffic", roof.peak_traffic)):
-            yield from _outside(roof, part, value, limits.drawn_least, most)
-    for point in chart.points:
-        rates = (("work", point.work), ("traffic", point.traffic))
-        found = [one for part, value in rates for one in _outside(point, part, value, 1 / limits.seconds, most)]
-        yield from found or _outside(point, "value", point.intensity, 1 / most, most)
-    for wall in chart.walls:
-        yield from _outside(wall, "value", wall.intensity, 1 / most, most)
+        peaks = {"work": roof.peak_work, "traffic": roof.peak_traffic}
+        peaks |= dict.fromkeys(checked(roof, limits.drawn_least, **peaks), math.nan)
+        roofs.append(replace(roof, peak_work=peaks["work"], peak_traffic=peaks["traffic"]))
+    for one in chart.points:
+        wrong = checked(one, 1 / limits.seconds, work=one.work, traffic=one.traffic)
+        if not (wrong or checked(one, 1 / most, value=one.intensity)):
+            points.append(one)
+    walls = [one for one in chart.walls if not checked(one, 1 / most, value=one.intensity)]
+    return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
 
 
-def _outside(line: Roof | Point | Wall, part: str, value: float, least: float, most: float) -> Iterator[_Wrong]:
-    if not least <= value <= most:
-        unit = {"work": "operations per second", "traffic": "byte per second"}.get(part, "operations per byte")
-        why = f"less than the {least:.3g}" if value < least else f"more than the {most:.3g}"
-        yield _Wrong(type(line).__name__.lower(), line.label, part, f"{value:.4g} {unit}, {why} that a GPU can", line)
+def chart_remarks(charts: Sequence[Chart]) -> str:
+    """A sentence for each line and dot that was left out of a launch's charts."""
+    names = {"traffic": "bandwidth", "value": "intensity"}
+    lost = [(chart, one) for chart in charts for one in chart.dropped if one.reason == IMPLAUSIBLE]
+    texts = (
+        f"{LEFT_OUT} {one.kind} {short_name(one.label)!r} in the chart {short_name(chart.section)}, "
+        f"whose {names.get(one.part, one.part)} no GPU can have"
+        for chart, one in lost
+    )
+    return "; ".join(dict.fromkeys(texts))
+
+
+def left_out(m: Measurements) -> tuple[str, ...]:
+    """What is missing in measurements as implausible, a sentence for each metric and report."""
+    texts = [text for remark in dict.fromkeys(m.remarks.tolist()) for text in remark.split("; ")]
+    return tuple(dict.fromkeys(text for text in texts if text.startswith(LEFT_OUT)))
+
+
+# Launches with another kernel's hardware counters, as application replay mixes them up: nothing counted of these is used.
+
+# Warp instructions of the instrumented pass: each is the sum over all opcodes or source lines; best first.
+INSTRUMENTED = ("sass__inst_executed_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode", "inst_executed")
+HARDWARE = ("smsp__inst_executed.sum", "sm__inst_executed.sum")
+_TIME = ("gpu__time_duration.sum", "gpu__time_duration.avg", "gpu__time_duration.max")
+_DRAM = tuple(f"dram__bytes{one}.sum" for one in ("", "_read", "_write", "_op_read", "_op_write"))
+_L2 = ("lts__t_sectors.sum", "lts__t_sectors_srcunit_tex.sum", "lts__t_bytes.sum")
+REPLAY_METRICS = (*INSTRUMENTED, *HARDWARE, *_TIME, *_DRAM, *_L2)
+# Passes of one launch differ by a few percent where its work depends on timing (atomics, spinning); half as much again is
+# no such noise.
+FACTOR = 1.5
+_EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
+_OWN = 0.05  # recorded counts of one launch by both ways are 1 % apart downwards, 4 % upwards
+FOREIGN = "hardware counters not believed"
+"""How a remark begins on a launch of which no count is used."""
+_SAME = "the same time, DRAM and L2 traffic and instructions to the last digit"
+_WHY = "application replay mixes kernels up, --replay-mode kernel does not"
+# What was counted of a launch, by the names of the measurements; roofs and clocks are its GPU's, whichever kernel ran.
+_COUNTED = ("work", "summands", "fused", "traffic", "instructions", "transactions", "units", "shares", "gauges")
+
+
+def foreign_counters(columns: Mapping[str, FloatArray], names: Sequence[tuple[str, str]]) -> TextArray:
+    """A sentence for each launch of one report whose hardware counters are not known to be its own, "" for the others.
+
+    ``columns``: `REPLAY_METRICS` as far as the report has them, NaN where missing; ``names``: function and full name of each
+    launch.  Different kernels that agree in time, bytes and instructions to the last digit have one kernel's counters: the
+    first one's, if its own code says so.  More instructions in the instrumented pass than the hardware saw prove it as well.
+    Fewer don't: that pass leaves out functions that the kernel calls in other sections of the code.  Those launches are named
+    only if the same hardware count stands at one of another size, too.
+    """
+    instrumented, hardware = (_first(columns, metrics, len(names)) for metrics in (INSTRUMENTED, HARDWARE))
+    with np.errstate(invalid="ignore"):
+        known = (instrumented > 0) & (hardware >= 0)
+        foreign = known & (instrumented > FACTOR * hardware)
+        fewer = known & (hardware > FACTOR * instrumented)
+        own = known & (np.abs(instrumented - hardware) <= _OWN * hardware)
+    if fewer.any():
+        foreign |= fewer & _stands_elsewhere(instrumented, hardware, known)
+    result = objects([""] * len(names))
+    result[foreign] = [
+        f"{FOREIGN}, as they saw {seen:,.0f} warp instructions where {executed:,.0f} were executed: {_WHY}"
+        for seen, executed in zip(hardware[foreign], instrumented[foreign], strict=True)
+    ]
+    pairs: dict[tuple[tuple[str, str], tuple[str, str]], str] = {}
+    for first, *others in _alike(columns, names):
+        different = next(row for row in others if names[row] != names[first])
+        for row in others if own[first] else (first, *others):
+            other = row if names[row] != names[first] else different
+            pair = names[first], names[other]
+            if pair not in pairs:
+                short = short_names([name or function for function, name in pair])
+                one, two = (f"{row} ({short_name(name)})" for row, name in zip((first, other), short, strict=True))
+                pairs[pair] = f"{FOREIGN}, as launches {one} and {two} are different kernels with {_SAME}: {_WHY}"
+            result[row] = pairs[pair]
+    return result
+
+
+def _first(columns: Mapping[str, FloatArray], names: tuple[str, ...], count: int) -> FloatArray:
+    """The first of some metrics that each launch has."""
+    found = np.full(count, np.nan)
+    for name in names:
+        found = np.where(np.isfinite(found), found, columns.get(name, np.nan))
+    return found
+
+
+def _stands_elsewhere(instrumented: FloatArray, hardware: FloatArray, known: Mask) -> Mask:
+    """Whether some other launch has the same hardware count although it executed another number of instructions."""
+    order = np.flatnonzero(known)[np.argsort(hardware[known], kind="stable")]
+    counts = hardware[order]
+    larger = np.flatnonzero(np.diff(counts) > _EQUAL * counts[1:]) + 1  # equal counts stand side by side in this order
+    result = np.zeros(len(hardware), dtype=bool)
+    for run in np.split(order, larger):
+        executed = instrumented[run]
+        result[run] = executed.max() > FACTOR * executed.min()
+    return result
+
+
+def _alike(columns: Mapping[str, FloatArray], names: Sequence[tuple[str, str]]) -> list[list[int]]:
+    """Launches of several kernels with the same time (of no short launch), DRAM and L2 traffic and instruction count.
+
+    Of 265 public reports ten have such kernels, all of one application; a time alone is a multiple of 32 ns and may be equal.
+    """
+    kinds = [[columns[name] for name in kind if name in columns] for kind in (_TIME, _DRAM, _L2, HARDWARE)]
+    if not all(kinds):
+        return []
+    complete = np.all([np.any(np.isfinite(kind), axis=0) for kind in kinds], axis=0)
+    with np.errstate(invalid="ignore"):
+        rows = np.flatnonzero(complete & (_first(columns, _TIME, len(names)) >= SHORT_LAUNCH * 1e9))
+    found: dict[bytes, list[int]] = {}
+    for row, values in zip(rows.tolist(), np.array([one[rows] for kind in kinds for one in kind]).T, strict=True):
+        found.setdefault(values.tobytes(), []).append(row)
+    return [alike for alike in found.values() if len({names[row] for row in alike}) > 1]
+
+
+def disbelieved(m: Measurements) -> TextArray:
+    """For each launch why its counters are not believed, "" where they are."""
+    return objects([text.partition("; ")[0] if text.startswith(FOREIGN) else "" for text in m.remarks])
+
+
+def told(m: Measurements) -> tuple[str, ...]:
+    """Why the counters of some launches are not believed, each sentence once."""
+    return tuple(dict.fromkeys(filter(None, disbelieved(m).tolist())))
+
+
+def believed(m: Measurements) -> Measurements:
+    """The measurements without anything that was counted of launches whose counters are not believed."""
+    foreign = disbelieved(m) != ""
+    if not foreign.any():
+        return m
+    changed: dict[str, Any] = {name: {key: one.where(~foreign) for key, one in getattr(m, name).items()} for name in _COUNTED}
+    changed |= {"seconds": np.where(foreign, np.nan, m.seconds), "tensor_active": np.where(foreign, np.nan, m.tensor_active)}
+    return replace(m, **changed, tensor_gaps=m.tensor_gaps & ~foreign)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ncu_roofline.chips import Spec
-from ncu_roofline.chips.thresholds import CLOCK_WARNING, MATTERS, PCIE
-from ncu_roofline.model.above import with_reasons
-from ncu_roofline.model.measurements import FloatArray, Measurements, Quantity, TextArray
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import Spec, load_spec
+from ncu_roofline.chips.thresholds import CLOCK_WARNING, MATTERS, PCIE, REPEATED, SHORT_LAUNCH
+from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, reports_of
-from ncu_roofline.model.utilisation import uncounted_tensor, values_of
-from ncu_roofline.model.work import Work, works_of
+from ncu_roofline.model.work import Work, uncounted_tensor, works_of
 
 _PARTIAL = "some launches lack the metrics"
 _UNCOUNTED = "tensor work unknown: the tensor pipe was active but its operations were not collected, so what binds is not told"
 LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
-
 Table = dict[str, Any]
 
 
@@ -42,215 +41,263 @@ def points_table(
     """
     tables = []
     m = with_levels_that_matter(m, spec, select)
-    uncounted = grouping.total(uncounted_tensor(m, spec).astype(np.float64)) > 0
+    uncounted = grouping.any(uncounted_tensor(m, spec))
     for work in works_of(m, spec, compute):
         if not select.wants(work.precision):
             continue
         work = _if_it_counts(m, spec, work, select, bounds)
-        rows = [_Rows(m, grouping, work, level, m.traffic[level], bandwidth.get(level)) for level in m.traffic]
-        _add_binding(rows, grouping, uncounted)
-        for row in rows:
-            row.uncounted = uncounted
-        tables += [row.table(rows, spec.chain) for row in rows if row.level in levels]
+        rows = {
+            level: _numbers(m, grouping, work, moved, bandwidth.get(level, RoofValues.missing(len(m))))
+            for level, moved in m.traffic.items()
+        }
+        lowest, binds = np.full(grouping.count, np.nan), np.full(grouping.count, "", dtype=object)
+        for level, one in rows.items():  # the level whose slope is lowest, or the compute roof if that is lower still
+            better = one["present"] & np.isfinite(one["attainable"]) & ~(one["attainable"] >= lowest)
+            lowest = np.where(better, one["attainable"], lowest)
+            binds = np.where(better, np.where(one["memory_binds"], level, work.roof_id[one["who"]]), binds)
+        binding = np.where(uncounted, np.nan, lowest), np.where(uncounted, "", binds)
+        for level in rows:
+            if level in levels:
+                outer = spec.chain[spec.chain.index(level) + 1 :] if level in spec.chain else ()
+                tables.append(_table(m, grouping, work, level, rows, outer, binding, uncounted))
     return [table for table in tables if len(table["launch"])]
 
 
 def with_levels_that_matter(m: Measurements, spec: Spec, select: Selection) -> Measurements:
     """The same without the traffic of levels that are drawn on request only, where it is next to nothing."""
-    return replace(m, traffic={name: _if_it_matters(m, spec, name, select) for name in m.traffic})
-
-
-def _if_it_matters(m: Measurements, spec: Spec, level: str, select: Selection) -> Quantity:
-    """The traffic of a level, missing where the level is drawn on request only and is next to nothing."""
-    quantity = m.traffic[level]
-    if level in select.levels or not any(one.id == level and one.on_request for one in spec.levels):
-        return quantity
-    least = MATTERS * np.fmin(values_of(m.traffic, spec.memory, len(m)), PCIE * m.seconds)
-    with np.errstate(invalid="ignore"):
-        return quantity.scaled(np.where(quantity.values > least, 1.0, np.nan))
+    traffic = dict(m.traffic)
+    for level in spec.levels:
+        if level.on_request and level.id in traffic and level.id not in select.levels:
+            with np.errstate(invalid="ignore"):
+                least = MATTERS * np.fmin(m.values(m.traffic, spec.memory), PCIE * m.seconds)
+                traffic[level.id] = traffic[level.id].where(traffic[level.id].values > least)
+    return replace(m, traffic=traffic)
 
 
 def _if_it_counts(m: Measurements, spec: Spec, work: Work, select: Selection, bounds: Callable[[], TextArray] | None) -> Work:
     """The work of a precision, missing where it is drawn on request only and other work of the launch is not bound by it."""
     if work.precision in select.precisions or work.precision not in spec.on_request:
         return work
-    others = [m.work[p.id].values for p in spec.precisions if not p.on_request and p.id in m.work]
-    busy = np.nansum(np.vstack(others), axis=0) > 0 if others else np.zeros(len(m), dtype=bool)
+    others = [m.work[p.id].values > 0 for p in spec.precisions if not p.on_request and p.id in m.work]
+    busy = np.any([np.zeros(len(m), dtype=bool), *others], axis=0)
     if bounds and (busy & (work.quantity.values > 0)).any():
         busy &= bounds() != work.roof_id
     return work._replace(quantity=work.quantity.where(~busy))
 
 
-class _Rows:
-    """The rows of one precision at one level."""
+def _numbers(m: Measurements, grouping: Grouping, work: Work, moved: Quantity, bandwidth: RoofValues) -> Table:
+    """All numbers of one precision at one level, an element per row of the grouping.
 
-    def __init__(
-        self, m: Measurements, grouping: Grouping, work: Work, level: str, traffic: Quantity, bandwidth: RoofValues | None
-    ) -> None:
-        self.m, self.grouping, self.work_of, self.level, self.traffic_of = m, grouping, work, level, traffic
-        bandwidth = bandwidth or RoofValues.missing(len(m))
-        known = np.isfinite(work.quantity.values) & np.isfinite(traffic.values) & np.isfinite(m.seconds)
-        self.known = known
+    ``who``: the launch that lends a row its texts, the longest with the numbers, else the first.
+    """
+    known = np.isfinite(work.quantity.values) & np.isfinite(moved.values) & np.isfinite(m.seconds)
+    weights = np.where(known, m.seconds, np.nan)
 
-        def total(values: FloatArray) -> FloatArray:
-            return grouping.total(np.where(known, values, 0.0))
+    def total(values: FloatArray) -> FloatArray:
+        return grouping.total(np.where(known, values, 0.0))
 
-        self.work, self.traffic, self.seconds = total(work.quantity.values), total(traffic.values), total(m.seconds)
-        self.launches = grouping.total(np.where(known, m.invocations, 0.0))
-        self.rates = grouping.total(np.where(known & m.rates, 1.0, 0.0)) > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.coverage = np.minimum(self.seconds / grouping.total(np.nan_to_num(m.seconds)), 1.0)
-            self.intensity = self.work / self.traffic
-            self.performance = self.work / self.seconds
-        self.present = (self.work > 0) & (self.traffic > 0) & (self.seconds > 0)
-        self.present &= np.isfinite(self.intensity) & np.isfinite(self.performance)
-        weights = np.where(known, m.seconds, np.nan)
-        self.peak = grouping.mean(work.roof.value, weights)
-        self.peak_theoretical = grouping.mean(work.roof.theoretical, weights)
-        with np.errstate(invalid="ignore"):
-            self.bandwidth_roof = grouping.mean(bandwidth.value, weights)
-            self.slope = self.intensity * self.bandwidth_roof
-            self.slope_theoretical = self.intensity * grouping.mean(bandwidth.theoretical, weights)
-        self.fma_share = self._fma_share(total(work.fused))
-        self.attainable = np.minimum(self.peak, self.slope)
-        self.attainable_theoretical = np.minimum(self.peak_theoretical, self.slope_theoretical)
-        self.memory_binds = self.slope < self.peak
-        self.representative = self._representative()
-        self.measured = np.where(
-            self.memory_binds, bandwidth.measured[self.representative], work.roof.measured[self.representative]
+    def mean(values: FloatArray) -> FloatArray:
+        return grouping.mean(values, weights)
+
+    operations, traffic, seconds, fused = map(total, (work.quantity.values, moved.values, m.seconds, work.fused))
+    intensity, performance = operations / traffic, operations / seconds
+    peak, peak_theoretical, slope = mean(work.roof.value), mean(work.roof.theoretical), mean(bandwidth.value)
+    attainable = np.minimum(peak, intensity * slope)
+    theoretical = np.minimum(peak_theoretical, intensity * mean(bandwidth.theoretical))
+    # Alpha of Yang, Kurth, Williams (2019), equation 6: of instructions, so a fused one counts half its operations.
+    unfused = grouping.any(known & np.isnan(work.fused)) | ~(operations > 0)
+    share = np.where(unfused, np.nan, np.clip((fused / 2) / (operations - fused / 2), 0.0, 1.0))
+    who = grouping.first.copy()
+    if grouping.by != "launch":
+        order = np.argsort(np.where(known, np.nan_to_num(m.seconds), -1.0), kind="stable")
+        who[grouping.index[order]] = order  # the last one assigned is the longest
+    memory_binds = intensity * slope < peak
+    present = (operations > 0) & (traffic > 0) & (seconds > 0) & np.isfinite(intensity) & np.isfinite(performance)
+    clock = mean(m.clock)
+    return {
+        "launches": total(m.invocations.astype(np.float64)),
+        "work": operations,
+        "traffic": traffic,
+        "seconds": seconds,
+        "intensity": intensity,
+        "performance": performance,
+        "bandwidth": traffic / seconds,
+        "attainable": attainable,
+        "fraction": performance / attainable,
+        "compute_roof": peak,
+        "bandwidth_roof": slope,
+        "fma_share": share,
+        "mix_roof": (1 + share) / 2 * peak,
+        "attainable_theoretical": theoretical,
+        "fraction_theoretical": performance / theoretical,
+        "clock_profiled": clock,
+        "clock_max": m.clock_max[who],
+        "clock_ratio": clock / m.clock_max[who],
+        "coverage": np.minimum(seconds / grouping.total(np.nan_to_num(m.seconds)), 1.0),
+        "present": present,
+        "memory_binds": memory_binds,
+        "measured": np.where(memory_binds, bandwidth.measured[who], work.roof.measured[who]),
+        "rates": grouping.any(known & m.rates),
+        "who": who,
+    }
+
+
+def _table(
+    m: Measurements,
+    grouping: Grouping,
+    work: Work,
+    level: str,
+    rows: Mapping[str, Table],
+    outer: Sequence[str],
+    binding: tuple[FloatArray, TextArray],
+    uncounted: Mask,
+) -> Table:
+    """The columns of the rows that are present; each level of the chain gets what the one before it could not serve."""
+    own, (lowest, binds) = rows[level], binding
+    ratio, to = np.full(grouping.count, np.nan), np.full(grouping.count, "", dtype=object)
+    for other in outer:
+        if other in rows:
+            usable = np.isnan(ratio) & rows[other]["present"] & own["present"]
+            ratio = np.where(usable, own["traffic"] / rows[other]["traffic"], ratio)
+            to[usable] = other
+    keep = np.flatnonzero(own["present"])
+    first, single = grouping.first[keep], grouping.by == "launch"
+    own = {name: values[keep] for name, values in own.items()}
+    own |= {name: np.where(own["rates"], np.nan, own[name]) for name in ("work", "traffic", "seconds")}  # of no totals
+    table = {
+        **own,
+        "report": reports_of(m, grouping)[keep],
+        "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
+        "kernel": np.array(grouping.label, dtype=object)[keep],
+        "device": m.device[first],
+        "compute_capability": m.capability_text[first],
+        "label": grouping.common(m.label)[keep],
+        "step": m.step[first],
+        "precision": np.full(len(keep), work.precision, dtype=object),
+        "level": np.full(len(keep), level, dtype=object),
+        "launches": own["launches"].astype(np.int64),
+        "unit": np.full(len(keep), work.unit, dtype=object),
+        "lanes": np.full(len(keep), np.nan),
+        "roof_origin": np.where(own["measured"], "measured", "theoretical").astype(object),
+        "binds": binds[keep],
+        "binding_fraction": own["performance"] / lowest[keep],
+        "locality": ratio[keep],
+        "locality_to": to[keep],
+        "_row": keep,
+    }
+    flags = {LOW_CLOCK: own["clock_ratio"] < CLOCK_WARNING, _PARTIAL: own["coverage"] < 1.0 - 1e-9, _UNCOUNTED: uncounted[keep]}
+    table |= _texts(work.quantity, m.traffic[level], own["who"], flags)
+    return {**table, "notes": with_reasons(table)}
+
+
+def _texts(work: Quantity, traffic: Quantity, who: Any, flags: Mapping[str, Mask]) -> Table:
+    """Source, metrics and notes per row, which launches ``who`` lend: few distinct combinations, built once each."""
+    # One small number per combination, so that counting finds the few that occur (choices begin at -1).
+    code = (work.choice[who] + 1) * (len(traffic.origins) + 1) + traffic.choice[who] + 1
+    for flag in flags.values():
+        code = code * 2 + flag
+    texts = np.empty((int(code.max(initial=0)) + 1, 3), dtype=object)
+    places, examples = np.unique(code, return_index=True)
+    rank = ("binding", "embedded", "derived")
+    for place, row in zip(places.tolist(), examples.tolist(), strict=True):
+        of_work, of_traffic = work.origins[work.choice[who[row]]], traffic.origins[traffic.choice[who[row]]]
+        sources = (of_work.source, of_traffic.source)
+        indirect = max(sources, key=lambda one: rank.index(one) if one in rank else len(rank))
+        notes = [of_work.note, of_traffic.note, *(note for note, flag in flags.items() if flag[row])]
+        texts[place] = (
+            OPCODES if of_work.source == OPCODES else indirect,
+            f"{of_work.metrics}; {of_traffic.metrics}",
+            "; ".join(dict.fromkeys(filter(None, notes))),
         )
-        self.binds = np.full(grouping.count, "", dtype=object)
-        self.lowest = np.full(grouping.count, np.nan)
-        self.uncounted = np.zeros(grouping.count, dtype=bool)
+    return dict(zip(("source", "metrics", "notes"), texts[code].T, strict=True))
 
-    def _representative(self) -> Any:
-        """For each row the launch that lends it its texts: the longest with the numbers, else the first."""
-        if self.grouping.by == "launch":
-            return np.arange(len(self.m))
-        order = np.argsort(np.where(self.known, np.nan_to_num(self.m.seconds), -1.0), kind="stable")
-        chosen = self.grouping.first.copy()
-        chosen[self.grouping.index[order]] = order  # the last one assigned is the longest
-        return chosen
 
-    def _fma_share(self, fused: FloatArray) -> FloatArray:
-        """Alpha of Yang, Kurth, Williams (2019), equation 6: of instructions, so a fused one counts half its operations."""
-        lacking = self.grouping.total(np.where(self.known & np.isnan(self.work_of.fused), 1.0, 0.0)) > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (fused / 2) / (self.work - fused / 2)
-        return np.where(lacking | ~(self.work > 0), np.nan, np.clip(share, 0.0, 1.0))
+# Why a kernel may stand above a roof, which is impossible if all numbers are of one run.
 
-    def table(self, siblings: list[_Rows], chain: tuple[str, ...]) -> Table:
-        """The columns of the present rows; each level of the chain gets what the one before it could not serve."""
-        keep = np.flatnonzero(self.present)
-        who = self.representative[keep]
-        first = self.grouping.first[keep]
-        m, single = self.m, self.grouping.by == "launch"
-        locality, outward = self._locality(siblings, chain)
-        weights = np.where(self.known, m.seconds, np.nan)
-        clock = self.grouping.mean(m.clock, weights)[keep]
-        clock_max = m.clock_max[who]
-        ratio = clock / clock_max
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fractions = self.performance / self.attainable, self.performance / self.attainable_theoretical
-            binding = self.performance / self.lowest
-        source, metrics, notes = self._texts(who, ratio)
-        hidden = self.rates[keep]  # a file that gives rates says nothing of totals and times
-        labels = np.array(self.grouping.label, dtype=object)
-        table = {
-            "report": reports_of(m, self.grouping)[keep],
-            "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
-            "kernel": labels[keep],
-            "device": m.device[first],
-            "compute_capability": m.capability_text[first],
-            "label": self.grouping.common(m.label)[keep],
-            "step": m.step[first],
-            "precision": np.full(len(keep), self.work_of.precision, dtype=object),
-            "level": np.full(len(keep), self.level, dtype=object),
-            "launches": self.launches[keep].astype(np.int64),
-            "work": np.where(hidden, np.nan, self.work[keep]),
-            "unit": np.full(len(keep), self.work_of.unit, dtype=object),
-            "traffic": np.where(hidden, np.nan, self.traffic[keep]),
-            "seconds": np.where(hidden, np.nan, self.seconds[keep]),
-            "intensity": self.intensity[keep],
-            "performance": self.performance[keep],
-            "bandwidth": self.traffic[keep] / self.seconds[keep],
-            "attainable": self.attainable[keep],
-            "fraction": fractions[0][keep],
-            "compute_roof": self.peak[keep],
-            "bandwidth_roof": self.bandwidth_roof[keep],
-            "fma_share": self.fma_share[keep],
-            "mix_roof": ((1 + self.fma_share) / 2 * self.peak)[keep],
-            "lanes": np.full(len(keep), np.nan),
-            "attainable_theoretical": self.attainable_theoretical[keep],
-            "fraction_theoretical": fractions[1][keep],
-            "roof_origin": np.where(self.measured[keep], "measured", "theoretical").astype(object),
-            "binds": self.binds[keep],
-            "binding_fraction": binding[keep],
-            "locality": locality[keep],
-            "locality_to": outward[keep],
-            "clock_profiled": clock,
-            "clock_max": clock_max,
-            "clock_ratio": ratio,
-            "coverage": self.coverage[keep],
-            "source": source,
-            "metrics": metrics,
-            "notes": notes,
-            "_row": keep,
-        }
-        return {**table, "notes": with_reasons(table)}
+ABOVE = "above its roof:"
+"""How a note begins on a dot, or on the bandwidth of a kernel, beyond what a roof allows."""
+_ROUNDING = 1e-9  # of sums in another order
+_COUNTED = ("binding", "imported")  # ways of counting that weigh nothing
+_ROOFS = ("attainable", "mix_roof", "attainable_theoretical")
 
-    def _locality(self, siblings: list[_Rows], chain: tuple[str, ...]) -> tuple[FloatArray, Any]:
-        ratio = np.full(self.grouping.count, np.nan)
-        to = np.full(self.grouping.count, "", dtype=object)
-        if self.level in chain:
-            by_level = {rows.level: rows for rows in siblings}
-            for outer in chain[chain.index(self.level) + 1 :]:
-                if outer in by_level:
-                    usable = np.isnan(ratio) & by_level[outer].present & self.present
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        ratio = np.where(usable, self.traffic / by_level[outer].traffic, ratio)
-                    to[usable] = outer
-        return ratio, to
 
-    def _texts(self, who: Any, ratio: FloatArray) -> tuple[Any, Any, Any]:
-        """Source, metrics and notes per row: few distinct combinations, built once each."""
-        work, traffic = self.work_of.quantity, self.traffic_of
-        low_clock = ratio < CLOCK_WARNING
-        tensor = self.uncounted[np.flatnonzero(self.present)]
-        partial = self.coverage[np.flatnonzero(self.present)] < 1.0 - 1e-9
-        # One small number per combination, so that counting finds the few that occur (choices begin at -1).
-        width = len(traffic.origins) + 1
-        code = ((work.choice[who] + 1) * width + traffic.choice[who] + 1) * 8 + low_clock * 4 + partial * 2 + tensor
-        texts = np.empty((int(code.max(initial=0)) + 1, 3), dtype=object)
-        for one in np.flatnonzero(np.bincount(code)).tolist():
-            choices, flags = divmod(one, 8)
-            more = [note for bit, note in ((4, LOW_CLOCK), (2, _PARTIAL), (1, _UNCOUNTED)) if flags & bit]
-            texts[one] = self._text(choices // width - 1, choices % width - 1, more)
-        rows = texts[code]
-        return rows[:, 0], rows[:, 1], rows[:, 2]
-
-    def _text(self, work_choice: int, traffic_choice: int, more: list[str]) -> tuple[str, str, str]:
-        origins = [self.work_of.quantity.origins[work_choice], self.traffic_of.origins[traffic_choice]]
-        rank = ("binding", "embedded", "derived")
-        source = (
-            OPCODES
-            if origins[0].source == OPCODES
-            else max((origin.source for origin in origins), key=lambda one: rank.index(one) if one in rank else len(rank))
+def with_reasons(table: Mapping[str, Any]) -> TextArray:
+    """The notes of rows of the points frame, each row above one of its roofs with the lowest such and what can make it."""
+    performance, *roofs = (np.asarray(table[name], dtype=np.float64) for name in ("performance", *_ROOFS))
+    with np.errstate(invalid="ignore"):
+        above = np.any([(performance > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
+    notes: TextArray = np.array(table["notes"], dtype=object)
+    for row in np.flatnonzero(above):
+        point = {name: values[row] for name, values in table.items()}
+        origin, reached = point["roof_origin"], point["performance"]
+        words = (
+            f"attainable at {_label(point['level'])} ({origin} roof)",
+            "that its share of fused instructions allows",
+            "attainable in theory",
         )
-        notes = [origin.note for origin in origins if origin.note]
-        return source, "; ".join(origin.metrics for origin in origins), "; ".join(dict.fromkeys([*notes, *more]))
+        which = next(i for i, one in enumerate(_ROOFS) if reached > point[one] > 0)
+        roof, measured = point[_ROOFS[which]], origin == "measured" and point[_ROOFS[which]] == point["attainable"]
+        unit, theory = f"{point['unit']}/s", point["attainable_theoretical"] if origin == "measured" else math.nan
+        reasons = _reasons(
+            reached / roof if measured else math.nan,
+            f" (in theory {format_value(theory, unit, 3)})" if theory > 0 else "",
+            point["seconds"] / max(point["launches"], 1),
+            (point["clock_profiled"], point["clock_max"]),
+            point["source"],
+        )
+        note = f"{ABOVE} {_share(reached / roof)} the {format_value(roof, unit, 3)} {words[which]}{reasons}"
+        notes[row] = f"{notes[row]}; {note}" if notes[row] else note
+    return notes
 
 
-def _add_binding(rows: list[_Rows], grouping: Grouping, uncounted: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
-    """What binds over all levels: the level whose slope is lowest, or the compute roof if that is lower still."""
-    if not rows:
-        return
-    lowest = np.full(grouping.count, np.nan)
-    binds = np.full(grouping.count, "", dtype=object)
-    for one in rows:
-        with np.errstate(invalid="ignore"):
-            better = one.present & np.isfinite(one.attainable) & ~(one.attainable >= lowest)
-        lowest = np.where(better, one.attainable, lowest)
-        binds = np.where(better, np.where(one.memory_binds, one.level, one.work_of.roof_id[one.representative]), binds)
-    for one in rows:
-        one.lowest, one.binds = np.where(uncounted, np.nan, lowest), np.where(uncounted, "", binds)
+def above_bandwidths(
+    shares: Mapping[str, FloatArray],
+    rates: Mapping[str, FloatArray],
+    seconds: FloatArray,
+    clocks: tuple[FloatArray, FloatArray],
+) -> list[str]:
+    """A note for each kernel that has more than the roof's share of a level's bandwidth, "" for the others.
+
+    ``shares`` (of the roof) and ``rates`` (byte/s) by level id, ``seconds`` per launch, ``clocks`` while profiled and at most
+    (Hz), a number per kernel each.
+    """
+    notes = [""] * len(seconds)
+    for level, share in shares.items():
+        for row in np.flatnonzero(share > 1 + _ROUNDING):
+            rate = rates[level][row]
+            of = f"the {format_value(rate / share[row], 'byte/s', 3)} of " if rate > 0 else ""
+            reasons = _reasons(math.nan, "", seconds[row], (clocks[0][row], clocks[1][row]), _COUNTED[0])
+            text = f"{ABOVE} {_share(share[row])} {of}{_label(level)}{reasons}"
+            notes[row] = f"{notes[row]}; {text}" if notes[row] else text
+    return notes
+
+
+def _reasons(measured: float, theory: str, seconds: float, clocks: tuple[float, float], source: str) -> str:
+    """What can make it, as far as the numbers allow it.
+
+    ``measured``: the share of a measured roof, NaN of another; ``theory``: what theory allows there, "" where nobody knows.
+    """
+    found = []
+    if measured <= REPEATED:
+        found.append(f"two honest measurements differ by up to {REPEATED - 1:.0%}")
+    elif measured > REPEATED:
+        found.append(f"the roof was measured lower than the GPU can{theory}")
+    at, most = (format_value(clock, "hertz", 3) for clock in clocks)
+    if clocks[0] < CLOCK_WARNING * clocks[1]:
+        found.append(f"the launch ran above the clock of {at} at which roofs stand (up to {most})")
+    if 0 < seconds < SHORT_LAUNCH:
+        limit = format_value(SHORT_LAUNCH, "second", 3)
+        found.append(f"a launch of {format_value(seconds, 'second', 3)} is too short (below {limit}) for its time and clock")
+    if source not in _COUNTED:
+        found.append(f"the counts are not direct (source: {source})")
+    found.append("time, work and traffic were counted in several passes that differ")
+    return f", possible if {', or '.join(found)}"
+
+
+def _share(ratio: float) -> str:
+    """How much more than 1, before the words for what 1 is: it never reads as 100 %."""
+    return f"{100 * ratio:.4g} % of" if ratio >= 1.001 else f"{100 * (ratio - 1):.1g} % above"
+
+
+def _label(level: str) -> str:
+    return next((one.label for one in load_spec().levels if one.id == level), level)

@@ -12,25 +12,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import Spec, load_instructions, load_spec
+from ncu_roofline.base.texts import plural
+from ncu_roofline.chips import load_instructions, load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs, joined, open_ceilings, open_input
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
-from ncu_roofline.model.displayed import Displayed, seen, several
-from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs, filled_from_charts, with_charts
-from ncu_roofline.model.extract import measure
-from ncu_roofline.model.imported import imported
-from ncu_roofline.model.kernels import Everything, everything_of, kernel_traffic, kernel_work, kernels_table
+from ncu_roofline.model.displayed import Displayed, seen
+from ncu_roofline.model.kernels import Everything, Verdicts, everything_of, kernels_table
 from ncu_roofline.model.measurements import Measurements, levels_of
-from ncu_roofline.model.plausible import plausible_import
 from ncu_roofline.model.points import points_table
 from ncu_roofline.model.roofs import Roofs
-from ncu_roofline.model.samples import with_samples
-from ncu_roofline.model.selection import Selection, group
-from ncu_roofline.model.trajectories import as_trajectory
-from ncu_roofline.model.verdicts import Verdicts
+from ncu_roofline.model.selection import Selection, as_trajectory, group
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.frames import Column
 
@@ -46,55 +40,23 @@ Source = Input | str | PathLike[str]
 CeilingsFile = Ceilings | str | PathLike[str]
 
 
-class ShownRoofs:
-    """The roofs that a GPU's points (columns of the points frame) call for; without points, those of the plain precisions."""
-
-    def __init__(self, points: dict[str, Any], spec: Spec, select: Selection) -> None:
-        self._parents = {p.id: p.part_of for p in spec.precisions}
-        self._defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
-        self._precisions = _by_device(points, "precision")
-        self._levels = _by_device(points, "level")
-        self._core = {level for level in spec.chain if select.wants("", level)}
-
-    def precisions(self, device: str) -> set[str]:
-        """Ids of the precisions with points on this GPU, and of those they are a view of."""
-        found = self._precisions.get(device, set()) - {MIXED} or self._defaults
-        return found | {parent for name in found if (parent := self._parents.get(name, ""))}
-
-    def levels(self, device: str) -> set[str]:
-        """The levels that belong into every chart, and those with points on this GPU."""
-        return self._core | self._levels.get(device, set())
-
-
-def _by_device(points: Mapping[str, Any], column: str) -> dict[str, set[str]]:
-    """What a column of points holds for each GPU."""
-    found: dict[str, set[str]] = {}
-    for device, name in zip(points["device"].tolist(), points[column].tolist(), strict=True):
-        found.setdefault(device, set()).add(name)
-    return found
-
-
 class Computed(Mapping[str, np.ndarray[Any, Any]]):
     """Columns worked out when the first of them is asked for: the verdicts on thousands of launches take their time."""
 
     def __init__(self, make: Callable[[], Table]) -> None:
-        self._make = make
-
-    @cached_property
-    def _table(self) -> Table:
-        return self._make()
+        self._make = cache(make)
 
     def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
-        return self._table[name]
+        return self._make()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
+        return iter(self._make())
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._make())
 
     def __reduce__(self) -> tuple[type, tuple[Table]]:
-        return dict, (self._table,)
+        return dict, (self._make(),)
 
 
 def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
@@ -105,9 +67,8 @@ def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
 
         # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
         table: Mapping[str, Any] = getattr(self, columns)
-        made: pd.DataFrame = pd.DataFrame(
-            {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
-        )
+        series = {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
+        made: pd.DataFrame = pd.DataFrame(series)
         return made
 
     frame.__doc__ = about
@@ -156,9 +117,9 @@ class Roofline(Displayed):
         return {**self.__dict__, **made, "_regroup": None}
 
     def _counts(self) -> list[str]:
-        names, launches = self.kernel_columns["kernel"].tolist(), int(self.kernel_columns["launches"].sum())
-        kernels = [several(len(set(names)), "kernel")]
-        return [*kernels, *([several(launches, "launch", "launches")] * (launches > len(set(names)))), *super()._counts()[1:]]
+        kernels, launches = len(set(self.kernel_columns["kernel"].tolist())), int(self.kernel_columns["launches"].sum())
+        counts = [plural(kernels, "kernel"), *([plural(launches, "launch")] if launches > kernels else [])]
+        return [*counts, *super()._counts()[1:]]
 
     points = frame_of("point_columns", "One row per launch (or group), precision and level.")
     roofs = frame_of("roof_columns", "One row per roof and origin.")
@@ -204,12 +165,12 @@ def roofline(
         by = "kernel" if by == "launch" else by
     selection = select or Selection()
     files = ceilings_of(ceilings)
-    check_ceilings(files, zip(measurements.device, measurements.capability, strict=True))
+    check_ceilings(files, measurements.gpus)
     selected = selection.launches(measurements)
-    with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is missing, without a warning
-        everything = everything_of(measurements, selected)
-        build = _embedded if embedded else partial(_build, ceilings=files, clock=clock, by=by)
-        return build(selected, select=selection, everything=everything)
+    everything = everything_of(measurements, selected)
+    if embedded:
+        return _embedded(selected, selection, everything)
+    return _build(selected, files, clock, by, selection, everything)
 
 
 def roofline_of(
@@ -237,18 +198,25 @@ def measurements_of(
 
     ``label`` is what the reports are called in the frames, if not by their path.
     """
-    spec, counted = load_spec(), load_instructions() if instructions else None
 
+    @np.errstate(all="ignore")  # counters of odd reports may be any number: what overflows is missing, without a warning
     def measured(given: Input, name: str) -> Measurements:
         name = name.encode("utf-8", "replace").decode()  # a path need not be text
-        with np.errstate(all="ignore"):
-            if isinstance(given, PointTable):
-                return plausible_import(imported(given, name))
-            m = measure(given, name, spec, counted)
-            if not isinstance(given, Report):
-                return m
-            m = with_samples(given, m) if samples else m
-            return filled_from_charts(given, with_charts(given, m) if charts else m, spec)
+        if isinstance(given, PointTable):
+            from ncu_roofline.model.imported import imported
+
+            return imported(given, name)
+        from ncu_roofline.model.embedded import filled_from_charts, with_charts
+        from ncu_roofline.model.extract import measure
+
+        m = measure(given, name, load_spec(), load_instructions() if instructions else None)
+        if not isinstance(given, Report):
+            return m
+        if samples:
+            from ncu_roofline.model.samples import with_samples
+
+            m = with_samples(given, m)
+        return filled_from_charts(given, with_charts(given, m) if charts else m, load_spec())
 
     parts: list[Measurements | PointTable] = []
     for one in as_inputs(report):
@@ -271,9 +239,7 @@ def closing_input(path: str | PathLike[str]) -> Iterator[Input]:
 
 def ceilings_of(ceilings: CeilingsFile | Sequence[CeilingsFile] | None) -> list[Ceilings]:
     """One, several or no ceilings, given as files or as what was read from them, as a list.  Raises RooflineError."""
-    if ceilings is None:
-        return []
-    several = [ceilings] if isinstance(ceilings, (Ceilings, str, PathLike)) else ceilings
+    several = [ceilings] if isinstance(ceilings, (Ceilings, str, PathLike)) else ceilings or ()
     return [one if isinstance(one, Ceilings) else open_ceilings(one) for one in several]
 
 
@@ -287,28 +253,41 @@ def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple
             raise RooflineError("Cannot use ceilings", file.path, reason, "Give ceilings measured on the GPU of the reports.")
 
 
+@np.errstate(all="ignore")
 def _build(
     m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection, everything: tuple[Everything, ...]
 ) -> Roofline:
     spec = load_spec()
-    levels = tuple(level.id for level in levels_of(m, spec) if not select.levels or level.id in select.levels)
-    roofs = Roofs(m, ceilings, clock)
-    grouping = group(m, by)
-    judged = cache(lambda: Verdicts(m, grouping, spec, roofs))
+    levels = tuple(level.id for level in levels_of(m, spec) if select.wants("", level.id))
+    roofs, grouping = Roofs(m, ceilings, clock), group(m, by)
+    judged = cache(np.errstate(all="ignore")(lambda: Verdicts(m, grouping, spec, roofs)))
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, lambda: judged().bounds())
     points = ordered(tables, columns.POINTS)
-    rows = roofs.rows(spec, ShownRoofs(points, spec, select))
+    shown: dict[str, dict[str, set[str]]] = {"precision": {}, "level": {}}  # by GPU what there are points of
+    for name, of_devices in shown.items():
+        for device, one in zip(points["device"].tolist(), points[name].tolist(), strict=True):
+            of_devices.setdefault(device, set()).add(one)
+    parents = {p.id: p.part_of for p in spec.precisions if p.part_of}
+    defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
+    core = {level for level in spec.chain if select.wants("", level)}  # of every chart
 
+    def precisions(device: str) -> set[str]:
+        """Those with points on this GPU, and those that they are a view of."""
+        found = shown["precision"].get(device, set()) - {MIXED} or defaults
+        return found | {parents[name] for name in found if name in parents}
+
+    rows = roofs.rows(spec, precisions, lambda device: core | shown["level"].get(device, set()))
+
+    @np.errstate(all="ignore")
     def kernels() -> Table:
-        with np.errstate(all="ignore"):
-            return of_columns(kernels_table(m, grouping, spec, levels, judged(), everything), columns.KERNELS)
+        return of_columns(kernels_table(m, grouping, spec, levels, judged(), everything), columns.KERNELS)
 
     found = Roofline(
         points,
         of_rows(rows, columns.ROOFS),
         Computed(kernels),
-        kernel_traffic(m, grouping),
-        kernel_work(m, grouping),
+        {level: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for level, one in m.traffic.items()},
+        {precision: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for precision, one in m.work.items()},
         select.precisions,
         sources=gpu_reports(m),
         everything=everything,
@@ -323,19 +302,19 @@ def gpu_reports(m: Measurements) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(zip(m.device.tolist(), m.report.tolist(), strict=True)))
 
 
+@np.errstate(all="ignore")
 def _embedded(m: Measurements, select: Selection, everything: tuple[Everything, ...]) -> Roofline:
-    spec = load_spec()
-    grouping = group(m, "launch")
+    from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs
+
+    spec, grouping = load_spec(), group(m, "launch")
     points = embedded_points(m, grouping, select)
     verdicts = Verdicts(m, grouping, spec, Roofs(m, (), "profiled"))
     kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts, everything)
     shown = {(row["report"], row["launch"]) for row in points}
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
         kernels["notes"][i] = "; ".join(filter(None, (kernels["notes"][i], charts_left_out(m, i))))
-        if key in shown:
-            kernels["status"][i] = "ok"
-        elif kernels["status"][i] == "ok":
-            kernels["status"][i] = "no-chart"
+        if key in shown or kernels["status"][i] == "ok":
+            kernels["status"][i] = "ok" if key in shown else "no-chart"
     return Roofline(
         of_rows(points, columns.POINTS),
         of_rows(embedded_roofs(m, select), columns.ROOFS),
@@ -349,9 +328,9 @@ def ordered(tables: list[dict[str, Any]], declared: tuple[Column, ...]) -> Table
     """The tables behind each other, ordered by row, each row's precisions and levels in the spec's order."""
     if not tables:
         return of_rows([], declared)
-    merged = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    order = np.argsort(merged.pop("_row"), kind="stable")
-    return of_columns({name: values[order] for name, values in merged.items()}, declared)
+    order = np.argsort(np.concatenate([table["_row"] for table in tables]), kind="stable")
+    merged = {one.name: np.concatenate([table[one.name] for table in tables])[order] for one in declared}
+    return of_columns(merged, declared)
 
 
 def of_rows(rows: Sequence[dict[str, Any]], declared: tuple[Column, ...]) -> Table:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ncu_roofline.chips.tables import counter_of, load_phases
 from ncu_roofline.chips.thresholds import MOST
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.report.metrics import Instances, Metrics
-from ncu_roofline.model.measurements import FloatArray, Measurements
+from ncu_roofline.model.measurements import FloatArray, Measurements, objects
 
 PASS_GROUPS = "profiler__pmsampler_pass_groups"
 """What every report has that was sampled over the time of its launches."""
@@ -28,8 +29,7 @@ _MOST_PERCENT, _MOST_COUNT = 100 * MOST, 2.0**62
 Stamped = Sequence[tuple[int, float]]
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """One metric of a pass group: ``times`` (s, ascending, from the group's first sample on) and ``values``, equally many."""
 
     metric: str
@@ -42,8 +42,7 @@ class Series:
         return counter_of(self.metric)
 
 
-@dataclass(frozen=True)
-class PassGroup:
+class PassGroup(NamedTuple):
     """What was sampled in one run of the launch.
 
     Times are in seconds from the group's first sample on, NaN where the report does not tell: ``begins`` and ``ends`` of the
@@ -51,12 +50,12 @@ class PassGroup:
     """
 
     series: tuple[Series, ...]
-    begins: float = math.nan
-    ends: float = math.nan
-    switched: float = math.nan
-    interval: float = math.nan
-    dropped: int = 0
-    merged: int = 0
+    begins: float
+    ends: float
+    switched: float
+    interval: float
+    dropped: int
+    merged: int
 
     @property
     def last(self) -> float:
@@ -71,12 +70,16 @@ class PassGroup:
         return float(np.median(steps)) if len(steps) else self.interval
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """The pass groups of a launch that hold something of use; ``unusable`` counts values that no sampler can have given."""
 
     groups: tuple[PassGroup, ...]
     unusable: int = 0
+
+
+def with_samples(report: Report, m: Measurements) -> Measurements:
+    """Measurements of a report, launch by launch, with what was sampled."""
+    return replace(m, samples=objects([samples_of(report.kernels[launch].metrics) for launch in m.launch.tolist()]))
 
 
 def samples_of(metrics: Metrics) -> Samples | None:
@@ -87,14 +90,23 @@ def samples_of(metrics: Metrics) -> Samples | None:
     candidates = _candidates(metrics.names())
     if not candidates:
         return None
-    listed = _listed(metrics)
-    # The profiler's own metrics have the same names without anything in front.
-    names = [name for name in candidates if counter_of(name) != name or name in listed]
-    stamped = {name: _stamped(metrics, name) for name in names}
-    unusable = sum(bad for _, bad in stamped.values())
-    known = {name: samples for name, (samples, _) in stamped.items() if samples}
-    groups = tuple(_pass_group(metrics, index, members) for index, members in _grouped(known, listed))
-    return Samples(groups, unusable) if groups or unusable else None
+    listed: dict[str, int] = {}  # the pass group of each metric, as far as the report tells
+    for index, text in _instances(metrics, PASS_GROUPS)[:_MOST_GROUPS]:
+        if isinstance(index, int) and isinstance(text, str):
+            listed |= dict.fromkeys(text.split(","), index)
+    unusable = 0
+    # Metrics of which the report does not tell the group are together if they have the same first sample.
+    groups: dict[tuple[int, int], dict[str, Stamped]] = {}
+    for name in candidates:
+        if counter_of(name) == name and name not in listed:
+            continue  # the profiler's own metrics have the same names without anything in front
+        samples, bad = _stamped(metrics, name)
+        unusable += bad
+        if samples:
+            key = (listed[name], 0) if name in listed else (-1, samples[0][0])
+            groups.setdefault(key, {})[name] = samples
+    found = tuple(_pass_group(metrics, key[0], groups[key]) for key in sorted(groups))
+    return Samples(found, unusable) if found or unusable else None
 
 
 @lru_cache(maxsize=64)
@@ -102,25 +114,6 @@ def _candidates(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names that something is made of; thousands of launches have the same."""
     wanted = load_phases().counters()
     return tuple(name for name in names if counter_of(name) in wanted)
-
-
-def with_samples(report: Report, m: Measurements) -> Measurements:
-    """Measurements of a report, launch by launch, with what was sampled."""
-    samples = np.empty(len(m), dtype=object)
-    for row, launch in enumerate(m.launch.tolist()):
-        samples[row] = samples_of(report.kernels[launch].metrics)
-    return replace(m, samples=samples)
-
-
-def _listed(metrics: Metrics) -> Mapping[str, int]:
-    """The pass group of each metric, as far as the report tells."""
-    if not metrics.has_name(PASS_GROUPS):
-        return {}
-    found: dict[str, int] = {}
-    for index, text in metrics.instances(PASS_GROUPS)[:_MOST_GROUPS]:
-        if isinstance(index, int) and isinstance(text, str):
-            found |= dict.fromkeys(text.split(","), index)
-    return found
 
 
 def _stamped(metrics: Metrics, name: str) -> tuple[Stamped, int]:
@@ -134,16 +127,6 @@ def _stamped(metrics: Metrics, name: str) -> tuple[Stamped, int]:
     return sorted(good, key=lambda sample: sample[0]), len(instances) - len(good)
 
 
-def _grouped(found: Mapping[str, Stamped], listed: Mapping[str, int]) -> Iterator[tuple[int, dict[str, Stamped]]]:
-    """Metrics by pass group; those of which the report does not tell are together if they have the same first sample."""
-    groups: dict[tuple[int, int], dict[str, Stamped]] = {}
-    for name, samples in found.items():
-        key = (listed[name], 0) if name in listed else (-1, samples[0][0])
-        groups.setdefault(key, {})[name] = samples
-    for (index, _), members in sorted(groups.items()):
-        yield index, members
-
-
 def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) -> PassGroup:
     origin = min(samples[0][0] for samples in members.values())
 
@@ -153,31 +136,25 @@ def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) ->
         times = [time for time, value in instances if isinstance(time, int) and (value or not on)]
         return (times[0] - origin) * _NANO if times else math.nan
 
-    interval = _of_group(metrics, _INTERVAL, index)
+    def of_group(name: str) -> float:
+        """What a metric with a number per pass group says of this one, NaN for nothing."""
+        found = [value for group, value in _instances(metrics, name) if group == index]
+        return float(found[0]) if found and isinstance(found[0], (int, float)) else math.nan
+
+    interval, lost = of_group(_INTERVAL), map(of_group, (_DROPPED, _MERGED))
     series = []
     for name, samples in members.items():
         times = np.array([(time - origin) * _NANO for time, _ in samples], dtype=np.float64)
         series.append(Series(name, times, np.array([value for _, value in samples], dtype=np.float64)))
     return PassGroup(
         tuple(series),
-        begins=first(_STARTS),
-        ends=first(_ENDS),
-        switched=first(_SWITCHES, on=True),
-        interval=interval * _NANO if interval > 0 else math.nan,
-        dropped=_count(_of_group(metrics, _DROPPED, index)),
-        merged=_count(_of_group(metrics, _MERGED, index)),
+        first(_STARTS),
+        first(_ENDS),
+        first(_SWITCHES, on=True),
+        interval * _NANO if interval > 0 else math.nan,
+        *(int(count) if 0 < count < _LATEST else 0 for count in lost),
     )
 
 
 def _instances(metrics: Metrics, name: str) -> Instances:
     return metrics.instances(name) if metrics.has_name(name) else []
-
-
-def _of_group(metrics: Metrics, name: str, index: int) -> float:
-    """What a metric with a number per pass group says of one, NaN for nothing."""
-    found = [value for group, value in _instances(metrics, name) if group == index]
-    return float(found[0]) if found and isinstance(found[0], (int, float)) else math.nan
-
-
-def _count(value: float) -> int:
-    return int(value) if 0 < value < _LATEST else 0

@@ -1,19 +1,22 @@
-"""Which launches, precisions and levels a user wants to see, and which launches make one row."""
+"""Which launches, precisions and levels a user wants to see, which launches make one row, and which rows come first."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 import numpy as np
 
-from ncu_roofline.base.texts import expression
-from ncu_roofline.model.measurements import FloatArray, IntArray, Measurements, TextArray
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import REPORT_SUFFIXES, natural_order
+from ncu_roofline.base.texts import expression, first_found
+from ncu_roofline.model.measurements import FloatArray, IntArray, Mask, Measurements, TextArray, objects
 from ncu_roofline.model.names import across_numbers, short_names
 
 GROUPINGS = ("launch", "kernel", "kernel-report", "application")
-_NUMBER = re.compile(r"\d+")
 _EXCLUDING = ("(?!", "(?<!")  # what such an expression is to keep out may be in the full name and not in a short one
 
 
@@ -39,6 +42,14 @@ class Grouping:
             return np.zeros(self.count)
         return np.bincount(self.index, weights=values, minlength=self.count).astype(np.float64)
 
+    def any(self, launches: Mask) -> Mask:
+        """Whether it holds of some launch of each row."""
+        return self.total(launches.astype(np.float64)) > 0
+
+    def sum_known(self, values: FloatArray) -> FloatArray:
+        """Sum over the launches of each row of which it is known; NaN where of none."""
+        return np.where(self.any(np.isfinite(values)), self.total(np.nan_to_num(values)), np.nan)
+
     def common(self, values: TextArray) -> TextArray:
         """The text that all launches of each row share, '' where they differ."""
         result: TextArray = values[self.first].copy()
@@ -63,33 +74,34 @@ def group(measurements: Measurements, by: str) -> Grouping:
     the application are one application.
     """
     m = measurements
-    keys = kernel_keys(m)
-    labels = short_names([name or function for name, function, _ in keys])
-    if by == "launch":
-        everything = np.arange(len(m))
-        return Grouping(by, everything, everything, tuple(labels))
-    if by == "kernel":
-        index, first = _factorize((*key, step) for key, step in zip(keys, m.step, strict=True))
-        return Grouping(by, index, first, tuple(labels[i] for i in first))
-    if by == "kernel-report":
-        index, first = _factorize((*key, report) for key, report in zip(keys, m.report, strict=True))
-        return Grouping(by, index, first, tuple(labels[i] for i in first))
+    if by not in GROUPINGS:
+        raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
+    owners = np.where(m.step >= 0, "application", m.report)
     if by == "application":
-        sweep = m.step >= 0
-        owners = np.where(sweep, "application", m.report)
-        index, first = _factorize(zip(owners, m.device, m.step, strict=True))
+        keys: list[Hashable] = list(zip(owners, m.device, m.step, strict=True))
+    else:
+        keys = list(kernel_keys(m))
+        labels = short_names([name or function for name, function, _ in kernel_keys(m)])
+    if by in ("kernel", "kernel-report"):
+        keys = list(zip(keys, m.step if by == "kernel" else m.report, strict=True))
+    rows: dict[Hashable, int] = {}
+    index = first = np.arange(len(m))
+    if by != "launch":
+        index = np.array([rows.setdefault(key, len(rows)) for key in keys], dtype=np.int64)
+        first = np.unique(index, return_index=True)[1]
+    if by == "application":
         several = len({(owners[i], m.step[i]) for i in first}) < len(first)
         names = [f"{owners[i]} on {m.device[i]}" if several else str(owners[i]) for i in first]
-        return Grouping(by, index, first, tuple(names))
-    raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
+    else:
+        names = [labels[i] for i in first]
+    return Grouping(by, index, first, tuple(names))
 
 
 def reports_of(m: Measurements, grouping: Grouping) -> TextArray:
     """The report of each row; '' for a kernel of several reports, and for a step of a sweep that several reports have."""
-    result: TextArray = m.report[grouping.first].copy()
+    result = grouping.common(m.report)
     if grouping.by == "kernel" and len(set(m.report)) > 1 and not (m.step >= 0).any():
         result[:] = ""
-    result[grouping.index[m.report != result[grouping.index]]] = ""
     return result
 
 
@@ -107,7 +119,7 @@ def kernel_keys(m: Measurements) -> list[tuple[str, str, str]]:
         steps.setdefault(key, set()).add(step)
     alike: dict[Hashable, list[tuple[str, str, str]]] = {}
     for key in steps:
-        alike.setdefault((_NUMBER.sub("*", key[0]), _NUMBER.sub("*", key[1]), key[2]), []).append(key)
+        alike.setdefault((*(re.sub(r"\d+", "*", name) for name in key[:2]), key[2]), []).append(key)
     joined: dict[tuple[str, str, str], tuple[str, str, str]] = {}
     for kernels in alike.values():
         taken = [step for key in kernels for step in steps[key]]
@@ -115,18 +127,6 @@ def kernel_keys(m: Measurements) -> list[tuple[str, str, str]]:
             names, functions, devices = zip(*kernels, strict=True)
             joined |= dict.fromkeys(kernels, (across_numbers(names), across_numbers(functions), devices[0]))
     return [joined.get(key, key) for key in keys]
-
-
-def _factorize(keys: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
-    rows: dict[Hashable, int] = {}
-    index: list[int] = []
-    first: list[int] = []
-    for position, key in enumerate(keys):
-        row = rows.setdefault(key, len(rows))
-        if row == len(first):
-            first.append(position)
-        index.append(row)
-    return np.array(index, dtype=np.int64), np.array(first, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,8 @@ class Selection:
 
     def wants(self, precision: str, level: str = "") -> bool:
         """Whether rows of this precision and level are to be shown; "" is not filtered."""
-        chosen = (
-            not self.precisions
-            or not precision
-            or any(precision == p or precision.startswith(f"{p}.") for p in self.precisions)
-        )
+        of_precision = any(precision == one or precision.startswith(f"{one}.") for one in self.precisions)
+        chosen = not self.precisions or not precision or of_precision
         return chosen and (not self.levels or not level or level in self.levels)
 
     def launches(self, m: Measurements) -> Measurements:
@@ -166,41 +163,160 @@ class Selection:
         """Where these launches are."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
-            keep &= self._called(m)
+            names = list(zip(m.name, m.function, strict=True))
+            found = _matches([f"{name}\n{function}" for name, function in names], self.kernel)
+            if not any(sign in self.kernel for sign in _EXCLUDING):
+                short = short_names([name or function for name, function in names])
+                found |= _matches(m.function, self.kernel) | _matches(short, self.kernel)
+            keep &= found
         if self.nvtx:
-            keep &= _matches(list(m.nvtx), expression(self.nvtx))
+            keep &= _matches(m.nvtx, self.nvtx)
         if self.launch:
             keep &= np.any([(m.launch >= first) & (m.launch <= last) for first, last in self.launch], axis=0)
         index = np.flatnonzero(keep)
-        if self.top:
-            index = index[_longest(m, index, self.top, self.top_by)]
-        return index
+        if not self.top:
+            return index
+        seconds = np.nan_to_num(m.seconds[index])
+        if self.top_by != "kernel":
+            return index[np.sort(np.argsort(-seconds, kind="stable")[: self.top])]
+        keys = kernel_keys(m)
+        totals: dict[object, float] = {}
+        for i, time in zip(index, seconds.tolist(), strict=True):
+            totals[keys[i]] = totals.get(keys[i], 0.0) + time
+        chosen = set(sorted(totals, key=lambda key: -totals[key])[: self.top])
+        return index[[keys[i] in chosen for i in index]]
 
-    def _called(self, m: Measurements) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which launches have a name in which ``kernel`` is found."""
-        pattern = expression(self.kernel)
-        found = _matches([f"{name}\n{function}" for name, function in zip(m.name, m.function, strict=True)], pattern)
-        if any(sign in self.kernel for sign in _EXCLUDING):
-            return found
-        short = short_names([name or function for name, function in zip(m.name, m.function, strict=True)])
-        return found | _matches(list(m.function), pattern) | _matches(short, pattern)
 
-
-def _matches(texts: list[str], pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    known = {text: bool(pattern.search(text)) for text in dict.fromkeys(texts)}
+def _matches(texts: Iterable[str], pattern: str) -> Mask:
+    wanted = expression(pattern)
+    texts = list(texts)
+    known = {text: bool(wanted.search(text)) for text in dict.fromkeys(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 
 
-def _longest(
-    m: Measurements, index: np.ndarray[tuple[int], np.dtype[np.int64]], top: int, by: str
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    seconds = np.nan_to_num(m.seconds[index])
-    if by == "kernel":
-        all_keys = kernel_keys(m)
-        keys = [all_keys[i] for i in index]
-        totals: dict[object, float] = {}
-        for key, time in zip(keys, seconds, strict=True):
-            totals[key] = totals.get(key, 0.0) + float(time)
-        chosen = set(sorted(totals, key=lambda key: -totals[key])[:top])
-        return np.flatnonzero([key in chosen for key in keys])
-    return np.sort(np.argsort(-seconds, kind="stable")[:top])
+# Which kernels come first, in tables, pages, advice and notebooks alike: those that could save most time.
+
+WORTH = 0.01
+"""What is less of the run time is not worth reading first."""
+
+
+def at_stake(seconds: float, recoverable: float) -> float:
+    """Seconds that a kernel could lose by its headroom: all of its time where nobody knows what could be saved."""
+    stake = seconds if math.isnan(recoverable) else recoverable
+    return stake if stake > 0 else 0.0
+
+
+def rank(seconds: float, recoverable: float, share: float) -> tuple[bool, bool, float, float]:
+    """Sorts what could save most to the front; behind it what takes next to none of the time, and last what has no time.
+
+    ``seconds`` and ``recoverable`` [s] may be NaN; ``share`` is that of the time of all on the same GPU, a ratio.
+    """
+    timed = seconds > 0
+    return not timed, not share >= WORTH, -at_stake(seconds, recoverable), -seconds if timed else 0.0
+
+
+def time_by_gpu(kernels: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Seconds of all kernels of each GPU, each given as GPU and its seconds; what is unknown adds nothing."""
+    totals: dict[str, float] = {}
+    for device, seconds in kernels:
+        totals[device] = totals.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+    return totals
+
+
+def order(kernels: Iterable[tuple[str, float, float]]) -> list[int]:
+    """Positions of kernels, each given as GPU, seconds and recoverable seconds, as `rank` sorts them."""
+    given = list(kernels)
+    totals = time_by_gpu((device, seconds) for device, seconds, _ in given)
+    shares = [seconds / totals[device] if totals[device] > 0 else math.nan for device, seconds, _ in given]
+    ranks = [rank(seconds, recoverable, share) for (_, seconds, recoverable), share in zip(given, shares, strict=True)]
+    return sorted(range(len(given)), key=ranks.__getitem__)
+
+
+# Parameter sweeps.  A trajectory joins the dots of one kernel over the steps, as figure 2 of Yang, Kurth, Williams,
+# "Hierarchical Roofline Analysis for GPUs" (2019) does with GPP for nw = 1 ... 6.
+
+NVTX = "nvtx"
+_WHAT = "Cannot draw a trajectory of"
+_PIECES = r"[^\W_]+(?:[=.][^\W_]+)*|[\W_]"  # words, "nw=1" and "0.5" among them, and what stands between
+
+
+def as_trajectory(measurements: Measurements, label: str = "") -> Measurements:
+    """The measurements with ``label`` and ``step`` set; launches of one step share both, whichever report they come from.
+
+    ``label`` says what names a step: "" the part of the file names that differs, "nvtx" the NVTX range path, "nvtx:REGEX" what
+    REGEX finds in that path, anything else a regular expression searched in the report's path; of an expression its first
+    group counts, else the whole match.  Labels that an imported file gives its points stay.
+    Steps follow the order of the reports and of the launches in them; reports in the order in which a shell sorts them (nw1,
+    nw10, nw2) are taken in natural order (nw1, nw2, nw10).  Launches in no matching range get step -1.
+    Raises RooflineError where nothing labels the steps or fewer than two are found; ValueError for a wrong expression.
+    """
+    m = measurements
+    by_nvtx = label == NVTX or label.startswith(f"{NVTX}:")
+    text = label[len(NVTX) + 1 :] if by_nvtx else label
+    pattern = expression(text) if text else None
+    sources = m.nvtx if by_nvtx else m.report
+    named = list(dict.fromkeys(one for one, own in zip(sources, m.label, strict=True) if one and (by_nvtx or not own)))
+    found = (differing if by_nvtx else file_labels)(named)
+    if pattern:
+        found = [first_found(pattern, one).strip() for one in named]
+    if pattern and not by_nvtx and "" in found:  # such a report would be missing unseen
+        reason = f"the pattern {pattern.pattern!r} finds nothing in its path"
+        raise RooflineError(_WHAT, named[found.index("")], reason, "Change --label, or leave the report out.")
+    labels_of = dict(zip(named, found, strict=True))
+    labels = [own or labels_of.get(source, "") for own, source in zip(m.label, sources, strict=True)]
+    reports = list(dict.fromkeys(m.report))
+    # A list as `nw*.ncu-rep` gives it carries no wish of a person; any other order does.
+    if reports in (sorted(reports), sorted(reports, key=str.casefold)):
+        reports.sort(key=natural_order)
+    places = {report: i for i, report in enumerate(reports)}
+    steps: dict[str, int] = {}
+    for i in sorted(range(len(m)), key=lambda i: places[m.report[i]]):
+        if labels[i]:
+            steps.setdefault(labels[i], len(steps))
+    if len(steps) > 1:
+        return replace(m, label=objects(labels), step=np.array([steps.get(one, -1) for one in labels], dtype=np.int64))
+    about = reports[0] if len(reports) == 1 else f"{len(reports)} reports"
+    if by_nvtx:
+        where = "NVTX ranges" if label == NVTX else f"NVTX ranges that match {text!r}"
+        reason = f"all its {where} give one label, {next(iter(steps))!r}" if steps else f"its launches lie in no {where}"
+        next_step = "Profile with `ncu --nvtx` and a range around each step, or change --label."
+    elif steps:
+        reason = f"all of it has one label, {next(iter(steps))!r}"
+        next_step = "Give reports of other steps, or change --label."
+    else:
+        reason = "it is one report, and nothing labels its steps"
+        next_step = "Give several reports, or use --label nvtx for a sweep inside one report."
+    raise RooflineError(_WHAT, about, reason, next_step)
+
+
+def file_labels(paths: Sequence[str]) -> list[str]:
+    """What tells report files apart: gpp-nw1.ncu-rep and gpp-nw2.ncu-rep are "nw1" and "nw2"; "" for a single file."""
+    if len(paths) < 2:
+        return [""] * len(paths)
+
+    def without_suffix(name: str) -> str:
+        return name.removesuffix(next((one for one in REPORT_SUFFIXES if name.endswith(one)), PurePath(name).suffix))
+
+    names = [without_suffix(PurePath(path).name) for path in paths]
+    if len(set(names)) < len(names):
+        names = [PurePath(without_suffix(path)).as_posix() for path in paths]
+    return differing(names)
+
+
+def differing(texts: Sequence[str]) -> list[str]:
+    """Distinct texts without the words that all begin or end with; a bare number keeps the word before it."""
+    pieces = [re.findall(_PIECES, text) for text in texts]
+    shortest = min(map(len, pieces), default=0)
+    if len(texts) < 2 or shortest == 0:
+        return list(texts)
+
+    def common(pieces: Sequence[Sequence[str]], most: int) -> int:
+        """How many first pieces all have in common, ``most`` at most."""
+        return next((i for i in range(most) if len({part[i] for part in pieces}) > 1), most)
+
+    start = common(pieces, shortest - 1)
+    end = common([part[::-1] for part in pieces], shortest - 1 - start)
+    middles = [part[start : len(part) - end] for part in pieces]
+    if start >= 2 and any(middle[0].replace(".", "").isdecimal() for middle in middles):
+        middles = [[*part[start - 2 : start], *middle] for part, middle in zip(pieces, middles, strict=True)]
+    return ["".join(middle).strip(" -_./\\") or text for middle, text in zip(middles, texts, strict=True)]

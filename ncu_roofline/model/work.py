@@ -9,10 +9,10 @@ import numpy as np
 
 from ncu_roofline.chips import Binding, Precision, Spec
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.formulas import Counters, slots, together, whole_of
+from ncu_roofline.chips.formulas import Counters, slots, together, uncounted, whole_of
 from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
-from ncu_roofline.model.halves import BRAIN, HALF
 from ncu_roofline.model.measurements import (
+    Columns,
     FloatArray,
     Mask,
     Measurements,
@@ -22,11 +22,12 @@ from ncu_roofline.model.measurements import (
     objects,
     precisions_of,
 )
-from ncu_roofline.model.numbers import Columns
-from ncu_roofline.model.opcodes import COUNTED, Executed, told_apart
+from ncu_roofline.model.opcodes import BRAIN, COUNTED, HALF, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
 
 MIXED = "mixed"
+TENSOR_PIPE = "tensor"
+"""The gauge of the tensor pipe's activity, of the cycles that elapsed or that were active, as the report has it."""
 _CONVERSIONS = "additions may be conversions from half to float (HADD2.F32), which this counter holds; opcode counts would tell"
 
 
@@ -63,10 +64,9 @@ def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> 
     for precision in precisions_of(m, spec):
         quantity = m.work.get(precision.id)
         if quantity is not None and (quantity.values > 0).any():
-            roof_id, nothing = precision.roof, np.full(len(m), np.nan)
-            ids = np.full(len(m), roof_id, dtype=object)
-            fused = m.fused[precision.id].values if precision.id in m.fused and not precision.counts_instructions else nothing
-            roof = compute.get(roof_id, RoofValues.missing(len(m)))
+            fused = m.values({} if precision.counts_instructions else m.fused, precision.id)
+            roof = compute.get(precision.roof, RoofValues.missing(len(m)))
+            ids = np.full(len(m), precision.roof, dtype=object)
             works.append(Work(precision.id, precision.unit, quantity, roof, ids, fused))
     mixed = _mixed(m, [demand for demand in demands(m, spec, compute) if demand.precision.unit == "flop"])
     return [*works, mixed] if mixed else works
@@ -74,42 +74,26 @@ def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> 
 
 def total_flops(m: Measurements) -> FloatArray:
     """Floating-point operations of each launch over all precisions that are known; NaN where none is."""
-    if not m.summands:
-        return np.full(len(m), np.nan)
-    stack = np.vstack([quantity.values for quantity in m.summands.values()])
-    known = ~np.isnan(stack).all(axis=0)
-    return np.where(known, np.nansum(stack, axis=0), np.nan)
+    total = sum((np.nan_to_num(quantity.values) for quantity in m.summands.values()), np.zeros(len(m)))
+    return np.where(m.known(m.summands), total, np.nan)
 
 
-def _mixed(m: Measurements, found: list[Demand]) -> Work | None:
-    """The composite of launches that use several precisions: work summed, under the roof at which the busiest pipe is full."""
-    whole = together(Columns, found) if len(found) > 1 else None
-    mixed = (whole.work > 0) & (whole.second >= MIXED_SHARE * whole.work) if whole else np.zeros(len(m), dtype=bool)
-    if whole is None or not mixed.any():
-        return None
-    # Which precisions take part differs by launch; the text is built once per combination.
-    patterns, inverse = np.unique(np.vstack([demand.work > 0 for demand in found]), axis=1, return_inverse=True)
-    origins = []
-    for pattern in patterns.T:
-        used = [demand.precision for demand, on in zip(found, pattern, strict=True) if on]
-        quantities = [m.work[one.id] for one in used if one.id in m.work]
-        metrics = ", ".join(dict.fromkeys(origin.metrics for quantity in quantities for origin in quantity.origins[:1]))
-        origins.append(Origin("binding", metrics, "sum of " + " + ".join(one.label for one in used)))
-    choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
-    by_theory = together(Columns, [demand._replace(seconds=demand.theoretical) for demand in found])
-    roofs = [Columns.divided(whole.work, seconds) for seconds in (whole.seconds, by_theory.seconds)]
-    value, theoretical = (np.where(np.isfinite(roof), roof, np.nan) for roof in roofs)
-    measured = np.vstack([demand.measured for demand in found])[whole.busiest, np.arange(len(m))]
-    roof_ids = np.array([demand.precision.roof for demand in found], dtype=object)[whole.busiest]
-    quantity = Quantity(np.where(mixed, whole.work, np.nan), choice, tuple(origins))
-    return Work(MIXED, "flop", quantity, RoofValues(value, theoretical, measured), roof_ids, np.full(len(m), np.nan))
+def uncounted_tensor(m: Measurements, spec: Spec) -> Mask:
+    """Launches whose tensor pipe was active although nobody counted what it did."""
+    chips = {chip: spec.read_as(chip) for _, chip in m.gpus}
+    works = []
+    for precision in (one for one in spec.precisions if one.kind == "tensor" and one.adds):
+        has = {one: bool(chip and spec.bindings(precision, chip.compute_capability)) for one, chip in chips.items()}
+        lacking = np.array([not has[one] for one in m.capability], dtype=bool)
+        values = m.values(m.work, precision.id)
+        works.append(np.where(lacking & np.isnan(values), 0.0, values))
+    found: Mask = uncounted(Columns, m.values(m.gauges, TENSOR_PIPE), m.tensor_gaps, works)
+    return found
 
 
 def loads_constants(m: Measurements) -> Mask:
     """Whether what looks like half-precision arithmetic of a launch loads constants, and adds to no sum."""
-    missing = np.full(len(m), np.nan)
-    counted, summed = (of[HALF].values if HALF in of else missing for of in (m.work, m.summands))
-    return (counted > 0) & np.isnan(summed)
+    return (m.values(m.work, HALF) > 0) & np.isnan(m.values(m.summands, HALF))
 
 
 def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> list[Demand]:
@@ -119,11 +103,14 @@ def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> l
     """
 
     def demand(precision: Precision, work: FloatArray) -> Demand:
-        pipes = {one: precision.pipe(one) for one in dict.fromkeys(m.capability)}
         roof = compute.get(precision.roof, RoofValues.missing(len(m)))
-        works = ((work, roof.value), (slots_of(m, spec, precision, work), roof.value), (work, roof.theoretical))
-        seconds, mixed, by_theory = (np.where(done > 0, Columns.divided(done, peak), 0.0) for done, peak in works)
-        return Demand(precision, objects([pipes[one] for one in m.capability]), work, seconds, mixed, by_theory, roof.measured)
+        pipes = {chip: precision.pipe(chip) for _, chip in m.gpus}
+        chips = {one: spec.architecture(one) for _, one in m.gpus} if precision.counts_instructions else {}
+        halves = np.array([(chip := chips.get(one)) is not None and chip.halves for one in m.capability], dtype=bool)
+        mixed = slots(Columns, work, m.values(m.fused, precision.id), halves, precision.counts_instructions)
+        works = ((work, roof.value), (mixed, roof.value), (work, roof.theoretical))
+        seconds, mix, by_theory = (np.where(done > 0, Columns.divided(done, peak), 0.0) for done, peak in works)
+        return Demand(precision, objects([pipes[one] for one in m.capability]), work, seconds, mix, by_theory, roof.measured)
 
     found = []
     for precision in precisions_of(m, spec):
@@ -140,15 +127,30 @@ def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> l
     return found
 
 
-def slots_of(m: Measurements, spec: Spec, precision: Precision, work: FloatArray) -> FloatArray:
-    """The operations that at the peak rate would take as long as the ``work`` of a precision takes its pipe, as it is mixed."""
-    fused = m.fused[precision.id].values if precision.id in m.fused else np.full(len(m), np.nan)
-    halves = np.zeros(len(m), dtype=bool)
-    if precision.counts_instructions:
-        chips = {one: spec.architecture(one) for one in dict.fromkeys(m.capability)}
-        halves = np.array([(chip := chips[one]) is not None and chip.halves for one in m.capability], dtype=bool)
-    found: FloatArray = slots(Columns, work, fused, halves, precision.counts_instructions)
-    return found
+def _mixed(m: Measurements, found: list[Demand]) -> Work | None:
+    """The composite of launches that use several precisions: work summed, under the roof at which the busiest pipe is full."""
+    if len(found) < 2:
+        return None
+    whole = together(Columns, found)
+    mixed = (whole.work > 0) & (whole.second >= MIXED_SHARE * whole.work)
+    if not mixed.any():
+        return None
+    # Which precisions take part differs by launch; the text is built once per combination.
+    patterns, inverse = np.unique(np.vstack([demand.work > 0 for demand in found]), axis=1, return_inverse=True)
+    origins = []
+    for pattern in patterns.T:
+        used = [demand.precision for demand, on in zip(found, pattern, strict=True) if on]
+        quantities = [m.work[one.id] for one in used if one.id in m.work]
+        metrics = ", ".join(dict.fromkeys(origin.metrics for quantity in quantities for origin in quantity.origins[:1]))
+        origins.append(Origin("binding", metrics, "sum of " + " + ".join(one.label for one in used)))
+    choice = np.where(mixed, np.asarray(inverse).reshape(-1), -1).astype(np.int64)
+    quantity = Quantity(np.where(mixed, whole.work, np.nan), choice, tuple(origins))
+    by_theory = together(Columns, [demand._replace(seconds=demand.theoretical) for demand in found])
+    roofs = [Columns.divided(whole.work, seconds) for seconds in (whole.seconds, by_theory.seconds)]
+    value, theoretical = (np.where(np.isfinite(roof), roof, np.nan) for roof in roofs)
+    measured = np.vstack([demand.measured for demand in found])[whole.busiest, np.arange(len(m))]
+    roof_ids = np.array([demand.precision.roof for demand in found], dtype=object)[whole.busiest]
+    return Work(MIXED, "flop", quantity, RoofValues(value, theoretical, measured), roof_ids, np.full(len(m), np.nan))
 
 
 def work_of(
@@ -168,7 +170,15 @@ def work_of(
             found[precision.id], used[precision.id] = quantity, chosen
             if by_fused is not None:
                 fused[precision.id] = by_fused
-    summands = _summands(spec, found, used)
+    masks = {p.id: np.full(len(counters.seconds), np.nan) for p in spec.precisions if p.unit == "flop" and p.id in used}
+    combinations: dict[tuple[int, ...], list[int]] = {}
+    for row, bindings in enumerate(zip(*used.values(), strict=True)):
+        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
+    for rows in combinations.values():
+        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
+        for name in masks.keys() & set(spec.summands(here)):
+            masks[name][rows] = 1.0
+    summands = {name: found[name].scaled(mask) for name, mask in masks.items()}
     if HALF in summands:  # constants stay visible with their caveat, and add to nothing
         summands[HALF] = summands[HALF].where(~opcodes.constants)
     return found, summands, fused
@@ -210,33 +220,17 @@ def _by_counters(
 ) -> tuple[Quantity, FloatArray | None]:
     """Operations by one way of counting, and the part of fused instructions, None where they are not counted apart."""
     candidate: Quantity = counters.count(binding.counters, binding.source, binding.note, binding.lower_bound)
-    loads = np.zeros(len(candidate.values))
+    loads, nothing = np.zeros(len(candidate.values)), Quantity.missing(len(candidate.values))
     additions = [name for name in binding.counters.counters() if name.endswith("hadd_pred_on")]
     if additions or "hadd" in binding.counters.text():
         # Half-precision counters hold conversions (HADD2.F32) and BF16: opcodes tell, without them the reader is told.
-        conversions, bf16 = opcodes.conversions, opcodes.work.get(BRAIN, Quantity.missing(len(loads)))
-        candidate = candidate.where(~((conversions > 0) | (bf16.values > 0)))
+        candidate = candidate.where(~((opcodes.conversions > 0) | (opcodes.work.get(BRAIN, nothing).values > 0)))
         added = counters.count(WeightedSum.of(dict.fromkeys(additions or binding.counters.counters(), 1.0)), "").values
-        candidate = candidate.with_note(np.isnan(conversions) & (added > 0), _CONVERSIONS)
+        candidate = candidate.with_note(np.isnan(opcodes.conversions) & (added > 0), _CONVERSIONS)
     if precision.id == HALF:  # and loads of constants
         candidate, loads = opcodes.loads.without(candidate)
     if binding.includes:  # dense and sparse products in one: opcodes tell them apart
-        candidate = candidate.where(np.isnan(opcodes.work.get(precision.id, Quantity.missing(len(loads))).values))
+        candidate = candidate.where(np.isnan(opcodes.work.get(precision.id, nothing).values))
     if not binding.fused:
         return candidate, None
-    fused: FloatArray = counters.count(binding.fused, binding.source).values
-    return candidate, np.maximum(fused - np.nan_to_num(loads), 0)
-
-
-def _summands(spec: Spec, found: dict[str, Quantity], used: dict[str, TextArray]) -> dict[str, Quantity]:
-    flops = {p.id for p in spec.precisions if p.unit == "flop"}
-    masks = {name: np.full(len(chosen), np.nan) for name, chosen in used.items() if name in flops}
-    combinations: dict[tuple[int, ...], list[int]] = {}
-    for row, bindings in enumerate(zip(*used.values(), strict=True)):
-        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
-    for rows in combinations.values():
-        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
-        for name in spec.summands(here):
-            if name in masks:
-                masks[name][rows] = 1.0
-    return {name: found[name].scaled(mask) for name, mask in masks.items()}
+    return candidate, np.maximum(counters.count(binding.fused, binding.source).values - np.nan_to_num(loads), 0)

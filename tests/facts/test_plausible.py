@@ -6,7 +6,7 @@ import pytest
 
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.tables import load_limits
-from ncu_roofline.model.counters import spellings
+from ncu_roofline.model.extract import spellings
 
 
 @pytest.mark.parametrize(

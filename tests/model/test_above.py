@@ -17,7 +17,7 @@ from ncu_roofline.analyses.time.frames import time_roofline
 from ncu_roofline.analyses.time.picture import time_figure
 from ncu_roofline.cli import main
 from ncu_roofline.formats.ceilings import read_ceilings
-from ncu_roofline.model.above import ABOVE
+from ncu_roofline.model.points import ABOVE
 from tests.factory import A100, complete, kernel, report, timing
 from tests.instruction_factory import executed
 

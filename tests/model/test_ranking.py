@@ -14,7 +14,7 @@ from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
 from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.model import measurements_of, roofline
-from ncu_roofline.model.ranking import order
+from ncu_roofline.model.selection import order
 from ncu_roofline.plugin.nvrules.findings import findings
 from tests.factory import Metrics, complete, kernel, report
 

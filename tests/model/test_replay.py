@@ -13,9 +13,9 @@ from ncu_roofline import read_report, roofline
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.counters import as_floats
 from ncu_roofline.model.explanations import explain
-from ncu_roofline.model.foreign import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
+from ncu_roofline.model.measurements import as_floats
+from ncu_roofline.model.plausible import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
 from ncu_roofline.plugin.nvrules.advice import advise
 from ncu_roofline.plugin.nvrules.runner import load_rules
 from tests.annotate.helpers import added, annotated

@@ -15,7 +15,7 @@ from ncu_roofline.base.files import natural_order
 from ncu_roofline.formats.report import ReportData, write_report
 from ncu_roofline.model import Measurements, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.names import across_numbers
-from ncu_roofline.model.trajectories import differing, file_labels
+from ncu_roofline.model.selection import differing, file_labels
 from tests import published, published_report
 from tests.factory import complete, kernel
 

@@ -21,7 +21,7 @@ from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
 from ncu_roofline.model.kernels import Everything
-from ncu_roofline.model.ranking import WORTH, at_stake, order
+from ncu_roofline.model.selection import WORTH, at_stake, order
 from ncu_roofline.rendering.frames import Frames, optional, records, rows, table, view_of
 
 KEY = ("report", "launch", "kernel", "step", "device")

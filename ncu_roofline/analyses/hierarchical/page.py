@@ -44,7 +44,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS, UNUSED
-from ncu_roofline.model.ranking import order
+from ncu_roofline.model.selection import order
 from ncu_roofline.rendering.frames import Column, Frames, Tables, column, optional, rows, view_of
 from ncu_roofline.rendering.page import explanations_of, number, plain_columns, self_contained, shown_table, texts_of
 from ncu_roofline.rendering.style import THEMES

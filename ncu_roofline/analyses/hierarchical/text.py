@@ -31,7 +31,7 @@ from ncu_roofline.chips.thresholds import COMPLETE
 from ncu_roofline.chips.verdict import TOO_SHORT
 from ncu_roofline.model.columns import KERNELS, POINTS
 from ncu_roofline.model.opcodes import OPCODES
-from ncu_roofline.model.ranking import at_stake, order
+from ncu_roofline.model.selection import at_stake, order
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.by_gpu import each_gpu
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table

@@ -16,16 +16,14 @@ from ncu_roofline.chips.tables import EXECUTED, Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import columns
-from ncu_roofline.model.above import ABOVE
 from ncu_roofline.model.extract import LANES
-from ncu_roofline.model.foreign import disbelieved
-from ncu_roofline.model.kernels import everything_of, kernels_table, remarks_of
+from ncu_roofline.model.kernels import Verdicts, everything_of, kernels_table, remarks_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
-from ncu_roofline.model.points import LOW_CLOCK, points_table
+from ncu_roofline.model.plausible import disbelieved
+from ncu_roofline.model.points import ABOVE, LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
-    ShownRoofs,
     Source,
     ceilings_of,
     check_ceilings,
@@ -37,7 +35,6 @@ from ncu_roofline.model.roofline import (
 )
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, group
-from ncu_roofline.model.verdicts import Verdicts
 
 WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
 _LOST_LANES = 0.3  # said of a kernel that loses more than this share of its lanes, as the rule on access patterns does
@@ -179,20 +176,14 @@ def _with_lanes(
     return tables
 
 
-class _Shown(ShownRoofs):
-    """Instruction issue, the levels of every chart, and what has points of a GPU model."""
-
-    def precisions(self, device: str) -> set[str]:  # noqa: ARG002 - the same roof for every GPU
-        return {EXECUTED}
-
-
 def _roof_rows(roofs: Roofs, spec: Spec, points: dict[str, Any], select: Selection) -> Iterator[dict[str, Any]]:
     """Rows of the roofs frame: instruction issue, bandwidths in transactions per second, and walls of each GPU.
 
     ``spec`` has the kinds of instruction for precisions.
     """
     counted, shared, devices = load_instructions(), _of_shared(), {}
-    for row in roofs.rows(spec, _Shown(points, spec, select)):
+    core = {level for level in spec.chain if select.wants("", level)}  # of every chart
+    for row in roofs.rows(spec, lambda _: {EXECUTED}, lambda gpu: core | set(points["level"][points["device"] == gpu])):
         devices[row["device"]] = row
         if row["kind"] == "compute":
             yield {**row, "label": counted.issue_label}

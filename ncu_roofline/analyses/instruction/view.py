@@ -17,8 +17,7 @@ from ncu_roofline.model import Measurements, Selection
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
-from ncu_roofline.model.foreign import disbelieved, told
-from ncu_roofline.model.plausible import left_out
+from ncu_roofline.model.plausible import disbelieved, left_out, told
 from ncu_roofline.rendering.frames import Column
 
 

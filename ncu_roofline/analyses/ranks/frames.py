@@ -23,8 +23,7 @@ from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray, IntArray
 from ncu_roofline.model.roofline import Columns, Table, ceilings_of, frame_of, of_columns, of_rows
 from ncu_roofline.model.selection import Grouping, group
-from ncu_roofline.model.utilisation import uncounted_tensor
-from ncu_roofline.model.work import total_flops
+from ncu_roofline.model.work import total_flops, uncounted_tensor
 from ncu_roofline.rendering.document import Column
 
 THRESHOLD = 3.5

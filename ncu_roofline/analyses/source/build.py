@@ -28,9 +28,9 @@ from ncu_roofline.chips.verdict import LATENCY, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.report import Kernel, Report
-from ncu_roofline.model.counters import as_float
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
-from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.kernels import bounds_of
+from ncu_roofline.model.measurements import Measurements, as_float
 from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.roofline import (
     CeilingsFile,
@@ -45,7 +45,6 @@ from ncu_roofline.model.roofline import (
 )
 from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection, kernel_keys
-from ncu_roofline.model.verdicts import bounds_of
 from ncu_roofline.model.work import MIXED
 
 _WHAT = "Cannot show the source of"

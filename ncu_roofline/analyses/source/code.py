@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.base.texts import listed
+from ncu_roofline.base.texts import listed, plural
 from ncu_roofline.chips import code_limits as limits
 from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
@@ -17,9 +17,8 @@ from ncu_roofline.formats.report import Kernel, Metrics
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.formats.sass.module import Body, Module, module_of
-from ncu_roofline.model.counters import as_float
-from ncu_roofline.model.displayed import several
-from ncu_roofline.model.halves import placed
+from ncu_roofline.model.measurements import as_float
+from ncu_roofline.model.opcodes import placed
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -149,7 +148,7 @@ class LaunchCode:
             self.notes += body.notes
         if code.unread:
             most = limits.IMPORTED_BYTES >> 20
-            self.notes.append(f"sources of a module are read up to {most} MB: without {several(code.unread, 'imported file')}")
+            self.notes.append(f"sources of a module are read up to {most} MB: without {plural(code.unread, 'imported file')}")
         if kernel.mangled_name not in {one.name for one in self.bodies}:
             known = kernel.mangled_name in module.functions
             lacks = "where the kernel's code lies on the GPU" if known else "the code of the kernel"

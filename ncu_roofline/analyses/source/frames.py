@@ -13,10 +13,10 @@ import numpy as np
 
 from ncu_roofline.analyses.source.columns import LOOPS, TABLES, WITHIN
 from ncu_roofline.base.files import ReportNames
-from ncu_roofline.base.texts import clean, one_line
+from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.formats.inputs.text import last_part
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.displayed import seen, several
+from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.roofline import Table, frame_of
 from ncu_roofline.rendering.document import Column
 
@@ -103,7 +103,7 @@ class SourceRoofline(Displayed):
     def _counts(self) -> list[str]:
         """How many loops, lines and instructions there are, without the rows of code in none."""
         loops, lines = int((self.loop_columns["loop"] >= 0).sum()), int((self.line_columns["line"] > 0).sum())
-        return [several(loops, "loop"), several(lines, "line"), *super()._counts()[2:]]
+        return [plural(loops, "loop"), plural(lines, "line"), *super()._counts()[2:]]
 
     lines = frame_of("line_columns", "One row per source line of a launch.")
     outer_lines = frame_of(

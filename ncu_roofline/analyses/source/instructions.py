@@ -19,8 +19,8 @@ from ncu_roofline.chips.code_limits import INLINED_LETTERS
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.formats.sass.module import Body
-from ncu_roofline.model.halves import HALF
 from ncu_roofline.model.names import short_names
+from ncu_roofline.model.opcodes import HALF
 
 NOWHERE, OUTSIDE = -1, -2
 """Lines of code without line, and of addresses outside of the code; loops of code in no loop, and outside."""

@@ -22,7 +22,7 @@ from ncu_roofline.formats.report.diagnose import check_content
 from ncu_roofline.formats.report.framing import RawFile, open_raw
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
-from ncu_roofline.model.foreign import disbelieved
+from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import with_levels_that_matter
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.plugin.annotate.sections import OVERVIEW, LaunchPlan, Planner, identifier

@@ -17,8 +17,8 @@ from ncu_roofline.chips.ncu import OPS_PATH_SINCE
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operations, release_of
-from ncu_roofline.model.foreign import disbelieved
 from ncu_roofline.model.measurements import Measurements, Quantity
+from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, RuleSet
 
 _LINK = re.compile(r"@(?:(?:section|source|sass):(?:[^@:\n]*:)+(?P<text>[^@:\n]*)|url:(?P<label>[^@:\n]*):(?P<url>[^@\s]+))@")

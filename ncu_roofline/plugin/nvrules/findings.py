@@ -17,8 +17,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import RuleMessage
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
-from ncu_roofline.model.ranking import WORTH, at_stake, rank, time_by_gpu
-from ncu_roofline.model.selection import group
+from ncu_roofline.model.selection import WORTH, at_stake, group, rank, time_by_gpu
 from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"

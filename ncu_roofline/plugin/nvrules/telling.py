@@ -12,7 +12,7 @@ from ncu_roofline.base.texts import listed
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.verdict import as_percent, as_times
 from ncu_roofline.model import Measurements
-from ncu_roofline.model.ranking import WORTH
+from ncu_roofline.model.selection import WORTH
 from ncu_roofline.plugin.nvrules.advice import KernelAdvice
 from ncu_roofline.plugin.nvrules.findings import (
     FINE,
