@@ -135,6 +135,7 @@ _FRAMES, _TIMES, _PHASES = (
 _PAGE = {"html": "text"}
 _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
+_PLATFORMS, _BY_FRAMES = "one application on several platforms", dict.fromkeys(("json", "text", "md"), "frames")
 _ROWS = (
     Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
     Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
@@ -143,9 +144,7 @@ _ROWS = (
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
     Analysis("comparison", "compare", "before and after", _CHART),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
-    Analysis(
-        "portability", "portability", "one application on several platforms", ("csv", "json", "text", "md"), {"json": "text"}
-    ),
+    Analysis("portability", "portability", _PLATFORMS, ("csv", "json", "text", "md"), _BY_FRAMES, declared="frames"),
 )
 ANALYSES = {row.view: row for row in _ROWS}
 

@@ -13,8 +13,16 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.portability.columns import PORTABILITY_PLATFORMS, PORTABILITY_SUMMARY
-from ncu_roofline.analyses.portability.frames import Choices, Portability, efficiency, performance_portability, portability
+from ncu_roofline.analyses import render
+from ncu_roofline.analyses.portability.frames import (
+    PORTABILITY_PLATFORMS,
+    PORTABILITY_SUMMARY,
+    Choices,
+    Portability,
+    efficiency,
+    performance_portability,
+    portability,
+)
 from ncu_roofline.analyses.portability.runs import (
     Platform,
     PlatformRoof,
@@ -25,7 +33,6 @@ from ncu_roofline.analyses.portability.runs import (
     runs_of_table,
     table_roofs,
 )
-from ncu_roofline.analyses.portability.text import render_text
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs.plain_table import plain_rows
 from ncu_roofline.formats.report import read_report
@@ -319,7 +326,7 @@ def test_integer_work_of_every_launch(tmp_path: Path) -> None:
     result = portability(runs)
     (row,) = result.platform_rows
     assert (row["unit"], row["work"], row["seconds"], said) == ("op", 32 * 4e6, 2e-3, [])
-    text = render_text(result).decode()
+    text = render(result, "text").decode()
     told = ("64 GOP/s", "6.4 OP/B", "P: performance [OP/s]", "Executed OPs under the ceiling of INT32")
     assert [one for one in told if one not in text] == []
     assert "FLOP" not in text

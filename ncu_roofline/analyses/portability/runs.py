@@ -20,7 +20,7 @@ from ncu_roofline.formats.inputs import open_ceilings, recognised
 from ncu_roofline.formats.inputs.plain_table import FORMAT as PLAIN
 from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_rows, read_rows
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
-from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
+from ncu_roofline.model import Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.displayed import as_percent
 from ncu_roofline.model.plausible import left_out
@@ -33,6 +33,7 @@ MIXED = "mixed"
 _KEY = ("report", "launch", "kernel", "device", "label")
 Path = str | PathLike[str]
 Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
+Row = dict[str, Any]
 
 
 class PlatformRoof(NamedTuple):
@@ -47,7 +48,8 @@ class PlatformRun:
     """Executed operations of one precision per second, intensity by level, roofs by ceiling (fma, nofma, ...) and by level.
 
     ``work`` (operations), ``canonical`` (operations on paper) and ``seconds`` are NaN where unknown, and so is a stated
-    ``attainable`` (operations per second).  ``supported`` is yes, no, not run, missing or unread.
+    ``attainable`` (operations per second).  ``supported`` is yes, no, not run, missing or unread.  ``coverage``: share of the
+    time of its launches that the numbers stand for; the others lack metrics.
     """
 
     platform: str
@@ -68,7 +70,6 @@ class PlatformRun:
     bandwidth: Mapping[str, PlatformRoof] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     coverage: float = 1.0
-    """Share of the time of its launches that the numbers stand for; the others lack metrics."""
 
     @property
     def unit(self) -> str:
@@ -135,23 +136,31 @@ def read_runs(
             continue
         runs += more
         warnings |= dict.fromkeys(told)
-    machines.check(runs, complete)
+    machines.check(list(dict.fromkeys(run.platform for run in runs)), complete)
     return [replace(run, application=run.application or how.application) for run in runs], list(warnings)
 
 
 def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
+    kind = recognised(source.path)
+    if kind is None or kind.id != PLAIN:
+        return _read_report(source, machines, how)
+    table = read_rows(source.path)
+    platforms = {row.platform for row in table.rows}
+    if source.platform and len(platforms) > 1:
+        reason = f"it has {len(platforms)} platforms of its own, and can't be called {source.platform}"
+        raise RooflineError("Cannot compare", source.path, reason, "Give the file without a platform before it.")
+    rows = tuple(replace(row, platform=source.platform or row.platform) for row in table.rows)
+
+    def find(row: PlainRow) -> Ceilings | None:
+        return next(iter(machines.of(row.platform, row.device, None)), None)
+
+    return runs_of_table(replace(table, rows=rows), find, how.precision, how.by), list(table.warnings)
+
+
+def _read_report(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
     def cannot(reason: str, next_step: str) -> RooflineError:
         return RooflineError("Cannot compare", source.path, reason, next_step)
 
-    kind = recognised(source.path)
-    if kind is not None and kind.id == PLAIN:
-        table = read_rows(source.path)
-        platforms = {row.platform for row in table.rows}
-        if source.platform and len(platforms) > 1:
-            reason = f"it has {len(platforms)} platforms of its own, and can't be called {source.platform}"
-            raise cannot(reason, "Give the file without a platform before it.")
-        rows = tuple(replace(row, platform=source.platform or row.platform) for row in table.rows)
-        return runs_of_table(replace(table, rows=rows), machines.of_row, how.precision, how.by), list(table.warnings)
     with closing_input(source.path) as opened:
         m = how.select.launches(measurements_of(opened, label=source.path))
         warnings = list(opened.warnings)
@@ -165,14 +174,21 @@ def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[Pla
             raise cannot(f"the pattern {how.label!r} finds no variant in its path", "Change --label, or leave the file out.")
         m = replace(m, label=np.full(len(m), text, dtype=object))
     asked = Selection(precisions=(how.precision,)) if how.precision in load_spec().on_request else None
+    name = source.platform or ("" if any(m.device) else os.path.splitext(os.path.basename(source.path))[0])
+    ceilings = [
+        one
+        for device, capability in dict.fromkeys(zip(m.device, m.capability, strict=True))
+        for one in machines.of(source.platform or str(device), str(device), capability)
+    ]
     runs = []
     for label in dict.fromkeys(m.label):
         part = m.take(np.flatnonzero(m.label == label))
         if how.by == "application" and len(part) > 1 and part.rates.any():
             reason = f"it has {len(part)} kernels with rates and no times, which can't be added up"
             raise cannot(reason, "Use --by kernel.")
-        result = roofline(part, machines.of_measurements(part, source.platform), clock=how.clock, by=how.by, select=asked)
-        name = source.platform or ("" if any(part.device) else os.path.splitext(os.path.basename(source.path))[0])
+        models = set(zip(part.device, part.capability, strict=True))
+        fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
+        result = roofline(part, fitting, clock=how.clock, by=how.by, select=asked)
         runs += [replace(run, platform=name or run.platform) for run in runs_of_roofline(result, how.precision, how.by)]
     if not runs:
         reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
@@ -192,53 +208,37 @@ class _Machines:
     def __init__(self, ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path], find: Find | None) -> None:
         pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
         self._given = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
-        self._named = {name.lower(): one for name, one in self._given if name}
         self._used: set[int] = set()
         self._find: Find = find or (lambda _device, _capability: None)
 
-    def _of(self, platform: str, device: str, capability: tuple[int, int] | None) -> tuple[Ceilings | None, list[Ceilings]]:
-        """What is named for a platform, and what was measured on its device."""
-        named = self._named.get(platform.lower())
-        others = [one for name, one in self._given if not name]
-        return named, [one for one in others if one.applies_to(device, capability or one.compute_capability)]
+    def of(self, platform: str, device: str, capability: tuple[int, int] | None) -> list[Ceilings]:
+        """What is named for a platform, which is taken to be measured on it; else what was measured on its device."""
+        found = [one for name, one in self._given if name and name.lower() == platform.lower()]
+        if found and capability:
+            self._used |= set(map(id, found))
+            return [replace(one, device=device, compute_capability=capability) for one in found]
+        for name, one in [] if found else self._given:
+            if not name and one.applies_to(device, capability or one.compute_capability):
+                found.append(one)
+        self._used |= set(map(id, found))
+        known = None if found else self._find(device, capability)
+        return [known] if known else found
 
-    def of_measurements(self, m: Measurements, platform: str) -> list[Ceilings]:
-        """Those for the launches of one file; what is named for a platform is taken to be measured on it."""
-        found = []
-        for device, capability in dict.fromkeys(zip(m.device, m.capability, strict=True)):
-            named, fitting = self._of(platform or str(device), str(device), capability)
-            self._used |= {id(one) for one in (named, *fitting) if one}
-            found += [replace(named, device=str(device), compute_capability=capability)] if named else []
-            found += fitting
-            if not named and not fitting and (more := self._find(str(device), capability)):
-                found.append(more)
-        return found
-
-    def of_row(self, row: PlainRow) -> Ceilings | None:
-        """Those for a row of a plain table: named for its platform or measured on its device."""
-        named, fitting = self._of(row.platform, row.device, None)
-        found = named or next(iter(fitting), None)
-        self._used |= {id(found)} if found else set()
-        return found or self._find(row.device, None)
-
-    def check(self, runs: Sequence[PlatformRun], complete: bool) -> None:
+    def check(self, platforms: Sequence[str], complete: bool) -> None:
         """Raise RooflineError for ceilings of nobody knows which platform, and where runs are ``complete`` of none of them."""
-        platforms = list(dict.fromkeys(run.platform for run in runs))
-        for name, one in self._given:
+        for name, one in sorted(self._given, key=lambda pair: not pair[0]):
+            reason = step = ""
             if not name and not one.device and len(platforms) > 1:
                 reason = f"they don't say on which of {len(platforms)} platforms they were measured"
-                raise RooflineError("Cannot use ceilings", one.path, reason, f"Give them as --ceilings '{platforms[0]}=FILE'.")
-        for name, one in sorted(self._given, key=lambda pair: not pair[0]):
-            if not complete or id(one) in self._used:
-                continue
-            reason, step = (
-                f"there is no platform {name} (there are {', '.join(platforms[:6])})",
-                "Correct the name before the =.",
-            )
-            if not name:
+                step = f"Give them as --ceilings '{platforms[0]}=FILE'."
+            elif complete and id(one) not in self._used:
                 reason = f"they were measured on {one.device or 'an unnamed machine'}, which is none of the platforms"
                 step = "Give them as --ceilings PLATFORM=FILE."
-            raise RooflineError("Cannot use ceilings", one.path, reason, step)
+                if name:
+                    reason = f"there is no platform {name} (there are {', '.join(platforms[:6])})"
+                    step = "Correct the name before the =."
+            if reason:
+                raise RooflineError("Cannot use ceilings", one.path, reason, step)
 
 
 def runs_of_roofline(result: Roofline, precision: str = "", by: str = "application") -> list[PlatformRun]:
@@ -246,21 +246,21 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
 
     The variant is the label of its points and, unless ``by`` is application, the kernel.  Platforms are called as their GPUs.
     """
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in records(result.point_columns):
         groups.setdefault(tuple(row[name] for name in _KEY), []).append(row)
     every_roof, runs = records(result.roof_columns), []
     for (report, _, kernel, device, label), rows in groups.items():
-        amounts = {row["precision"]: row["performance"] for row in rows}
-        chosen, notes = chosen_precision(amounts, precision)
+        chosen, notes = chosen_precision({row["precision"]: row["performance"] for row in rows}, precision)
         rows = [row for row in rows if row["precision"] == chosen]
         if not rows:
             continue
         first = rows[0]
-        roofs = [roof for roof in every_roof if roof["device"] == device]
-        unused = [roof for roof in roofs if roof["origin"] == UNUSED and roof["precision"] in ("", chosen)]
-        told = [f"{roof['label']}: {note}" for roof in unused for note in roof["notes"].split("; ") if INSTEAD in note]
-        roofs = [roof for roof in roofs if roof["origin"] != UNUSED]
+        own = [roof for roof in every_roof if roof["device"] == device]
+        roofs = [roof for roof in own if roof["origin"] != UNUSED]
+        for roof in own:
+            if roof["origin"] == UNUSED and roof["precision"] in ("", chosen):
+                notes += [f"{roof['label']}: {note}" for note in roof["notes"].split("; ") if INSTEAD in note]
         run = PlatformRun(
             platform=device,
             application="",
@@ -276,13 +276,13 @@ def runs_of_roofline(result: Roofline, precision: str = "", by: str = "applicati
                 for row in rows
                 if not math.isnan(row["bandwidth_roof"])
             },
-            notes=(*notes, *told),
+            notes=tuple(notes),
         )
         runs.append(run)
     return runs
 
 
-def _compute_roofs(roofs: Sequence[dict[str, Any]], precision: str, peak: float) -> dict[str, PlatformRoof]:
+def _compute_roofs(roofs: Sequence[Row], precision: str, peak: float) -> dict[str, PlatformRoof]:
     """Compute roofs by ceiling, measured ones first; the peak is that of the points, a mean over their launches."""
     result: dict[str, PlatformRoof] = {}
     for roof in sorted(roofs, key=lambda roof: roof["origin"] != "measured"):
@@ -295,13 +295,13 @@ def _compute_roofs(roofs: Sequence[dict[str, Any]], precision: str, peak: float)
     return result
 
 
-def _origin(roofs: Sequence[dict[str, Any]], name: str, value: str) -> str:
+def _origin(roofs: Sequence[Row], name: str, value: str) -> str:
     """What the roofs of ceilings files are, theoretical where there are none."""
     sources = {roof["source"] for roof in roofs if roof[name] == value and roof["origin"] == "measured"}
     return PUBLISHED if PUBLISHED in sources else MEASURED if sources else "theoretical"
 
 
-def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tuple[str, ...]]:
+def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, list[str]]:
     """The precision asked for, or that of the most work, and a note where other work is left out.
 
     Work whose file names no precision passes for any.  "" where there is none.
@@ -309,12 +309,12 @@ def chosen_precision(amounts: Mapping[str, float], wanted: str) -> tuple[str, tu
     if wanted:
         fitting = [name for name in amounts if name == wanted or name.startswith(f"{wanted}.")]
         fitting = fitting or [name for name in amounts if name == ANY_PRECISION]
-        return max(fitting, key=lambda name: amounts[name], default=""), ()
-    usual = {name: amount for name, amount in amounts.items() if name not in load_spec().on_request} or amounts
-    plain = [name for name in usual if name != MIXED] or list(usual)
+        return max(fitting, key=lambda name: amounts[name], default=""), []
+    usual = [name for name in amounts if name not in load_spec().on_request] or list(amounts)
+    plain = [name for name in usual if name != MIXED] or usual
     best = max(plain, key=lambda name: amounts[name], default="")
     others = ", ".join(name for name in plain if name != best) if MIXED in amounts else ""
-    return best, ((f"work in {others} is left out; --precision mixed adds it up",) if others else ())
+    return best, [f"work in {others} is left out; --precision mixed adds it up"] if others else []
 
 
 def runs_of_table(
@@ -329,13 +329,13 @@ def runs_of_table(
     return runs
 
 
-def runs_of_frame(frame: pd.DataFrame, precision: str = "", by: str = "application") -> list[PlatformRun]:
+def runs_of_frame(frame: pd.DataFrame) -> list[PlatformRun]:
     """A run per row of a DataFrame with the columns of a plain table (see `ncu_roofline.formats.inputs.plain_table`)."""
     rows = [
         (f"row {number}", {str(name): None if cell != cell else cell for name, cell in row.items()})
         for number, row in enumerate(frame.to_dict("records"), start=1)
     ]
-    return runs_of_table(plain_rows("DataFrame", [str(name) for name in frame.columns], rows), lambda _: None, precision, by)
+    return runs_of_table(plain_rows("DataFrame", [str(name) for name in frame.columns], rows), lambda _: None)
 
 
 def _numbers(run: PlatformRun, row: PlainRow, ceilings: Ceilings | None, wanted: str) -> PlatformRun:
@@ -415,10 +415,11 @@ def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
     if len({run.precision for run in runs}) > 1:
         raise first.cannot(f"the rows of {first.about} are of several precisions", "Choose one with --precision.")
     work, seconds = sum(run.work for run in runs), sum(run.seconds for run in runs)
-    levels = [level for level in first.intensity if all(level in run.intensity for run in runs)]
-    # The roofs that all have, with the value of the first: they are of one platform.
-    compute = {name: roof for name, roof in first.compute.items() if all(name in run.compute for run in runs)}
-    bandwidth = {name: roof for name, roof in first.bandwidth.items() if all(name in run.bandwidth for run in runs)}
+
+    def shared(name: str) -> dict[str, Any]:
+        """What all have, with the value of the first: they are of one platform."""
+        return {key: value for key, value in getattr(first, name).items() if all(key in getattr(run, name) for run in runs)}
+
     return replace(
         first,
         performance=work / seconds,
@@ -427,8 +428,8 @@ def merged(runs: Sequence[PlatformRun]) -> PlatformRun:
         canonical=sum(run.canonical for run in runs),
         attainable=work / sum(run.work / run.attainable for run in runs),
         fma_share=math.nan,
-        intensity={level: work / sum(run.work / run.intensity[level] for run in runs) for level in levels},
-        compute=compute,
-        bandwidth=bandwidth,
+        intensity={level: work / sum(run.work / run.intensity[level] for run in runs) for level in shared("intensity")},
+        compute=shared("compute"),
+        bandwidth=shared("bandwidth"),
         notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
     )
