@@ -20,8 +20,7 @@ from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import twin
 from ncu_roofline.chips.ncu import braced
 from ncu_roofline.chips.spec import Binding, Level, Precision
-from ncu_roofline.cli import main
-from ncu_roofline.cli.parser import COMMANDS
+from ncu_roofline.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 GUIDE = Path(ncu_roofline.__file__).parent / "guide"

@@ -63,7 +63,7 @@ LOOKING_UP = {
     "__init__.py",
     "analyses/__init__.py",
     "chips/__init__.py",
-    "cli/parser.py",
+    "cli/__init__.py",
     "formats/inputs/__init__.py",
     "formats/report/compressed.py",
 }

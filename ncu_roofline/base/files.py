@@ -21,6 +21,8 @@ HELPER = "NcuRooflineShared"
 """What the file beside the rules that they import, and that is no rule, is called; a hash of its text follows."""
 JOINED = " + "
 """What stands between the paths of files that are one report together."""
+PART = ".ncu-roofline.part"
+"""How the name ends under which a file is written first; it begins with a dot, and Nsight Compute loads none such."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -123,7 +125,7 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, o
     check_target(path, overwrite)
     target = Path(os.path.realpath(path))
     with explained("Cannot write", path, "Choose a place that you may write to, with space on its disk."):
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".ncu-roofline.part")
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=PART)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.writelines(chunks)

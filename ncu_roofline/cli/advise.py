@@ -5,26 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.files import ReportNames, pack_folder
-from ncu_roofline.cli.ceilings import wanted
-from ncu_roofline.cli.options import AUTO_HELP, add_launches, add_reports, positive
+from ncu_roofline.base.files import ReportNames, matching, pack_folder
+from ncu_roofline.cli.options import add_ceilings, add_launches, add_reports, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
-from ncu_roofline.formats.ceilings import Ceilings
 
 if TYPE_CHECKING:
     from ncu_roofline.plugin.nvrules.runner import RuleSet
     from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
-
-EPILOG = """\
+    Rules = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # folders to read, or name and text of files
+_EPILOG = """\
 Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows
 all of them in full, as does --all-findings.
 What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel
@@ -37,9 +34,9 @@ launches (report, launch), seconds, share (of the GPU's time), recoverable (seco
 seconds / (seconds - recoverable); null is unknown."""
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_advise(parser: ArgumentParser) -> None:
     """Which reports, which rules, and how much of what they say."""
-    parser.epilog = EPILOG
+    parser.epilog = _EPILOG
     add_reports(parser)
     group = add_launches(parser, top=None)
     about = "only the N launches with the longest run time, of each report"
@@ -54,81 +51,66 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help=about)
     about = "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
     parser.add_argument("--all-findings", action="store_true", help=about)
-    about = f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated"
-    parser.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    add_ceilings(parser)
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
     about = "with --json: where the reports lie, not only their names"
     parser.add_argument("--full-paths", action="store_true", help=about)
 
 
-def run(args: Namespace) -> int:
+def run_advise(args: Namespace) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
-    from ncu_roofline.cli.reading import expand, for_each_report, no_launch
+    from ncu_roofline.analyses.hierarchical.kernels import answers_of
+    from ncu_roofline.cli import reading
+    from ncu_roofline.formats.ceilings import read_ceilings
+    from ncu_roofline.model import Measurements
     from ncu_roofline.model.roofline import check_ceilings
+    from ncu_roofline.plugin.nvrules.findings import findings
+    from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
 
     if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "text for people names reports only", "Add --json.")
-    named = wanted(args.ceilings)
+    named = reading.wanted(args.ceilings, read_ceilings)
     if args.ceilings and args.rules:
         reason = "they are for the rules that come with ncu-roofline"
         raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
     # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
-    rules = _Rules(tuple(os.path.abspath(folder) for folder in args.rules))
+    rules: Rules = tuple(map(os.path.abspath, args.rules or [pack_folder("rules")])), ()
     if named.all:
         from ncu_roofline.plugin.generate.rules import render_rules
 
-        rules = _Rules(rendered=tuple(render_rules(ceilings=named.all).items()))
-    with rules.loaded():  # says at once what is wrong with a folder
+        rules = (), tuple(render_rules(ceilings=named.all).items())
+    with _loaded(rules):  # says at once what is wrong with a folder
         pass
-    paths = expand(args.reports)
+    paths = reading.expand(args.reports)
     # A bar over the launches; with several reports there is one over these.
     watched = len(paths) == 1 and not args.dask
     names = ReportNames(full=True) if args.full_paths else ReportNames.apart(paths)
     called = {path: names(path) for path in paths}  # as they are called here, wherever the work is done
     work = partial(_advise, called=called, args=args, rules=rules, watched=watched)
-    found, failed = for_each_report(args, work, as_typed=True)
+    found, failed = reading.for_each_report(args, work, as_typed=True)
     if not any(one.kernels for one in found):
-        raise no_launch(args)
-    devices = [key for one in found for key in zip(one.measurements.device, one.measurements.capability, strict=True)]
+        raise reading.no_launch(args)
+    devices = [gpu for one in found for gpu in reading.gpus(one.measurements)]
     check_ceilings(named.files, devices)
     warn(f"Left out {problem.path}: {problem.reason}." for one in found for problem in one.problems)
-    write_text(_printed(found, named.of(devices), args))
+    launches = Measurements.joined([one.measurements for one in found])
+    share = {"share": 0.0} if args.all_findings else {}
+    advice = findings((kernel for one in found for kernel in one.kernels), launches, named.of(devices), **share)
+    told = Told.of(found, advice, {answer.device: answer.sentences for answer in answers_of(advice.roofline)})
+    told = told.first(args.top) if args.top else told
+    brief = not (args.verbose or args.all_findings)
+    write_text(as_json(told) if args.json else as_text(told, terminal_width(100), brief=brief, whole=args.all_findings))
     return 1 if failed else 0
 
 
-def _printed(reports: Sequence[ReportAdvice], ceilings: Sequence[Ceilings], args: Namespace) -> str:
-    """The advice on all reports, as text or JSON."""
-    from ncu_roofline.analyses.hierarchical.kernels import answers_of
-    from ncu_roofline.model import Measurements
-    from ncu_roofline.plugin.nvrules.findings import findings
-    from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
+def _loaded(rules: Rules) -> AbstractContextManager[RuleSet]:
+    """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
+    from ncu_roofline.plugin.nvrules.runner import rendered_rules
 
-    launches = Measurements.joined([one.measurements for one in reports])
-    advice = (kernel for one in reports for kernel in one.kernels)
-    found = findings(advice, launches, ceilings, **({"share": 0.0} if args.all_findings else {}))
-    told = Told.of(reports, found, {answer.device: answer.sentences for answer in answers_of(found.roofline)})
-    told = told.first(args.top) if args.top else told
-    if args.json:
-        return as_json(told)
-    brief = not (args.verbose or args.all_findings)
-    return as_text(told, terminal_width(100), brief=brief, whole=args.all_findings)
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """Which rules to run: those of the ``given`` folders, else ours as ``rendered`` (name and text of files), else ours."""
-
-    given: tuple[str, ...] = ()
-    rendered: tuple[tuple[str, str], ...] = ()
-
-    def loaded(self) -> AbstractContextManager[RuleSet]:
-        """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
-        from ncu_roofline.plugin.nvrules.runner import rendered_rules
-
-        if self.rendered:
-            return rendered_rules(self.rendered)
-        folders = self.given or (str(pack_folder("rules")),)
-        return contextlib.nullcontext(_loaded_once(folders, tuple(_state(folder) for folder in folders)))
+    folders, rendered = rules
+    files = [file for folder in folders for file in (matching(folder, "*.py") or [Path(folder)]) if file.exists()]
+    states = tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)  # workers of a cluster live for long
+    return rendered_rules(rendered) if rendered else contextlib.nullcontext(_loaded_once(folders, states))
 
 
 @lru_cache(maxsize=1)
@@ -139,15 +121,7 @@ def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleS
     return load_rules(folders)
 
 
-def _state(folder: str) -> object:
-    """What changes with the rules in a folder, or with a single file of them; None where there is nothing to read."""
-    with contextlib.suppress(OSError):
-        files = sorted(Path(folder).glob("*.py")) if os.path.isdir(folder) else [Path(folder)]
-        return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-    return None
-
-
-def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: _Rules, watched: bool) -> ReportAdvice:
+def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: Rules, watched: bool) -> ReportAdvice:
     from ncu_roofline.cli.reading import check_kernels
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report import read_report
@@ -158,7 +132,7 @@ def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, ru
 
     check_report(path, "rules read more of a report than its metrics")
     select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
-    with read_report(path) as report, rules.loaded() as loaded:
+    with read_report(path) as report, _loaded(rules) as loaded:
         check_kernels(report)
         measurements = select.launches(measurements_of(report, label=called[name]))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter

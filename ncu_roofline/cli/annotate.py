@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames, write_atomically
 from ncu_roofline.base.texts import printable
-from ncu_roofline.cli.ceilings import ceiling_files, wanted
-from ncu_roofline.cli.options import AUTO_HELP
+from ncu_roofline.cli.options import add_ceilings
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
 
 if TYPE_CHECKING:
@@ -17,22 +16,24 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.annotate.annotation import Account
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_annotate(parser: ArgumentParser) -> None:
     """What to copy, to where, and what goes in."""
     about = "report file (.ncu-rep, .ncu-repz), - is standard input; it is not changed"
     parser.add_argument("report", metavar=REPORT, help=about)
     about = "the copy to write, a .ncu-rep; .ncu-repz is compressed"
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
-    about = f"measured ceilings (JSON) of the GPU; {AUTO_HELP}; may be repeated"
-    parser.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    add_ceilings(parser)
     parser.add_argument("--no-rules", action="store_true", help="charts only, no advice")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
 
 
-def run(args: Namespace) -> int:
+def run_annotate(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
+    from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
+    from ncu_roofline.formats.ceilings import read_ceilings
     from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report.compressed import as_named
+    from ncu_roofline.model import measurements_of
     from ncu_roofline.plugin.annotate.annotation import annotate
 
     report, output = args.report, args.output
@@ -40,8 +41,8 @@ def run(args: Namespace) -> int:
         raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
     check_output(output, args.force, [report, *ceiling_files(args.ceilings)])
     check_report(report, "only a report can be annotated")
-    named = wanted(args.ceilings)
-    ceilings = named.of(_devices(report)) if named.auto else named.files
+    named = wanted(args.ceilings, read_ceilings)
+    ceilings = named.of(gpus(measurements_of(report))) if named.auto else named.files
     account = annotate(
         report,
         lambda chunks: write_atomically(output, as_named(output, chunks), overwrite=args.force),
@@ -52,13 +53,6 @@ def run(args: Namespace) -> int:
     say(f"Wrote {output}")
     write_text(_text(report, account))
     return 0
-
-
-def _devices(report: str) -> set[tuple[str, tuple[int, int]]]:
-    from ncu_roofline.model import measurements_of
-
-    found = measurements_of(report)
-    return set(zip(found.device, found.capability, strict=True))
 
 
 def _text(path: str, account: Account) -> str:
@@ -84,10 +78,9 @@ def _work(row: Availability, account: Account) -> str:
         return "not derived: the report has no counters for it"
     if not account.worked[row.id]:
         return f"no work ({row.origin})"
-    of = f"{account.charts[row.id]} of {account.explanation.launches} launches"
     less = account.worked[row.id] - account.charts[row.id]
     lacking = f"; {less} more with work, but without traffic or a roof" if less else ""
-    return f"chart in {of}{lacking} ({row.origin})"
+    return f"chart in {account.charts[row.id]} of {account.explanation.launches} launches{lacking} ({row.origin})"
 
 
 def _level(row: Availability, account: Account) -> str:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import printable
-from ncu_roofline.cli.options import ratio, words
+from ncu_roofline.cli.options import number, ratio, whole_from, words
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     Bar,
@@ -25,6 +24,7 @@ from ncu_roofline.cli.outputs import (
     deliver,
     has_cursor,
     say,
+    warn,
     write_output,
     write_text,
 )
@@ -33,7 +33,6 @@ from ncu_roofline.formats.ceilings import CPU, GPU
 if TYPE_CHECKING:
     from ncu_roofline.bench.build import Built
     from ncu_roofline.bench.device import Device
-
 _RUN = """\
 Everything about how it measures, and what a number means, is in the file it writes.
 Exit code: 1 if nothing could be measured, or no ceiling of a device was accepted."""
@@ -44,7 +43,7 @@ with one session it is unknown.
 Exit code: 1 if --threshold is given and an accepted ceiling is slower by more, and by more than the spread."""
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_bench(parser: ArgumentParser) -> None:
     """An action, and its own options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -93,7 +92,7 @@ def add_options(parser: ArgumentParser) -> None:
     draw.add_argument("--force", action="store_true", help="overwrite FILE")
 
 
-def run(args: Namespace) -> int:
+def run_bench(args: Namespace) -> int:
     """What the action does."""
     code: int = args.act(args)
     return code
@@ -116,10 +115,12 @@ def _add_run(parser: ArgumentParser) -> None:
     how = _add_program(parser)
     about = "what is computed on; zeros flatter (default: %(default)s)"
     how.add_argument("--data", choices=("random", "zeros"), default="random", help=about)
-    how.add_argument("--trials", metavar="N", type=_count, help="trials per session (default: 15, quick 9)")
-    how.add_argument("--sessions", metavar="N", type=_count, help="sessions per ceiling (default: 3, quick 1)")
-    how.add_argument("--budget", metavar="SECONDS", type=_seconds, help="time for each GPU (default: 170, quick 27)")
-    how.add_argument("--seed", metavar="N", type=_count, default=1, help="of the random data (default: %(default)s)")
+    count = whole_from(1, 10_000)
+    how.add_argument("--trials", metavar="N", type=count, help="trials per session (default: 15, quick 9)")
+    how.add_argument("--sessions", metavar="N", type=count, help="sessions per ceiling (default: 3, quick 1)")
+    seconds = number("is not a number of seconds", lambda found: 0 < found < 1e6)
+    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 170, quick 27)")
+    how.add_argument("--seed", metavar="N", type=count, default=1, help="of the random data (default: %(default)s)")
 
 
 def _add_program(parser: ArgumentParser) -> Any:
@@ -131,22 +132,6 @@ def _add_program(parser: ArgumentParser) -> Any:
 
 def _add_nvcc(parser: Any) -> None:
     parser.add_argument("--nvcc", metavar="PATH", default="", help="compiler (default: of NVCC, PATH, CUDA_HOME)")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10000")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
 
 
 def _ids(text: str) -> tuple[str, ...]:
@@ -237,19 +222,21 @@ def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -
         write_text(as_text(content).rstrip())
     elif not is_rank:
         write_text(measured(content))
-    say(f"ncu-roofline: {target}: {summary_line(content)}")
     capability = content["device"].get("cc")
+    told = [f"{target}: {summary_line(content)}"]
     if capability and capability not in proven() and not is_rank:
-        say(f"ncu-roofline: {UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+        told.append(f"{UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+    warn(told)
 
 
 def _tell_nothing(content: dict[str, Any], target: Path) -> None:
+    from ncu_roofline.base.records import inside, number
     from ncu_roofline.bench.measuring import LIMITS
 
     shares = [number(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
     taken = max((share for share in shares if share > LIMITS.disturbed), default=None)
     others = "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
-    say(f"ncu-roofline: {target}: no ceiling was accepted, nothing in it stands, and it says why{others}")
+    warn([f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}"])
 
 
 def _keep(target: Path) -> None:

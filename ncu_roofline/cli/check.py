@@ -1,4 +1,4 @@
-"""`ncu-roofline check`: section files held against releases of Nsight Compute and chips."""
+"""`ncu-roofline check` and `generate`: section files held against releases and chips; those of the pack, and its rules."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.base.texts import printable
-from ncu_roofline.cli.options import names
-from ncu_roofline.cli.outputs import say, write_text
-from ncu_roofline.rendering.table import listing
+from ncu_roofline.base.texts import plural, printable
+from ncu_roofline.cli.options import AUTO, names
+from ncu_roofline.cli.outputs import check_unread, say, warn, write_text
 
 if TYPE_CHECKING:
     from ncu_roofline.chips.fields import Release
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     Table = dict[str, dict[str, Passes | None]]
 
 SUFFIX = ".section"
-TOGETHER = "all together"
-ONE_MORE = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
+DEFAULT_TYPE = "fp16"
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_check(parser: ArgumentParser) -> None:
     """Which section files, for what, and how it is told."""
     about = "section files, globs or folders (default: the sections that come with ncu-roofline)"
     parser.add_argument("files", metavar="FILE", nargs="*", help=about)
@@ -43,7 +42,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
-def run(args: Namespace) -> int:
+def run_check(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
     from ncu_roofline.plugin.check.chips import HOW_TO_GET, libraries, targets_of
     from ncu_roofline.plugin.check.section_rules import check_files
@@ -105,7 +104,7 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 
     contents = {one.path: [one.content] for one in checked if one.content}
     if len(contents) > 1:
-        contents[TOGETHER] = [one for group in contents.values() for one in group]
+        contents["all together"] = [one for group in contents.values() for one in group]
     return {name: {target.chip: section_passes(group, target) for target in targets} for name, group in contents.items()}
 
 
@@ -142,17 +141,18 @@ def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Releas
     """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
     from ncu_roofline.chips.fields import release_text
     from ncu_roofline.formats.sectionfile.section import RELEASES
+    from ncu_roofline.rendering.table import listing
 
     findings = [found for one in checked for found in one.findings]
     errors = [found for found in findings if found.severity == "error"]
     warnings = sum(found.severity == "warning" for found in findings)
     others = len(findings) - len(errors) - warnings
-    notes = f", {_count(others, 'note')}" if others else ""
+    notes = f", {plural(others, 'note')}" if others else ""
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
     lines = [printable(str(found)) for found in (errors if own else findings)]
     lines.append(
-        f"{_count(len(checked), 'file')} checked for {_count(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {_count(len(errors), 'error')}, {_count(warnings, 'warning')}{notes}"
+        f"{plural(len(checked), 'file')} checked for {plural(len(targets), 'chip')} and Nsight Compute {span}:"
+        f" {plural(len(errors), 'error')}, {plural(warnings, 'warning')}{notes}"
     )
     if own:
         folder = str(pack_folder("sections"))
@@ -168,9 +168,90 @@ def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Releas
             {"": printable(os.path.basename(name)), **{chip: str(one) if one else "-" for chip, one in row.items()}}
             for name, row in table.items()
         ]
-        lines += ["", "Replay passes", *listing(rows, header=str), ONE_MORE]
+        about = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
+        lines += ["", "Replay passes", *listing(rows, header=str), about]
     return "\n".join(lines)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def add_generate(parser: ArgumentParser) -> None:
+    """What to generate, for whom and where."""
+    about = "write DIR/sections and DIR/rules (default: the pack's own)"
+    parser.add_argument("-o", "--out", metavar="DIR", default="", help=about)
+    about = "for this Nsight Compute (default: what every release from 2020.3 loads)"
+    parser.add_argument("--ncu", metavar="VERSION", default="", help=about)
+    about = "draw these measured ceilings beside the theoretical roofs"
+    parser.add_argument("--ceilings", metavar="FILE", default="", help=about)
+    about = "measured roofs follow the clock that a kernel is profiled at"
+    parser.add_argument("--clock-consistent", action="store_true", help=about)
+    about = "source type of the tensor section with few passes (default: %(default)s)"
+    parser.add_argument("--tensor", metavar="TYPE", default=DEFAULT_TYPE, help=about)
+    about = "also draw the dots of this memory level, which stands aside: system (host memory)"
+    parser.add_argument("--level", metavar="LEVEL", action="append", default=[], help=about)
+    about = "write nothing; exit 1 and name every file that differs"
+    parser.add_argument("--check", action="store_true", help=about)
+    parser.add_argument("--force", action="store_true", help="overwrite files that were not generated")
+
+
+def run_generate(args: Namespace) -> int:
+    """Write both folders, or with --check compare them; 1 if a file differs."""
+    from ncu_roofline.plugin.generate.files import differences, write_files
+
+    out = _folder(args)
+    folders = {out / name: texts for name, texts in _render(args).items()}
+    if args.check:
+        wrong = [line for folder, texts in folders.items() for line in differences(folder, texts)]
+        if wrong:
+            warn([*wrong, "run `ncu-roofline generate` with the same options to bring them up to date"])
+            return 1
+        write_text(f"{sum(map(len, folders.values()))} files in {out} are as generated")
+        return 0
+    for path in (folder / name for folder, texts in folders.items() for name in texts):
+        check_unread(str(path), [args.ceilings] if args.ceilings else [])
+    paths = [path for folder, texts in folders.items() for path in write_files(folder, texts, force=args.force)]
+    write_text("\n".join(map(str, paths)))
+    return 0
+
+
+def _folder(args: Namespace) -> Path:
+    """Where the two folders are.
+
+    Files for one release or GPU never replace the general ones, and an installed package is no place to write to.
+    """
+    if args.out:
+        return Path(args.out)
+    general = pack_folder("sections").parent
+    special = args.ncu or args.ceilings or args.level or args.tensor != DEFAULT_TYPE
+    if special or (general.name == "data" and not args.check):
+        reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"
+        raise UsageError("Cannot generate into", general, reason, "Name a folder with --out.")
+    return general
+
+
+def _render(args: Namespace) -> dict[str, dict[str, str]]:
+    """Everything is rendered before anything is written."""
+    from ncu_roofline.chips import load_spec
+    from ncu_roofline.formats.ceilings import CPU, read_ceilings
+    from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
+    from ncu_roofline.plugin.generate.rules import render_rules
+    from ncu_roofline.plugin.generate.sections import render_sections
+
+    if not args.tensor:
+        raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")
+    if args.clock_consistent and not args.ceilings:
+        raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
+    if args.ceilings == AUTO:
+        raise UsageError(
+            "Cannot use --ceilings", AUTO, "it goes by the GPU of a report, and there is none here", "Name a file."
+        )
+    known = [level.id for level in load_spec().levels if level.on_request]
+    for name in set(args.level) - set(known):
+        reason = f"those that stand aside are {', '.join(known)}"
+        raise UsageError("Cannot draw the level", name, reason, "Name one of them.")
+    dialect = dialect_of(args.ncu) if args.ncu else BASE
+    ceilings = read_ceilings(args.ceilings) if args.ceilings else None
+    if ceilings and ceilings.kind == CPU:
+        say(f"ncu-roofline: {ceilings.path} holds ceilings of a CPU, which sections and rules for GPUs do not draw")
+    sections = render_sections(
+        dialect, ceilings, clock_consistent=args.clock_consistent, light_type=args.tensor, aside=tuple(args.level)
+    )
+    return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
-import logging
 import os
 import platform
 import queue
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -24,10 +21,8 @@ from ncu_roofline.version import __version__
 
 T = TypeVar("T")
 
-_MOST_BYTES = 1_000_000  # of a scheduler file, which has a few thousand
-_CONNECT_SECONDS = 15
+_CONNECT_SECONDS, _LOOK_SECONDS = 15, 2
 _WORKERS_SECONDS = 120  # batch systems start workers late; adaptive clusters start them for the first work
-_LOOK_SECONDS = 2
 # A task costs the scheduler about a millisecond, so small reports travel together; the last ones must still spread evenly.
 _BATCH, _BATCHES_PER_THREAD = 32, 4
 # Tasks under way per thread: enough to keep it busy, few enough that results don't pile up in the workers' memory.
@@ -54,8 +49,10 @@ def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T
     What a cluster leaves that goes away is done here.  Raises RooflineError where none can be used.
     """
     import asyncio  # only distributed needs it, and it takes its time
+    import concurrent.futures
+    import logging
 
-    done, items = 0, [Item(os.path.abspath(path), path, _sees(path)) for path in paths]
+    done, items = 0, [Item(os.path.abspath(path), path, os.path.exists(path)) for path in paths]
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what distributed logs of connections that end; what matters is said in a sentence
     try:
@@ -89,7 +86,13 @@ def _client(address: str) -> Iterator[Any]:
         next_step = "Install it with pip install 'ncu-roofline[dask]'."
         raise _cannot(address, f"the package distributed is not installed ({error})", next_step) from error
     make: Any = Client
-    scheduler = _in_file(address) if address.endswith(".json") else address
+    scheduler = address
+    if address.endswith(".json"):  # as `dask scheduler --scheduler-file` writes it; distributed would wait for it for ever
+        try:
+            scheduler = str(json.loads(read_file(address, 1_000_000))["address"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else "") or "it is no scheduler file"
+            raise _cannot(address, reason, "Give the scheduler file that `dask scheduler` wrote.") from error
     found: queue.Queue[Any] = queue.Queue()
 
     def connect() -> None:
@@ -98,35 +101,18 @@ def _client(address: str) -> Iterator[Any]:
         except Exception as error:  # of many kinds, by what goes wrong; each becomes a sentence
             found.put(error)
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        # In a thread: distributed waits for ever for a server that takes a connection silently.
-        threading.Thread(target=connect, daemon=True).start()
-        try:
-            client = found.get(timeout=_CONNECT_SECONDS + _LOOK_SECONDS)
-        except queue.Empty:
-            client = TimeoutError(f"it takes the connection, but says nothing for {_CONNECT_SECONDS} seconds")
+    # In a thread: distributed waits for ever for a server that takes a connection silently.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        client = found.get(timeout=_CONNECT_SECONDS + _LOOK_SECONDS)
+    except queue.Empty:
+        client = TimeoutError(f"it takes the connection, but says nothing for {_CONNECT_SECONDS} seconds")
     if isinstance(client, BaseException):
         reason = f"no scheduler answers there ({_first_line(client) or type(client).__name__})"
         next_step = "Check the address that `dask scheduler` prints, and that this machine reaches it."
         raise _cannot(address, reason, next_step) from client
-    for warning in caught:  # of packages whose versions differ between here, scheduler and workers
-        if "VersionMismatch" in warning.category.__name__:
-            say(f"ncu-roofline: dask: {' '.join(str(warning.message).split())}")
     with client:
         yield client
-
-
-def _in_file(path: str) -> str:
-    """The address in the file that `dask scheduler --scheduler-file` writes; distributed would wait for it for ever."""
-    reason = "it is no scheduler file"
-    try:
-        return str(json.loads(read_file(path, _MOST_BYTES))["address"])
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise _cannot(path, reason, "Give the scheduler file that `dask scheduler` wrote.")
 
 
 def _gathered(client: Any, address: str, work: Work[T], items: Sequence[Item]) -> Iterator[T | RooflineError]:
@@ -184,20 +170,13 @@ def read_batch(version: str, work: Work[T], items: Sequence[Item]) -> list[T | R
     found: list[T | RooflineError] = []
     with _ONE_AT_A_TIME:
         for item in items:
-            if item.seen and not _sees(item.path):
+            if item.seen and not os.path.exists(item.path):
                 reason = f"the dask worker on {platform.node() or 'another machine'} does not see it as {item.path}"
                 next_step = "Put it into a folder that all workers share under one path."
                 found.append(RooflineError("Cannot read", item.name, reason, next_step))
             else:
                 found.append(guarded(work, item.path, item.name))
     return found
-
-
-def _sees(path: str) -> bool:
-    try:
-        return os.path.exists(path)
-    except ValueError:  # a null character
-        return False
 
 
 def _first_line(error: BaseException) -> str:

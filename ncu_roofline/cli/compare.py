@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.analyses.compare.columns import QUANTITIES
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.units import UNITS
-from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, add_width, ratio
-from ncu_roofline.cli.outputs import (
-    check_output,
-    chosen_format,
-    deliver,
-    say,
-    terminal_width,
-    without_warnings,
-)
+from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
+from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say, terminal_width, warn, without_warnings
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
@@ -61,6 +50,9 @@ common; 2 for wrong options.
 
 def _names() -> str:
     """The quantities of a threshold: their names alone and with their parts, what they are and in which unit."""
+    from ncu_roofline.analyses.compare.columns import QUANTITIES
+    from ncu_roofline.base.units import UNITS
+
     lines = []
     for name, quantity in QUANTITIES.items():
         forms = ", ".join(f"{name}.{part}".rstrip(".") for part in quantity.parts) or name
@@ -69,7 +61,7 @@ def _names() -> str:
     return "\n".join(lines)
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_compare(parser: ArgumentParser) -> None:
     """Which states of an application, how they are compared, and what fails the command."""
     parser.epilog = _EPILOG.replace("{names}", _names())
     add_reports(parser)
@@ -78,13 +70,9 @@ def add_options(parser: ArgumentParser) -> None:
     how.add_argument("--against", choices=("baseline", "previous", "both"), default="both", help=about)
     about = "launches of one kernel and configuration: all with all, or the n-th with the n-th (default: %(default)s)"
     how.add_argument("--match", choices=("aggregate", "order"), default="aggregate", help=about)
-    how.add_argument(
-        "--times",
-        choices=("auto", "raw", "normalised"),
-        default="auto",
-        help="times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
-        "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)",
-    )
+    about = "times as measured, or at the baseline's SM clock: scaled where compute, L1, shared memory or L2 bind, not where "
+    about += "DRAM or system memory do; auto: normalised where clocks differ by more than 1 %% (default: %(default)s)"
+    how.add_argument("--times", choices=("auto", "raw", "normalised"), default="auto", help=about)
     about = "changes of time up to this are none (default: 2%%)"
     how.add_argument("--tolerance", metavar="RATIO", type=ratio, default=0.02, help=about)
     about = "judge launches under 20 us and kernels under 1 %% of the time, too; see below"
@@ -96,15 +84,13 @@ def add_options(parser: ArgumentParser) -> None:
     add_filters(parser)
     add_roofs(parser)
     files = ".html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt"
-    output = add_output(parser, f"file to write: {files}; - is standard output")
-    add_width(output)
-    about = "what csv and parquet hold (default: %(default)s)"
-    output.add_argument("--table", choices=ANALYSES["comparison"].tables, default="kernels", help=about)
-    add_looks(output)
+    add_looks(add_output(parser, f"file to write: {files}; - is standard output", analysis="comparison"))
 
 
-def run(args: Namespace) -> int:
+def run_compare(args: Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
+    from ncu_roofline.analyses import ANALYSES, render
+    from ncu_roofline.analyses.compare.text import threshold_lines
     from ncu_roofline.analyses.compare.thresholds import evaluate, parse
     from ncu_roofline.cli.reading import named_files
 
@@ -113,16 +99,25 @@ def run(args: Namespace) -> int:
     conditions = [parse(text) for text in args.fail_if]
     if args.output:
         check_output(args.output, args.force, named_files(args))
-    result, failed = _compared(args, _states(args.reports))
+    result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
     theme = {"theme": args.theme} if args.theme else {}
     data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
     deliver(args.output, data, args.force, output_format)
-    disjoint = _disjoint(result)
-    return 1 if _tripped(result, args.strict, told=output_format == "text") or failed or disjoint else 0
+    summary = result.summary_columns
+    for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
+        if not matched:  # told, and an error, for no threshold can trip then
+            reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
+            next_step = "Compare reports of one application, or choose other kernels."
+            say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, next_step)}")
+    if output_format != "text":  # which has them in words
+        warn(threshold_lines(result))
+    bad = ("tripped", "not evaluated") if args.strict else ("tripped",)
+    tripped = any(outcome in bad for outcome in result.threshold_columns["result"])
+    return 1 if tripped or failed or not all(summary["matched"]) else 0
 
 
-def _states(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
+def _states(arguments: list[str]) -> list[tuple[str, list[str]]]:
     """What to call each state of the application, and its reports: a single argument stands for as many as it names."""
     from ncu_roofline.cli.reading import expand
 
@@ -134,26 +129,24 @@ def _states(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [(paths[0] if len(paths) == 1 else label, paths) for label, paths in found]
 
 
-def _compared(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> tuple[Comparison, bool]:
+def _compared(args: Namespace) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
     import numpy as np
 
     from ncu_roofline.analyses.compare.frames import Settings, compare, roof_spreads
     from ncu_roofline.base.files import ReportNames
-    from ncu_roofline.cli.ceilings import wanted
-    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
-    from ncu_roofline.formats.inputs import open_ceilings
+    from ncu_roofline.cli import reading
     from ncu_roofline.model import Measurements, roofline
 
-    select = checked_selection(args)
-    named = wanted(args.ceilings, open_ceilings)
+    states = _states(args.reports)
+    select, named = reading.checked_selection(args), reading.wanted(args.ceilings)
     reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
-    found, failed = for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
+    found, failed = reading.for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
     read = without_warnings(found)
     m = Measurements.joined([one for _, one in read])
     if not len(select.launches(m)):
-        raise no_launch(args)
-    ceilings = named.of(zip(m.device, m.capability, strict=True))
+        raise reading.no_launch(args)
+    ceilings = named.of(reading.gpus(m))
     called = {os.path.realpath(path): set(one.report) for path, one in read}
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     launches = replace(select, top=0, precisions=(), levels=())
@@ -162,8 +155,7 @@ def _compared(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> tuple
         names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
         if names:  # a Roofline with roofs of its own: clocks differ
             mine = m.take(np.flatnonzero([name in names for name in m.report]))
-            models = set(zip(mine.device, mine.capability, strict=True))
-            fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
+            fitting = [one for one in ceilings if any(one.applies_to(*gpu) for gpu in reading.gpus(mine))]
             sides.append(roofline(mine, fitting, clock=args.clock, select=launches))
             labels.append(label)
         elif not sides:
@@ -193,24 +185,3 @@ def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str,
     with opened(path, gpu) as (report, warnings):
         measurements = measurements_of(report, label=name)
         return (name, measurements), (*warnings, *left_out(measurements))
-
-
-def _disjoint(result: Comparison) -> bool:
-    """Whether some pair of reports has no kernel in common: told, and an error, for no threshold can trip then."""
-    summary = result.summary_columns
-    for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
-        if not matched:
-            reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
-            advice = "Compare reports of one application, or choose other kernels."
-            say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, advice)}")
-    return not all(summary["matched"])
-
-
-def _tripped(result: Comparison, strict: bool, told: bool) -> bool:
-    """Whether thresholds fail the command; what the output does not say in words is told here."""
-    from ncu_roofline.analyses.compare.text import threshold_lines
-
-    for line in [] if told else threshold_lines(result):
-        say(f"ncu-roofline: {line}")
-    bad = ("tripped", "not evaluated") if strict else ("tripped",)
-    return any(column in bad for column in result.threshold_columns["result"])

@@ -21,20 +21,20 @@ _FOLDER = "DIR"
 _MORE = {"bash": "\ncomplete -o bashdefault -o default -F _shtab_ncu_roofline ncu-roofline"}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_completion(parser: argparse.ArgumentParser) -> None:
     """For which shell."""
     parser.epilog = _EPILOG
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_completion(args: argparse.Namespace) -> int:
     """Print the script."""
     import shtab
 
     if args.shell not in shtab.SUPPORTED_SHELLS:
         reason = f"the package shtab {shtab.__version__} writes no script for it"
         raise RooflineError("Cannot complete in", args.shell, reason, "Install a newer one: pip install -U shtab.")
-    from ncu_roofline.cli.parser import command_line
+    from ncu_roofline.cli import command_line
 
     parser = command_line()
     known = _ids()

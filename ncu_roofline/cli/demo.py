@@ -6,28 +6,12 @@ import shlex
 import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.cli.outputs import (
-    STANDARD_OUTPUT,
-    check_output,
-    progress,
-    say,
-    terminal_width,
-    write_output,
-    write_text,
-)
-from ncu_roofline.rendering.table import command_lines, wrapped
-
-_NARROWEST = 80  # characters; below, the table of the demo is no picture of what `show` prints
-WRITTEN = ".ncu-roofline-demo"
-"""In the folder: the digests of what runs of the demo wrote there, as `sha256sum` has them."""
-
+from ncu_roofline.base.errors import UsageError, explained
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, progress, say, terminal_width, write_output, write_text
 
 REPORT = "gpp-v100.ncu-rep"
 CEILINGS = "gpp-v100-ceilings.json"
@@ -39,11 +23,10 @@ _STATES = ("stencil-before-made-up.ncu-repz", "stencil-after-made-up.ncu-repz")
 
 
 class Exhibit(NamedTuple):
-    """A part of the gallery.
+    """A part of the gallery: a sentence what to ``see``.
 
-    ``see`` is a sentence; ``samples`` are files of the package, ``drawn`` those made of them by name, with their formats;
-    ``frames`` is what they show, from the samples in a folder; ``next_steps`` are commands to type, {} stands before the name
-    of a file.
+    ``samples`` are files of the package, ``drawn`` those made of them by name, with their formats; ``frames`` is what they
+    show, from the samples in a folder; ``next_steps`` are commands to type, {} stands before the name of a file.
     """
 
     title: str
@@ -135,95 +118,55 @@ GALLERY: dict[str, Exhibit] = {
 }
 
 
-class _Folder:
-    """Where the demo writes: over files that are as it wrote them before, over others only with ``force``."""
-
-    def __init__(self, folder: Path, force: bool) -> None:
-        self._folder, self._force = folder, force
-        self._written = self._read(WRITTEN).decode("ascii", "replace").splitlines()
-
-    def check(self, names: Sequence[str]) -> None:
-        """Raise RooflineError before the work if a file is in the way; tell if there is an earlier run."""
-        for name in names:
-            check_output(str(self._folder / name), self._may(name), ())
-        if any((self._folder / name).exists() for name in names):
-            say(f"Overwriting the files of an earlier run in {self._folder}")
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a file, noted before: the next run knows it even where this one ends here.  Raises RooflineError."""
-        may, line = self._may(name), _line(name, data)
-        if line not in self._written:
-            self._written.append(line)
-            noted = "".join(f"{one}\n" for one in self._written)
-            write_output(str(self._folder / WRITTEN), noted.encode("ascii", "replace"), force=True)
-        write_output(str(self._folder / name), data, may)
-
-    def _may(self, name: str) -> bool:
-        return self._force or _line(name, self._read(name)) in self._written
-
-    def _read(self, name: str) -> bytes:
-        with suppress(OSError):
-            return (self._folder / name).read_bytes()
-        return b""
-
-
-def _line(name: str, data: bytes) -> str:
-    return f"{sha256(data).hexdigest()}  {name}"
-
-
-def add_options(parser: ArgumentParser) -> None:
+def add_demo(parser: ArgumentParser) -> None:
     """Where to write to, and what."""
     about = "folder to write to (default: %(default)s)"
     parser.add_argument("-o", "--out", metavar="DIR", default="ncu-roofline-demo", help=about)
     parser.add_argument("--only", choices=tuple(GALLERY), help="one part of the gallery instead of all")
-    about = "overwrite files that are not as an earlier run wrote them, too"
+    about = "overwrite files that are not as the demo writes them, too"
     parser.add_argument("--force", action="store_true", help=about)
 
 
-def run(args: Namespace) -> int:
+def run_demo(args: Namespace) -> int:
     """Copy the samples into the folder, render them there, and say what is what."""
+    from ncu_roofline.analyses import render
+
     if args.out == STANDARD_OUTPUT:
         raise UsageError("Cannot write to", "standard output", "the gallery is a folder of files", "Name a folder with --out.")
     folder = Path(args.out)
-    try:
+    with explained("Cannot write", folder, "Choose another folder with --out."):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RooflineError("Cannot write", folder, reason, "Choose another folder with --out.") from error
     exhibits = [GALLERY[args.only]] if args.only else list(GALLERY.values())
-    place = _Folder(folder, args.force)
-    place.check([name for one in exhibits for name in one.files])
-    sample = resources.files("ncu_roofline") / "data" / "demo"
-    for name in (name for one in exhibits for name in one.samples):
-        place.write(name, (sample / name).read_bytes())
-    text = _draw(exhibits, folder, place)
-    write_text("\n".join([text, *_told(exhibits, folder)]))
+    made: dict[str, bytes] = {}
+    todo = [(one, name, output_format) for one in exhibits for name, output_format in one.drawn.items()]
+    # Below 80 characters the table of the demo is no picture of what `show` prints.
+    width = max(terminal_width(100), 80)
+    with resources.as_file(resources.files("ncu_roofline") / "data" / "demo") as samples:
+        made |= {name: (samples / name).read_bytes() for one in exhibits for name in one.samples}
+        frames = {one.title: one.frames(samples) for one in exhibits}
+        for one, name, output_format in progress(todo, "drawing", len(todo)):
+            made[name] = render(frames[one.title], output_format, title=one.title)
+        text = render(frames[exhibits[0].title], "text", width=width).decode().rstrip()
+    there = [name for name in made if (folder / name).exists()]
+    for name, data in made.items():
+        ours = name in there and (folder / name).is_file() and (folder / name).read_bytes() == data
+        check_output(str(folder / name), args.force or ours, ())
+    if there:
+        say(f"Overwriting the files of an earlier run in {folder}")
+    for name, data in made.items():
+        write_output(str(folder / name), data, force=True)
+    write_text("\n".join([text, *_told(exhibits, folder, width)]))
     return 0
 
 
-def _draw(exhibits: Sequence[Exhibit], folder: Path, place: _Folder) -> str:
-    """Everything but the samples; returns the first of them as text for the terminal."""
-    from ncu_roofline.analyses import render
-
-    frames: dict[str, Any] = {}
-    todo = [(one, name, output_format) for one in exhibits for name, output_format in one.drawn.items()]
-    for one, name, output_format in progress(todo, "drawing", len(todo)):
-        if one.title not in frames:
-            frames[one.title] = one.frames(folder)
-        place.write(name, render(frames[one.title], output_format, title=one.title))
-    return render(frames[exhibits[0].title], "text", width=_width()).decode().rstrip()
-
-
-def _width() -> int:
-    return max(terminal_width(100), _NARROWEST)
-
-
-def _told(exhibits: Sequence[Exhibit], folder: Path) -> Iterator[str]:
+def _told(exhibits: Sequence[Exhibit], folder: Path, width: int) -> Iterator[str]:
     """What is where, and what to type next."""
+    from ncu_roofline.rendering.table import command_lines, wrapped
+
     for one in exhibits:
         yield f"\n{one.title}"
-        yield textwrap.fill(one.see, _width(), initial_indent="  ", subsequent_indent="  ")
-        yield from wrapped(", ".join(str(folder / name) for name in one.drawn), _width(), "  ", first="  ", whole=True)
+        yield textwrap.fill(one.see, width, initial_indent="  ", subsequent_indent="  ")
+        yield from wrapped(", ".join(str(folder / name) for name in one.drawn), width, "  ", first="  ", whole=True)
         for line in one.next_steps:
             command = f"ncu-roofline {line.replace('{}', f'{shlex.quote(str(folder))}/')}"
-            yield from command_lines(command, _width(), "  try: ")
+            yield from command_lines(command, width, "  try: ")

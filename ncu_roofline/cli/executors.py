@@ -48,35 +48,35 @@ def guarded(work: Work[T], path: str, name: str) -> T | RooflineError:
 
 def in_processes(work: Work[T], paths: Sequence[str], workers: int) -> Outcomes[T]:
     """The same in so many processes.  One that dies costs the report that it read, and no other."""
+    from concurrent.futures.process import BrokenProcessPool
+
     done = 0
     while done < len(paths):
-        with _processes(workers) as pool:
+        with _processes(workers) as pool, suppress(BrokenProcessPool):
             for path, future in zip(paths[done:], _submitted(pool, work, paths[done:]), strict=True):
                 outcome = _outcome(future, path)
-                if outcome is None:
-                    break
                 done += 1
                 yield outcome
         if done < len(paths):  # this report or one beside it killed its reader, so it gets a process of its own
             with _processes(1) as pool:
-                (future,) = _submitted(pool, work, paths[done : done + 1])
-                outcome = _outcome(future, paths[done])
-            reason = "the process that read it died, perhaps for lack of memory"
-            died = RooflineError(
-                "Cannot read", paths[done], reason, "Free some memory; --keep-going goes on without this report."
-            )
+                try:
+                    outcome = _outcome(_submitted(pool, work, paths[done : done + 1])[0], paths[done])
+                except BrokenProcessPool:
+                    reason = "the process that read it died, perhaps for lack of memory"
+                    next_step = "Free some memory; --keep-going goes on without this report."
+                    outcome = RooflineError("Cannot read", paths[done], reason, next_step)
             done += 1
-            yield died if outcome is None else outcome
+            yield outcome
 
 
-def _outcome(future: Future[T | RooflineError] | None, path: str) -> T | RooflineError | None:
-    """What came of a report; None where a process died."""
+def _outcome(future: Future[T | RooflineError], path: str) -> T | RooflineError:
+    """What came of a report.  Raises BrokenProcessPool where a process died."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        return future.result() if future else None
+        return future.result()
     except BrokenProcessPool:
-        return None
+        raise
     except Exception as error:  # what came of the report can't travel between processes
         return unexpected("Cannot read", path, error)
 
@@ -113,22 +113,18 @@ def _end_with_parent() -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
-def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError] | None]:
-    """The work under way, None where a process died before.
+def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -> list[Future[T | RooflineError]]:
+    """The work under way.  Raises BrokenProcessPool where a process died already.
 
     Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
     """
-    from concurrent.futures.process import BrokenProcessPool
-
-    futures: list[Future[T | RooflineError] | None] = []
     held: list[int] = []
     main = threading.current_thread() is threading.main_thread()
     masks = main and hasattr(signal, "pthread_sigmask")  # what children inherit; handlers they don't
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
     handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
     try:
-        with suppress(BrokenProcessPool):
-            futures.extend(pool.submit(guarded, work, path, path) for path in paths)
+        return [pool.submit(guarded, work, path, path) for path in paths]
     finally:
         if masks:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -136,4 +132,3 @@ def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -
             signal.signal(signal.SIGINT, handler)
         if held:
             signal.raise_signal(signal.SIGINT)
-    return futures + [None] * (len(paths) - len(futures))

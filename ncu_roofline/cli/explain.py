@@ -14,7 +14,6 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
-from ncu_roofline.rendering.table import command_lines, wrapped
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
@@ -24,10 +23,7 @@ if TYPE_CHECKING:
     from ncu_roofline.model.explanations import Explanation
 
 
-_INDENT = " " * 10  # of what goes on below
-
-
-def add_options(parser: ArgumentParser) -> None:
+def add_explain(parser: ArgumentParser) -> None:
     """What to explain, and of which view."""
     add_reports(parser)
     add_filters(parser)
@@ -35,16 +31,16 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
-def run(args: Namespace) -> int:
+def run_explain(args: Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
-    from ncu_roofline.cli.reading import checked_selection, for_each_report, no_launch
+    from ncu_roofline.cli import reading
 
-    select = checked_selection(args, view=args.view)
+    select = reading.checked_selection(args, view=args.view)
     work = partial(_explain, select=select, gpu=args.gpu, view=args.view)
-    found, failed = for_each_report(args, work)
+    found, failed = reading.for_each_report(args, work)
     explanations = without_warnings(found)
     if not any(explanation.launches for explanation in explanations):
-        raise no_launch(args)
+        raise reading.no_launch(args)
     if args.json:
         write_text(json.dumps([explanation.as_dict() for explanation in explanations], indent=2))
     else:
@@ -100,14 +96,16 @@ def _over_time(made: Viewer, m: Measurements) -> Iterator[str]:
 
 
 def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
+    from ncu_roofline.rendering.table import command_lines, wrapped
+
     yield from wrapped(one.heading(one.report), width, "  ", whole=True)
     told = []
     for title, row in [*(("work", row) for row in one.precisions), *(("traffic", row) for row in one.levels)]:
         has = f"{row.launches} of {one.launches} launches ({row.origin})" if row.launches else "missing"
-        told.append((f"  {title:8}{row.label:12} ", has))
-    told += [("  set     ", one.sets.sentence), *(("  note    ", note) for note in one.notes)]
+        told.append((f"{title:8}{row.label:12} ", has))
+    told += [("set     ", one.sets.sentence), *(("note    ", note) for note in one.notes)]
     for first, text in told:
-        yield from wrapped(text, width, _INDENT, first=first, whole=True)
+        yield from wrapped(text, width, " " * 10, first=f"  {first}", whole=True)
     added = one.labels([name for name in one.missing if name in one.added])
     gains = [f"add {', '.join(added)}"] if added else []
     gains += [f"count all of {', '.join(one.labels(one.partial))}"] if one.partial else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -14,30 +14,25 @@ from ncu_roofline.base.texts import advice, shorten
 from ncu_roofline.cli.outputs import terminal_width, write_text
 from ncu_roofline.rendering.table import Table, TextColumn, command_lines, terminal, wrapped
 
-_SUFFIX = ".md"
 _CONTENTS = "readme"
-_LINK = re.compile(r"\[(\w+)\]\(\w+\.md\)")
-_COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
-_CONTINUED = re.compile(r" \\\n +")
-_ITEM = re.compile(r"\* |- |\d+\. ")
-_CELL = re.compile(r"(?<!\\)\|")
 _INDENTED = "    "
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_guide(parser: ArgumentParser) -> None:
     """Which page."""
     about = "the page; without it, a list of all pages"
     parser.add_argument("topic", metavar="TOPIC", nargs="?", default=_CONTENTS, help=about)
 
 
-def run(args: Namespace) -> int:
+def run_guide(args: Namespace) -> int:
     """Print a page, or the list of pages.  Raises UsageError for a page that there is not."""
     pages = _pages()
     topic = args.topic.lower()
     if topic not in pages:
         next_step = advice(f"There are {', '.join(topics())}", topic, topics())
         raise UsageError("Cannot print", shorten(args.topic), "the guide has no such page", next_step)
-    text = _LINK.sub(r"\1", _COMMENT.sub("", pages[topic].read_text(encoding="utf-8")))
+    text = re.sub(r"^<!--.*-->\n", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1", text)
     write_text("\n".join(_page(text, terminal_width())).rstrip())
     return 0
 
@@ -49,7 +44,7 @@ def topics() -> list[str]:
 
 def _pages() -> dict[str, Any]:
     folder = resources.files("ncu_roofline") / "guide"
-    return {item.name[: -len(_SUFFIX)].lower(): item for item in folder.iterdir() if item.name.endswith(_SUFFIX)}
+    return {item.name.removesuffix(".md").lower(): item for item in folder.iterdir() if item.name.endswith(".md")}
 
 
 def _page(text: str, width: int) -> Iterator[str]:
@@ -58,31 +53,39 @@ def _page(text: str, width: int) -> Iterator[str]:
         language, *lines = part.split("\n")
         if place % 2:
             yield from _commands(lines, width) if language == "sh" else lines
-        else:
-            for kind, found in groupby(lines, key=_kind):
-                yield from _SHOWN.get(kind, _prose)(list(found), width)
+            continue
+        for kind, group in groupby(lines, key=_kind):
+            found = list(group)
+            if kind == "table":
+                yield from _table(found, width)
+            elif kind == "code":
+                yield from _commands([line.removeprefix(_INDENTED) for line in found], width)
+            else:
+                yield from found if kind == "as it is" else _prose(found, width)
 
 
 def _kind(line: str) -> str:
-    starts = {"|": "table", "#": "heading"}
-    return "empty" if not line else "code" if line.startswith(_INDENTED) else starts.get(line[0], "prose")
+    if line.startswith(_INDENTED):
+        return "code"
+    return "as it is" if not line or line[0] == "#" else "table" if line[0] == "|" else "prose"
 
 
 def _prose(lines: list[str], width: int) -> Iterator[str]:
     """Paragraphs and lists."""
     texts: list[str] = []
+    begins = r"\* |- |\d+\. "
     for line in lines:
-        if not texts or _ITEM.match(line):
+        if not texts or re.match(begins, line):
             texts.append(line)
         else:
             texts[-1] += f" {line.strip()}"
     for text in texts:
-        item = _ITEM.match(text)
+        item = re.match(begins, text)
         yield from wrapped(text, width, " " * len(item[0]) if item else "", whole=True)
 
 
 def _commands(lines: list[str], width: int) -> Iterator[str]:
-    for line in _CONTINUED.sub(" ", "\n".join(lines)).split("\n"):
+    for line in re.sub(r" \\\n +", " ", "\n".join(lines)).split("\n"):
         command, mark, comment = line.partition("  # ")
         if len(_INDENTED + line) <= width:
             yield _INDENTED + line
@@ -93,7 +96,8 @@ def _commands(lines: list[str], width: int) -> Iterator[str]:
 
 def _table(lines: list[str], width: int) -> Iterator[str]:
     """A table where there is room, else each row as a paragraph: what its first column says, and the others below."""
-    header, _, *rows = ([cell.strip().replace("\\|", "|") for cell in _CELL.split(line)[1:-1]] for line in lines)
+    cells = ([cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines)
+    header, _, *rows = cells
     table = Table(tuple(TextColumn(name, [row[place] for row in rows], left=True) for place, name in enumerate(header)))
     if table.total <= width:
         yield from terminal(table, width)
@@ -107,11 +111,3 @@ def _table(lines: list[str], width: int) -> Iterator[str]:
         named = zip(header[1:], row[1:], strict=True)
         texts = (f"{name}: {text}" if len(header) > 2 and name else text for name, text in named if text not in ("", "-"))
         yield from wrapped(texts, width, _INDENTED if len(header) > 2 else "  ", first="  ", whole=True)
-
-
-_SHOWN: dict[str, Callable[[list[str], int], Iterator[str]]] = {
-    "table": _table,
-    "empty": lambda lines, _: iter(lines),
-    "heading": lambda lines, _: iter(lines),
-    "code": lambda lines, width: _commands([line[len(_INDENTED) :] for line in lines], width),
-}

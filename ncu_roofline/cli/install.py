@@ -1,4 +1,4 @@
-"""`ncu-roofline install`: sections and rules where Nsight Compute looks, with measured ceilings."""
+"""`ncu-roofline install`, `uninstall` and `doctor`: our files where Nsight Compute looks, and what this machine lacks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import load_spec
-from ncu_roofline.cli.ceilings import Shelf
-from ncu_roofline.cli.options import AUTO, AUTO_HELP
-from ncu_roofline.cli.outputs import Bar, has_cursor, say, write_text
+from ncu_roofline.base.texts import plural, printable
+from ncu_roofline.cli.options import AUTO, add_ceilings
+from ncu_roofline.cli.outputs import Bar, has_cursor, say, warn, write_text
 from ncu_roofline.formats.ceilings import CPU, Ceilings, read_ceilings
-from ncu_roofline.plugin.generate.sections import drawable
-from ncu_roofline.plugin.machine.install import Change, deploy, keep, kept_for, one_at_a_time, plan, prove, render_pack
-from ncu_roofline.plugin.machine.machine import Machine, choose, find_gpus, this_machine
-from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus, sections_folder
+from ncu_roofline.plugin.machine import install as pack
+from ncu_roofline.plugin.machine import machine as here
+from ncu_roofline.plugin.machine.install import Change, render_pack
+from ncu_roofline.plugin.machine.machine import Machine, Ncu, this_machine
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""
@@ -33,15 +32,15 @@ class Target(NamedTuple):
     searched: bool
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_install(parser: ArgumentParser) -> None:
     """What to install, and where."""
     about = "folder to put sections and rules into, instead of where Nsight Compute looks"
     parser.add_argument("--dest", metavar="DIR", default="", help=about)
     about = "the ncu to install for (default: every one on this machine)"
     parser.add_argument("--ncu", metavar="PATH", default="", help=about)
     roofs = parser.add_mutually_exclusive_group()
-    about = f"measured ceilings (JSON) to draw, and to keep for their GPU; {AUTO_HELP}, and none is measured"
-    roofs.add_argument("--ceilings", metavar="FILE|auto", default="", help=about)
+    about = "measured ceilings (JSON) to draw, and to keep for their GPU; none is measured"
+    add_ceilings(roofs, about, action="store", default="")
     about = "measure nothing; ceilings kept from before are used all the same"
     roofs.add_argument("--no-bench", action="store_true", help=about)
     about = "index or UUID of the GPU to measure (default: the first)"
@@ -51,13 +50,13 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="what was done, as JSON on standard output")
 
 
-def run(args: Namespace) -> int:
+def run_install(args: Namespace) -> int:
     """Install for every ncu found; exit code 1 if it failed for one of them."""
     machine = this_machine()
     ncus = _usable(machine, args)
     done: list[tuple[Target, Change]] = []
     errors: list[RooflineError] = []
-    with one_at_a_time(machine):
+    with pack.one_at_a_time(machine):
         chosen, why = _ceilings(machine, args)
         # One of each x.y.z, as these share a folder, newest first; all of them together where the folder is named.
         versions = {ncu.folder_name: ncu for ncu in reversed(ncus)}
@@ -70,8 +69,7 @@ def run(args: Namespace) -> int:
                 errors.append(error)
     if len(errors) == 1 and not done:
         raise errors[0]
-    for one in errors:
-        say(f"ncu-roofline: {one}")
+    warn(map(str, errors))
     for _, change in done:
         for name in change.kept:
             say(f"Kept {change.folder / name}: it was changed after it was installed (--force replaces it)")
@@ -86,7 +84,7 @@ def run(args: Namespace) -> int:
 def _usable(machine: Machine, args: Namespace) -> list[Ncu]:
     """The releases to install for; without any only a folder that was named can be filled."""
     usable = []
-    for ncu in find_ncus(machine, args.ncu):
+    for ncu in here.find_ncus(machine, args.ncu):
         problem = ncu.problem
         if not problem and ncu.release < (2020, 3):
             problem = f"{ncu.version} is older than 2020.3, the first that can draw our roofs"
@@ -109,19 +107,21 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
 
     Raises RooflineError for what was named and is not there; a failed measurement only says so.
     """
+    from ncu_roofline.cli.reading import Shelf
+    from ncu_roofline.plugin.generate.sections import drawable
+
     given = args.ceilings
+    gpus, why_none = here.find_gpus(machine)
+    gpu = here.choose(gpus, args.device)
     if given and given != AUTO:
         ceilings = read_ceilings(given)
         drawable(ceilings, clock_consistent=False)  # what can't be drawn takes the place of none
-        ceilings = ceilings if args.dry_run else keep(machine, given)
+        ceilings = ceilings if args.dry_run else pack.keep(machine, given)
         if ceilings.kind == CPU:
             return None, f"Theoretical roofs: those of {ceilings.provenance} are a CPU's"
-        gpu = choose(find_gpus(machine)[0], args.device)
         if gpu and gpu.compute_capability and not ceilings.applies_to(gpu.name, gpu.compute_capability):
             say(f"The ceilings are those of {ceilings.device or 'an unnamed GPU'}; the GPU here is {gpu.name}")
         return ceilings, f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}"
-    gpus, why_none = find_gpus(machine)
-    gpu = choose(gpus, args.device)
     if gpu is None:
         return None, f"Theoretical roofs: {why_none}"
     if given == AUTO:
@@ -129,8 +129,7 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
         if found is None:
             return None, f"Theoretical roofs: there are no ceilings of {gpu.name}"
         return found, f"{found.status.capitalize()} roofs: {found.provenance}"
-    found = kept_for(machine, gpu)
-    if found:
+    if found := pack.kept_for(machine, gpu):
         return found, f"Measured roofs, kept from before: {found.provenance}"
     if args.no_bench:
         return None, f"Theoretical roofs: {gpu.name} was not measured (--no-bench)"
@@ -141,8 +140,7 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
 
         say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
         with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
-            measured = measure(gpu.uuid or str(gpu.index), progress=bar)
-        ceilings = keep(machine, measured)
+            ceilings = pack.keep(machine, measure(gpu.uuid or str(gpu.index), progress=bar))
     except RooflineError as error:
         return None, f"Theoretical roofs: {error}"
     return ceilings, f"Measured roofs: {ceilings.provenance}"
@@ -153,9 +151,9 @@ def _target(machine: Machine, group: tuple[Ncu, ...], args: Namespace) -> Target
     if args.dest:
         version = group[0].version if len(group) == 1 else ""
         return Target(Path(args.dest).absolute(), version, group, False)
-    expected = expected_folder(machine, group[0])
-    untouched = expected is not None and not expected.is_dir() and not machine.environ.get(NO_DEPLOYMENT)
-    folder = expected if args.dry_run and untouched else sections_folder(machine, group[0])
+    expected = here.expected_folder(machine, group[0])
+    untouched = expected is not None and not expected.is_dir() and not machine.environ.get(here.NO_DEPLOYMENT)
+    folder = expected if args.dry_run and untouched else here.sections_folder(machine, group[0])
     if folder is None:
         reason = "it looks for sections nowhere: there is no home folder"
         next_step = "Set HOME, or install into a folder with --dest DIR."
@@ -164,25 +162,28 @@ def _target(machine: Machine, group: tuple[Ncu, ...], args: Namespace) -> Target
 
 
 def _install(machine: Machine, target: Target, ceilings: Ceilings | None, args: Namespace) -> Change:
-    pack = render_pack(target.version, ceilings)
+    rendered = render_pack(target.version, ceilings)
 
     def proof() -> None:
         for ncu in target.proofs:
-            prove(machine, ncu, target.folder, list(pack.files), searched=target.searched)
+            pack.prove(machine, ncu, target.folder, list(rendered.files), searched=target.searched)
 
     if args.dry_run:
-        return plan(target.folder, pack, force=args.force)
-    return deploy(machine, target.folder, pack, proof, force=args.force)
+        return pack.plan(target.folder, rendered, force=args.force)
+    return pack.deploy(machine, target.folder, rendered, proof, force=args.force)
 
 
 def _text(done: list[tuple[Target, Change]], why: str, dry_run: bool) -> str:
+    from ncu_roofline.chips import load_spec
+
     lines = [why]
     for target, change in done:
         release = f"Nsight Compute {target.version}" if target.version else "every release of Nsight Compute"
+        any_change = change.written or change.removed
         if dry_run:
-            verb = f"would write {len(change.written)} files to" if change.any else "nothing to do in"
+            verb = f"would write {len(change.written)} files to" if any_change else "nothing to do in"
         else:
-            verb = f"wrote {len(change.written)} files to" if change.any else "nothing to do, all is installed in"
+            verb = f"wrote {len(change.written)} files to" if any_change else "nothing to do, all is installed in"
         removed = f", removed {len(change.removed)} old ones" if change.removed else ""
         proven = f"; proven with {', '.join(str(ncu.path) for ncu in target.proofs)}" if target.proofs and not dry_run else ""
         unproven = "; no ncu here to prove it with" if not target.proofs else ""
@@ -206,3 +207,76 @@ def _row(target: Target, change: Change) -> dict[str, object]:
         "kept": change.kept,
         "proven_with": [str(ncu.path) for ncu in target.proofs],
     }
+
+
+def add_uninstall(parser: ArgumentParser) -> None:
+    """What to take away."""
+    parser.add_argument("--dest", metavar="DIR", default="", help="only from this folder (default: from everywhere)")
+    parser.add_argument("--forget-ceilings", action="store_true", help="also remove the measured ceilings that were kept")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
+    parser.add_argument("--json", action="store_true", help="what was removed, as JSON on standard output")
+
+
+def run_uninstall(args: Namespace) -> int:
+    """Uninstall from one folder or from everywhere; exit code 1 if some folder could not be cleaned."""
+    machine = this_machine()
+    dest = Path(args.dest).absolute()
+    if args.dest and not (dest / pack.MANIFEST).exists():
+        next_step = "Leave out --dest to uninstall from everywhere."
+        raise RooflineError("Cannot uninstall from", args.dest, f"it holds no {pack.MANIFEST}", next_step)
+    folders = [dest] if args.dest else pack.known_folders(machine)
+    removals = []
+    with pack.one_at_a_time(machine, create=False):  # where nothing is installed, there may be no place to write to
+        for folder in folders:
+            try:
+                removals.append(pack.remove(machine, folder, dry_run=args.dry_run))
+            except RooflineError as error:  # noqa: PERF203 - few
+                warn([str(error)])
+        ceilings = [Path(one.path) for one in pack.kept(machine)]
+        if args.forget_ceilings and not args.dry_run:
+            ceilings = pack.forget_ceilings(machine)
+    for removal in removals:
+        for name in removal.kept:
+            say(f"Kept {removal.folder / name}: it was changed after it was installed")
+    if ceilings and not args.forget_ceilings:
+        say(f"Measured ceilings are kept in {ceilings[0].parent}; --forget-ceilings removes them")
+    gone = [str(path) for path in ceilings] if args.forget_ceilings else []
+    if args.json:
+        rows = [{"folder": str(removal.folder), "removed": removal.removed, "kept": removal.kept} for removal in removals]
+        write_text(json.dumps({"folders": rows, "ceilings": gone}, indent=2))
+    else:
+        verb = "Would remove" if args.dry_run else "Removed"
+        lines = [f"{verb} {len(removal.removed)} files from {removal.folder}" for removal in removals]
+        write_text("\n".join([*lines, *(f"{verb} {path}" for path in gone)] or ["Nothing is installed."]))
+    return 1 if len(removals) < len(folders) else 0
+
+
+def add_doctor(parser: ArgumentParser) -> None:
+    """How to say it."""
+    parser.epilog = "Exit code 1 if something that is here does not work; what is absent is no problem for reading reports."
+    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
+
+
+def run_doctor(args: Namespace) -> int:
+    """Print every line; exit code 1 if something here does not work, 0 if things are merely absent."""
+    from ncu_roofline.plugin.machine.doctor import ABSENT, PROBLEM, examine
+
+    lines = examine(this_machine())
+    problems = sum(line.status == PROBLEM for line in lines)
+    if args.json:
+        write_text(json.dumps([line._asdict() for line in lines], indent=2))
+        return 1 if problems else 0
+    texts = []
+    for line in lines:
+        texts.append(printable(f"{line.status:8} {line.topic:9} {line.text}"))
+        texts += [f"{'':19}-> {printable(line.advice)}"] if line.advice else []
+    if problems:
+        verdict = f"{plural(problems, 'problem')}; reading and rendering reports needs only Python."
+    elif any(line.status == ABSENT for line in lines):
+        verdict = (
+            "No problem: reports can be read and rendered here; what is absent is needed for measuring and profiling only."
+        )
+    else:
+        verdict = "No problem."
+    write_text("\n".join([*texts, "", verdict]))
+    return 1 if problems else 0

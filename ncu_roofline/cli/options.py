@@ -1,20 +1,79 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and how values are read."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from ncu_roofline.analyses import views
 from ncu_roofline.base.texts import expression
 from ncu_roofline.cli.outputs import REPORT
 
+T = TypeVar("T")
 Group = argparse._ArgumentGroup
 Container = argparse.ArgumentParser | argparse._ArgumentGroup
 AUTO = "auto"
 """The value of --ceilings that leaves the choice to the program."""
 AUTO_HELP = "auto: for each GPU your own, else those of `list ceilings`"
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\N{GREEK SMALL LETTER MU}s": 1e-6, "ns": 1e-9}
+KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
+
+
+def value(wrong: str, read: Callable[[str], T | None]) -> Callable[[str], T]:
+    """A type for argparse: what ``read`` makes of a text, and where that is None, or a ValueError, that it is ``wrong``."""
+
+    def convert(text: str) -> T:
+        try:
+            found = read(text)
+        except ValueError:
+            found = None
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
+        return found
+
+    return convert
+
+
+def whole_from(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """A whole number from ``least``."""
+    upper = "" if math.isinf(most) else f" to {most}"
+    wrong = f"is not a whole number from {least}{upper}"
+    return value(wrong, lambda text: int(text) if text.isdecimal() and least <= int(text) <= most else None)
+
+
+def number(wrong: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """A number that fits."""
+    return value(wrong, lambda text: found if fits(found := float(text)) else None)
+
+
+def _ratio(text: str) -> float | None:
+    found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    return found if 0 <= found < 1 else None
+
+
+def _capability(text: str) -> tuple[int, int] | None:
+    from ncu_roofline.chips.fields import parse_capability
+
+    return parse_capability(text)
+
+
+def _latency(text: str) -> float | None:
+    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|[u\u00b5\u03bc]s|ns)", text.strip(), re.IGNORECASE)
+    units = {"s": 1.0, "ms": 1e-3, "ns": 1e-9}
+    seconds = float(match[1]) * units.get(match[2].lower(), 1e-6) if match else 0.0
+    return seconds if 0 < seconds < math.inf else None
+
+
+def _scheduler(text: str) -> str | None:
+    return text if re.fullmatch(r"\w+://\S+:\d+/?", text) or text.endswith(".json") else None
+
+
+whole, positive = whole_from(0), whole_from(1)
+ratio = value("is neither a ratio from 0 to 1 nor a percentage such as 2%", _ratio)
+capability = value("is no compute capability, such as 7.0", _capability)
+latency = value("is no time like 4.2us (a positive number, then s, ms, us or ns)", _latency)
+scheduler = value("is neither an address such as tcp://host:8786 nor a scheduler file (.json)", _scheduler)
 
 
 def place(text: str) -> str:
@@ -22,30 +81,6 @@ def place(text: str) -> str:
     if not text:  # an unset variable of a script
         raise argparse.ArgumentTypeError("the name is empty")
     return text
-
-
-def whole(text: str, least: int = 0) -> int:
-    """A whole number from 0."""
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
-    return int(text)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    return whole(text, 1)
-
-
-def ratio(text: str) -> float:
-    """A ratio from 0 to 1: 0.02 or 2%."""
-    number, percent = (text[:-1].strip(), 0.01) if text.endswith("%") else (text, 1.0)
-    try:
-        value = float(number) * percent
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a ratio from 0 to 1 nor a percentage such as 2%")
-    return value
 
 
 def regex(text: str) -> str:
@@ -60,16 +95,6 @@ def step_label(text: str) -> str:
     """What names a step or variant: a regular expression, nvtx, or nvtx: and a regular expression."""
     regex(text.removeprefix("nvtx:"))
     return text
-
-
-def capability(text: str) -> tuple[int, int]:
-    """A compute capability: 7.0."""
-    from ncu_roofline.chips.fields import parse_capability
-
-    chip = parse_capability(text)
-    if not chip:
-        raise argparse.ArgumentTypeError(f"{text!r} is no compute capability, such as 7.0")
-    return chip
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -93,25 +118,6 @@ def ranges(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(result)
 
 
-def scheduler(text: str) -> str:
-    """The address of a dask scheduler, or the path of its scheduler file."""
-    if re.fullmatch(r"\w+://\S+:\d+/?", text) or text.endswith(".json"):
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} is neither an address such as tcp://host:8786 nor a scheduler file (.json)")
-
-
-def latency(text: str) -> float:
-    """Seconds of a text like 4.2us."""
-    match = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+)\s*(s|ms|us|\u00b5s|\u03bcs|ns)", text.strip(), re.IGNORECASE)
-    seconds = float(match[1]) * _SECONDS[match[2].lower()] if match else 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time like 4.2us (a positive number, then s, ms, us or ns)")
-    return seconds
-
-
-KEEP_GOING = "go on with the other reports when one can't be read (exit code 1 all the same)"
-
-
 def add_reports(parser: argparse.ArgumentParser) -> None:
     """The reports, what to do with those that can't be read, and where to read them."""
     about = "report files (.ncu-rep, .ncu-repz, .nsight-cuprof-report), globs or folders; - is standard input"
@@ -126,9 +132,8 @@ def add_launches(
 ) -> Group:
     """Which launches, with an option ``top`` unless that is None; the group of filters, for more."""
     group = parser.add_argument_group("filters")
-    group.add_argument(
-        "--kernel", metavar="REGEX", type=regex, default="", help="kernels whose name matches (searched anywhere in it)"
-    )
+    about = "kernels whose name matches (searched anywhere in it)"
+    group.add_argument("--kernel", metavar="REGEX", type=regex, default="", help=about)
     about = "launches by position in the report, from 0"
     group.add_argument("--launch", metavar="N,N-M", type=ranges, default=(), help=about)
     group.add_argument("--nvtx", metavar="REGEX", type=regex, default="", help="launches inside NVTX ranges that match")
@@ -148,12 +153,17 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gpu", metavar="X.Y", type=capability, help=about)
 
 
+def add_ceilings(group: Container, about: str = "measured ceilings (JSON) of the GPU", **options: Any) -> None:
+    """Measured ceilings of GPUs."""
+    options = {"metavar": "FILE|auto", "action": "append", "default": [], **options}
+    group.add_argument("--ceilings", help=f"{about}; {AUTO_HELP}; may be repeated", **options)
+
+
 def add_roofs(parser: argparse.ArgumentParser) -> Group:
     """At which clock the roofs stand, and measured ones; the group of the model, for more."""
     group = parser.add_argument_group("model")
     add_clock(group)
-    about = f"measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data); {AUTO_HELP}; repeatable"
-    group.add_argument("--ceilings", metavar="FILE|auto", action="append", default=[], help=about)
+    add_ceilings(group, "measured ceilings of the GPU (JSON of `bench run`, ERT, roofline data)")
     return group
 
 
@@ -166,18 +176,16 @@ def add_clock(group: Group) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """How the roofline is built; ``by`` None is as the view has it."""
     group = add_roofs(parser)
-    group.add_argument(
-        "--by",
-        choices=("launch", "kernel", "application"),
-        help="what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, "
-        "launch)",
-    )
+    about = "what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, launch)"
+    group.add_argument("--by", choices=("launch", "kernel", "application"), help=about)
     about = "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)"
     group.add_argument("--source", choices=("auto", "embedded"), default="auto", help=about)
 
 
 def add_view(parser: Container, command: str) -> None:
     """The view that a command is to give."""
+    from ncu_roofline.analyses import views
+
     known = views(command)
     text = "; ".join(f"{name}: {row.about}" for name, row in known.items())
     parser.add_argument("--view", choices=known, default="roofline", help=f"{text} (default: %(default)s)")
@@ -187,34 +195,38 @@ def add_views(parser: argparse.ArgumentParser) -> None:
     """Another model than the hierarchical roofline, and points of a sweep joined."""
     group = parser.add_argument_group("view")
     add_view(group, "show")
-    group.add_argument(
-        "--launch-latency",
-        metavar="TIME",
-        type=latency,
-        help="what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
-        "--ceilings, else no overhead is shown)",
-    )
+    about = "what one kernel launch costs, as 4.2us: --view time shows the overhead of all launches (default: the latency in "
+    about += "--ceilings, else no overhead is shown)"
+    group.add_argument("--launch-latency", metavar="TIME", type=latency, help=about)
     about = "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
     group.add_argument("--trajectory", action="store_true", help=about)
-    group.add_argument(
-        "--label",
-        metavar="PATTERN",
-        type=step_label,
-        default="",
-        help="what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
-        "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
-        "names apart); implies --trajectory",
-    )
+    about = "what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
+    about += "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
+    about += "names apart); implies --trajectory"
+    group.add_argument("--label", metavar="PATTERN", type=step_label, default="", help=about)
 
 
-def add_output(parser: argparse.ArgumentParser, files: str, about_json: str = "all tables as JSON on standard output") -> Group:
-    """Where the result goes; the group of the output, for more."""
+def add_output(
+    parser: argparse.ArgumentParser,
+    files: str,
+    about_json: str = "all tables as JSON on standard output",
+    analysis: str = "",
+    default: str = "kernels",
+) -> Group:
+    """Where the result goes; the group of the output, for more.  Of an ``analysis`` also width, and what files of rows hold."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help=about_json)
     group.add_argument("-o", "--output", metavar="FILE", default="", help=files)
     about = "format of FILE, where the suffix does not say it"
     group.add_argument("--format", metavar="FORMAT", default="", help=about)
     group.add_argument("--force", action="store_true", help="overwrite FILE")
+    if analysis:
+        from ncu_roofline.analyses import ANALYSES
+
+        add_width(group)
+        about = f"what csv and parquet hold (default: {default})"
+        tables = ANALYSES[analysis].tables
+        group.add_argument("--table", choices=tables, default=default if default in tables else None, help=about)
     return group
 
 

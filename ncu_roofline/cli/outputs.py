@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
@@ -24,8 +23,6 @@ PLATFORM_FILE = "[PLATFORM=]FILE"
 """What it calls a file that may be said to be of a platform."""
 PLACES = ("FILE", "FILE|auto", "DIR", "PATH")
 """What it calls the value of an option that names a file or folder."""
-# Formats for terminals and spreadsheets.  The others escape what is no letter, as their kind has it.
-_OF_LINES = ("text", "csv", "nersc")
 _CALLED: dict[str, str] = {}
 
 
@@ -43,21 +40,11 @@ def check_unread(path: str, inputs: Iterable[str]) -> None:
 
     These are all that the command reads because it was named; what is no file among them is passed over.
     """
-    there = _identity(path)
-    for one in inputs if there else ():
-        if _identity(one) == there:
-            same = "" if one == path else f" ({one})"
-            reason = f"it is one of the files that the command reads{same}"
-            raise RooflineError("Cannot write", path, reason, "Give the result another name.")
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """What is the same for all names of a file: links of both kinds, spellings; None where there is none."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):  # ValueError: a NUL in the path
-        return None
-    return status.st_dev, status.st_ino
+    for one in inputs:
+        with suppress(OSError, ValueError):  # ValueError: a NUL in the path
+            if os.path.samefile(path, one):
+                reason = f"it is one of the files that the command reads{'' if one == path else f' ({one})'}"
+                raise RooflineError("Cannot write", path, reason, "Give the result another name.")
 
 
 def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:
@@ -91,7 +78,7 @@ def write_output(path: str, data: bytes, force: bool) -> None:
 
 def deliver(path: str, data: bytes, force: bool, output_format: str = "") -> None:
     """Write a result and say so of a file; if ``path`` is "", print it, in the letters that a console has where it is text."""
-    if output_format in _OF_LINES:
+    if output_format in ("text", "csv", "nersc"):  # the others escape what is no letter, as their kind has it
         data = block(data.decode("utf-8", "replace")).encode()
     if output_format == "text" and not path:
         write_text(data.decode().rstrip("\n"))
@@ -146,6 +133,12 @@ def called(path: str, name: str) -> Iterator[None]:
         del _CALLED[path]
 
 
+def _as_called(text: str) -> str:
+    for path, name in _CALLED.items():
+        text = text.replace(path, name)
+    return text
+
+
 def say(message: str) -> None:
     """A line for people, beside the data."""
     if sys.stderr is not None:
@@ -153,15 +146,9 @@ def say(message: str) -> None:
             print(printable(_as_called(message)), file=sys.stderr)
 
 
-def _as_called(text: str) -> str:
-    for path, name in _CALLED.items():
-        text = text.replace(path, name)
-    return text
-
-
 def tell(error: RooflineError) -> None:
     """An error as a line, and where it came from if it is a bug and the environment asks for that."""
-    say(f"ncu-roofline: {error}")
+    warn([str(error)])
     if isinstance(error, UnexpectedError) and os.environ.get(TRACEBACK):
         for line in error.trace.splitlines():
             say(line)
@@ -189,17 +176,13 @@ def standard_output() -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
     except OSError as error:
-        _discard_the_rest()
+        # What is still in the buffer can't be written either; Python would try once more when it exits, and complain.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise
         reason = error.strerror or str(error)
         raise RooflineError("Cannot write", "standard output", reason, "Send it to a place with space on its disk.") from error
-
-
-def _discard_the_rest() -> None:
-    """What is still in the buffer can't be written either; Python would try once more when it exits, and complain."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
@@ -214,17 +197,16 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 class Bar:
-    """The ceiling being measured and the value just found, in a bar on standard error; with ``shown`` false nothing."""
+    """The ceiling being measured and the value just found, in a bar on standard error; not ``shown``, only lines that stay."""
 
     def __init__(self, title: str, shown: bool) -> None:
-        self._title, self._shown = printable(title), shown
+        self._title, self._shown, self._last, self._headed = printable(title), shown, "", False
         self._bar: Any = None
-        self._last, self._headed = "", False
 
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
@@ -260,10 +242,10 @@ class Bar:
         self._bar.update()
 
     def found(self, entry: Mapping[str, Any]) -> None:
-        """A line of a table that grows, above the bar where there is one."""
+        """A line of a table that grows."""
         from ncu_roofline.bench.tables import live_header, live_line
 
         if not self._headed:
             self.line(live_header())
-            self._headed = True
+        self._headed = True
         self.line(live_line(entry))

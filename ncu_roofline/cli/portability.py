@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.chips import load_spec
-from ncu_roofline.cli.options import AUTO, AUTO_HELP, KEEP_GOING, add_clock, add_launches, add_output, names, step_label
+from ncu_roofline.cli.options import (
+    AUTO,
+    KEEP_GOING,
+    add_ceilings,
+    add_clock,
+    add_launches,
+    add_output,
+    names,
+    number,
+    step_label,
+)
 from ncu_roofline.cli.outputs import (
     PLATFORM_FILE,
     STANDARD_OUTPUT,
@@ -26,10 +33,7 @@ from ncu_roofline.cli.outputs import (
 if TYPE_CHECKING:
     from ncu_roofline.analyses.portability.runs import Platform
 
-_DESCRIPTION = (
-    "How much of what each platform can give an application gets, and over all of them: "
-    "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
-)
+_count = number("is no positive number of operations", lambda found: 0 < found < float("inf"))
 
 
 def _assigned(text: str) -> tuple[str, str]:
@@ -43,32 +47,23 @@ def _assigned(text: str) -> tuple[str, str]:
 
 
 def _operations(text: str) -> tuple[str, float]:
-    name, _, number = text.rpartition("=")
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{number!r} is no positive number of operations")
-    return name, value
+    name, _, operations = text.rpartition("=")
+    return name, _count(operations)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_portability(parser: argparse.ArgumentParser) -> None:
     """Which files of which platforms, and how they are compared."""
-    parser.description = _DESCRIPTION
+    parser.description = "How much of what each platform can give an application gets, and over all of them: "
+    parser.description += "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
     about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
     parser.add_argument("inputs", metavar=PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called")
     parser.add_argument("--keep-going", action="store_true", help=KEEP_GOING)
     how = parser.add_argument_group("what is compared")
-    how.add_argument(
-        "--ceilings",
-        metavar="[PLATFORM=]FILE|auto",
-        action="append",
-        type=_assigned,
-        default=[],
-        help="measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name; may be "
-        f"repeated; {AUTO_HELP} (default: the roofs of the inputs, theoretical ones as the last resort)",
+    about = (
+        "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name (default: the "
     )
+    about += "roofs of the inputs, theoretical ones as the last resort)"
+    add_ceilings(how, about, metavar="[PLATFORM=]FILE|auto", type=_assigned)
     about = "compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)"
     how.add_argument("--ceiling", choices=("fma", "nofma", "divide", "divide_nofma", "mix"), default="fma", help=about)
     about = "executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)"
@@ -85,10 +80,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     runs.add_argument("--application", metavar="NAME", default="", help="what files that name no application are of")
     about = "kernel: each kernel is a variant of its own (default: %(default)s)"
     runs.add_argument("--by", choices=("application", "kernel"), default="application", help=about)
-    about = (
-        "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
-        "NVTX ranges, or nvtx:PATTERN searched in them"
-    )
+    about = "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
+    about += "NVTX ranges, or nvtx:PATTERN searched in them"
     runs.add_argument("--label", metavar="PATTERN", type=step_label, default="", help=about)
     add_clock(runs)
     add_launches(parser)
@@ -96,12 +89,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--title", metavar="TEXT", default="", help="title of a Markdown file")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_portability(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
+    from ncu_roofline.analyses import ANALYSES, render
     from ncu_roofline.analyses.portability.frames import Choices, portability
     from ncu_roofline.analyses.portability.runs import Reading, read_runs
-    from ncu_roofline.cli.ceilings import Shelf, ceiling_files
-    from ncu_roofline.cli.reading import launches
+    from ncu_roofline.chips import load_spec
+    from ncu_roofline.cli.reading import Shelf, ceiling_files, launches, none_read
 
     known = ANALYSES["portability"].formats
     output_format = chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
@@ -121,9 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
     runs, warnings = read_runs(inputs, _ceilings(given), reading, find, leave_out)
     if unread and not runs:
-        raise RooflineError(
-            "Cannot read", " ".join(args.inputs), "none of the reports could be read", "See the messages above."
-        )
+        raise none_read(args.inputs)
     levels = {name: level.lower() for name, level in args.level}
     choices = Choices(
         flops="canonical" if args.canonical_flops else args.flops,

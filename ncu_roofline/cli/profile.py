@@ -14,21 +14,23 @@ from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
-from ncu_roofline.cli import render
-from ncu_roofline.cli.ceilings import Shelf, ceiling_files
 from ncu_roofline.cli.install import NEWEST_TRIED
-from ncu_roofline.cli.options import AUTO, AUTO_HELP, place, regex, whole, words
-from ncu_roofline.cli.outputs import check_output, say, write_text
+from ncu_roofline.cli.options import AUTO, add_ceilings, place, regex, whole, words
+from ncu_roofline.cli.outputs import check_output, say, warn, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import kept_for, read_manifest, render_pack
-from ncu_roofline.plugin.machine.machine import Gpu, Machine, find_gpus, this_machine
-from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, Ncu, expected_folder, find_ncus
+from ncu_roofline.plugin.machine.machine import (
+    NO_DEPLOYMENT,
+    Gpu,
+    Machine,
+    Ncu,
+    expected_folder,
+    find_gpus,
+    find_ncus,
+    this_machine,
+)
 from ncu_roofline.version import __version__
-
-_PROGRAM = "ncu"
-INTERRUPTED = 130
-"""The exit code of what was ended by Ctrl-C, as shells have it."""
 
 
 class Setting(NamedTuple):
@@ -39,7 +41,7 @@ class Setting(NamedTuple):
     ceilings: Ceilings | None
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_profile(parser: ArgumentParser) -> None:
     """What to run, what to count, and where the results go."""
     parser.epilog = "Exit code: the application's; 1 if it could not be profiled, 130 if it was interrupted."
     about = "count only these: fp64, fp32, fp16, tensor (default: all)"
@@ -49,8 +51,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="REGEX", type=regex, default="", help="only kernels whose name matches")
     about = "write NAME.ncu-rep (NAME.ncu-repz with ncu from 2026.3 on) and NAME.html (default: APPLICATION-roofline)"
     parser.add_argument("-o", "--output", metavar="NAME", type=place, help=about)
-    about = f"measured ceilings (JSON); {AUTO_HELP} (default: those kept for this GPU)"
-    parser.add_argument("--ceilings", metavar="FILE|auto", default="", help=about)
+    add_ceilings(parser, "measured ceilings (JSON; default: those kept for this GPU)", action="store", default="")
     about = "as of ncu (default: none with measured ceilings, which were measured at free clocks, else what ncu does)"
     parser.add_argument("--clock-control", choices=("base", "boost", "none"), help=about)
     about = "the ncu to use (default: the first found); with --dry-run also its release alone, as 2024.3"
@@ -66,7 +67,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("application", metavar="-- APPLICATION", nargs="+", help=about)
 
 
-def run(args: Namespace) -> int:
+def run_profile(args: Namespace) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
     if args.only_rank is not None and not args.scheduler:
         next_step = "Add --scheduler srun."
@@ -82,6 +83,8 @@ def run(args: Namespace) -> int:
         write_text(_planned(machine, args, setting, wanted._replace(folders=folders)))
         return 0
     # The first word is the application, and some of the others may be files that it reads.
+    from ncu_roofline.cli.reading import ceiling_files
+
     given = [args.ceilings] if args.ceilings else []
     inputs = [os.fspath(setting.ncu.path), *ceiling_files(given), *args.application]
     for suffix in profile.possible(setting.ncu, wanted):
@@ -121,6 +124,8 @@ def _setting(machine: Machine, args: Namespace) -> Setting:
     gpus, _ = find_gpus(machine)
     gpu = gpus[0] if gpus else None
     if args.ceilings == AUTO:
+        from ncu_roofline.cli.reading import Shelf
+
         return Setting(ncu, gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
     if args.ceilings:
         return Setting(ncu, gpu, read_ceilings(args.ceilings))
@@ -130,17 +135,17 @@ def _setting(machine: Machine, args: Namespace) -> Setting:
 def _ncu(machine: Machine, args: Namespace) -> Ncu:
     """The ncu to run, or where nothing is run one of the release named, else of the newest known."""
     named = bool(parse_release(args.ncu)) and not os.path.exists(args.ncu)
-    found = [Ncu(Path(_PROGRAM), args.ncu)] if args.dry_run and named else find_ncus(machine, args.ncu)
+    found = [Ncu(Path("ncu"), args.ncu)] if args.dry_run and named else find_ncus(machine, args.ncu)
     usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
     if not usable and args.dry_run and not args.ncu:
         release = release_text(NEWEST_TRIED)
         say(f"No ncu works here: the command is for Nsight Compute {release}; --ncu names another release, as in --ncu 2023.2.")
-        return Ncu(Path(_PROGRAM), release)
+        return Ncu(Path("ncu"), release)
     if not usable:
         broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
         reason = broken or "there is no ncu on this machine"
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
-        raise RooflineError("Cannot profile with", args.ncu or _PROGRAM, reason, next_step)
+        raise RooflineError("Cannot profile with", args.ncu or "ncu", reason, next_step)
     return usable[0]
 
 
@@ -174,23 +179,17 @@ def _wanted(machine: Machine, args: Namespace, setting: Setting) -> profile.Want
 def _installed(machine: Machine, setting: Setting, args: Namespace) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
     folder = expected_folder(machine, setting.ncu)
-    if (
-        folder is None
-        or machine.environ.get(NO_DEPLOYMENT)
-        or profile.light_type(args.precision) not in ("", load_spec().standard_type)
-    ):
+    if folder is None or machine.environ.get(NO_DEPLOYMENT):
+        return False
+    if profile.light_type(args.precision) not in ("", load_spec().standard_type):
         return False
     try:
         manifest = read_manifest(folder)
     except RooflineError:
         return False
-    ceilings = setting.ceilings.provenance if setting.ceilings else ""
-    return bool(
-        manifest
-        and not manifest.writing
-        and (manifest.version, manifest.ceilings) == (__version__, ceilings)
-        and all((folder / name).is_file() for name in manifest.files)
-    )
+    asked = (__version__, setting.ceilings.provenance if setting.ceilings else "")
+    ours = manifest is not None and (manifest.version, manifest.ceilings) == asked
+    return ours and all((folder / name).is_file() for name in (manifest.files if manifest else ()))
 
 
 def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
@@ -216,21 +215,24 @@ def _finish(machine: Machine, args: Namespace, setting: Setting, outcome: profil
         error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
         if failure.id != "application" or not ended:
             raise error
-        say(f"ncu-roofline: {error}")
+        warn([str(error)])
         return ended
-    say(f"Wrote {report} ({profile.profiled_kernels(outcome.log)} kernels)")
-    from ncu_roofline.cli.parser import parse
+    kernels = outcome.log.count("==PROF== Profiling ")
+    say(f"Wrote {report} ({kernels} kernels)")
+    from ncu_roofline.cli import parse
 
     page = os.fspath(report).removesuffix(report.suffix) + ".html"
     ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
-    code = render.run(parse(["render", f"--output={page}", *ceilings, *(["--force"] if args.force else []), "--", str(report)]))
+    force = ["--force"] if args.force else []
+    rendering = parse(["render", f"--output={page}", *ceilings, *force, "--", os.fspath(report)])
+    code: int = rendering.run(rendering)
     if outcome.interrupted:
-        say("ncu-roofline: interrupted; the report holds what ran before")
-        return INTERRUPTED
+        warn(["interrupted; the report holds what ran before"])
+        return 130  # as shells have it for what was ended by Ctrl-C
     partial = profile.find_failure(outcome.log) if outcome.code else None
     if partial:
-        say(f"ncu-roofline: some kernels could not be profiled: {partial.reason}. {partial.next_step}.")
+        warn([f"some kernels could not be profiled: {partial.reason}. {partial.next_step}."])
     if ended:
-        say(f"ncu-roofline: the application failed with exit code {ended}; the report holds what ran before")
+        warn([f"the application failed with exit code {ended}; the report holds what ran before"])
     failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
     return ended or failed or code

@@ -6,23 +6,18 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, add_width, regex
+from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, regex
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.ranks.parts import RankPart
     from ncu_roofline.model import Selection
 
-_EPILOG = (
-    "Without --rank the rank is a number after a word such as rank in every path, else the one number in which all paths "
-    "differ, else host and process id, else the file name."
-)
 
-
-def add_options(parser: ArgumentParser) -> None:
+def add_ranks(parser: ArgumentParser) -> None:
     """Which reports of which ranks, and where to tell of them."""
-    parser.epilog = _EPILOG
+    parser.epilog = "Without --rank the rank is a number after a word such as rank in every path, else the one number in which "
+    parser.epilog += "all paths differ, else host and process id, else the file name."
     add_reports(parser)
     about = "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'"
     parser.add_argument("--rank", metavar="REGEX", type=regex, default="", help=about)
@@ -30,35 +25,28 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--by", choices=("kernel", "application"), default="kernel", help=about)
     add_filters(parser)
     add_roofs(parser)
-    output = add_output(parser, "write to a file: .csv, .parquet, .json or .txt; - is standard output")
-    add_width(output)
-    about = "what csv and parquet hold (default: %(default)s)"
-    output.add_argument("--table", choices=ANALYSES["ranks"].tables, default="kernels", help=about)
+    add_output(parser, "write to a file: .csv, .parquet, .json or .txt; - is standard output", analysis="ranks")
 
 
-def run(args: Namespace) -> int:
+def run_ranks(args: Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
+    from ncu_roofline.analyses import ANALYSES, render
     from ncu_roofline.analyses.ranks.frames import ranks
-    from ncu_roofline.cli.ceilings import wanted
-    from ncu_roofline.cli.reading import checked_selection, for_each_report, named_files, no_launch
-    from ncu_roofline.formats.inputs import open_ceilings
+    from ncu_roofline.cli.reading import checked_selection, for_each_report, gpus, named_files, no_launch, wanted
 
     known = ANALYSES["ranks"].formats
     output_format = chosen_format(args.output, args.format, known, "no format of merged ranks ({})", as_json=args.json)
     if args.output:
         check_output(args.output, args.force, named_files(args))
     select = checked_selection(args, args.by)
-    named = wanted(args.ceilings, open_ceilings)
+    named = wanted(args.ceilings)
     found, failed = for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
         raise no_launch(args)
-    ceilings = named.of(
-        key for part in parts for key in zip(part.measurements.device, part.measurements.capability, strict=True)
-    )
+    ceilings = named.of(gpu for part in parts for gpu in gpus(part.measurements))
     result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
-    width = args.width or terminal_width()
-    data = render(result, output_format, table=args.table, width=width)
+    data = render(result, output_format, table=args.table, width=args.width or terminal_width())
     deliver(args.output, data, args.force, output_format)
     return 1 if failed else 0
 

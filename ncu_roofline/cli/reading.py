@@ -1,31 +1,37 @@
-"""The reports of a command line: which files they are, which of their launches are meant, and work on each of them."""
+"""The reports and ceilings of a command line: which files they are, which of their launches are meant, and work on each."""
 
 from __future__ import annotations
 
 import glob
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ncu_roofline.analyses import ANALYSES
-from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, natural_order
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order
 from ncu_roofline.base.texts import by_likeness, clean, listed, shorten
-from ncu_roofline.cli.ceilings import ceiling_files
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here
-from ncu_roofline.cli.outputs import progress, tell
-from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
-from ncu_roofline.formats.report import Report
-from ncu_roofline.formats.report.diagnose import check_content
-from ncu_roofline.model import Selection, closing_input, measurements_of
+from ncu_roofline.cli.options import AUTO
+from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
+from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
+
+if TYPE_CHECKING:
+    from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
+    from ncu_roofline.formats.report import Report
+    from ncu_roofline.model import Measurements, Selection
+    from ncu_roofline.plugin.machine.machine import Machine
 
 T = TypeVar("T")
-_ASKED = 8  # reports whose kernels are named where a filter leaves none
-_NAME = 60  # characters of such a name
-_COMPARED = 5_000  # such names, which takes less than a second
+Capability = tuple[int, int]
+Gpu = tuple[str, Capability]
+STANDARD_INPUT_NAME = "standard input"
+"""What outputs and messages call it."""
 
 
 def expand(arguments: Sequence[str]) -> list[str]:
@@ -45,29 +51,84 @@ def _expand_one(argument: str) -> list[str]:
     if not argument:  # an unset variable of a script; as a path it would be the current folder
         raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
     if os.path.isdir(argument):
-        inside = _reports_below(argument)
-        if not inside:
-            raise RooflineError(
-                "Cannot read",
-                argument,
-                "the folder holds no report",
-                f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files.",
-            )
-        return inside
-    if not os.path.exists(argument) and glob.has_magic(argument):
+        found = _reports_below(argument)
+        reason, next_step = "the folder holds no report", f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files."
+    elif not os.path.exists(argument) and glob.has_magic(argument):
         matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
         found = [one for match in matches for one in (_reports_below(match) if os.path.isdir(match) else [match])]
-        if not found:
-            raise RooflineError("Cannot read", argument, "no file matches the pattern", "Check the pattern.")
-        return found
-    return [argument]
+        reason, next_step = "no file matches the pattern", "Check the pattern."
+    else:
+        return [argument]
+    if not found:
+        raise RooflineError("Cannot read", argument, reason, next_step)
+    return found
 
 
 def _reports_below(folder: str) -> list[str]:
     files = ((where, name) for where, _, found in os.walk(folder) for name in found)
-    names = ((where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
-    paths = (os.path.join(where, name) for where, name in names)
+    paths = (os.path.join(where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
     return sorted(map(os.path.normpath, paths), key=natural_order)  # what is no file there gets its sentence
+
+
+@contextmanager
+def standard_input_kept(args: Namespace) -> Iterator[None]:
+    """Inside, a file stands in the place of the report `-` in ``args``; it is gone afterwards.
+
+    Raises UsageError where it is named twice, is a terminal or is for other machines, RooflineError where it can't be kept.
+    """
+    given = {name: value for name in ("reports", "report", "inputs") if (value := getattr(args, name, None))}
+    lists = {name: [value] if isinstance(value, str) else value for name, value in given.items()}
+    asked = sum(_is_standard_input(one) for values in lists.values() for one in values)
+    if not asked:
+        yield
+        return
+    if asked > 1:
+        reason, next_step = "it is named twice and can be read once", "Write it to a file and name that."
+    elif getattr(args, "dask", None):
+        reason = "standard input is on this machine, not where its workers are"
+        raise UsageError("Cannot use --dask", args.dask, reason, "Write it to a file that they see and name that.")
+    elif sys.stdin is None:
+        reason, next_step = "it is closed", "Leave it open, or name a file."
+    else:
+        reason = "it is a terminal" if sys.stdin.isatty() else ""
+        next_step = "Send a report there: `cat FILE | ncu-roofline show -`."
+    if reason:
+        raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
+    from ncu_roofline.base.files import temporary_folder
+
+    with temporary_folder() as folder:
+        path = folder / STANDARD_INPUT_NAME
+        _keep_standard_input(path)
+        for name, values in lists.items():
+            found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
+            setattr(args, name, found[0] if isinstance(given[name], str) else found)
+        with called(str(path), STANDARD_INPUT_NAME):
+            yield
+
+
+def _is_standard_input(report: str) -> bool:
+    """Whether it is `-`, or PLATFORM=-."""
+    return report == STANDARD_INPUT or report.endswith(f"={STANDARD_INPUT}")
+
+
+def _keep_standard_input(path: Path) -> None:
+    """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
+    from ncu_roofline.base.files import no_room
+    from ncu_roofline.formats.inputs import recognised
+    from ncu_roofline.formats.inputs.text import HEAD_BYTES
+    from ncu_roofline.formats.report.compressed import bounded, is_compressed
+    from ncu_roofline.formats.report.schema import MAGIC
+
+    try:
+        with path.open("wb") as file:
+            head = sys.stdin.buffer.read(HEAD_BYTES)
+            file.write(head)
+            file.flush()
+            if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
+                file.seek(0)
+                file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
+    except OSError as error:
+        raise no_room(error) from error
 
 
 def named_files(args: Namespace) -> list[str]:
@@ -77,7 +138,9 @@ def named_files(args: Namespace) -> list[str]:
 
 def launches(args: Namespace) -> Selection:
     """The launches that a command line chooses."""
-    return Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.top)
+    from ncu_roofline.model import Selection
+
+    return Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=getattr(args, "top", 0))
 
 
 def selection(args: Namespace, by: str = "launch") -> Selection:
@@ -88,65 +151,64 @@ def selection(args: Namespace, by: str = "launch") -> Selection:
 
 def checked_selection(args: Namespace, by: str = "launch", view: str = "roofline") -> Selection:
     """The same; precisions and levels that the view does not know are refused by name."""
+    from ncu_roofline.analyses import ANALYSES
+
     select = selection(args, by)
     ANALYSES[view].viewer.check_names(select)
     return select
 
 
 @contextmanager
-def opened(path: str, gpu: tuple[int, int] | None) -> Iterator[tuple[Report | MetricTable | PointTable, tuple[str, ...]]]:
+def opened(path: str, gpu: Capability | None) -> Iterator[tuple[Report | MetricTable | PointTable, tuple[str, ...]]]:
     """What a file holds, launches that name no GPU as on ``gpu``, and sentences for the user; what is empty is an error."""
+    from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
+    from ncu_roofline.model import closing_input
+
     with closing_input(path) as found:
-        if isinstance(found, PointTable):
-            yield found, found.warnings
-            return
-        report, warnings = _on_gpu(found, gpu)
-        check_kernels(report)
-        yield report, warnings
-
-
-def _on_gpu(report: Report | MetricTable, gpu: tuple[int, int] | None) -> tuple[Report | MetricTable, tuple[str, ...]]:
-    """A table of metrics whose launches name no GPU as one on ``gpu`` (--gpu), and sentences for the user."""
-    if isinstance(report, Report):
-        return report, report.warnings
-    table = with_gpu(report, gpu) if gpu else report
-    if names_gpu(table):
-        return table, table.warnings
-    silent = f"{table.path} does not say on which GPU it was made, so no counter can be chosen; --gpu 7.0 says it (a V100)."
-    return table, (*table.warnings, silent)
+        warnings = found.warnings
+        if isinstance(found, MetricTable):
+            found = with_gpu(found, gpu) if gpu else found
+            if not names_gpu(found):
+                silent = "does not say on which GPU it was made, so no counter can be chosen; --gpu 7.0 says it (a V100)."
+                warnings = (*warnings, f"{found.path} {silent}")
+        if not isinstance(found, PointTable):
+            check_kernels(found)
+        yield found, warnings
 
 
 def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
+    from ncu_roofline.formats.report.diagnose import check_content
+
     check_content("Cannot use", report.path, len(report), len(report.metric_names))
 
 
-def no_launch(args: Any, filters: Any = None) -> RooflineError:
-    """The error where filters leave nothing: those of the command line, or ``filters``."""
-    chosen = filters or args
-    launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in chosen.launch)
-    given = {"kernel": chosen.kernel, "launch": launch, "nvtx": chosen.nvtx}
+def no_launch(args: Namespace) -> RooflineError:
+    """The error where the filters of a command line leave nothing."""
+    launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in args.launch)
+    given = {"kernel": args.kernel, "launch": launch, "nvtx": args.nvtx}
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
-    alone = chosen.kernel and not (chosen.launch or chosen.nvtx)
-    next_step = (_other_kernels(args.reports, chosen.kernel) if alone else "") or "Loosen the filters."
+    alone = args.kernel and not (args.launch or args.nvtx)
+    next_step = (_other_kernels(args.reports, args.kernel) if alone else "") or "Loosen the filters."
     return RooflineError("Cannot use", " ".join(args.reports), reason, next_step)
 
 
 def _other_kernels(reports: Sequence[str], kernel: str) -> str:
     """The names of kernels that are most like a pattern that matched none, "" where no report can be read here."""
-    read = [guarded(_functions, path, path) for path in expand(reports)[:_ASKED]]
+    read = [guarded(_functions, path, path) for path in expand(reports)[:8]]
     names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
-    alike = by_likeness(kernel[:_NAME], names[:_COMPARED])
-    if alike:
+    if alike := by_likeness(kernel[:60], names[:5_000]):  # which takes less than a second
         return f"Loosen the filters; did you mean {listed(alike, 3)}?"
     said = "the only kernel is" if len(names) == 1 else "the kernels are"
     return f"Loosen the filters; {said} {listed(names)}." if names else ""
 
 
 def _functions(path: str, _name: str) -> list[str]:
+    from ncu_roofline.model import measurements_of
+
     with opened(path, None) as (report, _):
         found = measurements_of(report)
-        return [shorten(clean(function or name), _NAME) for function, name in zip(found.function, found.name, strict=True)]
+        return [shorten(clean(function or name), 60) for function, name in zip(found.function, found.name, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -160,33 +222,125 @@ class _Calling:
         return self.work(path, self.names(name))
 
 
-def for_each_report(reports: Any, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
+def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
     ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
     work that looks for something in it.  It may run in another process, or with --dask on another machine, so it and its
     result must be picklable.
     """
-    paths = expand(reports.reports)
+    paths = expand(args.reports)
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
-    if reports.dask:
+    if args.dask:
         from ncu_roofline.cli.cluster import outcomes_on
 
-        found = outcomes_on(reports.dask, work, paths)
+        found = outcomes_on(args.dask, work, paths)
     else:
         found = outcomes_here(work, paths)
     with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):
                 results.append(outcome)
-            elif reports.keep_going:
+            elif args.keep_going:
                 tell(outcome)
                 failed = True
             else:
                 raise outcome
     if not results:
-        named = " ".join(reports.reports)
-        raise RooflineError("Cannot read", named, "none of the reports could be read", "See the messages above.")
+        raise none_read(args.reports)
     return results, failed
+
+
+def none_read(reports: Sequence[str]) -> RooflineError:
+    """The error where every report was left out."""
+    return RooflineError("Cannot read", " ".join(reports), "none of the reports could be read", "See the messages above.")
+
+
+def gpus(measurements: Measurements) -> list[Gpu]:
+    """Name and compute capability of the GPUs of launches."""
+    return list(dict.fromkeys(zip(measurements.device, measurements.capability, strict=True)))
+
+
+class Shelf:
+    """All ceilings of a machine to choose from; what is chosen for a GPU is said, once."""
+
+    def __init__(self, machine: Machine | None = None) -> None:
+        self._machine = machine
+        self._chosen: dict[tuple[str, Capability | None], Ceilings | None] = {}
+
+    @cached_property
+    def all(self) -> list[Ceilings]:
+        """First choice first: the user's own, the newest before others, then the package's; published ones behind measured."""
+        own = []  # what `install` and `bench run` kept, and what `ncu_roofline.bench.measure` left in the cache
+        for path in _own_files(self._machine):
+            try:
+                own.append(read_ceilings(path))
+            except RooflineError as error:  # noqa: PERF203 - few
+                say(f"ncu-roofline: left out: {error}")
+        own.sort(key=lambda one: one.date, reverse=True)
+        return sorted([*own, *registry()], key=lambda one: one.status != MEASURED)
+
+    def find(self, device: str, capability: Capability | None = None) -> Ceilings | None:
+        """The first choice for a model of GPU, by its name alone where its capability is unknown; None if there is none."""
+        if (device, capability) not in self._chosen:
+            fitting = (one for one in self.all if device and one.applies_to(device, capability or one.compute_capability))
+            self._chosen[device, capability] = found = next(fitting, None)
+            say(f"ncu-roofline: {_said(device, capability, found)}")
+        return self._chosen[device, capability]
+
+
+def _said(device: str, capability: Capability | None, found: Ceilings | None) -> str:
+    if found is not None:
+        own = "" if found in registry() else f"{Path(found.path).parent}: "
+        return f"ceilings of {device}: {own}{found.provenance}"
+    chip = " ({}.{})".format(*capability) if capability else ""
+    of = f"{device}{chip}" if device else "a report that names no GPU"
+    where = "none was measured here and none comes with ncu-roofline"
+    return f"no ceilings of {of}: {where}, so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
+
+
+def _own_files(machine: Machine | None = None) -> list[Path]:
+    from ncu_roofline.bench.build import cache_folder
+    from ncu_roofline.plugin.machine.install import folder
+    from ncu_roofline.plugin.machine.machine import this_machine
+
+    machine = machine or this_machine()
+    places = (folder(machine), cache_folder(machine.environ) / "ceilings")
+    return [path for place in places for path in matching(place, "*.json")]
+
+
+def ceiling_files(given: Sequence[str]) -> list[str]:
+    """The files that values of `--ceilings` have a command read, with `auto` all of the user's own."""
+    return [*(path for path in given if path != AUTO), *(map(str, _own_files()) if AUTO in given else ())]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `--ceilings` asks for: files, read, and with ``auto`` the best there are for GPUs that no file is of."""
+
+    files: tuple[Ceilings, ...]
+    auto: bool
+    shelf: Shelf
+
+    @property
+    def all(self) -> list[Ceilings]:
+        """Whatever may be chosen, first choice first."""
+        return [*self.files, *(self.shelf.all if self.auto else ())]
+
+    def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
+        """The ceilings for reports from these GPUs."""
+        found = {one.path: one for one in self.files}
+        for device, capability in dict.fromkeys(devices) if self.auto else ():
+            if not any(one.applies_to(device, capability) for one in self.files):
+                chosen = self.shelf.find(str(device), capability)
+                found.update({chosen.path: chosen} if chosen else {})
+        return list(found.values())
+
+
+def wanted(given: Sequence[str], read: Callable[[str], Ceilings] | None = None) -> Wanted:
+    """What the values of `--ceilings` ask for: files of any known format.  Raises RooflineError for one that can't be read."""
+    from ncu_roofline.formats.inputs import open_ceilings
+
+    return Wanted(tuple(map(read or open_ceilings, (path for path in given if path != AUTO))), AUTO in given, Shelf())

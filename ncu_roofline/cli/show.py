@@ -1,29 +1,53 @@
-"""`ncu-roofline show`: the roofline as a table in the terminal, or as JSON."""
+"""`ncu-roofline show` and `render`: one view of reports as a table in the terminal or JSON; as pictures, pages and data."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses import views
-from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.texts import listed, printable
-from ncu_roofline.cli.options import add_filters, add_model, add_reports, add_views, add_width
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, coloured, terminal_width, write_output, write_text
-from ncu_roofline.cli.standard_input import NAME as STANDARD_INPUT_NAME
-from ncu_roofline.rendering.table import wrapped
+from ncu_roofline.analyses import ANALYSES, analysis_of, render, text_table, views
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import ReportNames, pack_folder
+from ncu_roofline.base.texts import listed, plural, printable
+from ncu_roofline.cli import reading
+from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
+from ncu_roofline.cli.outputs import (
+    STANDARD_OUTPUT,
+    check_output,
+    chosen_format,
+    coloured,
+    deliver,
+    say,
+    terminal_width,
+    warn,
+    write_output,
+    write_text,
+)
 
 if TYPE_CHECKING:
+    from ncu_roofline.formats.inputs.tables import PointTable
+    from ncu_roofline.formats.report import Report
+    from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
+    from ncu_roofline.plugin.nvrules.advice import KernelAdvice
 
-_NAMED = 5  # reports that a sentence names
+# What every report with source counters counts, whatever release wrote it.
+EXECUTED_BY_ADDRESS = "inst_executed"
+# A page carries advice on the launches that tell most; `advise` prints it for all.
+ADVISED_LAUNCHES = 20
+_PAPER = ("preset", "width", "height", "font", "dpi", "size")
+# Formats with a row per kernel unless the user says otherwise; the others hold data.
+_FOR_PEOPLE = ("html", "png", "svg", "pdf", "md", "text")
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_show(parser: ArgumentParser) -> None:
     """What to show, and how."""
     add_reports(parser)
     add_filters(parser)
@@ -40,11 +64,41 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", help=SUPPRESS)  # what newcomers try
 
 
-def run(args: Namespace) -> int:
+def add_render(parser: ArgumentParser) -> None:
+    """What to draw, and into which file."""
+    from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES
+
+    parser.epilog = "Formats: see `ncu-roofline list formats`."
+    add_reports(parser)
+    about = "file to write; its suffix says the format; - is standard output"
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    parser.add_argument("--format", metavar="FORMAT", default="", help="format, where the suffix does not say it")
+    parser.add_argument("--force", action="store_true", help="overwrite FILE")
+    add_looks(parser)
+    paper = parser.add_argument_group("pictures (png, svg, pdf)")
+    paper.add_argument("--preset", choices=PRESETS, help=f"sizes to begin with: {PRESETS_HELP}")
+    length = value("is no length", lambda text: text or None)
+    about = "width: 3.3in, 8.4cm, 84mm, 240pt or 800px (default: 7.16in)"
+    paper.add_argument("--width", metavar="LENGTH", type=length, help=about)
+    paper.add_argument("--height", metavar="LENGTH", type=length, help="height (default: what is needed)")
+    about = "size of the letters in points; none is below 6, what has no room is left out (default: 7.2)"
+    paper.add_argument("--font", metavar="POINTS", type=float, help=about)
+    paper.add_argument("--dpi", metavar="DPI", type=float, help="dots per inch of a png (default: 160)")
+    about = "area of a dot: all equal, or its share of the time (default: equal)"
+    paper.add_argument("--size", choices=SIZES, help=about)
+    about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "
+    about += "phases points, bands, sampled or roofs (default: points, or kernels where no kernel has any)"
+    tables = dict.fromkeys(table for view in views("render").values() for table in view.holds)
+    parser.add_argument("--table", choices=tables, help=about)
+    add_filters(parser)
+    add_model(parser)
+    add_views(parser)
+
+
+def run_show(args: Namespace) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses import render, text_table
     from ncu_roofline.analyses.hierarchical.text import TOP
-    from ncu_roofline.cli.rooflines import read_roofline
+    from ncu_roofline.rendering.table import wrapped
 
     if args.output:
         words = ["ncu-roofline", "render", *args.reports, "-o", args.output]
@@ -59,32 +113,245 @@ def run(args: Namespace) -> int:
     width = args.width or terminal_width()
     top = 0 if args.all else TOP
     table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=args.notes)
-    said = [*_lacking(result.explanations, args.view), *_where(result.with_source)]
-    lines = wrapped(said, width, "  ", whole=True)
+    lines = wrapped([*_lacking(result.explanations, args.view), *_where(result.with_source)], width, "  ", whole=True)
     write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
 
 
 def _where(reports: Sequence[str]) -> Iterator[str]:
     """The command that says where in a kernel its time is, for the first report that can tell and can be read again."""
-    for report in [one for one in reports if PurePath(one).name != STANDARD_INPUT_NAME][:1]:
+    for report in [one for one in reports if PurePath(one).name != reading.STANDARD_INPUT_NAME][:1]:
         command = shlex.join(["ncu-roofline", "source", printable(report)])
         yield f"Where in a kernel: `{command}` has loops and instructions, and lines of code that was compiled with -lineinfo."
 
 
-def _lacking(explanations: Iterable[Explanation], view: str) -> Iterator[str]:
+def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
     """What reports lack, and the command that tells how to add it; reports that lack the same in one sentence."""
     from ncu_roofline.analyses.hierarchical.style import label_of
-    from ncu_roofline.base.texts import plural
 
-    groups: dict[tuple[str, ...], list[Explanation]] = {}
-    for one in explanations:
-        if one.missing:
-            groups.setdefault(one.missing, []).append(one)
     option = f" --view {view}" if view != "roofline" and view in views("explain") else ""
-    for missing, members in groups.items():
-        names = listed((printable(one.report) for one in members), _NAMED)
+    for missing in dict.fromkeys(one.missing for one in explanations if one.missing):
+        members = [one for one in explanations if one.missing == missing]
+        names = listed((printable(one.report) for one in members), 5)
         count = sum(one.launches for one in members)
         where = "its launch" if count == 1 else f"some or all of {plural(count, 'launch')}"
         what = listed(map(label_of, missing), len(missing))
         yield f"{names}: {what} missing in {where}; `ncu-roofline explain{option}` tells how to add them."
+
+
+def run_render(args: Namespace) -> int:
+    """Render to a file; exit code 1 if some report had to be left out."""
+    from ncu_roofline.rendering.paper import PaperError
+
+    analysis = ANALYSES[args.view]
+    output_format = chosen_format(args.output, args.format, analysis.formats, "no format known ({})")
+    if args.table and args.table not in analysis.tables:
+        reason = f"--view {args.view} has the tables {', '.join(analysis.tables)}"
+        raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
+    options: dict[str, Any] = {"title": args.title, **_paper(args, output_format)}
+    check_output(args.output, args.force, reading.named_files(args))
+    advice = analysis.takes(output_format, "advice")
+    result = read_roofline(args, for_people=output_format in _FOR_PEOPLE, advice=advice)
+    if args.theme:
+        options["theme"] = args.theme
+    if output_format == "html":
+        options["explanations"] = [explanation.as_dict() for explanation in result.explanations if explanation.missing]
+        options["advice"] = result.advice
+    if output_format in ("csv", "parquet"):
+        options["table"] = args.table or _table_with_rows(result.roofline, args.output)
+    try:
+        rendered = render(result.roofline, output_format, **options)
+    except PaperError as error:
+        raise _refused(error) from error
+    deliver(args.output, rendered, args.force, output_format)
+    warn(analysis.viewer.undrawn(result.roofline))
+    return result.exit_code
+
+
+def _paper(args: Namespace, output_format: str) -> dict[str, object]:
+    """The options of a picture, checked before any report is read."""
+    from ncu_roofline.rendering.paper import PaperError, paper_of
+
+    analysis = ANALYSES[args.view]
+    given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
+    for name in given:
+        if name == "dpi" and output_format != "png":
+            raise UsageError("Cannot use", "--dpi", "only a png has dots", "Leave it out, or write a .png.")
+        if not analysis.takes(output_format, "preset") or not analysis.takes(output_format, name):
+            reason = f"--view {args.view} as {output_format} has no use for it"
+            raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
+    try:
+        paper_of(args.width, args.height, args.font, args.dpi, args.preset)
+    except PaperError as error:
+        raise _refused(error) from error
+    return given
+
+
+def _refused(error: Exception) -> UsageError:
+    name, _, reason = str(error).partition(" ")
+    return UsageError("Cannot draw with", f"--{name}", reason, "See `ncu-roofline render --help`.")
+
+
+def _table_with_rows(roofline: Any, output: str) -> str:
+    """The points, or where there are none the kernels: they say why, and what limits them."""
+    from ncu_roofline.rendering.frames import column
+
+    if column(roofline, "points", "kernel"):
+        return "points"
+    instead = analysis_of(roofline).instead
+    table = next((name for name in instead if column(roofline, name, "kernel")), instead[-1])
+    verdicts = ", with their verdicts" if table == "kernels" and any(column(roofline, table, "verdict")) else ""
+    held = "bands" if table == "bands" else "kernels"
+    what = "the standard output" if output == STANDARD_OUTPUT else output
+    say(f"No dots: {what} holds the {held}{verdicts}; --table points keeps the header alone.")
+    return table
+
+
+@dataclass(frozen=True)
+class Result:
+    """A roofline, what its reports lack, what our rules say, and whether some report had to be left out.
+
+    ``with_source`` are reports with counts by instruction, as they were typed.
+    """
+
+    roofline: Any
+    explanations: tuple[Explanation, ...]
+    advice: tuple[dict[str, Any], ...]
+    exit_code: int
+    with_source: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What a worker brings back of one report, which lies at ``path`` as it was typed.
+
+    ``counted``: whether it has counts by instruction; ``sampled``: whether it was sampled over the time of launches.
+    """
+
+    measurements: Measurements
+    explanation: Explanation | None = None
+    advice: tuple[KernelAdvice, ...] = ()
+    warnings: tuple[str, ...] = ()
+    table: PointTable | None = None
+    path: str = ""
+    counted: bool = False
+    sampled: bool = False
+
+
+def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = False, full_paths: bool = False) -> Result:
+    """Read every report of the command line and build the view it asks for; with ``advice``, what our rules say.
+
+    What is ``for_people`` has a row per kernel unless they say otherwise, data one per launch.  Reports go by the shortest
+    ends of their paths that tell them apart, or by their ``full_paths``.
+    """
+    from ncu_roofline.analyses.hierarchical.view import VIEWER, Asked
+    from ncu_roofline.model import Measurements, as_trajectory
+
+    sweep, made = args.trajectory or bool(args.label), ANALYSES[args.view].viewer
+    by = args.by or ("kernel" if for_people and args.source != "embedded" else made.by)
+    by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
+    asked = Asked(reading.selection(args, by), by, args.clock, args.source, tuple(args.ceilings), args.launch_latency)
+    made.check(asked)
+    measured = reading.wanted(args.ceilings)
+    names = ReportNames(full=True) if full_paths else ReportNames.apart(reading.expand(args.reports))
+    work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu)
+    found, failed = reading.for_each_report(args, partial(work, advised=asked.select if advice else None), as_typed=True)
+    if not args.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
+        asked = replace(asked, by=made.by, select=reading.selection(args, made.by))
+    read = _completed(found)
+    warn(warning for report in read for warning in report.warnings)
+    measurements = Measurements.joined([report.measurements for report in read])
+    if sweep:
+        measurements = as_trajectory(measurements, args.label)
+    measurements = _called(measurements, names)
+    selected = asked.select.launches(measurements)
+    if not len(selected):
+        raise reading.no_launch(args)
+    ceilings = measured.of(reading.gpus(measurements))
+    frames = made.frames(measurements, ceilings, asked)
+    if for_people and made is VIEWER:
+        named = {names(one.measurements.report[0]): one for one in read if one.path}
+        if counted := {name: one.path for name, one in named.items() if one.counted}:
+            from ncu_roofline.analyses.source.build import spots
+
+            frames = replace(frames, spots=spots(frames, selected, counted))
+        if advice and (sampled := {name: one.path for name, one in named.items() if one.sampled}):
+            from ncu_roofline.analyses.phases.text import strips
+
+            frames = replace(frames, strips=strips(frames, selected, sampled))
+    told: tuple[dict[str, Any], ...] = ()
+    if advised := [one for report in read for one in report.advice]:
+        from ncu_roofline.plugin.nvrules.findings import advice_rows, findings
+
+        told = tuple(row for row in advice_rows(findings(advised, selected, ceilings).found) if row["type"] != "ok")
+    explanations = tuple(report.explanation for report in read if report.explanation)
+    return Result(frames, explanations, told, 1 if failed else 0, tuple(one.path for one in read if one.counted))
+
+
+def _called(m: Measurements, names: ReportNames) -> Measurements:
+    """Measurements under the names that their reports have in results."""
+    import numpy as np
+
+    return replace(m, report=np.array([names(report) for report in m.report], dtype=object))
+
+
+def _completed(reports: list[ReadReport]) -> list[ReadReport]:
+    """The reports, those of other tools' files that complete each other as one."""
+    from ncu_roofline.formats.inputs import joined
+    from ncu_roofline.model import measurements_of
+
+    own = {id(report.table): report for report in reports if report.table}
+    items = joined([report.table or report for report in reports])
+    return [
+        item if isinstance(item, ReadReport) else own.get(id(item)) or ReadReport(measurements_of(item), warnings=item.warnings)
+        for item in items
+    ]
+
+
+def _read(
+    path: str,
+    name: str,
+    names: ReportNames,
+    view: str,
+    charts: bool,
+    gpu: reading.Capability | None,
+    advised: Selection | None,
+) -> ReadReport:
+    """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
+    from ncu_roofline.formats.inputs.tables import PointTable
+    from ncu_roofline.formats.report import Report
+    from ncu_roofline.model import Selection, measurements_of
+    from ncu_roofline.model.samples import PASS_GROUPS
+
+    made = ANALYSES[view].viewer
+    with reading.opened(path, gpu) as (report, warnings):
+        if isinstance(report, PointTable):
+            return ReadReport(measurements_of(report, label=name), warnings=warnings, table=report)
+        own = isinstance(report, Report)  # rules and charts read more of a report than its metrics
+        measurements = measurements_of(
+            report, charts=charts and own, instructions=made.instructions, samples=made.samples, label=name
+        )
+        called = _called(measurements, names)  # a sweep looks for its steps in what was typed
+        read = ReadReport(measurements, made.explain(report, called, Selection()), warnings=warnings)
+        if not isinstance(report, Report):
+            return read
+        advice = _advice(report, called, advised) if advised else ()
+        sampled = PASS_GROUPS in report.metric_names
+        return replace(read, advice=advice, path=path, counted=_counts_instructions(report), sampled=sampled)
+
+
+def _counts_instructions(report: Report) -> bool:
+    """Whether the first kernel has counts by instruction."""
+    with suppress(RooflineError, KeyError):
+        found = EXECUTED_BY_ADDRESS in report.metric_names
+        return found and bool(len(report.kernels[0].metrics.by_address(EXECUTED_BY_ADDRESS)[0]))
+    return False
+
+
+def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:
+    from ncu_roofline.plugin.nvrules.advice import advise
+    from ncu_roofline.plugin.nvrules.findings import most_telling
+    from ncu_roofline.plugin.nvrules.runner import load_rules
+
+    chosen = select.launches(measurements)
+    return advise(report, load_rules((str(pack_folder("rules")),)), chosen.take(most_telling(chosen, ADVISED_LAUNCHES)))

@@ -6,15 +6,14 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.texts import clean, listed
-from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, add_width, positive
+from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
 from ncu_roofline.cli.outputs import (
     check_output,
     chosen_format,
@@ -32,10 +31,9 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
     from ncu_roofline.analyses.source.code import Disassemble
     from ncu_roofline.analyses.source.frames import SourceRoofline
+    from ncu_roofline.cli.reading import Capability, Gpu
     from ncu_roofline.formats.ceilings import Ceilings
 
-    Capability = tuple[int, int]
-    Gpu = tuple[str, Capability]
 _EPILOG = """\
 It needs a report with source counters: `ncu --set full`, or `--section SourceCounters`.  Code that is compiled with
 `nvcc -lineinfo` has lines, and `ncu --import-source on` keeps their text.  Machine code comes from the report.
@@ -64,37 +62,30 @@ Lines and loops are those of the machine code: what the compiler moved or unroll
 instrumented pass of the same launch; the last lines say how well their sums fit the kernel's own counters.
 """
 
+
 _INSTALL = "with nvdisasm there are whole instructions: pip install 'ncu-roofline[sass]'"
 _DISASSEMBLED = (7, 5)  # the oldest chip that the nvdisasm of PyPI knows
 _ROWS_ALONE = ("csv", "parquet")
-_DATA = ("json", *_ROWS_ALONE)
 _ALL, _UNLINED, _NONE = "all", "those without source lines", ""
 """Of which launches instructions are shown, and so disassembled, which takes a program of its own."""
 _PATIENCE = 120.0  # seconds for all code of a report: of a launch it takes one for 0.5 MB
 _LONG = 1_000_000  # bytes of code that take so long that people wonder
-_TAKEN = {"all": "rows", "ascii": "ascii_only"}  # what the makers of formats call options
 
 
-def add_options(parser: ArgumentParser) -> None:
+def add_source(parser: ArgumentParser) -> None:
     """Which launches of which reports, and what of them."""
     parser.epilog = _EPILOG
     add_reports(parser)
     rows = parser.add_argument_group("rows")
-    rows.add_argument(
-        "--by",
-        choices=("loop", "line", "outer-line", "function", "instruction"),
-        help="one table, of rows that are these (default: findings, loops, then lines); outer-line: lines of the kernel "
-        "itself, with what is inlined there",
-    )
+    about = "one table, of rows that are these (default: findings, loops, then lines); outer-line: lines of the kernel "
+    about += "itself, with what is inlined there"
+    rows.add_argument("--by", choices=("loop", "line", "outer-line", "function", "instruction"), help=about)
     about = "rows of a table; of instructions the hottest stretch of so many"
     rows.add_argument("--rows", metavar="N", type=positive, help=about)
     rows.add_argument("--all", action="store_true", help="all rows")
-    rows.add_argument(
-        "--sort",
-        choices=("samples", "work", "int32", "traffic", "excess", "executed"),
-        help="what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of "
-        "work; traffic: L1 bytes, those of local memory too",
-    )
+    about = "what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of "
+    about += "work; traffic: L1 bytes, those of local memory too"
+    rows.add_argument("--sort", choices=("samples", "work", "int32", "traffic", "excess", "executed"), help=about)
     about = "the N kernels with most time of each report, each by its longest launch (default: %(default)s)"
     add_launches(parser, about, 1)
     add_roofs(parser)
@@ -103,43 +94,40 @@ def add_options(parser: ArgumentParser) -> None:
     about = "names of opcodes by our own table, even where nvdisasm is installed"
     parser.add_argument("--no-disassembly", action="store_true", help=about)
     about = "file to write: .html, .png, .svg, .pdf, .md, .csv, .json, .parquet or .txt; - is standard output"
-    output = add_output(parser, about)
-    add_width(output)
+    output = add_output(parser, about, analysis="source", default="the rows of --by, else lines")
     output.add_argument("--ascii", action="store_true", help="text of plain ASCII characters")
-    about = "what csv and parquet hold (default: the rows of --by, else lines)"
-    output.add_argument("--table", choices=ANALYSES["source"].tables, help=about)
     add_looks(output)
     about = "in json, csv and parquet: where source files lie, not only what tells their names apart"
     output.add_argument("--full-paths", action="store_true", help=about)
 
 
-def run(args: Namespace) -> int:
+def run_source(args: Namespace) -> int:
     """Print or write the view; exit code 1 if some report had to be left out."""
+    from ncu_roofline.analyses import ANALYSES
     from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.cli.ceilings import wanted
-    from ncu_roofline.cli.reading import for_each_report, named_files, no_launch
-    from ncu_roofline.formats.inputs import open_ceilings
+    from ncu_roofline.cli import reading
     from ncu_roofline.model.roofline import check_ceilings
 
-    known = ANALYSES["source"].formats
     for folder in args.source_folder:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
+    known = ANALYSES["source"].formats
     output_format = chosen_format(args.output, args.format, known, "no format of the source view ({})", as_json=args.json)
-    if args.table and output_format not in _ROWS_ALONE:
-        raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
     _check_options(args, output_format)
     if args.output:
-        check_output(args.output, args.force, named_files(args))
-    named = wanted(args.ceilings, open_ceilings)
+        check_output(args.output, args.force, reading.named_files(args))
+    named = reading.wanted(args.ceilings)
     whole = _NONE if args.no_disassembly else _shown_whole(args, output_format)
     others = tuple(named.shelf.all) if named.auto else ()
-    found, failed = for_each_report(args, partial(_read, args=args, given=named.files, others=others, whole=whole))
+    found, failed = reading.for_each_report(args, partial(_read, args=args, given=named.files, others=others, whole=whole))
     kept = [one for one in without_warnings(found) if one]
     read = [one for one in kept if isinstance(one, _Report)]
     lacking = [one for one in kept if not isinstance(one, _Report)]
+    if not read and len(lacking) > 1:
+        reason = f"none of {len(lacking)} reports has counts by instruction"
+        raise RooflineError(lacking[0].what, " ".join(args.reports), reason, lacking[0].next_step)
     if not read:
-        raise _none_counted(lacking, args.reports) if lacking else no_launch(args)
+        raise lacking[0] if lacking else reading.no_launch(args)
     warn(f"{one.path} is left out: {one.reason}." for one in lacking)
     gpus = [gpu for one in read for gpu in one.gpus]
     check_ceilings(named.files, gpus)
@@ -155,15 +143,6 @@ def run(args: Namespace) -> int:
     return 1 if failed else 0
 
 
-def _none_counted(lacking: Sequence[NotCountedError], reports: Sequence[str]) -> RooflineError:
-    """The error where no report has counts by instruction."""
-    first = lacking[0]
-    if len(lacking) == 1:
-        return first
-    named = " ".join(reports)
-    return RooflineError(first.what, named, f"none of {len(lacking)} reports has counts by instruction", first.next_step)
-
-
 def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
     """Which source files are in none of the folders that were named for them."""
     columns = frames.line_columns
@@ -176,12 +155,17 @@ def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
 
 def _check_options(args: Namespace, output_format: str) -> None:
     """Raise UsageError for options that nothing would come of."""
+    from ncu_roofline.analyses import ANALYSES
+
+    if args.table and output_format not in _ROWS_ALONE:
+        raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
     if args.all and args.rows is not None:
         raise UsageError("Cannot use", "--rows", "--all shows all of them", "Leave out one of the two.")
-    if args.full_paths and output_format not in _DATA:
+    if args.full_paths and output_format not in ("json", *_ROWS_ALONE):
         raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
+    called = {"all": "rows", "ascii": "ascii_only"}  # by the makers of formats
     for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
-        taken = ANALYSES["source"].takes(output_format, _TAKEN.get(name, name))
+        taken = ANALYSES["source"].takes(output_format, called.get(name, name))
         chooses = name == "by" and output_format in _ROWS_ALONE
         if getattr(args, name) and not taken and not chooses:
             raise UsageError("Cannot use", f"--{name}", f"{output_format} has no use for it", "Leave it out.")
@@ -189,9 +173,9 @@ def _check_options(args: Namespace, output_format: str) -> None:
         raise UsageError("Cannot use", "--by", "--table says what the file holds", "Leave out one of the two.")
 
 
-def _would_help(gpus: Iterable[Gpu]) -> bool:
+def _would_help(gpus: Sequence[Gpu]) -> bool:
     """Whether the nvdisasm that can be installed is not there, and knows one of the chips."""
-    from ncu_roofline.plugin.machine.disassembly import find_nvdisasm
+    from ncu_roofline.plugin.machine.machine import find_nvdisasm
 
     return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
 
@@ -218,7 +202,7 @@ def _table(args: Namespace) -> str:
 
 def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> None:
     """Print or write what was asked for; what has no room for notes gets them beside it."""
-    from ncu_roofline.analyses import text_table
+    from ncu_roofline.analyses import render, text_table
 
     shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
     if output_format == "text":
@@ -228,13 +212,9 @@ def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> Non
         return
     if output_format in _ROWS_ALONE:
         warn(frames.caveats())
-    theme = {"theme": args.theme} if args.theme else {}
-    deliver(
-        args.output,
-        render(frames, output_format, table=_table(args), title=args.title, **theme, **shown),
-        args.force,
-        output_format,
-    )
+    shown |= {"theme": args.theme} if args.theme else {}
+    data = render(frames, output_format, table=_table(args), title=args.title, **shown)
+    deliver(args.output, data, args.force, output_format)
 
 
 @dataclass(frozen=True)
@@ -290,7 +270,7 @@ def _read(
 
 def _disassembler(failure: Callable[[str], None]) -> Disassemble | None:
     """Whole instructions of functions by offset, None where nvdisasm is not installed; once it failed there are no more."""
-    from ncu_roofline.plugin.machine.disassembly import disassemble, find_nvdisasm
+    from ncu_roofline.plugin.machine.machine import disassemble, find_nvdisasm
 
     tool = find_nvdisasm()
     failed: list[RooflineError] = []

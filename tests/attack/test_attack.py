@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses import FORMATS, views
-from ncu_roofline.cli.parser import declare
+from ncu_roofline.cli import declare
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.schema import message, messages
 from tests.attack import judging, meaning, raw, wire
@@ -170,7 +169,7 @@ def test_every_option_of_the_commands_is_met() -> None:
     met = {command: {word for line in _all() if line.command == command for word in line.text.split()} for command in READING}
     for command in READING:
         parser = argparse.ArgumentParser(add_help=False)
-        declare(parser, importlib.import_module(f"ncu_roofline.cli.{command}"))
+        declare(parser, command)
         for action in parser._actions:
             names = set(action.option_strings)
             refused = action.help == argparse.SUPPRESS  # with advice, whatever the reports

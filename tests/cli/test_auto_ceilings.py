@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.cli import ceilings as chosen_module
+from ncu_roofline.cli import reading as chosen_module
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, Ceilings, registry
 from ncu_roofline.plugin.machine.install import keep
 from ncu_roofline.plugin.machine.machine import Machine, this_machine

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.cli.parser import completed
+from ncu_roofline.cli import completed
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 

@@ -14,9 +14,8 @@ import pytest
 import ncu_roofline
 from ncu_roofline.analyses import ANALYSES, views
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli import reading
-from ncu_roofline.cli.list import LISTS
-from ncu_roofline.cli.parser import COMMANDS
+from ncu_roofline.cli import COMMANDS
+from ncu_roofline.cli.lists import LISTS
 from ncu_roofline.formats.inputs import FORMATS
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
@@ -101,7 +100,7 @@ class TestUsage:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(reading, "closing_input", interrupt)
+        monkeypatch.setattr("ncu_roofline.model.closing_input", interrupt)
         outcome = run("show", source)
         assert (outcome.code, outcome.out, outcome.err) == (130, "", "ncu-roofline: interrupted\n")
 

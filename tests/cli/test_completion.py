@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline.cli import COMMANDS
 from ncu_roofline.cli.completion import SHELLS
-from ncu_roofline.cli.parser import COMMANDS
 from tests.cli.command import Command, assert_refused
 
 shtab = pytest.importorskip("shtab")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline.cli import main
+from ncu_roofline.cli import COMMANDS, declare, main, parse
 from ncu_roofline.cli.outputs import PLACES
-from ncu_roofline.cli.parser import COMMANDS, declare, parse
 
 
 def test_values() -> None:
@@ -34,7 +32,7 @@ def _all_place_options() -> list[tuple[tuple[str, ...], str]]:
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers()
     for name in COMMANDS:
-        declare(commands.add_parser(name), importlib.import_module(f"ncu_roofline.cli.{name}"))
+        declare(commands.add_parser(name), name)
     return list(_place_options(parser))
 
 

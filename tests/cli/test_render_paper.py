@@ -39,7 +39,7 @@ def test_presets_go_with_every_view(view: str, capsys: pytest.CaptureFixture[str
     ("name", "words", "said"),
     [
         ("x.png", ("--width", "0in"), "--width: 0 is not between 1.5 and 60 inches"),
-        ("x.png", ("--width=",), "argument --width: the length is empty"),
+        ("x.png", ("--width=",), "argument --width: '' is no length"),
         ("x.png", ("--width", "wide"), "--width: 'wide' is not a length such as 3.3in"),
         ("x.png", ("--font", "5"), "--font: 5 is not between 6 and 72 points"),
         ("x.png", ("--font", "nan"), "--font: nan is not between"),

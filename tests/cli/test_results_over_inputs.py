@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import shutil
@@ -15,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.cli import COMMANDS, declare
 from ncu_roofline.cli.outputs import check_unread
-from ncu_roofline.cli.parser import COMMANDS, declare
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 from tests.machine.fakes import fake_ncu
@@ -79,7 +78,7 @@ def options() -> Iterator[tuple[str, list[str], list[str]]]:
     """Each command with the options that name what it writes and what it reads."""
     for name in COMMANDS:
         parser = argparse.ArgumentParser()
-        declare(parser, importlib.import_module(f"ncu_roofline.cli.{name}"))
+        declare(parser, name)
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         for action, one in inner[0].choices.items() if inner else [("", parser)]:
             told = [action for action in one._actions if action.help != argparse.SUPPRESS]  # others are refused with advice

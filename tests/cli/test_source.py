@@ -360,7 +360,7 @@ def test_the_choices_of_the_help_are_those_of_the_text() -> None:
     from ncu_roofline.analyses.source.launches import RANKED
 
     parser = argparse.ArgumentParser()
-    source.add_options(parser)
+    source.add_source(parser)
     choices = {action.dest: action.choices for action in parser._actions}
     assert (choices["by"], choices["sort"]) == (BY, RANKED)
 

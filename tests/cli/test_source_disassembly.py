@@ -12,7 +12,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import source
 from ncu_roofline.formats.report import KernelData
-from ncu_roofline.plugin.machine import disassembly
+from ncu_roofline.plugin.machine import machine as disassembly
 from tests.cli.command import Command, Outcome
 from tests.factory import report
 from tests.made_up_code import smooth

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.cli import main
-from ncu_roofline.cli.parser import COMMANDS
-from ncu_roofline.cli.standard_input import NAME
+from ncu_roofline.cli import COMMANDS, main
+from ncu_roofline.cli.reading import STANDARD_INPUT_NAME as NAME
 from ncu_roofline.formats.report import compressed
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
@@ -78,7 +77,7 @@ def test_what_takes_reports_is_tried_here() -> None:
 
 
 def _usage(command: str) -> str:
-    from ncu_roofline.cli.parser import command_line
+    from ncu_roofline.cli import command_line
 
     (commands,) = command_line()._subparsers._group_actions  # type: ignore[union-attr]
     return str(commands.choices[command].format_usage()).replace("[PLATFORM=]", "")  # type: ignore[index, call-overload]

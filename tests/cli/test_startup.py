@@ -25,7 +25,7 @@ HEAVY = (
     "multiprocessing",
     "shtab",
 )
-CORE = ("outputs", "parser")  # of the command line: no command
+CORE = ("outputs",)  # of the command line: no command
 DRAWING = ("pandas", "matplotlib", "jinja2", "pyarrow")
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}
@@ -43,7 +43,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 
 AFTER_ALL_HELP = """
 import json, sys
-from ncu_roofline.cli.parser import COMMANDS, parse
+from ncu_roofline.cli import COMMANDS, parse
 for command in COMMANDS:
     try:
         parse([command, "--help"])

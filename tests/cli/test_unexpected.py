@@ -130,7 +130,7 @@ def test_a_command_that_fails_after_reading(run: Command, paths: list[Path], mon
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("float division by zero")
 
-    monkeypatch.setattr("ncu_roofline.analyses.render", fail)
+    monkeypatch.setattr("ncu_roofline.cli.show.render", fail)
     outcome = run("show", "--json", paths[0])
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith(
@@ -140,7 +140,7 @@ def test_a_command_that_fails_after_reading(run: Command, paths: list[Path], mon
 
 
 def test_a_package_that_is_missing(run: Command, paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ncu_roofline.cli.rooflines", None)
+    monkeypatch.setitem(sys.modules, "ncu_roofline.analyses.hierarchical.text", None)
     outcome = run("show", paths[0])
     assert_refused(outcome, f"ncu-roofline show {paths[0]}")
     assert "a Python package can't be loaded (" in outcome.err

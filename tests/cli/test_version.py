@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ncu_roofline
-from ncu_roofline.cli import parser
+from ncu_roofline import cli as parser
 from tests.cli.command import Command
 
 NEEDS_GIT = pytest.mark.skipif(not shutil.which("git"), reason="no git on this machine")

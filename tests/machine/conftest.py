@@ -14,7 +14,7 @@ from tests.cli.command import Command
 from tests.machine.fakes import bare_machine
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stand-ins are scripts with #!")
-COMMANDS = ("install", "uninstall", "doctor", "profile")
+COMMANDS = ("install", "profile")
 
 
 _packs: dict[tuple[str, str, str], Pack] = {}

@@ -83,9 +83,6 @@ def say(text):
     log.flush()
 
 
-if scenario == "no application":
-    print("==ERROR== '%s' does not exist or is not an executable. Please make sure" % application[0])
-    sys.exit(255)
 if scenario == "no driver":
     print("==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).", file=sys.stderr)
     say("==ERROR== The application returned an error code (1).")

@@ -14,9 +14,8 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.sass.cubin import Function, read_cubin
 from ncu_roofline.formats.sass.instructions import decode
-from ncu_roofline.plugin.machine import disassembly
-from ncu_roofline.plugin.machine.disassembly import disassemble, find_nvdisasm
-from ncu_roofline.plugin.machine.machine import Machine
+from ncu_roofline.plugin.machine import machine as disassembly
+from ncu_roofline.plugin.machine.machine import Machine, disassemble, find_nvdisasm
 from tests.machine.fakes import bare_machine, program
 from tests.processes import parents
 from tests.sass import fixtures

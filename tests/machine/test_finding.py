@@ -9,8 +9,19 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import matching
-from ncu_roofline.plugin.machine.machine import Gpu, Machine, choose, find_gpus, this_machine
-from ncu_roofline.plugin.machine.ncu import Ncu, expected_folder, find_ncus, parse_listing, path_entries, sections_folder
+from ncu_roofline.plugin.machine.machine import (
+    Gpu,
+    Machine,
+    Ncu,
+    choose,
+    expected_folder,
+    find_gpus,
+    find_ncus,
+    parse_listing,
+    path_entries,
+    sections_folder,
+    this_machine,
+)
 from tests.machine.fakes import H100, bare_machine, fake_ncu, fake_smi, program
 
 NCU = Ncu(Path("ncu"), "2024.2.1.0", "")

@@ -15,8 +15,7 @@ from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
 from ncu_roofline.formats.report.compressed import ZSTD
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import MANIFEST
-from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.ncu import Ncu
+from ncu_roofline.plugin.machine.machine import Machine, Ncu
 from ncu_roofline.plugin.machine.profile import explain, find_failure, passes_text
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
@@ -103,7 +102,6 @@ def test_application_that_fails_late_is_rendered(ready: Machine, app: Path, run:
         ("permission", "ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"),
         ("no kernel", "no kernel was profiled: the application launched none", "runs on the GPU"),
         ("busy", "something else holds the performance counters", "dcgmi"),
-        ("no application", "the application can't be started", "./app"),
         ("mystery", "The moon is in the wrong house", "ncu-roofline doctor"),
     ],
 )
@@ -139,14 +137,6 @@ def test_no_ncu(app: Path, run: Command, bin_folder: Path) -> None:
     assert_refused(run("profile", "--", app, "0"), "ncu")
     broken = program(bin_folder / "broken", "#!/bin/sh\nexit 4\n")
     assert_refused(run("profile", "--ncu", broken, "--", app, "0"), broken)
-
-
-def test_a_driver_that_cannot_be_reached(ready: Machine, app: Path, run: Command) -> None:
-    """ncu says it on standard error, of the application."""
-    set_env(ready, FAKE_NCU="no driver")
-    outcome = run("profile", "--", app, "0")
-    assert outcome.code == 1
-    assert "the CUDA driver could not be reached" in outcome.err.splitlines()[-1]
 
 
 @pytest.mark.usefixtures("ready")
@@ -335,7 +325,7 @@ def test_installed_sections_are_used(ready: Machine, app: Path, run: Command, bi
     assert "--section-folder" in run("profile", "--dry-run", "--light", "--precision", "tensor.bf16", "--", app).out
     (manifest,) = (ready.documents or app).glob(f"*/*/Sections/{MANIFEST}")
     whole = manifest.read_text()
-    manifest.write_text(json.dumps({**json.loads(whole), "writing": {"A.section": "0" * 64}}))  # it was killed
+    manifest.write_text(json.dumps({**json.loads(whole), "version": "0.0"}))  # an old one
     assert "--section-folder" in run("profile", "--dry-run", "--", app).out
     manifest.write_text(whole)
     set_env(ready, NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT="1")
@@ -470,7 +460,7 @@ def test_what_real_ncu_says_beside_its_log(real: tuple[str, Path], machine: Mach
     Path("mine.ncu-rep").write_bytes(REPORT.read_bytes())
     os.utime("mine.ncu-rep", (1, 1))
     outcome = run("profile", "--ncu", real[1], "-o", "mine", "--force", "--", app, "0")
-    reason = "no kernel was profiled" if real[0] == "2020.3" else "the CUDA driver could not be reached"
+    reason = "no kernel was profiled" if real[0] == "2020.3" else "the application failed with exit code"
     assert (outcome.code, reason in outcome.err.splitlines()[-1], "Wrote" in outcome.err) == (1, True, False)
     outcome = run("profile", "--ncu", real[1], "-o", "mine", "--force", "--", "./nope")
     assert outcome.code == 1

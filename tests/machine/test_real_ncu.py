@@ -9,8 +9,7 @@ import pytest
 
 from ncu_roofline.base.files import HELPER
 from ncu_roofline.plugin.machine.install import MANIFEST
-from ncu_roofline.plugin.machine.machine import Machine
-from ncu_roofline.plugin.machine.ncu import Ncu, ask_version, list_files
+from ncu_roofline.plugin.machine.machine import Machine, Ncu, ask_version, list_files
 from tests.cli.command import Command
 from tests.machine.fakes import tree
 
@@ -67,7 +66,7 @@ def test_into_a_folder(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path)
     listed = list_files(machine, ncu, "sections", tmp_path / "own" / "pack").entries
     assert "HierarchicalTensorRooflineChart" in {identifier for identifier, _ in listed}
     assert run("uninstall", "--dest", tmp_path / "own" / "pack").code == 0
-    assert not (tmp_path / "own").exists()
+    assert not (tmp_path / "own" / "pack").exists()
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.sass.cubin import Cubin
-from ncu_roofline.plugin.machine.disassembly import find_nvdisasm
+from ncu_roofline.plugin.machine.machine import find_nvdisasm
 
 Edges = set[tuple[int, int]]
 """Of a graph: offset of a block's last instruction, offset of the first one of a block that may follow."""

@@ -14,7 +14,7 @@ from ncu_roofline.chips.opcodes import load_opcodes
 from ncu_roofline.chips.sass import load_sass
 from ncu_roofline.formats.sass.cubin import read_cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
-from ncu_roofline.plugin.machine.disassembly import disassemble
+from ncu_roofline.plugin.machine.machine import disassemble
 from tests.sass import fixtures
 from tests.sass.encodings import CHIPS, NUMBERS, OLD, Disassembler, sample
 from tests.sass.oracle import nvdisasm

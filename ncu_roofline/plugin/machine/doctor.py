@@ -17,8 +17,16 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.plugin.machine.install import kept, kept_for, known_folders, read_manifest
-from ncu_roofline.plugin.machine.machine import Gpu, Machine, find_gpus
-from ncu_roofline.plugin.machine.ncu import NO_DEPLOYMENT, VENDOR_FOLDER, Ncu, expected_folder, find_ncus
+from ncu_roofline.plugin.machine.machine import (
+    NO_DEPLOYMENT,
+    VENDOR_FOLDER,
+    Gpu,
+    Machine,
+    Ncu,
+    expected_folder,
+    find_gpus,
+    find_ncus,
+)
 from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.version import __version__
 
@@ -28,26 +36,12 @@ OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 OLD_DAYS = 180
 """After as many days ceilings are better measured again: drivers, firmware and dust change them."""
 
-_NVIDIA = "0x10de"
-_DISPLAY = "0x03"
 _SYS_ADMIN = 21
 """The capability CAP_SYS_ADMIN (linux/capability.h), which the driver takes for an administrator."""
 
 # Import name: distribution.
-_PACKAGES = {
-    "google.protobuf": "protobuf",
-    "jinja2": "jinja2",
-    "matplotlib": "matplotlib",
-    "numpy": "numpy",
-    "pandas": "pandas",
-    "pynvml": "nvidia-ml-py",
-    "rich": "rich",
-    "shtab": "shtab",
-    "tqdm": "tqdm",
-}
-# From here on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part of it.
-_OWN_ZSTD = (3, 14)
-_ZSTD_CODE = "_zstd"
+_PACKAGES = {name: name for name in ("jinja2", "matplotlib", "numpy", "pandas", "rich", "shtab", "tqdm")}
+_PACKAGES |= {"google.protobuf": "protobuf", "pynvml": "nvidia-ml-py"}
 
 
 class Line(NamedTuple):
@@ -79,7 +73,7 @@ def examine(machine: Machine) -> list[Line]:
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
     def is_gpu(device: str) -> bool:
         vendor, kind = (machine.read(f"/sys/bus/pci/devices/{device}/{name}") for name in ("vendor", "class"))
-        return vendor.strip() == _NVIDIA and kind.startswith(_DISPLAY)
+        return vendor.strip() == "0x10de" and kind.startswith("0x03")  # NVIDIA, a display
 
     for gpu in gpus:
         capability = f"compute capability {capability_text(gpu.compute_capability)}, " if gpu.compute_capability else ""
@@ -195,9 +189,6 @@ def _folder(folder: Path, name: str) -> Line:
         return Line("sections", PROBLEM, str(error), error.next_step)
     if manifest is None:
         return Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
-    if manifest.writing:
-        text = f"{name}: an installation into {folder} was killed"
-        return Line("sections", PROBLEM, text, "Run `ncu-roofline install` or `ncu-roofline uninstall`: both clean up first.")
     gone = [file for file in manifest.files if not os.path.exists(folder / file)]
     if gone:
         return Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
@@ -225,10 +216,11 @@ def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
 
 
 def _python() -> Iterator[Line]:
-    packages = dict(_PACKAGES)
-    if sys.version_info < _OWN_ZSTD:
+    packages = dict(sorted(_PACKAGES.items()))
+    # From 3.14 on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part.
+    if sys.version_info < (3, 14):
         packages["backports.zstd"] = "backports.zstd"
-    elif find_spec(_ZSTD_CODE) is None:
+    elif find_spec("_zstd") is None:
         text = "it was built without zstd, so .ncu-repz files can't be read"
         yield Line("Python", PROBLEM, text, "Install a Python with zstd, or unpack them with `zstd -d`.")
     missing: list[str] = []

@@ -1,8 +1,8 @@
 """The pack put into a folder and taken away again: nothing that is not ours is ever overwritten or removed.
 
-A manifest in the folder says which files are ours, by their hashes, and while an installation is at work also which it is
-writing: one that was killed is repaired by installing, or uninstalling, once more.  Measured ceilings are kept among the user's
-data, one file per GPU.
+A manifest in the folder says which files are ours, by their hashes; a file that is not as it says is somebody else's.  What is
+to be replaced goes first, then the manifest comes, then the files: whenever it ends, doing it once more, or uninstalling,
+leaves nothing behind.  Measured ceilings are kept among the user's data, one file per GPU.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, explained
-from ncu_roofline.base.files import HELPER, matching, read_file
+from ncu_roofline.base.files import HELPER, PART, matching, read_file, write_atomically
 from ncu_roofline.formats.ceilings import MOST_BYTES, Ceilings, read_ceilings
-from ncu_roofline.plugin.machine.machine import Gpu, Machine
-from ncu_roofline.plugin.machine.ncu import VENDOR_FOLDER, Ncu, list_files
+from ncu_roofline.plugin.machine.machine import VENDOR_FOLDER, Gpu, Machine, Ncu, list_files
 from ncu_roofline.version import __version__
 
 MANIFEST = "ncu-roofline.manifest.json"
 SCHEMA = "ncu-roofline-install"
-_FOLDERS, _CEILINGS = "folders.json", "ceilings"
 _MOST_BYTES = 10_000_000  # more than any manifest has
 _NO_FILE = "no ordinary file"
 
@@ -49,11 +47,6 @@ class Change(NamedTuple):
     kept: tuple[str, ...]
     needed: tuple[str, ...] = ()
 
-    @property
-    def any(self) -> bool:
-        """Whether something is written or removed."""
-        return bool(self.written or self.removed)
-
 
 class Removal(NamedTuple):
     """What an uninstallation removes from a folder; ``kept`` are files of ours that somebody changed."""
@@ -61,37 +54,20 @@ class Removal(NamedTuple):
     folder: Path
     removed: tuple[str, ...]
     kept: tuple[str, ...]
-    unfinished: bool = False
 
 
 class Manifest(NamedTuple):
-    """One deployment: ``files`` maps names to SHA-256; ``created`` are folders that were not there before.
+    """One deployment: ``files`` maps names to SHA-256; ``created``: the folder was not there before.
 
     ``ncu`` is the release the files were rendered for, "" for any; ``ceilings`` says which measured ceilings they hold, "" for
-    none; ``writing`` are names and hashes of an installation at work, or killed.  No time is recorded: installing the same
-    again changes nothing.
+    none.  No time is recorded: installing the same again changes nothing.
     """
 
     version: str = ""
     ncu: str = ""
     ceilings: str = ""
     files: Mapping[str, str] = {}
-    created: tuple[str, ...] = ()
-    writing: Mapping[str, str] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """All files that are, or may be, ours."""
-        return list(dict.fromkeys([*self.files, *self.writing]))
-
-    def owns(self, name: str, found: str) -> bool:
-        """Whether a file of this hash is what was installed under the name."""
-        return found in (self.files.get(name), self.writing.get(name))
-
-    def data(self) -> bytes:
-        """The file."""
-        fields = {name: value for name, value in self._asdict().items() if name != "writing" or value}
-        return (json.dumps({"schema": SCHEMA, "schema_version": 1, **fields}, indent=1) + "\n").encode()
+    created: bool = False
 
 
 def render_pack(version: str, ceilings: Ceilings | None = None, *, tensor: str = "") -> Pack:
@@ -124,9 +100,8 @@ def _present(folder: Path, names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in dict.fromkeys(names):
         path = folder / name
-        ordinary = not path.is_symlink() and (path.is_file() or not path.exists())
-        with suppress(FileNotFoundError, NotADirectoryError):
-            found[name] = digest(path.read_bytes()) if ordinary else _NO_FILE
+        if os.path.lexists(path):
+            found[name] = digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else _NO_FILE
     return found
 
 
@@ -135,61 +110,52 @@ def plan(folder: Path, pack: Pack, *, force: bool = False) -> Change:
 
     Raises RooflineError where a file of the same name is not ours.
     """
-    manifest = read_manifest(folder) or Manifest()
-    there = _present(folder, [*pack.files, *manifest.names])
+    ours = (read_manifest(folder) or Manifest()).files
+    there = _present(folder, [*pack.files, *ours])
     unchanged = [name for name, data in pack.files.items() if there.get(name) == digest(data)]
     others = [name for name in there if name not in unchanged]
-    foreign = next((name for name in others if name not in manifest.names), None)
-    if foreign:
-        next_step = "Move that file away, or install elsewhere with --dest DIR."
-        raise RooflineError("Cannot install over", folder / foreign, "the file is not one that was installed", next_step)
-    changed = [name for name in others if not manifest.owns(name, there[name])]
-    kept = [name for name in changed if not force or there[name] == _NO_FILE]
-    rules = [folder / name for name in kept if name.endswith(".py") and there[name] != _NO_FILE]
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in rules]
+    for name in others:
+        if name not in ours:
+            next_step = "Move that file away, or install elsewhere with --dest DIR."
+            raise RooflineError("Cannot install over", folder / name, "the file is not one that was installed", next_step)
+    kept = [name for name in others if there[name] == _NO_FILE or (there[name] != ours[name] and not force)]
     gone = [name for name in others if name not in pack.files and name not in kept]
-    needed = [name for name in gone if name.startswith(HELPER) and any(Path(name).stem in text for text in texts)]
+    needed = [name for name in gone if name.startswith(HELPER) and any(one.endswith(".py") for one in kept)]
     written = [name for name in pack.files if name not in unchanged and name not in kept]
-    removed = [name for name in gone if name not in needed]
-    return Change(folder, *map(tuple, (written, unchanged, removed, kept, needed)))
+    return Change(folder, *map(tuple, (written, unchanged, [name for name in gone if name not in needed], kept, needed)))
 
 
 def deploy(
     machine: Machine, folder: Path, pack: Pack, prove: Callable[[], None] = lambda: None, *, force: bool = False
 ) -> Change:
-    """Put the pack into ``folder``; what ``prove`` raises undoes it.  Raises RooflineError, and then nothing has changed."""
-    next_step = "Choose a folder that you may write to, with space on its disk, by --dest DIR."
-    with explained("Cannot install into", folder, next_step):
-        change = plan(folder, pack, force=force)
-        old, new_folders = read_manifest(folder), _missing_folders(folder)
-        ours = old or Manifest()
+    """Put the pack into ``folder``; where that fails, or ``prove`` raises, all of ours is taken away.  Raises RooflineError."""
+    with explained(
+        "Cannot install into", folder, "Choose a folder that you may write to, with space on its disk, by --dest DIR."
+    ):
+        change, old = plan(folder, pack, force=force), read_manifest(folder)
+        ours = old.files if old else {}
         # A file that was there before, byte for byte, without being ours stays somebody else's.
-        files = {name: digest(data) for name, data in pack.files.items() if name in change.written or name in ours.names}
-        files |= {name: ours.files.get(name, ours.writing.get(name, "")) for name in (*change.kept, *change.needed)}
-        created = old.created if old else tuple(map(os.fspath, new_folders))
+        files = {name: digest(data) for name, data in pack.files.items() if name in change.written or name in ours}
+        files |= {name: ours[name] for name in (*change.kept, *change.needed)}
+        created = old.created if old else not os.path.lexists(folder)
         manifest = Manifest(__version__, pack.ncu, pack.ceilings, dict(sorted(files.items())), created)
-        if not change.any and manifest == old:
-            _remove_parts(folder, ours.names)
+        if manifest == old and not change.written:
             prove()
             return change
-        was_known = folder in recorded_folders(machine)
+        folder.mkdir(parents=True, exist_ok=True)
         _record(machine, folder, known=True)
-        before = {name: _content(folder / name) for name in (MANIFEST, *change.written, *change.removed)}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            writing = {**ours.writing, **{name: files[name] for name in change.written}}
-            _put(folder / MANIFEST, manifest._replace(files=ours.files, writing=writing).data())
+            for name in (*change.written, *change.removed):
+                (folder / name).unlink(missing_ok=True)
+            document = {"schema": SCHEMA, "schema_version": 1, **manifest._asdict()}
+            write_atomically(folder / MANIFEST, [json.dumps(document, indent=1).encode(), b"\n"], overwrite=True)
             for name in change.written:
-                _put(folder / name, pack.files[name])
-            for name in change.removed:
-                (folder / name).unlink()
+                write_atomically(folder / name, [pack.files[name]], overwrite=False)
             prove()
-            _put(folder / MANIFEST, manifest.data())
         except BaseException:
-            _put_back(folder, before, new_folders)
-            _record(machine, folder, known=was_known)
+            remove(machine, folder)
             raise
-        _remove_parts(folder, ours.names)
+        _remove_parts(folder)
     return change
 
 
@@ -197,17 +163,16 @@ def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
     """Take away what was installed into ``folder``, and what a killed installation left.  Raises RooflineError."""
     with explained("Cannot uninstall from", folder, "Make the folder writable, then uninstall again."):
         manifest = read_manifest(folder) or Manifest()
-        there = _present(folder, manifest.names)
-        removed = tuple(name for name, found in there.items() if manifest.owns(name, found))
+        there = _present(folder, manifest.files)
+        removed = tuple(name for name, found in there.items() if found == manifest.files[name])
         if not dry_run:
-            _remove_parts(folder, manifest.names)
-            for name in removed:
-                (folder / name).unlink()
-            (folder / MANIFEST).unlink(missing_ok=True)
+            _remove_parts(folder)
+            for name in (*removed, MANIFEST):
+                (folder / name).unlink(missing_ok=True)
             # Python files leave compiled ones beside them where something other than ncu imports them.
-            _remove_empty([folder / "__pycache__", *map(Path, manifest.created)])
+            _remove_empty([folder / "__pycache__", *([folder] if manifest.created else [])])
             _record(machine, folder, known=False)
-    return Removal(folder, removed, tuple(name for name in there if name not in removed), bool(manifest.writing))
+    return Removal(folder, removed, tuple(name for name in there if name not in removed))
 
 
 def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, searched: bool) -> None:
@@ -227,59 +192,18 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
         reasons += [f"{file} has the same identifier, {name}" for name, file in listing.entries if f'"{name}"' in text]
         reasons += [*listing.messages.splitlines()[-1:], "it says no reason"]
         where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reasons[0]}"
-        next_step = (
-            "Nothing was changed; try another release with --ncu PATH, --dest DIR, or --force if an installed file was edited."
-        )
+        next_step = "What was installed there was taken away; try another release with --ncu PATH, or --dest DIR."
         raise RooflineError("Cannot install", absent, where, next_step)
 
 
-def _part(path: Path) -> Path:
-    """The name under which a file is written first; Nsight Compute loads none that is called so."""
-    return path.with_name(f".{path.name}.ncu-roofline.part")
-
-
-def _put(path: Path, data: bytes) -> None:
-    """Write a file beside ``path``, then in its place; links are replaced and never followed."""
-    part = _part(path)
-    part.unlink(missing_ok=True)
-    try:
-        with part.open("xb") as stream:
-            stream.write(data)
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-
-
-def _put_back(folder: Path, before: Mapping[str, bytes | None], new_folders: Iterable[Path]) -> None:
-    for name, data in reversed(list(before.items())):
-        with suppress(OSError):
-            if data is None:
-                (folder / name).unlink()
-            elif _content(folder / name) != data:
-                _put(folder / name, data)
-    _remove_empty(new_folders)
-
-
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _remove_parts(folder: Path, names: Iterable[str]) -> None:
+def _remove_parts(folder: Path) -> None:
     """What a killed installation left half-written."""
-    for name in (*names, MANIFEST):
-        _part(folder / name).unlink(missing_ok=True)
-
-
-def _missing_folders(folder: Path) -> list[Path]:
-    """``folder`` and those of its parents that do not exist."""
-    return [one for one in (folder, *folder.parents) if not os.path.lexists(one)]
+    for path in matching(folder, f".*{PART}"):
+        path.unlink()
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Remove those of ``folders`` that are empty, the innermost first."""
-    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+    for folder in folders:
         with suppress(OSError):
             folder.rmdir()
 
@@ -288,62 +212,52 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if there is none.  Raises RooflineError for one that can't be understood."""
     path = folder / MANIFEST
     try:
-        if path.exists() and not path.is_file():
+        if path.is_symlink() or (path.exists() and not path.is_file()):
             raise ValueError("it is no ordinary file")
         document = json.loads(read_file(path, _MOST_BYTES))
         if not isinstance(document, dict) or (document.get("schema"), document.get("schema_version")) != (SCHEMA, 1):
             raise ValueError("it is no manifest of this program, or of a later version of it")
-        files, writing = _hashes(document, "files"), _hashes({"writing": {}, **document}, "writing")
-        # Other folders than those around it are of one that was moved since, or a stranger's; they are nobody's to remove.
-        real = Path(os.path.realpath(folder))
-        created = [str(name) for name in document.get("created", [])]
-        around = tuple(name for name in created if Path(os.path.realpath(name)) in (real, *real.parents))
+        files = document.get("files")
+        if not isinstance(files, dict) or not all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in files.values()):
+            raise ValueError('"files" must map names to hashes')
+        if not all(re.fullmatch(r"\w[\w.-]*", name, re.ASCII) for name in files):  # no path, no device
+            raise ValueError('"files" names something that is no file inside its folder')
         version, ncu, ceilings = (str(document[name]) for name in ("version", "ncu", "ceilings"))
-        return Manifest(version, ncu, ceilings, files, around, writing)
+        return Manifest(version, ncu, ceilings, files, bool(document.get("created")))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
         next_step = "Remove it, and the files named NcuRoofline*.py and *Roofline*.section beside it that are not yours."
         raise RooflineError("Cannot read the manifest", path, reason, next_step) from error
 
 
-def _hashes(document: dict[str, Any], key: str) -> dict[str, str]:
-    files = document.get(key)
-    if not isinstance(files, dict) or not all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in files.values()):
-        raise ValueError(f'"{key}" must map names to hashes')
-    if not all(re.fullmatch(r"\w[\w.-]*", name, re.ASCII) for name in files):  # of files in their folder; no path, no device
-        raise ValueError(f'"{key}" names something that is no file inside its folder')
-    return files
-
-
 def known_folders(machine: Machine) -> list[Path]:
-    """Every folder that holds, or may hold, a deployment: those recorded and those found among the user's documents."""
+    """Every folder that holds a deployment: those recorded and those found among the user's documents."""
     found = recorded_folders(machine)
     if machine.documents:
         found += matching(machine.documents / VENDOR_FOLDER, "*/Sections")
-    return [one for one in dict.fromkeys(found) if any(map(os.path.exists, (one / MANIFEST, _part(one / MANIFEST))))]
+    return [folder for folder in dict.fromkeys(found) if os.path.exists(folder / MANIFEST)]
 
 
 def recorded_folders(machine: Machine) -> list[Path]:
     """The folders recorded among the user's data."""
     try:
-        names = json.loads((machine.data / _FOLDERS).read_bytes())
+        names = json.loads((machine.data / "folders.json").read_bytes())
     except (OSError, ValueError):
         return []
     return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _record(machine: Machine, folder: Path, *, known: bool) -> None:
-    """Remember a folder, before anything is put there, or forget it; the list disappears with the last one."""
+    """Remember a folder, or forget it; the list disappears with the last one."""
     before = recorded_folders(machine)
-    folders = [one for one in before if one != folder or known] + ([folder] if known and folder not in before else [])
+    folders = [one for one in before if one != folder] + ([folder] if known else [])
     if folders and folders != before:
-        put_data(machine.data / _FOLDERS, json.dumps(list(map(os.fspath, folders)), indent=1).encode())
+        put_data(machine.data / "folders.json", json.dumps(list(map(os.fspath, folders)), indent=1).encode())
     if not folders:
-        for path in (machine.data / _FOLDERS, _part(machine.data / _FOLDERS)):
-            with suppress(OSError):
-                path.unlink()
+        with suppress(OSError):
+            (machine.data / "folders.json").unlink()
         tidy(machine)
 
 
@@ -351,8 +265,8 @@ def put_data(path: Path, data: bytes | None) -> None:
     """Write a file of the user's data, or without ``data`` make that folder.  Raises RooflineError."""
     with explained("Cannot write", path, "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."):
         (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
-        if data is not None:
-            _put(path, data)
+    if data is not None:
+        write_atomically(path, [data], overwrite=True)
 
 
 def tidy(machine: Machine) -> None:
@@ -397,13 +311,12 @@ def keep(machine: Machine, path: str | Path) -> Ceilings:
 
 def folder(machine: Machine) -> Path:
     """Where ceilings are kept."""
-    return machine.data / _CEILINGS
+    return machine.data / "ceilings"
 
 
 def kept(machine: Machine) -> list[Ceilings]:
     """All ceilings kept that can be read, by file name."""
-    found = (_readable(path) for path in matching(folder(machine), "*.json"))
-    return [one for one in found if one]
+    return [one for one in map(_readable, matching(folder(machine), "*.json")) if one]
 
 
 def kept_for(machine: Machine, gpu: Gpu) -> Ceilings | None:
@@ -420,12 +333,11 @@ def _readable(path: Path) -> Ceilings | None:
 
 def forget_ceilings(machine: Machine) -> list[Path]:
     """Remove all ceilings kept; returns their paths.  Raises RooflineError."""
-    paths = sorted(folder(machine).glob("*.json"))
+    paths = matching(folder(machine), "*.json")
     with explained("Cannot remove", folder(machine), "Remove it by hand."):
         for path in paths:
             path.unlink()
-        if paths:
-            folder(machine).rmdir()
+    _remove_empty([folder(machine)])
     tidy(machine)
     return paths
 

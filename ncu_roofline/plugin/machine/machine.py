@@ -1,4 +1,4 @@
-"""Everything that is known of the computer comes through `Machine`; tests pass a made-up one.  And its GPUs."""
+"""Everything that is known of the computer comes through `Machine`, tests pass a made-up one; its GPUs, ncus and nvdisasm."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips.fields import parse_capability
+from ncu_roofline.base.files import matching, temporary_folder
+from ncu_roofline.chips.fields import Capability, parse_capability, parse_release
+from ncu_roofline.formats.sass.instructions import SIZE
 
 SECONDS = 60
 """How long a program asked for its version or a list may take; on a busy file server Nsight Compute needs some of them."""
+VENDOR_FOLDER = "NVIDIA Nsight Compute"
+NO_DEPLOYMENT = "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"
+"""With this set, ncu (2021.2 and later, not ncu-ui) reads the sections of its own installation instead of the user's."""
 
 
 class Output(NamedTuple):
@@ -37,11 +46,10 @@ class Output(NamedTuple):
         return lines[-1] if lines else f"it ended with exit code {self.code}"
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """``system`` is "linux", "windows" or "darwin"; ``root`` is where absolute folders of the system are looked for."""
 
-    environ: Mapping[str, str] = field(repr=False, hash=False)
+    environ: Mapping[str, str]
     system: str = "linux"
     root: Path = Path("/")
 
@@ -70,10 +78,6 @@ class Machine:
     def path(self, name: str) -> Path:
         """The place of a system file ("/proc/version")."""
         return self.root / name.lstrip("/")
-
-    def search_path(self) -> list[Path]:
-        """The folders of PATH."""
-        return [Path(part) for part in self.environ.get("PATH", "").split(os.pathsep) if part]
 
     def which(self, name: str) -> Path | None:
         """The program that a shell would start."""
@@ -109,10 +113,8 @@ class Machine:
 
     def has_driver(self) -> bool:
         """Whether the CUDA driver can be used: its library loads.  Wherever the root is not real, its version file decides."""
-        if self.path("/proc/driver/nvidia/version").is_file():
-            return True
-        if self.root != Path("/"):
-            return False
+        if self.path("/proc/driver/nvidia/version").is_file() or self.root != Path("/"):
+            return self.path("/proc/driver/nvidia/version").is_file()
         try:
             ctypes.CDLL("nvcuda.dll" if self.system == "windows" else "libcuda.so.1")
         except OSError:
@@ -122,8 +124,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine that this runs on."""
-    system = {"win32": "windows", "darwin": "darwin"}.get(sys.platform, "linux")
-    return Machine(dict(os.environ), system)
+    return Machine(dict(os.environ), {"win32": "windows", "darwin": "darwin"}.get(sys.platform, "linux"))
 
 
 # The longest list first: an nvidia-smi that does not know one of the fields answers none of them.
@@ -157,7 +158,6 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
     program = machine.which("nvidia-smi")
     if not program:
         return [], "there is no nvidia-smi on the PATH"
-    reason = ""
     for fields in _FIELDS:
         output = machine.run([program, f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         if output.code == 0:
@@ -165,14 +165,15 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
             rows = (dict(zip(fields.split(","), row, strict=False)) for row in cells)
             gpus = [_gpu(row) for row in rows if row["index"].isdecimal()]
             return gpus, "" if gpus else "nvidia-smi lists none"
-        reason = output.reason
-    return [], f"nvidia-smi failed: {reason}"
+    return [], f"nvidia-smi failed: {output.reason}"
 
 
 def _gpu(row: dict[str, str]) -> Gpu:
     known = {key: value for key, value in row.items() if value and value[0] not in "[N"}  # [N/A], [Not Supported]
     active = row.get("clocks_throttle_reasons.active", "")
     bits = int(active, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", active) else 0
+    megahertz = [known.get(name, "") for name in ("clocks.sm", "clocks.max.sm")]
+    clock, most = (float(text) * 1e6 if text.replace(".", "", 1).isdecimal() else None for text in megahertz)
     return Gpu(
         index=int(row["index"]),
         name=row["name"],
@@ -180,14 +181,10 @@ def _gpu(row: dict[str, str]) -> Gpu:
         driver=known.get("driver_version", ""),
         compute_capability=parse_capability(row.get("compute_cap", "")),
         mig=row.get("mig.mode.current") == "Enabled",
-        clock=_hertz(known.get("clocks.sm")),
-        clock_max=_hertz(known.get("clocks.max.sm")),
+        clock=clock,
+        clock_max=most,
         slowed=tuple(text for bit, text in _SLOWED.items() if bits & bit),
     )
-
-
-def _hertz(megahertz: str | None) -> float | None:
-    return float(megahertz) * 1e6 if megahertz and megahertz.replace(".", "", 1).isdecimal() else None
 
 
 def choose(gpus: list[Gpu], device: str) -> Gpu | None:
@@ -203,3 +200,229 @@ def choose(gpus: list[Gpu], device: str) -> Gpu | None:
     known = ", ".join(f"{gpu.index} ({gpu.name}, {gpu.uuid})" for gpu in gpus) or "none"
     reason = "it names several GPUs" if found else f"the GPUs here are: {known}"
     raise RooflineError("Cannot use --device", device, reason, "Give an index or a UUID, as `nvidia-smi -L` lists them.")
+
+
+class Ncu(NamedTuple):
+    """An ncu: ``version`` in full ("2024.2.0.0"); ``found`` says where it was found, ``problem`` why it can't be used."""
+
+    path: Path
+    version: str = ""
+    found: str = ""
+    problem: str = ""
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """(year, number)."""
+        return parse_release(self.version) or (0, 0)
+
+    @property
+    def folder_name(self) -> str:
+        """x.y.z: what its folder among the user's documents is called."""
+        return ".".join(self.version.split(".")[:3])
+
+
+def find_ncus(machine: Machine, given: str = "") -> list[Ncu]:
+    """Every ncu of the machine, or the one ``given`` (the program, or a folder it lies in), best known place first.
+
+    One file is listed once.  Those that do not work are listed with their ``problem``.
+    """
+    programs = ("ncu.exe", "ncu.bat") if machine.system == "windows" else ("ncu",)
+    if given:
+        path = Path(given)
+        if os.path.isdir(path):
+            inside = (folder / name for folder in (path, path / "bin") for name in programs)
+            path = next(filter(os.path.isfile, inside), path / programs[0])
+        elif os.sep not in given and not os.path.exists(path):
+            path = machine.which(given) or path
+        return [ask_version(machine, path.absolute(), "--ncu")]
+    found: dict[str, Ncu] = {}
+    for folder, how in _folders_of_ncu(machine):
+        for path in (folder / name for name in programs):
+            real = os.path.realpath(path)
+            if real not in found and os.path.isfile(path) and os.access(path, os.X_OK):
+                found[real] = ask_version(machine, path, how)
+    return list(found.values())
+
+
+_HOMES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVHPC_ROOT", "NSIGHT_COMPUTE_HOME", "NSIGHT_COMPUTE_ROOT", "CONDA_PREFIX")
+_IN_HOME = ("bin", "nsight-compute*", "nsight-compute/*", "profilers/Nsight_Compute")
+_IN_SYSTEM = (
+    "opt/nvidia/nsight-compute/*",
+    "usr/local/cuda*/bin",
+    "usr/local/cuda*/nsight-compute-*",
+    "usr/local/NVIDIA-Nsight-Compute*",
+    "opt/nvidia/hpc_sdk/*/*/profilers/Nsight_Compute",
+    "usr/lib/nsight-compute",
+)
+
+
+def _folders_of_ncu(machine: Machine) -> Iterator[tuple[Path, str]]:
+    """Where one may be, and how we know; the newest first, as far as names tell."""
+    yield from ((Path(part), "PATH") for part in machine.environ.get("PATH", "").split(os.pathsep) if part)
+    for variable in _HOMES:
+        if home := machine.environ.get(variable):
+            yield Path(home), variable
+            yield from ((folder, variable) for pattern in _IN_HOME for folder in matching(home, pattern)[::-1])
+    yield from ((folder, "installed") for pattern in _IN_SYSTEM for folder in matching(machine.root, pattern)[::-1])
+    if machine.system == "windows":
+        programs = Path(machine.environ.get("PROGRAMFILES", "C:/Program Files")) / "NVIDIA Corporation"
+        yield from ((folder, "installed") for folder in matching(programs, "Nsight Compute *")[::-1])
+    entries = filter(None, machine.environ.get("MODULEPATH", "").split(os.pathsep))
+    named = ("cuda", "nvhpc", "nsight")
+    modules = (module for entry in entries for module in matching(entry, "*") if module.name.lower().startswith(named))
+    files = (file for module in modules for file in (matching(module, "*") if os.path.isdir(module) else [module]))
+    for file in islice(filter(os.path.isfile, files), 200):
+        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as stream:
+            yield from ((folder, "module") for folder in path_entries(stream.read(65536)))
+
+
+def path_entries(text: str) -> list[Path]:
+    """Absolute folders that a module file (Tcl or Lua) prepends to PATH."""
+    values: dict[str, str] = {}
+
+    def tcl(word: str) -> str:
+        return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), word)
+
+    for one, other, value in re.findall(r'^[^\S\n]*(?:set\s+(\w+)\s+|local\s+(\w+)\s*=\s*)"?([^"\s]+)"?', text, re.MULTILINE):
+        values[one or other] = tcl(value)
+    words = [tcl(word) for word in re.findall(r'^[^\S\n]*prepend-path\s+PATH\s+"?([^"\s]+)"?', text, re.MULTILINE)]
+    # pathJoin(base, "bin") without its closing bracket, base .. "/bin", a plain string
+    for expression in re.findall(r'^[^\S\n]*prepend_path\s*\(\s*"PATH"\s*,([^)]{1,300})\)', text, re.MULTILINE):
+        parts = re.findall(r'"([^"]*)"|(\w+)', expression.replace("pathJoin(", ""))
+        words.append("/".join(part if part or not name else values.get(name, "$") for part, name in parts).replace("//", "/"))
+    return [Path(word) for word in words if os.path.isabs(word) and "$" not in word]
+
+
+def ask_version(machine: Machine, path: Path, found: str) -> Ncu:
+    """The ncu at ``path`` with its version or its problem."""
+    output = machine.run([path, "--version"])
+    match = re.search(r"^Version (20\d\d\.\d+\.\d+(?:\.\d+)*)", output.text, re.MULTILINE)
+    if output.code == 0 and match:
+        return Ncu(path, match[1], found)
+    return Ncu(path, "", found, output.reason if output.code != 0 else "it does not say its version")
+
+
+class Listing(NamedTuple):
+    """What `ncu --list-sections` or `--list-rules` said: (identifier, file) pairs, file -> error, and everything else."""
+
+    entries: tuple[tuple[str, str], ...]
+    errors: dict[str, str]
+    messages: str
+
+
+def list_files(machine: Machine, ncu: Ncu, what: str, folder: Path | None = None) -> Listing:
+    """What ncu finds: ``what`` is "sections" or "rules"; ``folder`` instead of where it looks by itself."""
+    where: list[str | Path] = ["--section-folder", folder] if folder else []
+    output = machine.run([ncu.path, "--csv", f"--list-{what}", *where])
+    return parse_listing(output.text, output.errors if output.code is not None else output.reason)
+
+
+def parse_listing(text: str, messages: str = "") -> Listing:
+    """A listing in CSV; lines around the table are messages."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith('"Identifier"')), len(lines))
+    end = next((n for n, line in enumerate(lines) if line.startswith('"Filename"')), len(lines))
+    rows = [row for row in csv.reader(lines[start + 1 : end]) if len(row) >= 4]
+    # Quotes inside error texts are not doubled, so this table is no CSV.
+    errors = [re.match(r'"(.+?)","(?:Error: )?(.*)', line) for line in lines[end + 1 :]]
+    return Listing(
+        tuple((row[0], row[-1]) for row in rows),
+        {match[1]: match[2].rstrip('"') for match in errors if match},
+        "\n".join([*lines[:start], messages]).strip(),
+    )
+
+
+def expected_folder(machine: Machine, ncu: Ncu) -> Path | None:
+    """Where this release keeps the user's section files by default; None without a home folder."""
+    return machine.documents / VENDOR_FOLDER / ncu.folder_name / "Sections" if machine.documents else None
+
+
+def sections_folder(machine: Machine, ncu: Ncu) -> Path | None:
+    """Where ncu looks for sections: it is asked, which also makes it deploy its own files at its first start.
+
+    Were ours there first, releases up to 2022 would take the folder for deployed and never bring their own.  None where it
+    does not look anywhere.
+    """
+    expected = expected_folder(machine, ncu)
+    parents = [Path(os.path.normpath(file)).parent for _, file in list_files(machine, ncu, "sections").entries]
+    if expected and any(parent == expected or expected in parent.parents for parent in parents):
+        return expected
+    return Counter(parents).most_common(1)[0][0] if parents else expected
+
+
+_SECONDS, _PER_SECOND, _MOST_SECONDS = 15.0, 100_000, 60.0
+"""How long nvdisasm may take: to start, from a busy file server too, and for so many bytes of code; it does five times as
+much."""
+_BASES = (1 << 40, 1 << 41)
+"""Where code is said to lie of which functions have to be told apart: further from 0 than code is long."""
+_SKIP = "Opcodes without operands are shown in place of it; an nvdisasm that knows the chip shows all."
+
+
+def find_nvdisasm(machine: Machine | None = None) -> Path | None:
+    """The nvdisasm on the PATH, else that of the package nvidia-cuda-nvdisasm of PyPI; None where there is none."""
+    machine = machine or this_machine()
+    if found := machine.which("nvdisasm"):
+        return found
+    name = "nvdisasm.exe" if machine.system == "windows" else "nvdisasm"
+    try:
+        files = metadata.files("nvidia-cuda-nvdisasm") or []
+    except metadata.PackageNotFoundError:
+        return None
+    paths = [Path(str(file.locate())) for file in files if file.name == name]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def disassemble(
+    codes: Sequence[bytes], capability: Capability, tool: Path, seconds: float = _MOST_SECONDS, machine: Machine | None = None
+) -> list[dict[int, str]]:
+    """The instructions of the code of some functions, each by their offsets in it: ``@P0 BRA 0x2f0``.
+
+    The code alone is given to nvdisasm, so that damaged cubins, and those of releases that it doesn't read, don't matter;
+    targets are offsets, and what a linker fills in (addresses of other functions) is as it stands in the code.
+    Raises RooflineError where nvdisasm fails, takes more than ``seconds`` or than such code can take, or doesn't know the chip.
+    """
+    if seconds <= 0:
+        reason = f"the time for it was over with {len(codes)} function{'s' * (len(codes) > 1)} left"
+        raise RooflineError("Cannot disassemble with", tool, reason, _SKIP)
+    machine, whole, deadline = machine or this_machine(), b"".join(codes), time.monotonic() + seconds
+
+    def listed(base: int) -> dict[int, str]:
+        """The instructions of the code at the address ``base``, by their offsets."""
+        most = min(_SECONDS + len(whole) / _PER_SECOND, _MOST_SECONDS, max(0.0, deadline - time.monotonic()))
+        name = "SM{}{}".format(*capability)
+        for chip in (
+            f"{name}a",
+            name,
+        ):  # with the instructions that only this one has, as releases know it that tell them apart
+            options = ["--binary", chip, "--no-dataflow", *(["--base-address", hex(base)] if base else [])]
+            done = machine.run([tool, *options, folder / "code.bin"], most)
+            if "not defined for option" not in done.errors:
+                break
+        if done.code != 0:
+            said = [line.partition(":")[2].strip() for line in done.errors.splitlines() if line.startswith("nvdisasm")]
+            reason = f"of {len(whole):,} bytes of code it says: {said[0]}" if said else done.reason
+            raise RooflineError("Cannot disassemble with", tool, reason, _SKIP)
+        lines = re.findall(r"/\*([0-9a-f]{4,16})\*/([^;/\n]{1,400});", done.text)
+        if whole and not lines:
+            raise RooflineError("Cannot disassemble with", tool, "it printed no instructions", _SKIP)
+        return {int(offset, 16) - base: " ".join(text.split()) for offset, text in lines}
+
+    with temporary_folder({"code.bin": whole}) as folder:
+        if len(codes) <= 1:
+            return [listed(0)]
+        one, other = map(listed, _BASES)
+    return [
+        {at - start: _moved(one[at], other.get(at, ""), _BASES[0] + start) for at in range(start, end, SIZE) if one.get(at)}
+        for start, end in pairwise(accumulate(map(len, codes), initial=0))
+    ]
+
+
+def _moved(text: str, again: str, start: int) -> str:
+    """An instruction with its addresses counted from ``start``; ``again``: the same elsewhere, where addresses differ."""
+    hexadecimal = r"\b0x[0-9a-f]{1,16}\b"
+    numbers = iter(re.findall(hexadecimal, again) if text != again else ())
+
+    def counted(number: re.Match[str]) -> str:
+        return hex(int(number[0], 16) - start) if next(numbers, "") != number[0] else number[0]
+
+    return re.sub(hexadecimal, counted, text) if text != again else text

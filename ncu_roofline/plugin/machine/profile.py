@@ -9,8 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -23,26 +22,20 @@ from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.ncu import default_clocks
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
 from ncu_roofline.plugin.machine.install import Pack
-from ncu_roofline.plugin.machine.machine import Gpu, Machine
-from ncu_roofline.plugin.machine.ncu import Ncu
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu
 
 PERMISSION_ADVICE = (
     "Ask the administrator to put `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/ and to "
     "reload the driver or restart; or run as root; a container needs --cap-add SYS_ADMIN"
 )
-_DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
 SUFFIXES = (".ncu-rep", ".ncu-repz")
 COMPRESSED_SINCE = (2025, 4)
 """The first release of ncu that writes .ncu-repz; from 2026.3 on it does where no suffix is named."""
 SLURM_RANK = "SLURM_PROCID"
 """The variable with the number of a task among all of its step."""
+_DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
 _ELSEWHERE = "Choose a place that you may write to with -o NAME."
-_LOOK_SECONDS = 0.2
-_END_SECONDS = 5.0
-_LAST_SECONDS = 2.0
-"""How long output is waited for after ncu's end; what the application left running may hold the outputs open."""
-_SAID = (b"==ERROR==", b"==WARNING==")
-_LONGEST = 4096
+_LOOK_SECONDS, _END_SECONDS = 0.2, 5.0
 # Launchers tell a process its number among all and how many there are, first one set wins.
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -55,53 +48,64 @@ _RANKS = (
 
 
 class Failure(NamedTuple):
-    """A kind of failure: how it shows in what ncu says, what it is, and what to do."""
+    """A kind of failure: what it is, and what to do; how it shows in what ncu says."""
 
     id: str
-    pattern: str
     reason: str
     next_step: str
+    pattern: str = ""
 
 
-_FAILURES = {
-    "permission": (
-        r"ERR_NVGPUCTRPERM|does not have permission to access NVIDIA GPU Performance Counters",
+FAILURES = (
+    Failure(
+        "permission",
         "the driver lets only administrators read performance counters (ERR_NVGPUCTRPERM)",
         PERMISSION_ADVICE,
+        r"ERR_NVGPUCTRPERM|does not have permission to access NVIDIA GPU Performance Counters",
     ),
-    "driver": (
-        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
+    Failure(
+        "driver",
         "the CUDA driver could not be reached",
         _DRIVER_ADVICE,
+        r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
     ),
-    "old driver": ("Insufficient driver version", "the driver is too old for this ncu", "Use an older ncu with --ncu PATH"),
-    "busy": (
-        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
+    Failure(
+        "old driver",
+        "the driver is too old for this ncu",
+        "Use an older ncu with --ncu PATH",
+        r"Insufficient driver version",
+    ),
+    Failure(
+        "busy",
         "something else holds the performance counters, or another user holds the lock file of ncu",
         "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
+        r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
     ),
-    "unsupported": (
-        r"ERR_NVCMPGPU|not supported on (device|this device|the underlying)|Unsupported GPU|is not supported on the NVIDIA",
+    Failure(
+        "unsupported",
         "this ncu can't profile this GPU",
         "Use a newer or older ncu with --ncu PATH",
+        r"ERR_NVCMPGPU|not supported on (device|this device|the underlying)|Unsupported GPU|is not supported on the NVIDIA",
     ),
-    "program": (
-        r"does not exist or is not an executable|is not an executable binary",
+    Failure(
+        "program",
         "the application can't be started",
         "Give its path, as ./app; for a script name the interpreter first, as python3 app.py",
+        r"does not exist or is not an executable|is not an executable binary",
     ),
-    "section": (
-        r"[Nn]o (sections|metrics) (were )?(found|to collect)|Could not find section",
+    Failure(
+        "section",
         "it found no section to collect",
         "Install again with `ncu-roofline install`",
+        r"[Nn]o (sections|metrics) (were )?(found|to collect)|Could not find section",
     ),
-    "output": (
-        r"Failed to (save|write|open|create) .{0,99}(report|file)|already exists",
+    Failure(
+        "output",
         "it could not write the report",
-        "Choose a place that you may write to with -o NAME, or add --force",
+        _ELSEWHERE.rstrip(".") + ", or add --force",
+        r"Failed to (save|write|open|create) .{0,99}(report|file)|already exists",
     ),
-}
-FAILURES = tuple(Failure(name, *row) for name, row in _FAILURES.items())
+)
 
 
 def application_code(log: str) -> int | None:
@@ -118,33 +122,27 @@ def find_failure(log: str) -> Failure | None:
 def explain(machine: Machine, log: str, code: int, kernel: str, application: str) -> Failure:
     """Why there is no report."""
     found = find_failure(log)
-    if found is None and machine.which(application) is None:  # ncu says so on a terminal, where nobody reads along
-        found = Failure("program", *_FAILURES["program"])
+    if found is None and machine.which(application) is None:  # ncu says so beside its log
+        found = next(failure for failure in FAILURES if failure.id == "program")
     if not machine.has_driver() and (found is None or found.id == "driver"):
-        return Failure("driver", "", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
+        return Failure("driver", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
     if found:
         return found
     ended = application_code(log)
     if ended is not None:
         reason = f"the application failed with exit code {ended}"
-        return Failure("application", "", reason, "Make it run without the profiler first; its own messages are above")
+        return Failure("application", reason, "Make it run without the profiler first; its own messages are above")
     if code < 0:
-        return Failure("killed", "", f"ncu was ended by signal {-code}", "Look at the memory of the machine, and try again")
+        return Failure("killed", f"ncu was ended by signal {-code}", "Look at the memory of the machine, and try again")
     said = [line.removeprefix("==ERROR==").strip() for line in log.splitlines() if line.startswith("==ERROR==")]
     if said or (code and "No kernels were profiled" not in log):
-        reason = said[-1] if said else f"ncu ended with exit code {code}"
-        next_step = "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu"
-        return Failure("unknown", "", reason, next_step)
+        reason = said[-1] if said else f"ncu ended with exit code {code}; what it said is above"
+        return Failure("unknown", reason, "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu")
     if kernel:
         reason = f"no kernel was profiled: none has a name that matches {kernel}, or none was launched"
-        return Failure("no kernel", "", reason, "Leave out --kernel to see the names")
+        return Failure("no kernel", reason, "Leave out --kernel to see the names")
     reason = "no kernel was profiled: the application launched none"
-    return Failure("no kernel", "", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
-
-
-def profiled_kernels(log: str) -> int:
-    """How many kernel launches ncu says it profiled."""
-    return len(re.findall(r"^==PROF== Profiling ", log, re.MULTILINE))
+    return Failure("no kernel", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
 
 
 class Wanted(NamedTuple):
@@ -266,12 +264,11 @@ def step(words: Sequence[str], application: Sequence[str], rank: int | None) -> 
 
 def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:
     """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
-    if gpu is None or gpu.compute_capability is None:
-        return "Each kernel is run several times, once per group of counters (no GPU here to say how many)."
-    capability = capability_text(gpu.compute_capability)
-    total = _passes(pack, sections, capability)
+    capability = capability_text(gpu.compute_capability) if gpu and gpu.compute_capability else ""
+    total = _passes(pack, sections, capability) if capability else None
     if total is None:
-        return f"Each kernel is run several times, once per group of counters (no metric library here knows {capability})."
+        why = f"no metric library here knows {capability}" if capability else "no GPU here to say how many"
+        return f"Each kernel is run several times, once per group of counters ({why})."
     hardware, patched = total
     parts = [f"{hardware} for hardware counters"] if hardware else []
     parts += [f"{patched} with instrumented instructions"] if patched else []
@@ -296,7 +293,7 @@ def _passes(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, 
 
 
 class Run(NamedTuple):
-    """How it went: the exit code of ncu, what it said in its log and beside it, and whether the user ended it."""
+    """How it went: the exit code of ncu, its log, and whether the user ended it."""
 
     code: int
     log: str
@@ -304,32 +301,49 @@ class Run(NamedTuple):
 
 
 def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> Run:
-    """Run ncu with the application's input left alone; what ncu itself says goes line by line to ``say``.
+    """Run ncu with the application's input and outputs left alone; ncu's log goes line by line to ``say``.
 
     Ctrl-C is for ncu and the application to answer; a second one, and any other exception, ends ncu.  Raises OSError where
     ncu can't be started, RooflineError where there is no place for its log.
     """
     if sys.stdout is not None:
         sys.stdout.flush()
-    interrupted, beside = False, list[str]()
-    with temporary_folder() as folder, ExitStack() as stack:
-        out, same = stack.enter_context(_passed_on(1, beside)), False
-        with suppress(OSError):  # closed
-            same = os.path.sameopenfile(1, 2)
-        err = out if same else stack.enter_context(_passed_on(2, beside))
-        log = _Log(folder / "ncu.log", say)
-        options = ["--log-file", os.fspath(log.path)]
-        process = subprocess.Popen([words[0], *options, *words[1:]], env=dict(machine.environ), stdout=out, stderr=err)
+    lines: list[str] = []
+    with temporary_folder() as folder:
+        log, place, rest = folder / "ncu.log", 0, b""
+        process = subprocess.Popen([words[0], "--log-file", os.fspath(log), *words[1:]], env=dict(machine.environ))
+
+        def follow(last: bool = False) -> None:
+            """Say the lines that were added; at last also one without an end."""
+            nonlocal place, rest
+            data = b""
+            with suppress(OSError), log.open("rb") as stream:
+                stream.seek(place)
+                data = stream.read()
+            place += len(data)
+            *added, rest = (rest + data).split(b"\n")
+            for line in [*added, *([rest] if last else [])]:
+                lines.append(line.decode("utf-8", errors="replace").rstrip("\r"))
+                if line.strip():
+                    say(lines[-1])
+
+        def wait() -> None:
+            while process.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOK_SECONDS)
+                follow()
+
+        interrupted = False
         try:
             try:
-                log.follow(process)
+                wait()
             except Terminated:
                 raise
             except KeyboardInterrupt:
                 interrupted = True
                 if not _in_foreground():
                     process.send_signal(signal.SIGINT)
-                log.follow(process)
+                wait()
         except BaseException:
             process.terminate()  # it gives the clocks of the GPU back
             with suppress(subprocess.TimeoutExpired):
@@ -338,70 +352,8 @@ def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> R
             process.wait()
             raise
         finally:
-            log.read(last=True)
-    return Run(process.returncode, "\n".join([*log.lines, *beside]), interrupted)
-
-
-class _Log:
-    """Follows what ncu writes into its log."""
-
-    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
-        self.path, self.lines = path, list[str]()
-        self._say, self._place, self._rest = say, 0, b""
-
-    def follow(self, process: subprocess.Popen[bytes]) -> None:
-        while process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOK_SECONDS)
-            self.read()
-
-    def read(self, *, last: bool = False) -> None:
-        """Say the lines that were added; at last also one without an end."""
-        data = b""
-        with suppress(OSError), self.path.open("rb") as stream:
-            stream.seek(self._place)
-            data = stream.read()
-        self._place += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in _texts([*lines, self._rest] if last else lines):
-            self.lines.append(line)
-            if line.strip():
-                self._say(line)
-
-
-def _texts(lines: Iterable[bytes]) -> list[str]:
-    return [line.decode("utf-8", errors="replace").rstrip("\r") for line in lines]
-
-
-@contextmanager
-def _passed_on(output: int, said: list[str]) -> Iterator[int | None]:
-    """What a child takes for an output of ours: a terminal itself, else a pipe to it that keeps lines of ncu's own."""
-    passed = False
-    with suppress(OSError):  # closed
-        passed = bool(os.fstat(output)) and not os.isatty(output)
-    if not passed:
-        yield None
-        return
-    source, given = os.pipe()
-    thread = threading.Thread(target=_pass_on, args=(source, output, said), daemon=True)
-    thread.start()
-    try:
-        yield given
-    finally:
-        os.close(given)
-        thread.join(_LAST_SECONDS)
-
-
-def _pass_on(source: int, target: int, said: list[str]) -> None:
-    rest = b""
-    while data := os.read(source, 65536):
-        *lines, rest = (rest + data).split(b"\n")
-        said += _texts(line for line in lines if line.startswith(_SAID))
-        rest = rest[:_LONGEST]
-        with suppress(OSError):  # what nobody takes any more is lost, and not the application with it
-            while data:
-                data = data[os.write(target, data) :]
-    os.close(source)
+            follow(last=True)
+    return Run(process.returncode, "\n".join(lines), interrupted)
 
 
 def _in_foreground() -> bool:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.outputs import write_text
-from ncu_roofline.rendering.table import listing
 
-_OPCODES = "opcode counts of a report (section SourceCounters)"
+
+def add_list(parser: ArgumentParser) -> None:
+    """Which list, and how."""
+    parser.add_argument("what", choices=tuple(LISTS), help="what to list")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run_list(args: Namespace) -> int:
+    """Print one list, as an aligned table or as JSON."""
+    from ncu_roofline.rendering.table import listing
+
+    rows = LISTS[args.what]()
+    write_text(json.dumps(rows, indent=2) if args.json else "\n".join(listing(rows)))
+    return 0
 
 
 def _architectures() -> list[dict[str, str]]:
     from ncu_roofline.chips import load_spec
+    from ncu_roofline.chips.fields import capability_text
 
     return [
         {
-            "capability": f"{a.compute_capability[0]}.{a.compute_capability[1]}",
+            "capability": capability_text(a.compute_capability),
             "name": a.name,
             "chips": " ".join(a.chips),
             "products": ", ".join(a.products),
@@ -29,23 +41,14 @@ def _architectures() -> list[dict[str, str]]:
 
 def _precisions() -> list[dict[str, str]]:
     from ncu_roofline.chips import load_spec
+    from ncu_roofline.chips.fields import capability_text
 
-    spec = load_spec()
-    return [
-        {
-            "id": p.id,
-            "label": p.label,
-            "unit": p.unit.upper(),
-            "on": _OPCODES
-            if p.opcodes
-            else " ".join(
-                f"{a.compute_capability[0]}.{a.compute_capability[1]}"
-                for a in spec.architectures
-                if spec.bindings(p, a.compute_capability)
-            ),
-        }
-        for p in spec.precisions
-    ]
+    spec, rows = load_spec(), []
+    for p in spec.precisions:
+        on = [capability_text(a.compute_capability) for a in spec.architectures if spec.bindings(p, a.compute_capability)]
+        counted = "opcode counts of a report (section SourceCounters)" if p.opcodes else " ".join(on)
+        rows.append({"id": p.id, "label": p.label, "unit": p.unit.upper(), "on": counted})
+    return rows
 
 
 def _levels() -> list[dict[str, str]]:
@@ -60,13 +63,12 @@ def _levels() -> list[dict[str, str]]:
 def _formats() -> list[dict[str, str]]:
     from ncu_roofline.analyses import ANALYSES
 
-    return [
-        {"format": name, "suffixes": " ".join(row.suffixes), "holds": row.about}
-        for name, row in ANALYSES["roofline"].formats.items()
-    ]
+    formats = ANALYSES["roofline"].formats
+    return [{"format": name, "suffixes": " ".join(row.suffixes), "holds": row.about} for name, row in formats.items()]
 
 
 def _inputs() -> list[dict[str, str]]:
+    from ncu_roofline.base.files import REPORT_SUFFIXES
     from ncu_roofline.formats.inputs import FORMATS
 
     suffixes = ", ".join(REPORT_SUFFIXES)
@@ -98,16 +100,3 @@ LISTS = {
     "inputs": _inputs,
     "ceilings": _ceilings,
 }
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Which list, and how."""
-    parser.add_argument("what", choices=tuple(LISTS), help="what to list")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-
-
-def run(args: Namespace) -> int:
-    """Print one list, as an aligned table or as JSON."""
-    rows = LISTS[args.what]()
-    write_text(json.dumps(rows, indent=2) if args.json else "\n".join(listing(rows)))
-    return 0
