@@ -14,6 +14,8 @@ from ncu_roofline.rendering.frames import Column, Frames, Tables, optional, view
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_INFINITE = (math.inf, -math.inf)
+_MISSING: dict[str, Any] = {"str": "", "float": math.nan, "int": -1}
 
 
 def _declared(tables: Tables, table: str) -> tuple[str, tuple[Column, ...]]:
@@ -24,35 +26,28 @@ def _declared(tables: Tables, table: str) -> tuple[str, tuple[Column, ...]]:
     return name, tables[name]
 
 
-def _column(roofline: Frames, table: str, one: Column) -> list[Any]:
-    """A declared column; a view that has no use for it leaves it missing in every row."""
-    missing: dict[str, Any] = {"str": "", "float": math.nan, "int": -1}
-    return optional(roofline, table, one.name, missing[one.dtype])
-
-
-def _json_values(roofline: Frames, table: str, one: Column) -> list[Any]:
-    """A column as JSON knows it: NaN and infinities, which it does not, become null."""
-    values = _column(roofline, table, one)
-    if one.dtype == "float":
-        return [float(value) if math.isfinite(value) else None for value in values]
-    return [int(value) for value in values] if one.dtype == "int" else [str(value) for value in values]
+def _values(frames: Frames, table: str, one: Column) -> list[Any]:
+    """A declared column as Python values; a view that has no use for it leaves it missing in every row."""
+    made: Any = {"str": str, "float": float, "int": int}[one.dtype]
+    return list(map(made, optional(frames, table, one.name, _MISSING[one.dtype])))
 
 
 def units_of(frames: Any, tables: Tables) -> dict[str, str]:
     """Units by column of a result's tables; where rows count other operations than FLOPs, without those that `unit` tells."""
     units = {one.name: one.unit for declared in tables.values() for one in declared if one.unit}
     for table, declared in tables.items():
-        by_row = any(one.name == "unit" for one in declared) and "op" in optional(frames, table, "unit", "")
-        for one in declared:
-            if by_row and one.unit.startswith("flop"):
-                units.pop(one.name, None)
+        if any(one.name == "unit" for one in declared) and "op" in optional(frames, table, "unit", ""):
+            for one in declared:
+                if one.unit.startswith("flop"):
+                    units.pop(one.name, None)
     return units
 
 
 def json_rows(frames: Any, table: str, declared: tuple[Column, ...]) -> list[dict[str, Any]]:
-    """The rows of a table as JSON knows them."""
-    values = [_json_values(frames, table, column) for column in declared]
-    return [dict(zip([column.name for column in declared], row, strict=True)) for row in zip(*values, strict=True)]
+    """The rows of a table as JSON knows them: NaN and infinities, which it does not, become null."""
+    columns = [_values(frames, table, one) for one in declared]
+    known = ([None if value in _INFINITE or value != value else value for value in column] for column in columns)
+    return [dict(zip([one.name for one in declared], row, strict=True)) for row in zip(*known, strict=True)]
 
 
 def render_json(roofline: Frames, *, tables: Tables) -> bytes:
@@ -62,16 +57,15 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     those of rows), units ({column: unit}) and the tables: points, roofs and kernels, or what the view has.  Units are keys of
     ``ncu_roofline.base.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
     """
-    units = units_of(roofline, tables)
-    parts = [f'"schema": {json.dumps(SCHEMA)}', f'"schema_version": {SCHEMA_VERSION}', f'"units": {json.dumps(units)}']
+    head: dict[str, Any] = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION}
     if (view := view_of(roofline)) != "roofline":
-        parts.insert(2, f'"view": {json.dumps(view)}')
+        head["view"] = view
     if (notes := getattr(roofline, "notes", None)) is not None:
-        parts.insert(-1, f'"notes": {json.dumps(list(notes))}')
+        head["notes"] = list(notes)
+    parts = [f'"{name}": {json.dumps(value)}' for name, value in {**head, "units": units_of(roofline, tables)}.items()]
     for table, declared in tables.items():
-        lines = [json.dumps(row, allow_nan=False) for row in json_rows(roofline, table, declared)]
-        body = ",\n".join(f"  {line}" for line in lines)
-        parts.append(f'"{table}": [\n{body}\n]' if lines else f'"{table}": []')
+        body = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in json_rows(roofline, table, declared))
+        parts.append(f'"{table}": [\n{body}\n]' if body else f'"{table}": []')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
 
 
@@ -85,20 +79,15 @@ def csv_text(value: object) -> str:
     return f"'{indent}{text}" if text.startswith(_FORMULA) else f"{indent}{text}" if text else ""
 
 
-def _csv_values(roofline: Frames, table: str, one: Column) -> list[str]:
-    values = _column(roofline, table, one)
-    if one.dtype == "float":
-        return ["" if math.isnan(value) else repr(float(value)) for value in values]
-    return [str(int(value)) for value in values] if one.dtype == "int" else [csv_text(value) for value in values]
-
-
 def render_csv(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
     """One frame as csv: a header of column names, then one line per row, in the units of its columns."""
     table, declared = _declared(tables, table)
+    cells: dict[str, Any] = {"str": csv_text, "int": str, "float": lambda value: "" if math.isnan(value) else repr(value)}
+    columns = [list(map(cells[one.dtype], _values(roofline, table, one))) for one in declared]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([column.name for column in declared])
-    writer.writerows(zip(*(_csv_values(roofline, table, column) for column in declared), strict=True))
+    writer.writerows(zip(*columns, strict=True))
     return buffer.getvalue().encode("utf-8", "replace")
 
 
@@ -111,11 +100,11 @@ def render_parquet(roofline: Frames, *, tables: Tables, table: str = "") -> byte
     fields, arrays = [], []
     table, declared = _declared(tables, table)
     for column in declared:
-        values = _column(roofline, table, column)
+        values = _values(roofline, table, column)
         if column.dtype == "str":
-            values = [str(value).encode("utf-8", "replace").decode() for value in values]
+            values = [value.encode("utf-8", "replace").decode() for value in values]
         elif column.dtype == "float":
-            values = [None if math.isnan(value) else float(value) for value in values]
+            values = [None if math.isnan(value) else value for value in values]
         arrays.append(pa.array(values, type=types[column.dtype]))
         fields.append(pa.field(column.name, types[column.dtype], metadata={"unit": column.unit, "meaning": column.meaning}))
     schema = pa.schema(fields, metadata={"schema": SCHEMA, "schema_version": str(SCHEMA_VERSION), "table": table})

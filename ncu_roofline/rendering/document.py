@@ -15,7 +15,6 @@ from typing import Any
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering import table as layout
-from ncu_roofline.rendering.kernel_names import told_apart
 from ncu_roofline.rendering.table import TextColumn, wrapped
 
 NARROWEST = 60
@@ -70,17 +69,14 @@ class Column:
 
     @classmethod
     def text(cls, name: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
-        """A column of texts."""
         return cls(name, "str", "", meaning, label, priority, **more)
 
     @classmethod
     def integer(cls, name: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
-        """A column of integers."""
         return cls(name, "int", "", meaning, label, priority, **more)
 
     @classmethod
     def number(cls, name: str, unit: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
-        """A column of numbers."""
         return cls(name, "float", unit, meaning, label, priority, **more)
 
 
@@ -228,15 +224,15 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
         values = [row[column.name] for row in table.rows]
         if _omitted(column, values):
             continue
-        own = column.unit.startswith("flop")
-        units = [f"{row['unit']}{column.unit[4:]}" if own and row.get("unit") else column.unit for row in table.rows]
+        by_row = column.unit.startswith("flop")
+        units = [f"{row['unit']}{column.unit[4:]}" if by_row and row.get("unit") else column.unit for row in table.rows]
         label = (column.short if narrow else column.long if wide else "") or column.label or column.name
-        bare = "{unit}" in label or any("{unit}" in text for text in column.group)
-        symbols = list(dict.fromkeys(UNITS[unit].symbol for unit in units)) if bare or (compact and own) else []
-        if compact and own and not bare:
+        bare = any("{unit}" in text for text in (label, *column.group))
+        symbols = list(dict.fromkeys(UNITS[unit].symbol for unit in units)) if bare or (compact and by_row) else []
+        if compact and by_row and not bare:
             label, bare = symbols[0] if len(symbols) == 1 else "work/s", True
         words = {**table.words, "unit": " or ".join(symbols)}
-        label, group = label.format(**words), tuple(text.format(**words) for text in column.group)
+        label, *group = (text.format(**words) for text in (label, *column.group))
         if wide and group and bare:
             label = f"{layout.escape(label)} [{words['unit']}]"
         if column.form == "sparkline":
@@ -247,11 +243,11 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
             ends = (text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True))
             texts = list(map(_span, texts, ends))
         if any(texts):
-            group += ("work/B",) if bare and group and len(symbols) > 1 else ()
+            group += ["work/B"] if bare and group and len(symbols) > 1 else []
             colours = [column.colour(row) for row in table.rows] if column.colour else ()
             left, most = column.dtype == "str", column.most[not narrow]
             found[column.name] = TextColumn(
-                label, texts, left, column.priority, most, group, colours, own=not left, code=column.code
+                label, texts, left, column.priority, most, tuple(group), colours, own=not left, code=column.code
             )
     return found
 
@@ -260,20 +256,17 @@ def _flat(
     table: Table, about: Iterable[TextColumn], work: Iterable[TextColumn], *, again: bool = False
 ) -> tuple[TextColumn, ...]:
     """A line for each detail: what is said of a row stands on the first of its lines, or ``again`` on each."""
+    rows: list[int] = []
+    details: list[int] = []
     numbers = count()
-    lines = [
-        (place if again or not line else -1, next(numbers) if line < parts else -1)
-        for place, parts in enumerate(table.parts)
-        for line in range(max(parts, 1))
-    ]
+    for place, parts in enumerate(table.parts):
+        rows += [place, *([place if again else -1] * (parts - 1))]
+        details += [next(numbers) for _ in range(parts)] or [-1]
 
     def spread(column: TextColumn, places: Sequence[int]) -> TextColumn:
-        cells, colours = (
-            ["" if place < 0 else of[place] for place in places] if of else () for of in (column.cells, column.colours)
-        )
+        cells, colours = (["" if at < 0 else of[at] for at in places] if of else () for of in (column.cells, column.colours))
         return replace(column, cells=cells, colours=colours)
 
-    rows, details = zip(*lines, strict=True)
     return (*(spread(column, rows) for column in about), *(spread(column, details) for column in work))
 
 
@@ -283,8 +276,7 @@ def _panes(table: Table, width: int) -> list[layout.Table]:
     about = tuple(text_columns(table, narrow=narrow).values())
     if not table.detail or not table.detail.rows:
         return [layout.Table(about, table.steps).fitted(width)]
-    work = tuple(text_columns(table.detail, narrow=narrow).values())
-    short = tuple(text_columns(table.detail, narrow=narrow, compact=True).values())
+    work, short = (tuple(text_columns(table.detail, narrow=narrow, compact=each).values()) for each in (False, True))
     first = replace(work[0], header=f"  {work[0].header}", cells=[f"  {text}" for text in work[0].cells], spare=0)
     apart = [layout.Table(columns, table.steps).fitted(width) for columns in (about, (first, *work[1:]))]
     for columns in (short,) if narrow else (work, short):
@@ -328,7 +320,7 @@ def _table(table: Table, width: int, color: bool, top: int) -> list[str]:
         detail = replace(table.detail, rows=table.detail.rows[: sum(parts)]) if table.detail else None
         shown = replace(table, rows=table.rows[:top], parts=parts, detail=detail)
     panes = _panes(shown, width)
-    panes[0], numbered = told_apart(panes[0])
+    panes[0], numbered = layout.told_apart(panes[0])
     lines = wrapped(table.about or (f"{table.title}:" if table.title else ""), width, "  ")
     lines += [line for pane in panes for line in pane.head(color)]
     lines += ["-" * min(max(pane.total for pane in panes), width)] if table.ruled else []

@@ -1,17 +1,21 @@
-"""What is drawn and written: frames with declared columns, from any analysis."""
+"""What is drawn and written: frames with declared columns, from any analysis; those of several GPUs also one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
 
 from ncu_roofline.rendering.document import Column as Column
+from ncu_roofline.rendering.document import Document, Note
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
 Tables = Mapping[str, tuple[Column, ...]]  # the tables of an analysis by name, with their columns
+_PER_KERNEL = ("work", "traffic")  # what frames hold beside their tables, a number per row of the kernels
 
 
 class Frames(Protocol):
@@ -23,6 +27,9 @@ class Frames(Protocol):
     def roofs(self) -> pd.DataFrame: ...
     @property
     def kernels(self) -> pd.DataFrame: ...
+
+
+F = TypeVar("F", bound=Frames)
 
 
 def table(frames: Frames, name: str) -> Any:
@@ -50,10 +57,47 @@ def rows(frames: Frames, name: str, *labels: str) -> Iterator[tuple[Any, ...]]:
 
 def records(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of a table of columns as Python values by column."""
-    names = list(table)
-    return [dict(zip(names, row, strict=True)) for row in zip(*(table[name].tolist() for name in names), strict=True)]
+    return [dict(zip(table, row, strict=True)) for row in zip(*(table[name].tolist() for name in table), strict=True)]
 
 
 def view_of(frames: object) -> str:
     """The view of what is drawn: "roofline" for frames that name none."""
     return str(getattr(frames, "view", "roofline"))
+
+
+def by_gpu(frames: F) -> dict[str, F]:
+    """The frames of each GPU model by its name, that with most time first; the frames themselves where there is one.
+
+    ``frames`` of several are a dataclass.  Shares of the time are then of each GPU's time.
+    """
+    time: dict[str, float] = {}
+    for device, seconds in rows(frames, "kernels", "device", "seconds"):
+        time[device] = time.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
+    if len(time) < 2:
+        return dict.fromkeys(time or [""], frames)
+    whole = time | {device: seconds for device, _, _, seconds in getattr(frames, "everything", ())}
+    return {device: _of_gpu(frames, device, whole[device]) for device in sorted(time, key=lambda name: -time[name])}
+
+
+def _of_gpu(frames: F, device: str, total: float) -> F:
+    kernels, parts = np.asarray(table(frames, "kernels")["device"]) == device, dict[str, Any]()
+    for field in fields(frames):  # type: ignore[arg-type]
+        value = getattr(frames, field.name)
+        if field.name in _PER_KERNEL:
+            parts[field.name] = {name: np.asarray(values)[kernels] for name, values in value.items()}
+        elif field.name == "sources":
+            parts[field.name] = tuple(pair for pair in value if pair[0] == device)
+        elif not isinstance(value, (str, tuple)) and "device" in value:
+            here = np.asarray(value["device"]) == device
+            found = parts[field.name] = {name: np.asarray(value[name])[here] for name in value}
+            if "time_share" in found:
+                found["time_share"] = found["seconds"] / total if total > 0 else np.full(here.sum(), np.nan)
+    return replace(frames, **parts)  # type: ignore[type-var]
+
+
+def each_gpu(frames: F, title: str, make: Callable[[F, str], Document], notes: Sequence[Note]) -> Document:
+    """What is made of some frames and a title: one document with ``notes``, with a part per GPU where there are several."""
+    parts = by_gpu(frames)
+    if len(parts) == 1:
+        return replace(make(frames, title), notes=notes)
+    return Document(title, blocks=[make(part, device) for device, part in parts.items()], notes=notes)

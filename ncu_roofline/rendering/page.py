@@ -17,7 +17,6 @@ from ncu_roofline.rendering.frames import optional
 from ncu_roofline.version import __version__
 
 _SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_table.js", "page_app.js")  # of all pages
-_EXPLANATION = ("report", "text", "command")
 PAGE_THEMES = ("auto", "light", "dark")
 _DIGITS = 6  # more than any counter is worth, and less than half the bytes of a full double
 
@@ -39,60 +38,49 @@ def self_contained(
     template extends shell.html.j2, which says what of ``values`` it takes.
     Raises ValueError for an unknown theme.
     """
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     if theme not in PAGE_THEMES:
         raise ValueError(f"theme {theme!r} is not one of {', '.join(PAGE_THEMES)}")
+
+    def asset(name: str) -> str:
+        own = files(folder).joinpath(name)
+        return (own if own.is_file() else files(__package__).joinpath(name)).read_text(encoding="utf-8")
+
+    loader = FunctionLoader(asset)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=loader)
     plotly = plotly_js() if bundle else ""
-    script = "\n".join(_lean(_asset(folder, name)) for name in (*_SCRIPTS, *scripts))
+    # Readers of the page need neither indentation nor the lines that are comments.
+    lines = (line.strip() for name in (*_SCRIPTS, *scripts) for line in asset(name).splitlines())
+    script = "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
     units = {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()}
-    shared = {"title": title, "theme": theme, "version": __version__}
     given = {"answers": (), "explanations": (), "lacking": False, "notes": (), "reports": (), **values}
-    page = (
-        _environment(folder)
-        .get_template("page.html.j2")
-        .render(
-            **shared,
-            **given,
-            policy=_policy(*filter(None, (plotly, script))),
-            style="\n".join(_asset(folder, name) for name in styles),
-            plotly=plotly,
-            script=script,
-            data=embed_json({"title": title, "theme": theme, "units": units, **data}),
-        )
+    page = environment.get_template("page.html.j2").render(
+        title=title,
+        theme=theme,
+        version=__version__,
+        policy=_policy(*filter(None, (plotly, script))),
+        style="\n".join(map(asset, styles)),
+        plotly=plotly,
+        script=script,
+        data=embed_json({"title": title, "theme": theme, "units": units, **data}),
+        **given,
     )
-    return str(page).encode()
+    return page.encode()
 
 
 def plotly_js() -> str:
-    """The text of plotly.js that pages carry: its basic bundle, as published (its version stands in its first lines)."""
-    return _for_script(files(__package__).joinpath("plotly-basic.min.js").read_text(encoding="utf-8"))
+    """The text of plotly.js that pages carry: its basic bundle, as published (its version stands in its first lines).
 
-
-def _lean(script: str) -> str:
-    """A script without indentation and without the lines that are comments: readers of the page don't need them."""
-    lines = (line.strip() for line in script.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
-
-
-def _for_script(text: str) -> str:
-    """``text`` as the inside of a script element: nothing in it may end the element (inside JavaScript texts only)."""
+    Nothing in it may end the script element that it is inside of.
+    """
+    text = files(__package__).joinpath("plotly-basic.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("<script", "<\\script")
-
-
-def _asset(folder: str, name: str) -> str:
-    own = files(folder).joinpath(name)
-    return (own if own.is_file() else files(__package__).joinpath(name)).read_text(encoding="utf-8")
-
-
-def _environment(folder: str) -> Any:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    parts = FunctionLoader(lambda name: _asset(folder, name))
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=parts)
 
 
 def _policy(*scripts: str) -> str:
     """The content security policy: only these scripts run, and nothing is fetched from or sent to anywhere."""
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {allowed}; {rest}"
@@ -105,12 +93,12 @@ def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> lis
 
 def explanations_of(entries: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
     """What reports lack, as texts; ``command`` has no folders, and ``folders`` says so where it had."""
-    result = []
-    for texts in texts_of(entries, _EXPLANATION):
-        command = without_folders(texts["command"])
-        told = "Paths stand by their last part: put yours before running it." if command != texts["command"] else ""
-        result.append({**texts, "command": command, "folders": told})
-    return result
+    found = texts_of(entries, ("report", "text", "command"))
+    for texts in found:
+        given, texts["command"] = texts["command"], without_folders(texts["command"])
+        told = "Paths stand by their last part: put yours before running it."
+        texts["folders"] = told if given != texts["command"] else ""
+    return found
 
 
 def embed_json(value: object) -> str:
@@ -135,9 +123,9 @@ def plain_columns(frames: Any, name: str, declared: Iterable[Column], called: Ma
 def shown_table(table: Table) -> dict[str, Any] | None:
     """Headers and rows for a template, None for a table without rows."""
     columns = list(text_columns(table).values())
-    rows = zip(*(one.cells for one in columns), strict=True)
-    headers = [(one.header, one.left) for one in columns]
-    return {"headers": headers, "rows": [list(row) for row in rows]} if table.rows else None
+    headers = [(column.header, column.left) for column in columns]
+    rows = zip(*(column.cells for column in columns), strict=True)
+    return {"headers": headers, "rows": list(map(list, rows))} if table.rows else None
 
 
 def number(value: object) -> float | int | None:

@@ -132,7 +132,7 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
     """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`."""
     frames, *own = inspect.signature(charts).parameters.values()
-    _, *paper = inspect.signature(chart_figure).parameters.values()
+    paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name not in ("charts", "heading")]
 
     def figure(frames: Any, **options: Any) -> Figure:
         mine = {each.name: options.pop(each.name) for each in own if each.name in options}

@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, zip_longest
+from itertools import count, groupby, zip_longest
 from operator import attrgetter
 
 from ncu_roofline.base.texts import clean, one_line, shorten
 
 BOLD, DIM, GREEN, YELLOW, RED = "\33[1m", "\33[2m", "\33[32m", "\33[33m", "\33[31m"
 _RESET = "\33[0m"
-_PAINT = re.compile("(\33\\[(?:[0-2]|3[1-3])m)")
-_GAP = "  "
-_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")  # of a shell's command, with its quotes
-_PLAIN_LIST = re.compile(r"[\w.,:]+")
-_LIST_ITEM = re.compile(r"[^,]+,?")
-_FIRST_LAST = 8  # characters that the first column keeps whatever the width
-_CODE_LEAST, _CODE_PART, _CODE_MOST, _CUT = 24, 0.3, 100, "..."  # characters of code, of a line the part that numbers leave it
+_GAP, _CUT, _PARAMETERS = "  ", "...", "..)"
+_FIRST_LEAST, _BEGINNING = 8, 5  # characters that the first column keeps, and of a name before what tells it apart
+_CODE_LEAST, _CODE_PART, _CODE_MOST = 24, 0.3, 100  # characters of code; the part of a line that numbers leave it
 EIGHTHS = "\N{LOWER ONE EIGHTH BLOCK}\u2582\u2583\u2584\u2585\u2586\u2587\N{FULL BLOCK}"
 PARTS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"
-_ASCII = str.maketrans(
-    {
-        "\N{MIDDLE DOT}": "-",
-        "\N{MICRO SIGN}": "u",
-        "\N{INFINITY}": "inf",
-        "\N{MULTIPLICATION SIGN}": "x",
-        "\N{RIGHTWARDS ARROW}": "->",
-    }
-    | dict.fromkeys(PARTS[1:], "#")
-    | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
-)
-_MARKUP = re.compile(r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=www)\.", re.IGNORECASE)
-# Entities rather than backslashes where GitHub's own additions (links, emoji, formulas, cells) look before escapes.
+# What Markdown takes for markup, and of that what needs entities rather than backslashes, as GitHub's own additions (links,
+# emoji, formulas, cells) look before escapes.
+_MARKUP = r"[\\*_{}\[\]()#!~^<>&@$|`\"]|^[-+=]|:(?! )|(?<=[wW]{3})\."
 _ENTITIES = '<>&@$|`":.'
-# What GitHub and GitLab make mentions of. They look after escapes and entities are undone, so that only a character in between
-# keeps a name from being one.
-_MENTION = re.compile(r"@(?=\w)")
-_BREAK = "\N{ZERO WIDTH SPACE}"
 
 
 def columns_wide(text: str) -> int:
@@ -84,7 +65,7 @@ class TextColumn:
         natural = max(map(columns_wide, [self.header, *self.cells]))
         return min(natural, self.most) if self.most else natural
 
-    def wanted(self, width: int) -> int:
+    def code_in(self, width: int) -> int:
         """Characters that a column of code should have at least."""
         return min(self.wide, max(_CODE_LEAST, int(_CODE_PART * width)))
 
@@ -97,20 +78,20 @@ class TextColumn:
             yield shown + padding if self.left else padding + shown
 
 
-def _begun(text: str, room: int) -> str:
-    """The beginning of a line of code; wide characters take two columns."""
-    shown = text[:room]
-    while columns_wide(shown) > room:
-        shown = shown[:-1]
-    return text if shown == text else f"{shown[: -len(_CUT)]}{_CUT}"
-
-
 def fitted(text: str, size: int) -> str:
-    """``text`` cut to ``size`` columns of a terminal; wide characters take two."""
+    """``text`` cut in its middle to ``size`` columns of a terminal; wide characters take two."""
     shown, most = text, size
     while columns_wide(shown) > size:
         shown, most = shorten(text, most), most - 1
     return shown
+
+
+def _begun(text: str, room: int) -> str:
+    """The beginning of a line of code."""
+    shown = text[:room]
+    while columns_wide(shown) > room:
+        shown = shown[:-1]
+    return text if shown == text else f"{shown[: -len(_CUT)]}{_CUT}"
 
 
 @dataclass(frozen=True)
@@ -122,11 +103,6 @@ class Table:
 
     columns: tuple[TextColumn, ...]
     steps: tuple[tuple[int, int], ...] = ((16, 1),)
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = str.upper) -> Table:
-        """Rows under their keys, all to the left."""
-        return cls(tuple(TextColumn(header(key), [row[key] for row in rows], left=True) for key in rows[0]))
 
     @cached_property
     def widths(self) -> list[int]:
@@ -147,18 +123,18 @@ class Table:
         """What of it fits into ``width``: columns that matter least go first, then texts of the first one are cut."""
         *others, last = self.columns
         if last.code and others:
-            before = replace(self, columns=tuple(others)).fitted(width - last.wanted(width) - len(_GAP))
+            before = replace(self, columns=tuple(others)).fitted(width - last.code_in(width) - len(_GAP))
             room = min(max(width - before.total - len(_GAP), len(last.header)), _CODE_MOST)
             return replace(before, columns=(*before.columns, replace(last, cells=[_begun(cell, room) for cell in last.cells])))
         table, first = self, self.columns[0]
         for least, cheap in self.steps:
-            while table._room(width) < min(least, first.wide):
+            while width - table.total + table.widths[0] < min(least, first.wide):
                 spare = max(table.columns, key=attrgetter("spare"))
                 if spare.spare < cheap:
                     break
                 table = replace(table, columns=tuple(column for column in table.columns if column is not spare))
-        first = replace(first, most=min(first.wide, max(table._room(width), _FIRST_LAST)))
-        return replace(table, columns=(first, *table.columns[1:]))
+        room = max(width - table.total + table.widths[0], _FIRST_LEAST)
+        return replace(table, columns=(replace(first, most=min(first.wide, room)), *table.columns[1:]))
 
     def missing(self, shown: Table) -> tuple[list[str], int]:
         """The headers of the columns that it has no more when it is ``shown``, and the next width that has them all."""
@@ -168,21 +144,16 @@ class Table:
         code = next((column for column in others if column.code), None)
         numbers = replace(self, columns=tuple(column for column in (first, *others) if column is not code))
         need = numbers.total - first.wide + min(self.steps[0][0], first.wide)
-        widths = itertools.count(-(-need // 10) * 10, 10)
-        return gone, next(one for one in widths if not code or need + len(_GAP) + code.wanted(one) <= one)
-
-    def _room(self, width: int) -> int:
-        """Characters left for the first column."""
-        return width - self.total + self.widths[0]
+        widths = count(-(-need // 10) * 10, 10)
+        return gone, next(width for width in widths if not code or need + len(_GAP) + code.code_in(width) <= width)
 
     def head(self, color: bool = False) -> list[str]:
         """The lines of headers, below those of groups if there are any."""
-        groups = []
-        for group, members in groupby(zip(self.columns, self.widths, strict=True), key=lambda pair: pair[0].group):
+        groups, pairs = [], list(zip(self.columns, self.widths, strict=True))
+        for group, members in groupby(pairs, key=lambda pair: pair[0].group):
             total = _total([size for _, size in members])
             groups.append(f"{next((text for text in group if len(text) <= total), ''):>{total}}")
-        columns = zip(self.columns, self.widths, strict=True)
-        headers = [next(column.padded([column.header], size)) for column, size in columns]
+        headers = [next(column.padded([column.header], size)) for column, size in pairs]
         lines = (_GAP.join(parts).rstrip() for parts in (groups, headers))
         return [_painted(line, BOLD if color else "") for line in lines if line]
 
@@ -208,16 +179,71 @@ def terminal(table: Table, width: int, *, color: bool = False) -> list[str]:
 
 
 def listing(rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = str.upper) -> list[str]:
-    """Rows of any width as lines under their keys; [] of none."""
-    table = Table.of(rows, header) if rows else Table(())
+    """Rows of any width as lines under their keys, all to the left; [] of none."""
+    table = Table(tuple(TextColumn(header(key), [row[key] for row in rows], left=True) for key in (rows[0] if rows else ())))
     return [*table.head(), *table.body()]
+
+
+def cut_apart(names: Iterable[str], most: int) -> dict[str, str]:
+    """Each name in ``most`` characters: their beginning stays, and what tells them apart.
+
+    Where no cut does that, they have numbers: ``nodeByPoint5(..) #1``.
+    """
+    found = {name: cut(name, most) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name in found:
+        if found[name] != name:
+            alike.setdefault(name[: most // 2], []).append(name)
+    for members in alike.values():
+        if len(members) > 1 and not any("(" in name for name in members):
+            places = enumerate(zip(*members, strict=False))
+            start = next((place for place, letters in places if len(set(letters)) > 1), min(map(len, members)))
+            found |= {name: _with_end(name, name[start:], most) for name in members}
+    same: dict[str, list[str]] = {}
+    for name, text in found.items():
+        same.setdefault(text, []).append(name)
+    for members in same.values():
+        for number, name in enumerate(members if len(members) > 1 else (), 1):
+            found[name] = f"{cut(name, most - len(f' #{number}'))} #{number}"
+    return found
+
+
+def cut(name: str, most: int) -> str:
+    """A name in ``most`` characters: parameters go first, then the middle of the function's name."""
+    function, bracket, parameters = name.partition("(")
+    room = most - len(function) - len(_PARAMETERS) - 1
+    if len(name) <= most or not function or room < 0:
+        return shorten(name if len(name) <= most else function or name, most)
+    return f"{function}{bracket}{parameters[:room].partition(_CUT)[0].rstrip(' ,')}{_PARAMETERS}"
+
+
+def _with_end(name: str, end: str, most: int) -> str:
+    """The beginning of a name and this end of it."""
+    first = max(_BEGINNING, most - len(_CUT) - len(end))
+    if first > len(name) - len(end):
+        return shorten(name, most)
+    return f"{name[:first]}{_CUT}{shorten(end, most - len(_CUT) - first)}"
+
+
+def told_apart(table: Table) -> tuple[Table, list[str]]:
+    """The table, whose first column has names, with these cut such that they differ; and what the numbered ones are in full."""
+    names = table.columns[0]
+    short = cut_apart(names.cells, table.widths[0])
+    columns = (replace(names, cells=[short[name] for name in names.cells]), *table.columns[1:])
+    return replace(table, columns=columns), numbered(short)
+
+
+def numbered(cuts: Mapping[str, str]) -> list[str]:
+    """What the names with numbers are in full, for a line below the table."""
+    return [f"{text}: {name}" for name, text in cuts.items() if " #" in text and " #" not in name]
 
 
 def as_shown(line: str) -> str:
     """``line`` as `one_line`, but for the colours of a table."""
     if line.isprintable():
         return line
-    return "".join(piece if place % 2 else one_line(piece) for place, piece in enumerate(_PAINT.split(line)))
+    pieces = re.split("(\33\\[(?:[0-2]|3[1-3])m)", line)
+    return "".join(piece if place % 2 else one_line(piece) for place, piece in enumerate(pieces))
 
 
 def wrapped(text: str | Iterable[str], width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
@@ -247,37 +273,41 @@ def command_lines(command: str, width: int, first: str = "  ") -> list[str]:
     begins without blanks, as the shell joins them.  What is quoted is never broken.
     """
     lines = [first]
-    for word in _WORD.findall(command):
-        pieces = _LIST_ITEM.findall(word) if len(word) > width - 10 and _PLAIN_LIST.fullmatch(word) else [word]
-        if lines[-1] == first:
-            lines[-1] += pieces[0]
-        elif len(f"{lines[-1]} {pieces[0]} \\") <= width:
-            lines[-1] += f" {pieces[0]}"
-        else:
-            lines[-1] += " \\"
-            lines.append(f"      {pieces[0]}")
-        for piece in pieces[1:]:
-            if len(f"{lines[-1]}{piece} \\") <= width:
-                lines[-1] += piece
+    for word in re.findall(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", command):
+        pieces = re.findall("[^,]+,?", word) if len(word) > width - 10 and re.fullmatch(r"[\w.,:]+", word) else [word]
+        for place, piece in enumerate(pieces):
+            blank = " " if not place and lines[-1] != first else ""
+            if lines == [first] or len(f"{lines[-1]}{blank}{piece} \\") <= width:
+                lines[-1] += blank + piece
             else:
-                lines[-1] += "\\"
-                lines.append(piece)
+                lines[-1] += f"{blank}\\"
+                lines.append(piece if place else f"      {piece}")
     return lines
 
 
 def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> str:
     """Blocks of lines with an empty line between those that hold any."""
     text = "\n\n".join("\n".join(map(as_shown, block)) for block in map(list, blocks) if block)
-    return text.translate(_ASCII).encode("ascii", "replace").decode() if ascii_only else text
+    if not ascii_only:
+        return text
+    known: dict[str, str | int | None] = {
+        "\N{MIDDLE DOT}": "-",
+        "\N{MICRO SIGN}": "u",
+        "\N{INFINITY}": "inf",
+        "\N{MULTIPLICATION SIGN}": "x",
+    }
+    known |= {"\N{RIGHTWARDS ARROW}": "->"} | dict.fromkeys(PARTS[1:], "#") | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
+    return text.translate(str.maketrans(known)).encode("ascii", "replace").decode()
 
 
 def escape(text: str) -> str:
     """``text`` as Markdown that shows it literally: no markup, no html, no links, no formulas, no line ends.
 
-    A zero-width space behind its first character keeps a mention (@name) from being one.
+    A zero-width space behind its first character keeps a mention (@name) from being one, which GitHub and GitLab look for after
+    escapes and entities are undone.
     """
-    text = _MENTION.sub(lambda found: found[0] + _BREAK, clean(text))
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", text)
+    text = re.sub(r"@(?=\w)", "@\N{ZERO WIDTH SPACE}", clean(text))
+    return re.sub(_MARKUP, lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", text)
 
 
 def markdown(table: Table) -> str:

@@ -16,8 +16,7 @@ from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, r
 from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.chips.verdict import TOO_SHORT, Limit
 from ncu_roofline.model import Selection, columns, roofline
-from ncu_roofline.rendering.by_gpu import by_gpu
-from ncu_roofline.rendering.frames import table
+from ncu_roofline.rendering.frames import by_gpu, table
 from tests.factory import complete, report
 from tests.factory import kernel as result
 from tests.rendering.frames import FakeRoofline, make_roofline

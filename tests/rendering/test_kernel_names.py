@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.rendering.kernel_names import cut, cut_apart, numbered
+from ncu_roofline.rendering.table import cut, cut_apart, numbered
 
 SORTS = ["DeviceRadixSortHistogramKernel", "DeviceRadixSortOnesweepKernel", "DeviceRadixSortExclusiveSumKernel"]
 NODES = [

@@ -33,9 +33,8 @@ from ncu_roofline.model.columns import KERNELS, POINTS
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.selection import at_stake, order
 from ncu_roofline.model.work import MIXED
-from ncu_roofline.rendering.by_gpu import each_gpu
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
-from ncu_roofline.rendering.frames import Frames, rows
+from ncu_roofline.rendering.frames import Frames, each_gpu, rows
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW
 
 TOP = 20

@@ -15,9 +15,8 @@ from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import WHY, TimeRoofline
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.rendering.by_gpu import each_gpu
 from ncu_roofline.rendering.document import Column, Document, Note, Table
-from ncu_roofline.rendering.frames import column, records, rows, table
+from ncu_roofline.rendering.frames import column, each_gpu, records, rows, table
 
 HOW_TO_LATENCY = (
     "Launch latency unknown, so no launch overhead is shown: give --ceilings from `ncu-roofline bench run` on this GPU, "
