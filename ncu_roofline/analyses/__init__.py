@@ -135,13 +135,14 @@ _FRAMES, _TIMES, _PHASES = (
 _PAGE = {"html": "text"}
 _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
+_RANKS = ("kernels", "ranks", "points")
 _PLATFORMS, _BY_FRAMES = "one application on several platforms", dict.fromkeys(("json", "text", "md"), "frames")
 _ROWS = (
     Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
     Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
     Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "view", _EXPLAINED, _FRAMES),
     Analysis("phases", "phases", _OVER_TIME, _CHART, _PAGE, "", "frames", _EXPLAINED, _PHASES, ("bands", "sampled")),
-    Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES),
+    Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES, {"text": "frames"}, declared="frames", holds=_RANKS),
     Analysis("comparison", "compare", "before and after", _CHART),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
     Analysis("portability", "portability", _PLATFORMS, ("csv", "json", "text", "md"), _BY_FRAMES, declared="frames"),

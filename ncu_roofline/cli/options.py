@@ -225,7 +225,7 @@ def add_output(
 
         add_width(group)
         about = f"what csv and parquet hold (default: {default})"
-        tables = ANALYSES[analysis].tables
+        tables = ANALYSES[analysis].holds or ANALYSES[analysis].tables
         group.add_argument("--table", choices=tables, default=default if default in tables else None, help=about)
     return group
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.ranks import columns
 from ncu_roofline.analyses.ranks.parts import RankPart, RankSource, natural, rank_names, rank_part
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
+from ncu_roofline.base.texts import clean, plural
+from ncu_roofline.base.units import time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
@@ -21,10 +24,12 @@ from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
 from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray, IntArray
-from ncu_roofline.model.roofline import Columns, Table, ceilings_of, frame_of, of_columns, of_rows
+from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows
+from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
 from ncu_roofline.model.work import total_flops, uncounted_tensor
-from ncu_roofline.rendering.document import Column
+from ncu_roofline.rendering.document import ALIKE, Column, Document, Table
+from ncu_roofline.rendering.frames import records
 
 THRESHOLD = 3.5
 OFF_MEDIAN = 0.05
@@ -33,11 +38,113 @@ _NORMAL_QUARTILE = 0.6745
 _NORMAL_MEAN = 1.2533
 _SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
 ALL_RANKS = "all ranks"
+Row = dict[str, Any]
+_MOST = 20  # lines of a list
+_NAMED = 3  # kernels named in a line
+_LEGEND = (
+    "min, median, max: run time of a rank; max/mean: load imbalance; spread: (max - min) / median; of roof: of the attainable, "
+    "all ranks together, at the level that limits most."
+)
+# What people see of a kernel and of the point that stands for it, in this order.
+_SHOWN = (
+    "kernel", "device", "ranks", "launches_min", "time_share", "seconds_min", "seconds_median", "seconds_max", "imbalance",
+    "imbalance_median", "spread", "intensity", "level", "fraction", "fraction_min", "outliers",
+)  # fmt: skip
 _POINT = ("kernel", "device", "precision", "level")
 _AT_ONCE = 2_000  # rows whose points are made at once: they take memory
 GROUPINGS = ("kernel", "application")
 Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
 CeilingsFile = Ceilings | str | PathLike[str]
+
+
+def _over(name: str, unit: str, meaning: str, labels: tuple[str, str, str] = ("", "", "")) -> tuple[Column, ...]:
+    return (
+        Column.number(f"{name}_min", unit, f"lowest {meaning} of a rank", labels[0], 7),
+        Column.number(f"{name}_median", unit, f"median over the ranks of {meaning}", labels[1]),
+        Column.number(f"{name}_max", unit, f"highest {meaning} of a rank", labels[2]),
+    )
+
+
+_OUTLIERS = "ranks whose time is an outlier (modified z-score above 3.5 and 5 % off the median)"
+_IMBALANCE = "load imbalance: seconds_max / mean over the ranks that ran it; 1 is balanced"
+_OF_RANK = "of the attainable of a rank"
+_RANK_WHERE = (
+    Column.text("kernel", "short readable name, unique among different kernels; all kernels of a rank by application"),
+    Column.text("device", "name of the GPU", "GPU", 6, omit=ALIKE),
+)
+RANK_KERNELS = (
+    *_RANK_WHERE,
+    Column.text("name", "full demangled name"),
+    Column.text("compute_capability", "compute capability, as 9.0"),
+    Column.integer("ranks", "ranks that ran it", priority=1),
+    Column.integer("missing", "ranks that did not, on any GPU"),
+    Column.text("missing_ranks", "these ranks, separated by '; '"),
+    Column.integer("launches", "launches of all ranks"),
+    Column.integer("launches_min", "fewest launches of a rank that ran it", "launches", 5, form="count", to="launches_max"),
+    Column.integer("launches_max", "most launches of a rank"),
+    Column.number("seconds", "second", "run time, sum over the ranks"),
+    Column.number("time_share", "ratio", "share of the time of all kernels and ranks", "share", 4),
+    *_over("seconds", "second", "run time", ("min", "median", "max")),
+    Column.text("slowest", "rank with the longest run time"),
+    Column.number("imbalance", "ratio", _IMBALANCE, "max/mean", form="plain"),
+    Column.number("imbalance_median", "ratio", "seconds_max / seconds_median", "max/median", 8, form="plain"),
+    Column.number("spread", "ratio", "(seconds_max - seconds_min) / seconds_median", priority=3),
+    Column.number("work", "flop", "floating-point operations, sum over the ranks"),
+    *_over("work", "flop", "floating-point operations"),
+    Column.integer("outliers", _OUTLIERS),
+    Column.text("slow_ranks", "outliers that took longer, separated by '; '"),
+    Column.text("fast_ranks", "outliers that took shorter, separated by '; '"),
+    Column.text("status", "ok (has points), or why not, as in the frame of kernels of a roofline"),
+    Column.text("notes", "warnings, sentences separated by '; '"),
+)
+RANK_POINTS = (
+    *_RANK_WHERE,
+    Column.text("precision", "precision id: fp64, fp32, fp16, ..., or mixed (sum over pipes)"),
+    Column.text("level", "memory level id: l1, shared, l2, dram, system", "at", 9),
+    Column.integer("ranks", "ranks with this point"),
+    Column.integer("launches", "launches of all ranks"),
+    Column.number("work", "flop", "operations, sum over the ranks (OP for integer types, see unit)"),
+    Column.text("unit", "flop or op: what work counts"),
+    Column.number("traffic", "byte", "bytes at this level, sum over the ranks"),
+    Column.number("seconds", "second", "run time, sum over the ranks"),
+    Column.number("intensity", "flop/byte", "work / traffic", "{unit}", 2),
+    *_over("intensity", "flop/byte", "intensity"),
+    Column.number("performance", "flop/s", "work / seconds: the mean of one GPU"),
+    *_over("performance", "flop/s", "performance"),
+    Column.number("attainable", "flop/s", "min(compute roof, intensity * bandwidth roof) of one GPU"),
+    Column.number("fraction", "ratio", "performance / attainable", "of roof"),
+    Column.number("fraction_min", "ratio", f"lowest fraction {_OF_RANK}", "over ranks", 10, to="fraction_max"),
+    Column.number("fraction_median", "ratio", "median over the ranks of fraction of the attainable"),
+    Column.number("fraction_max", "ratio", f"highest fraction {_OF_RANK}"),
+    Column.text("roof_origin", "origin of the binding roof of this level: theoretical or measured"),
+    Column.text("binds", "what binds this kernel and precision over all levels: a level id or a compute roof id"),
+    Column.number("binding_fraction", "ratio", "performance / lowest attainable over all levels"),
+    Column.number("coverage", "ratio", "share of the kernel's time that the row stands for"),
+    Column.text("source", "binding, derived, embedded or imported"),
+    Column.text("notes", "what a reader must know of this row, sentences separated by '; '"),
+)
+RANK_RANKS = (
+    *_RANK_WHERE,
+    Column.text("rank", "rank, as its report's path, its process or --rank names it"),
+    Column.text("reports", "reports of this rank, separated by '; '"),
+    Column.text("host", "machine it ran on"),
+    Column.text("pid", "process ids, separated by blanks"),
+    Column.text("gpu", "PCI addresses of its GPUs, separated by blanks (reports don't hold the UUID)"),
+    Column.integer("launches", "launches on this rank"),
+    Column.number("seconds", "second", "run time of all of them"),
+    Column.number("seconds_ratio", "ratio", "seconds / median over the ranks"),
+    Column.number("score", "ratio", "modified z-score of seconds (Iglewicz and Hoaglin, 1993)"),
+    Column.text("outlier", "slow, fast or ''"),
+    Column.text("cause", "of an outlier: uneven work, slow GPU, lower clock, unknown, in a sentence"),
+    Column.number("work", "flop", "floating-point operations"),
+    Column.number("work_ratio", "ratio", "work / median over the ranks"),
+    Column.text("traffic_level", "outermost memory level whose traffic is known of this kernel"),
+    Column.number("traffic", "byte", "bytes at that level"),
+    Column.number("traffic_ratio", "ratio", "traffic / median over the ranks"),
+    Column.number("clock_profiled", "hertz", "SM clock while profiled"),
+    Column.number("clock_ratio", "ratio", "clock_profiled / median over the ranks"),
+)
+TABLES = {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS}
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,14 +158,14 @@ class Ranks(Displayed):
     view: ClassVar[str] = "ranks"
     counted: ClassVar[Mapping[str, str]] = {"kernel_columns": "kernel", "rank_columns": "rank time", "point_columns": "point"}
     glance: ClassVar[tuple[Column, ...]] = seen(
-        columns.RANK_KERNELS, "kernel", "ranks", "launches", "seconds", "time_share", "imbalance", "slowest"
+        RANK_KERNELS, "kernel", "ranks", "launches", "seconds", "time_share", "imbalance", "slowest"
     )
     names: tuple[str, ...]
     origin: str
     roofline: Roofline
-    kernel_columns: Table
-    point_columns: Table
-    rank_columns: Table
+    kernel_columns: Frame
+    point_columns: Frame
+    rank_columns: Frame
 
     kernels = frame_of("kernel_columns", "One row per kernel and GPU model.")
     points = frame_of("point_columns", "One row per kernel, precision and level.")
@@ -221,7 +328,7 @@ def _over_ranks(name: str, cells: FloatArray) -> dict[str, FloatArray]:
 
 def _kernels_table(
     kernels: Columns, names: Sequence[str], cells: Mapping[str, FloatArray], signs: FloatArray, by: str
-) -> Table:
+) -> Frame:
     def listed(where: Any) -> list[str]:
         return ["; ".join(names[rank] for rank in np.flatnonzero(row).tolist()) for row in where]
 
@@ -255,7 +362,7 @@ def _kernels_table(
         "fast_ranks": listed(signs < 0),
     }
     order = np.argsort(-np.nan_to_num(kernels["seconds"]), kind="stable")
-    return of_columns({name: np.asarray(values)[order] for name, values in table.items()}, columns.RANK_KERNELS)
+    return of_columns({name: np.asarray(values)[order] for name, values in table.items()}, RANK_KERNELS)
 
 
 def _points_table(
@@ -266,7 +373,7 @@ def _points_table(
     ranks: int,
     owner: str,
     points_of: Callable[[Measurements], Columns],
-) -> Table:
+) -> Frame:
     """The points of all ranks together, with the spread of those of each rank, which are made of some ranks at a time."""
     homes = {point: row for row, point in enumerate(zip(*(whole[name] for name in _POINT), strict=True))}
     cells = {name: np.full((len(homes), ranks), np.nan) for name in ("intensity", "performance", "fraction")}
@@ -294,7 +401,7 @@ def _points_table(
     table = {**whole, "ranks": there.sum(axis=1)}
     for name, values in cells.items():
         table |= _over_ranks(name, values)
-    return of_columns(table, columns.RANK_POINTS)
+    return of_columns(table, RANK_POINTS)
 
 
 def _ranks_table(
@@ -303,7 +410,7 @@ def _ranks_table(
     about: Mapping[str, dict[str, str]],
     cells: Mapping[str, FloatArray],
     signs: FloatArray,
-) -> Table:
+) -> Frame:
     """Kernel by kernel, ranks in their order."""
     to_median = {name: np.array([ratio_to_median(row) for row in values]) for name, values in cells.items()}
     score = np.array([modified_z(row) for row in cells["seconds"]])
@@ -338,7 +445,7 @@ def _ranks_table(
                 "clock_ratio": ratio["clock"],
             }
         )
-    return of_rows(rows, columns.RANK_RANKS)
+    return of_rows(rows, RANK_RANKS)
 
 
 def _about(ranks: Mapping[RankSource, str]) -> dict[str, dict[str, str]]:
@@ -354,3 +461,79 @@ def _about(ranks: Mapping[RankSource, str]) -> dict[str, dict[str, str]]:
             "gpu": " ".join(dict.fromkeys(source.gpu for source in sources if source.gpu)),
         }
     return found
+
+
+def document(ranks: Ranks) -> Document:
+    """The kernels with the point that stands for each, the ranks that stand out and why, and who did not run what."""
+    # The point of the busiest precision, at the level that limits most.
+    best: dict[tuple[str, str], Row] = {}
+    for point in sorted(records(ranks.point_columns), key=_weight, reverse=True):
+        best.setdefault((point["kernel"], point["device"]), point)
+    nothing, kernels = dict.fromkeys(column.name for column in RANK_POINTS), records(ranks.kernel_columns)
+    rows = [
+        {**best.get((row["kernel"], row["device"]), nothing), **row, "outliers": row["outliers"] or None} for row in kernels
+    ]
+    table = Table("kernels", (*RANK_POINTS, *RANK_KERNELS), rows, _SHOWN, legend=_LEGEND)
+    return Document("Ranks", heading(ranks), blocks=[table, tuple(_outlier_lines(ranks)), tuple(_missing_lines(kernels))])
+
+
+def _weight(point: Row) -> tuple[float, ...]:
+    return tuple(number if number == number else -1.0 for number in (point["work"], point["fraction"]))
+
+
+def heading(ranks: Ranks) -> str:
+    """How many ranks ran what, on which GPUs, for how long, and how the ranks were told."""
+    kernels = ranks.kernel_columns
+    devices = ", ".join(dict.fromkeys(clean(name) for name in kernels["device"].tolist()))
+    seconds = math.fsum(one for one in kernels["seconds"].tolist() if math.isfinite(one))
+    facts = [plural(len(ranks.names), "rank"), plural(len(kernels["kernel"]), "kernel")]
+    facts += [plural(int(kernels["launches"].sum()), "launch"), devices, f"{time_text(seconds)} of GPU time over all ranks"]
+    return f"{', '.join(facts)}. Ranks told by {clean(ranks.origin)}."
+
+
+def _outlier_lines(ranks: Ranks) -> Iterator[str]:
+    """Ranks that stand out, those that do in most kernels first; one line per reason."""
+    if len(ranks.names) < MINIMUM_RANKS:
+        yield f"Outliers are looked for from {MINIMUM_RANKS} ranks on."
+        return
+    table, place = ranks.rank_columns, {name: number for number, name in enumerate(ranks.names)}
+    groups: dict[tuple[int, str, str], list[Row]] = {}
+    for row in records({name: values[table["outlier"] != ""] for name, values in table.items()}):
+        groups.setdefault((place[row["rank"]], row["outlier"], row["cause"].partition(":")[0]), []).append(row)
+    if not groups:
+        yield "No rank's time is an outlier (modified z-score above 3.5 and more than 5 % off the median)."
+        return
+    yield "Outliers in time (modified z-score above 3.5 and more than 5 % off the median):"
+    ran = Counter(table["rank"].tolist())
+    for rows in sorted((groups[key] for key in sorted(groups)), key=lambda rows: -len(rows))[:_MOST]:
+        first, ratios, kernels = rows[0], [row["seconds_ratio"] for row in rows], [clean(row["kernel"]) for row in rows]
+        facts = ", ".join(filter(None, (clean(first["host"]), f"GPU {clean(first['gpu'])}" if first["gpu"] else "")))
+        what = ", ".join(kernels[:_NAMED])
+        if len(kernels) > _NAMED:
+            what = f"{len(kernels)} of its {ran[first['rank']]} kernels ({what}, ...)"
+        where = "" if kernels[0].startswith(ALL_RANKS) else f" in {what}"  # by application there is nothing to name
+        times = f"{min(ratios):.2f}" if len(ratios) == 1 else f"{min(ratios):.2f} to {max(ratios):.2f}"
+        others = len({row["cause"] for row in rows}) - 1
+        like = f" (and {others} like it)" if others else ""
+        rank = f"- rank {clean(first['rank'])}{facts and f' ({facts})'} is {first['outlier']}"
+        yield f"{rank}{where}: {times} x the median time; {first['cause']}{like}"
+    if len(groups) > _MOST:
+        yield f"- and {len(groups) - _MOST} more: see --table ranks."
+
+
+def _missing_lines(kernels: Sequence[Row]) -> Iterator[str]:
+    """Which kernels some ranks did not run; consecutive numbers of these as ranges: 4, 6-9."""
+    absent = [row for row in kernels if row["missing"]]
+    for row in absent[:_MOST]:
+        parts: list[list[str]] = []
+        for name in row["missing_ranks"].split("; "):
+            last = parts[-1][-1] if parts else ""
+            if name.isdecimal() and last.isdecimal() and int(name) == int(last) + 1:
+                parts[-1].append(name)
+            else:
+                parts.append([name])
+        texts = [f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(part) for part in parts]
+        names = ", ".join(clean(text) for text in texts[:_MOST]) + (", ..." if len(texts) > _MOST else "")
+        yield f"- {clean(row['kernel'])} did not run on {plural(row['missing'], 'rank')}: {names}"
+    if len(absent) > _MOST:
+        yield f"- and {len(absent) - _MOST} more kernels: see --table kernels."
