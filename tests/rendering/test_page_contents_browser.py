@@ -51,15 +51,12 @@ def test_without_points(open_page: Open) -> None:
 
 
 def bar_widths(page: Page) -> list[float]:
-    """Percent of peak of each bar drawn, trace by trace, measured against the axis."""
-    found: list[float] = page.evaluate(
-        """() => {
-            const area = document.querySelector("#usage-chart .nsewdrag, #usage-chart .bglayer .bg").getBoundingClientRect();
-            return [...document.querySelectorAll("#usage-chart .barlayer .point path")]
-                .map((path) => 100 * path.getBoundingClientRect().width / area.width);
-        }"""
+    """The bars of kernels without dots in percent of the room that they have."""
+    width = "node.getBoundingClientRect().width"
+    found = page.evaluate(
+        f"[...document.querySelectorAll('#usage tbody .units i')].map((node) => 100 * {width} / node.parentNode.clientWidth)"
     )
-    return found
+    return [float(share) for share in found]
 
 
 def test_bars_instead_of_the_chart(open_page: Open) -> None:
@@ -67,19 +64,16 @@ def test_bars_instead_of_the_chart(open_page: Open) -> None:
     page = open_page(roofline)
     assert page.locator("#app").is_hidden()
     kernels = roofline.kernels.sort_values("seconds", ascending=False)
-    expected = [100 * share for unit in ("sm", "l1", "l2", "dram") for share in kernels[f"fraction_{unit}"]]
+    by_rank = kernels.sort_values("recoverable", ascending=False)
+    expected = [100 * row[f"fraction_{unit}"] for _, row in by_rank.iterrows() for unit in ("sm", "l1", "l2", "dram")]
     assert bar_widths(page) == pytest.approx(expected, abs=0.6)
-    ticks = page.locator("#usage-chart .xtick text").all_text_contents()
-    assert ticks == ["0", "20", "40", "60", "80", "100"]
-    assert page.locator("#usage-chart .ytick text").all_text_contents() == kernels["kernel"].tolist()
-    assert page.locator("#usage-chart .xtitle").text_content() == "% of peak"
-    before = page.evaluate("getComputedStyle(document.querySelector('#usage-chart .barlayer .point path')).fill")
+    look = "getComputedStyle(document.querySelector('#usage tbody .units i')).backgroundColor"
+    before = page.evaluate(look)
     page.locator("#theme").click()
-    after = page.evaluate("getComputedStyle(document.querySelector('#usage-chart .barlayer .point path')).fill")
-    assert before != after
+    assert page.evaluate(look) != before
     assert page.locator("#usage tbody tr:not(.why)").count() == 3
     assert page.locator("#usage tbody tr.why").all_inner_texts() == [
-        f"{reason}; no dot: without floating-point work" for reason in kernels["reason"]
+        f"{reason}; no dot: without floating-point work" for reason in by_rank["reason"]
     ]
 
 
@@ -87,7 +81,7 @@ def test_bars_instead_of_the_chart(open_page: Open) -> None:
 def test_verdicts_in_table_details_and_tooltip(open_page: Open) -> None:
     roofline = make_roofline(4, zero_flop=2, tensor_unknown=1)
     page = open_page(roofline)
-    assert page.locator("#usage-chart .barlayer .point").count() == 8
+    assert page.locator("#usage tbody .units i").count() == 8
     header = page.evaluate("[...document.querySelectorAll('#table th .sort')].map((cell) => cell.dataset.sort)")
     assert "binds" not in header
     kernels = roofline.kernels.set_index("kernel")

@@ -109,7 +109,6 @@ def test_kernels_without_dots_are_those_of_the_gpu(open_page: Open) -> None:
     assert set(page.evaluate(shown)) == {roofline.kernels["device"][0]}
     page.select_option("[data-pick=GPU]", other)
     assert page.evaluate(shown) == [other]
-    assert page.evaluate("document.getElementById('usage-chart').layout.yaxis.tickvals.length") == 1
     assert "GPU" in page.locator("#usage thead th").all_inner_texts()
 
 

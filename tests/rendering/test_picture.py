@@ -24,7 +24,6 @@ from matplotlib.text import Text
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
-from ncu_roofline.analyses.hierarchical.kernels import Bars
 from ncu_roofline.analyses.hierarchical.marks import roof_texts
 from ncu_roofline.analyses.hierarchical.picture import figure, roofline_chart
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
@@ -46,7 +45,7 @@ def measure(text: str, size: float) -> tuple[float, float]:
 
 def chart_of(roofline: FakeRoofline) -> Chart:
     """What its picture shows, without bars."""
-    return roofline_chart(roofline, chart(roofline), Bars((), (), 0))
+    return roofline_chart(roofline, chart(roofline))
 
 
 def plan_of(roofline: FakeRoofline) -> Plan:

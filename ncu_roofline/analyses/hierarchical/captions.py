@@ -7,21 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from ncu_roofline.analyses.hierarchical import kernels, style
 from ncu_roofline.analyses.hierarchical.chart import RooflineChart
-from ncu_roofline.analyses.hierarchical.kernels import (
-    MARK,
-    NAMED,
-    ZERO,
-    Kernel,
-    asked_work,
-    by_time,
-    counts_text,
-    kernel_labels,
-    kernels_of,
-    tensor_caveat,
-    without_dots,
-)
-from ncu_roofline.analyses.hierarchical.style import label_of, level_order, level_style, precision_label
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent, range_text
@@ -71,26 +58,26 @@ def why(frames: Frames, status: str) -> str:
     if view_of(frames) == "instruction" and status == "no-work-metrics":
         return "without metrics of executed instructions"
     asked = {"zero-asked": "without {} (counted, zero)", "uncounted-asked": "without metrics of {}"}
-    return asked[status].format(asked_work(frames)) if status in asked else WHY.get(status, clean(status))
+    return asked[status].format(kernels.asked_work(frames)) if status in asked else WHY.get(status, clean(status))
 
 
-def why_absent(frames: Frames, absent: Iterable[Kernel], *, lacks: bool = False) -> list[str]:
+def why_absent(frames: Frames, absent: Iterable[kernels.Kernel], *, lacks: bool = False) -> list[str]:
     """For each reason why kernels have no dots a sentence: how many, their share of the time, and what the report ``lacks``."""
-    found: dict[str, list[Kernel]] = {}
+    found: dict[str, list[kernels.Kernel]] = {}
     for one in absent:
         found.setdefault(one.status, []).append(one)
     told = []
     for status, members in found.items():
-        missing = lacking(members) if lacks and status not in ZERO else []
+        missing = lacking(members) if lacks and status not in kernels.ZERO else []
         without = f"; lacks {', '.join(missing)}" if missing else ""
         share = of_the_time(one.time_share for one in members)
-        told.append(f"{counts_text(members)} {why(frames, status)}{share}{without}.")
+        told.append(f"{kernels.counts_text(members)} {why(frames, status)}{share}{without}.")
     return told
 
 
-def lacking(members: Iterable[Kernel]) -> list[str]:
+def lacking(members: Iterable[kernels.Kernel]) -> list[str]:
     """What the report lacks for some kernels, each once."""
-    return [label_of(one) for one in dict.fromkeys(" ".join(one.missing for one in members).split())]
+    return [style.label_of(one) for one in dict.fromkeys(" ".join(one.missing for one in members).split())]
 
 
 def of_the_time(shares: Iterable[float]) -> str:
@@ -174,15 +161,15 @@ def above_note(frames: Frames) -> str:
     def told(name: str, notes: str) -> str:
         return f"{name}: {clean(notes[notes.index(ABOVE) :].partition('; ')[0].removeprefix(ABOVE))}"
 
-    labels, dots = kernel_labels(frames), []
+    labels, dots = kernels.kernel_labels(frames), []
     heights = zip(*(optional(frames, "points", name, math.nan) for name in ("performance", "attainable")), strict=True)
     about = rows(frames, "points", "report", "kernel", "precision", "notes")
     for (performance, roof), (report, kernel, precision, notes) in zip(heights, about, strict=True):
         if ABOVE in notes:
             name, height = labels[report, kernel], performance / roof if roof > 0 and performance > 0 else 0.0
-            dots.append((height, name, told(f"{name}, {label_of(clean(precision))}", notes)))
+            dots.append((height, name, told(f"{name}, {style.label_of(clean(precision))}", notes)))
     known = {name for _, name, _ in dots}
-    others = [one for one in kernels_of(frames).values() if ABOVE in one.notes and one.name not in known]
+    others = [one for one in kernels.kernels_of(frames).values() if ABOVE in one.notes and one.name not in known]
     if not dots and not others:
         return ""
     counted = " and ".join(plural(len(found), noun) for noun, found in (("dot", dots), ("kernel", others)) if found)
@@ -232,7 +219,7 @@ def _told(notes: str) -> list[str]:
 
 def _sentence(note: str, subject: str = "") -> str:
     """A note as a sentence, precisions by their names."""
-    text = _PRECISION.sub(lambda match: precision_label(match[0]), note).rstrip(".")
+    text = _PRECISION.sub(lambda match: style.precision_label(match[0]), note).rstrip(".")
     return f"{subject}: {text}." if subject and not note.startswith(subject) else f"{text[0].upper()}{text[1:]}."
 
 
@@ -263,24 +250,26 @@ def _subject(mine: Collection[tuple[str, str, str]], everything: Collection[tupl
     """The levels, else the precisions or roofs, of which a note is said, "" where of all of them."""
     kinds = {name for name, _, _ in mine}
     among = [one for one in everything if one[0] in kinds]
-    levels = level_order(level for _, level, _ in mine if level)
+    levels = style.level_order(level for _, level, _ in mine if level)
     of_roofs_too = any(name == "roofs" and not level for name, level, _ in mine)
     if levels and set(levels) < {level for _, level, _ in among if level} and not of_roofs_too:
-        return ", ".join(level_style(level).label for level in levels)
+        return ", ".join(style.level_style(level).label for level in levels)
     if {(name, label) for name, _, label in mine} >= {(name, label) for name, _, label in among}:
         return ""
-    return listed(filter(None, (label_of(clean(text)) if name == "points" else clean(text) for name, _, text in sorted(mine))))
+    return listed(
+        filter(None, (style.label_of(clean(text)) if name == "points" else clean(text) for name, _, text in sorted(mine)))
+    )
 
 
 def kernel_notes(frames: Frames, most: int = 4) -> list[str]:
     """What must be known of single kernels, those of the most time first; with their names where it is not said of all."""
     found: dict[str, list[str]] = {}
-    every = by_time(kernels_of(frames).values())
+    every = kernels.by_time(kernels.kernels_of(frames).values())
     for one in every:
         for note in _told(one.notes):
             found.setdefault(note, []).append(one.name)
     sentences = [
-        f"{_sentence(note)[:-1]} ({listed(names, NAMED)})." if len(names) < len(every) else _sentence(note)
+        f"{_sentence(note)[:-1]} ({listed(names, kernels.NAMED)})." if len(names) < len(every) else _sentence(note)
         for note, names in found.items()
     ]
     more = [f"And {plural(len(sentences) - most, 'more note')} on kernels: see csv or json."] if len(sentences) > most else []
@@ -305,12 +294,12 @@ def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
     Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
     Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
     """
-    notes = [tensor_caveat(frames, MARK), above_note(frames), clock_note(frames)]
+    notes = [kernels.tensor_caveat(frames, kernels.MARK), above_note(frames), clock_note(frames)]
     if len(chart.kernels) < chart.total:
         part = of_the_time(kernel.share for kernel in chart.kernels).replace(", ", " (", 1)
         drawn = f"The {len(chart.kernels)} largest of {plural(chart.total, 'kernel')} by time are drawn"
         notes.append(f"{drawn}{f'{part})' if part else ''}.")
-    notes += [sweep_note(frames), *why_absent(frames, without_dots(frames))]
+    notes += [sweep_note(frames), *why_absent(frames, kernels.without_dots(frames))]
     if chart.panels_left_out:
         notes.append(f"{plural(chart.panels_left_out, 'further panel')} left out: choose with --precision.")
     return [note for note in (*notes, roof_note(frames), *doubts_of(frames)) if note]
@@ -318,10 +307,10 @@ def footnotes(frames: Frames, chart: RooflineChart) -> list[str]:
 
 def explanation(frames: Frames) -> str:
     """Why a chart has no dots."""
-    absent = without_dots(frames)
+    absent = kernels.without_dots(frames)
     if not absent:
         return "No kernels are left to draw."
-    missing = getattr(frames, "to_collect", ()) or lacking(one for one in absent if one.status not in ZERO)
+    missing = getattr(frames, "to_collect", ()) or lacking(one for one in absent if one.status not in kernels.ZERO)
     lacks = [f"Missing metrics: {', '.join(missing)}."] if missing else []
     return "\n".join(["No kernel can be drawn.", *why_absent(frames, absent), *lacks, *how_to_add(frames)])
 
@@ -329,5 +318,5 @@ def explanation(frames: Frames) -> str:
 def how_to_add(frames: Frames) -> list[str]:
     """Which command tells how to collect what kernels lack; [] where work was counted and is zero."""
     option = f" --view {view_of(frames)}" if getattr(frames, "to_collect", ()) else ""
-    lacks = any(one.missing for one in kernels_of(frames).values() if one.status not in ZERO)
+    lacks = any(one.missing for one in kernels.kernels_of(frames).values() if one.status not in kernels.ZERO)
     return [f"The command ncu-roofline explain{option} prints the ncu command that adds them."] if lacks else []

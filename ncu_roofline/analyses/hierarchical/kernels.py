@@ -27,7 +27,7 @@ from ncu_roofline.rendering.frames import Frames, optional, records, rows, table
 KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[Any, ...]
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
-SM, TIME = "sm", "time"  # in the place of a level: the busiest unit inside the SMs; where nothing but times is known
+SM = "sm"  # in the place of a level: the busiest unit inside the SMs
 LESS = "\N{LESS-THAN OR EQUAL TO}"
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
@@ -188,7 +188,12 @@ def by_time(found: Iterable[Kernel]) -> list[Kernel]:
 def ranked(found: Iterable[Kernel]) -> list[Kernel]:
     """What could save most time first; what takes next to none of the time of its GPU comes behind it (see `ranking`)."""
     given = list(found)
-    return [given[place] for place in order((one.device, one.seconds, one.recoverable) for one in given)]
+    return [given[place] for place in ranks(given)]
+
+
+def ranks(found: Iterable[Kernel]) -> list[int]:
+    """Where those stand that come first, second, ..."""
+    return order((one.device, one.seconds, one.recoverable) for one in found)
 
 
 def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
@@ -226,6 +231,13 @@ def unit_label(unit: str) -> str:
     return "SM" if unit == SM else level_style(unit).label
 
 
+def units_of(found: Sequence[Kernel]) -> list[str]:
+    """Units that some row used enough to see it, the SMs first, then levels from the inside outwards; all if none is."""
+    known = {unit: max((one.fractions.get(unit, 0.0) for one in found), default=0.0) for unit in (SM, *LEVELS)}
+    present = [unit for unit in known if any(unit in one.fractions for one in found)]
+    return [unit for unit in present if known[unit] >= _VISIBLE] or present
+
+
 def levels_of(found: Sequence[Kernel]) -> list[str]:
     """Levels of which some row knows its share or moves some of its bytes, innermost first."""
     present = {level for one in found for level in one.fractions}
@@ -233,33 +245,6 @@ def levels_of(found: Sequence[Kernel]) -> list[str]:
         largest = max(one.bandwidths.values(), default=0.0)
         present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
     return [level for level in LEVELS if level in present]
-
-
-class Bars(NamedTuple):
-    """What is drawn: ``units`` from the SMs outwards, the longest kernels, and how many there are."""
-
-    units: Sequence[str]
-    rows: Sequence[Kernel]
-    total: int
-
-    @property
-    def of_time(self) -> bool:
-        """Whether the bars are shares of the time, as nothing else is known."""
-        return self.units == [TIME]
-
-    def shares(self, row: Kernel) -> list[float]:
-        """Shares of a row by unit, as ratios; NaN where unknown."""
-        return [row.time_share if unit == TIME else row.fractions.get(unit, math.nan) for unit in self.units]
-
-
-def bars(frames: Frames, most: int) -> Bars:
-    """The bars of the ``most`` longest kernels without dots, all launches of a kernel together; none where nothing is known."""
-    absent = without_dots(frames)
-    kernels = per_kernel(absent) if tells(frames, absent) else []
-    shown = kernels[:most]
-    known = [unit for unit in (SM, *LEVELS) if any(unit in one.fractions for one in shown)]
-    seen = [unit for unit in known if any(one.fractions.get(unit, 0.0) >= _VISIBLE for one in shown)]
-    return Bars(seen or known or [TIME], shown, len(kernels))
 
 
 def tensor_caveat(frames: Frames, mark: str = "") -> str:

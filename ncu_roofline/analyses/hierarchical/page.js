@@ -15,12 +15,19 @@ function update() {
   filterUsage();
 }
 
+/** Of the kernels without dots the rows of the chosen GPU alone; the section goes where it has none. */
+function filterUsage() {
+  const rows = [...document.querySelectorAll("#usage tr[data-device]")];
+  if (!rows.length || DEVICES.length < 2) return;
+  for (const row of rows) row.hidden = row.nextElementSibling.hidden = row.dataset.device !== state.device;
+  byId("usage").hidden = rows.every((row) => row.hidden);
+}
+
 /** Draw everything anew; on paper in sizes that fit. */
 function redraw(paper) {
   unpinTip();
   if (current && paper) drawChart({ width: 700, height: 400 });
   else if (current) update();
-  drawUsage(paper ? 700 : 0);
 }
 
 /** Isolate a kernel; the same one again, or null, restores all. */
@@ -153,4 +160,3 @@ function wire() {
 }
 
 startPage(POINTS.length > 0, redraw, wire);
-wireUsage();

@@ -3,58 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import (
-    KEY,
-    LONGEST,
-    NAMED,
-    ZERO,
-    Kernel,
-    answers_of,
-    bars,
-    kernels_of,
-    per_kernel,
-    ranked,
-    tells,
-    tensor_caveat,
-    unit_label,
-    without_dots,
-)
+from ncu_roofline.analyses.hierarchical import captions, kernels, style
 from ncu_roofline.analyses.hierarchical.roofs import Band
-from ncu_roofline.analyses.hierarchical.style import (
-    COUNTED,
-    DEFAULT_UNIT,
-    apart,
-    is_instruction,
-    label_of,
-    level_order,
-    level_style,
-    precision_label,
-    precision_order,
-)
 from ncu_roofline.analyses.hierarchical.text import about_table
 from ncu_roofline.analyses.hierarchical.view import TABLES
 from ncu_roofline.base.texts import listed, one_line, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.formats.ceilings import PUBLISHED
-from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS, POINTS, ROOFS, UNUSED
-from ncu_roofline.model.selection import order
-from ncu_roofline.rendering.frames import Column, Frames, Tables, column, optional, rows, view_of
+from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, UNUSED
+from ncu_roofline.rendering.frames import Column, Frames, Tables, column, rows, view_of
 from ncu_roofline.rendering.page import explanations_of, number, plain_columns, self_contained, shown_table, texts_of
 from ncu_roofline.rendering.style import THEMES
 
-_ADVICE = ("kernel", "rule", "type", "title", "text")
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
-_SHOWN, _ROOFS, _NOTES, _BARS = 100, 500, 12, 30  # rows in words; the rest is summed up or left out
+_SHOWN, _ROOFS, _NOTES = 100, 500, 12  # rows in words; the rest is summed up or left out
 _OTHER = "other"  # label of points that an embedded chart gives without saying of what
 # One classic script, in this order: later files use what earlier ones define.
-_SCRIPTS = ("csv", "state", "labels", "ranges", "dots", "sweep", "chart", "tip", "columns", "controls", "usage")
+_SCRIPTS = ("csv", "state", "labels", "ranges", "dots", "sweep", "chart", "tip", "columns", "controls")
 
 
 def render_html(
@@ -74,32 +45,40 @@ def render_html(
     columns as of the view.
     Raises ValueError for an unknown theme.
     """
-    kernels = list(kernels_of(roofline).values())
-    absent = without_dots(roofline)
+    every, absent = list(kernels.kernels_of(roofline).values()), kernels.without_dots(roofline)
     reports = [one_line(name) for name in captions.report_names(roofline).values()]
     of = f" of {reports[0] if len(reports) == 1 else plural(len(reports), 'report')}" if reports else ""
-    statuses, missing = _statuses(roofline, absent), _missing(kernels)
+    missing = Counter[str]()
+    statuses: dict[str, list[kernels.Kernel]] = {}
+    for one in every:
+        if one.status not in kernels.ZERO:  # of work that was counted and is zero nothing is missing
+            missing.update(dict.fromkeys(one.missing.split(), max(one.launches, 1)))
+            statuses.setdefault(one.status, []).append(one)
     notes = [captions.above_note(roofline), captions.source_note(roofline), *captions.notes_of(roofline, _NOTES)]
     return self_contained(
         __package__,
         [*(f"page_{name}.js" for name in _SCRIPTS), "page.js"],
-        payload(roofline, tables),
+        payload(roofline, tables, every),
         title=one_line(title) or f"{captions.name_of(roofline)}{of}",
         theme=theme,
         subtitle=one_line(captions.subtitle(roofline)),
         reports=reports,
-        answers=answers_of(roofline),
+        answers=kernels.answers_of(roofline),
         clock=captions.clock_note(roofline),
         roof_note=one_line(captions.roof_note(roofline)),
-        tensor=one_line(tensor_caveat(roofline)),
+        tensor=one_line(kernels.tensor_caveat(roofline)),
         usage=_usage(roofline, absent),
-        answered=tells(roofline, absent),
+        answered=kernels.tells(roofline, absent),
         has_points=len(column(roofline, "points", "kernel")) > 0,
-        has_kernels=bool(kernels),
+        has_kernels=bool(every),
         view=view_of(roofline),
-        statuses=statuses,
-        missing=missing,
-        lacking=bool(statuses or missing),
+        statuses=[
+            (captions.why_absent(roofline, found)[0], listed((one.kernel for one in found), kernels.NAMED))
+            for status, found in statuses.items()
+            if status != "ok"
+        ],
+        missing=[(one_line(style.label_of(word)), plural(launches, "launch")) for word, launches in missing.most_common()],
+        lacking=bool(missing or statuses.keys() - {"ok"}),
         explanations=explanations_of(explanations),
         told=[one_line(note) for note in notes if note],
         roofs=_roofs(roofline),
@@ -108,30 +87,9 @@ def render_html(
     )
 
 
-def _statuses(frames: Frames, absent: Sequence[Kernel]) -> list[tuple[str, str]]:
-    """Of each reason why kernels have no dots a sentence, and their names; none for those without any work."""
-    found: dict[str, list[Kernel]] = {}
-    for one in absent:
-        if one.status not in ZERO:
-            found.setdefault(one.status, []).append(one)
-    return [
-        (one_line(captions.why_absent(frames, members)[0]), one_line(listed((one.kernel for one in members), NAMED)))
-        for members in found.values()
-    ]
-
-
-def _missing(kernels: Iterable[Kernel]) -> list[tuple[str, str]]:
-    """Precisions and levels that launches lack and how many these are; of work that was counted and is zero none."""
-    found: dict[str, int] = {}
-    for one in kernels:
-        for word in dict.fromkeys(one.missing.split()) if one.status not in ZERO else ():
-            found[word] = found.get(word, 0) + max(one.launches, 1)
-    return [(one_line(label_of(word)), plural(found[word], "launch")) for word in sorted(found, key=lambda word: -found[word])]
-
-
-def _usage(frames: Frames, absent: Sequence[Kernel]) -> dict[str, Any]:
-    """Kernels without dots as a table of texts, ranked; the tail is summed up."""
-    found = ranked(per_kernel(absent))
+def _usage(frames: Frames, absent: Sequence[kernels.Kernel]) -> dict[str, Any]:
+    """Kernels without dots as a table of texts and bars, ranked; the tail is summed up."""
+    found = kernels.ranked(kernels.per_kernel(absent))
     shown, tail = found[:_SHOWN], found[_SHOWN:]
     table = about_table(shown, used=True)
     several = ("device",) if len({one.device for one in found}) > 1 else ()
@@ -139,19 +97,23 @@ def _usage(frames: Frames, absent: Sequence[Kernel]) -> dict[str, Any]:
     more = [{"kernel": one.marked, **({"launches": one.launches_text} if one.longest else {})} for one in shown]
     cells = [{**row, **known} for row, known in zip(table.rows, more, strict=True)]
     made = shown_table(replace(table, rows=cells, show=show)) or {"headers": [], "rows": []}
-    left = [left for _, left in made["headers"]]
+    headers = [(f"{header[:1].upper()}{header[1:]}", not left) for header, left in made["headers"]]
+    inside = style.Style("SM", THEMES["light"].compute, THEMES["dark"].compute)
+    units = {unit: inside if unit == kernels.SM else style.level_style(unit) for unit in kernels.units_of(shown)}
     return {
-        "headers": [(f"{header[:1].upper()}{header[1:]}", not left) for header, left in made["headers"]],
+        "headers": headers,
+        "units": list(units.values()),
         "rows": [
             {
                 "device": one_line(one.device),
                 "reason": "; ".join(filter(None, (one.reason, f"no dot: {captions.why(frames, one.status)}"))),
-                "cells": [(text, not left) for text, left in zip(row, left, strict=True)],
+                "cells": [(header, text, number) for (header, number), text in zip(headers, row, strict=True)],
+                "bars": [(*look, one.fractions[unit]) for unit, look in units.items() if unit in one.fractions],
             }
             for one, row in zip(shown, made["rows"], strict=True)
         ],
         "more": f"{len(tail)} more kernels{captions.of_the_time(one.time_share for one in tail)}" if tail else "",
-        "note": LONGEST if any(one.longest for one in shown) else "",
+        "note": kernels.LONGEST if any(one.longest for one in shown) else "",
     }
 
 
@@ -173,58 +135,50 @@ def _by_kernel(advice: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Findings of a kernel together with the first of their titles, kernels and findings in the order of ``advice``."""
     groups: dict[str, list[dict[str, str]]] = {}
     for entry in advice:
-        (texts,) = texts_of([entry], _ADVICE)
-        groups.setdefault(texts["kernel"], []).append({**texts, "facts": _concerns(entry)})
+        (texts,) = texts_of([entry], ("kernel", "rule", "type", "title", "text"))
+        launches, share, seconds = (number(entry.get(key)) for key in ("launches", "share", "recoverable"))
+        parts = [f"{launches} launches"] if launches is not None and launches > 1 else []
+        parts += [f"{percent(share)} of the time"] if share is not None else []
+        parts += [f"could save {format_value(seconds, 'second', 3)}"] if seconds else []
+        groups.setdefault(texts["kernel"], []).append({**texts, "facts": ", ".join(parts)})
     found = []
     for kernel, findings in groups.items():
-        titles = list(dict.fromkeys(entry["title"] for entry in findings))
-        more = [f"{len(titles) - _FINDINGS} more"] if len(titles) > _FINDINGS else []
-        found.append({"kernel": kernel, "findings": findings, "summary": "; ".join([*titles[:_FINDINGS], *more])})
+        summary = listed((entry["title"] for entry in findings), _FINDINGS)
+        found.append({"kernel": kernel, "findings": findings, "summary": summary})
     return found
 
 
-def _concerns(entry: Mapping[str, Any]) -> str:
-    """How much a finding is about, as far as that is known."""
-    launches, share, seconds = (number(entry.get(key)) for key in ("launches", "share", "recoverable"))
-    parts = [f"{launches} launches"] if launches is not None and launches > 1 else []
-    parts += [f"{percent(share)} of the time"] if share is not None else []
-    parts += [f"could save {format_value(seconds, 'second', 3)}"] if seconds else []
-    return ", ".join(parts)
-
-
-def payload(frames: Frames, tables: Tables) -> dict[str, Any]:
+def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows: columns with a pool of texts.
 
-    Of the kernels those that have points; a point says what its ``owner`` does not.
+    Of the kernels those that have points, their ``order`` as `ranking` has it; a point says what its ``owner`` does not.
     """
     texts: dict[str, int] = {}
     called = captions.report_names(frames)
-    kernels, points, roofs = (
+    about, points, roofs = (
         plain_columns(frames, name, declared, called)
         for name, declared in (("kernels", KERNELS), ("points", POINTS), ("roofs", ROOFS))
     )
-    devices = list(dict.fromkeys(kernels["device"]))
-    places = {key: place for place, key in enumerate(zip(*(kernels[name] for name in KEY), strict=True))}
-    owners = [places[key] for key in zip(*(points[name] for name in KEY), strict=True)]
-    kept = sorted(set(owners))
-    told = {name: [values[owner] for owner in owners] for name, values in kernels.items()}
+    places = {key: place for place, key in enumerate(zip(*(about[name] for name in kernels.KEY), strict=True))}
+    owners = [places[key] for key in zip(*(points[name] for name in kernels.KEY), strict=True)]
+    kept = {row: place for place, row in enumerate(sorted(set(owners)))}
+    told = {name: [values[owner] for owner in owners] for name, values in about.items()}
     beyond = {name: values for name, values in points.items() if told.get(name) != values}
     return {
-        "devices": devices,
+        "devices": list(dict.fromkeys(about["device"])),
         "levels": _levels(frames),
         "precisions": _precisions(frames),
         "counted": {
             unit: {"intensity": one.intensity_axis, "unit": one.intensity_unit, "of": one.performance_of}
-            for unit, one in COUNTED.items()
+            for unit, one in style.COUNTED.items()
         },
-        "unit": DEFAULT_UNIT.get(view_of(frames), "flop"),
+        "unit": style.DEFAULT_UNIT.get(view_of(frames), "flop"),
         "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
-        "kernels": _packed({name: [of[row] for row in kept] for name, of in kernels.items()}, KERNELS, texts),
-        "points": {**_packed(beyond, POINTS, texts), "owner": list(map({row: n for n, row in enumerate(kept)}.get, owners))},
+        "kernels": _packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
+        "points": {**_packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
         "roofs": _packed(roofs, ROOFS, texts),
         "texts": list(texts),
-        "order": _order(frames, kept),
-        "usage": _bars(frames),
+        "order": [kept[row] for row in kernels.ranks(every) if row in kept],
     }
 
 
@@ -246,58 +200,25 @@ def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts:
     return packed
 
 
-def _order(frames: Frames, kept: Sequence[int]) -> list[int]:
-    """Places in ``kept``, which are rows of the kernels, as `ranking` sorts these."""
-    named = ("device", ""), ("seconds", math.nan), ("recoverable", math.nan)
-    sorted_rows = order(zip(*(optional(frames, "kernels", name, missing) for name, missing in named), strict=True))
-    places = {row: place for place, row in enumerate(sorted_rows)}
-    return sorted(range(len(kept)), key=lambda index: places[kept[index]])
-
-
-def _bars(frames: Frames) -> dict[str, Any]:
-    """The utilisation bars of kernels without dots: units with their colours, and for each kernel its shares of their peaks."""
-    data = bars(frames, _BARS)
-    neutral = {"light": THEMES["light"].compute, "dark": THEMES["dark"].compute}
-    styles = {unit: level_style(unit) for unit in data.units if unit in LEVELS_WITH_COLUMNS}
-    units = [
-        {"label": unit_label(unit)} | ({"light": styles[unit].light, "dark": styles[unit].dark} if unit in styles else neutral)
-        for unit in data.units
-    ]
-    found = [
-        {
-            "kernel": one_line(row.marked),
-            "device": one_line(row.device),
-            "time": number(row.seconds),
-            "share": number(row.time_share),
-            "verdict": ", ".join(filter(None, (row.verdict, row.headroom_text))),
-            "shares": list(map(number, data.shares(row))),
-            "texts": [row.level_text(unit) or percent(share) for unit, share in zip(data.units, data.shares(row), strict=True)],
-        }
-        for row in ranked(data.rows)
-    ]
-    return {"units": units, "rows": found, "total": data.total, "time": data.of_time, "reached": REACHED}
-
-
 def _levels(frames: Frames) -> list[dict[str, Any]]:
     """Levels that have points or roofs, innermost first, each with label, colours and whether it is of the chain of memories.
 
     "" only if a point has no level.
     """
     ids = {one_line(v) for name in ("points", "roofs") for v in column(frames, name, "level") if v or name == "points"}
-    chain, styles = load_spec().chain, {level: level_style(level) for level in level_order(ids)}
+    chain, styles = load_spec().chain, {level: style.level_style(level) for level in style.level_order(ids)}
     return [
-        {"id": level, "label": style.label or _OTHER, "light": style.light, "dark": style.dark, "chain": level in chain}
-        for level, style in styles.items()
+        {"id": level, "label": look.label or _OTHER, "light": look.light, "dark": look.dark, "chain": level in chain}
+        for level, look in styles.items()
     ]
 
 
 def _precisions(frames: Frames) -> list[dict[str, Any]]:
     """Precisions that have points, widest first, "mixed" last; ``part`` of a kind of instruction that another one holds."""
-    found = sorted({one_line(v) for v in column(frames, "points", "precision")}, key=precision_order)
-
-    def part(one: str) -> bool:
-        return is_instruction(one) and not apart(one) and any(one.startswith(f"{other}.") for other in found)
-
+    found = sorted({one_line(v) for v in column(frames, "points", "precision")}, key=style.precision_order)
+    apart = {one for one in found if style.apart(one)}
+    parts = {one for one in found if style.is_instruction(one) and any(one.startswith(f"{other}.") for other in found)} - apart
     return [
-        {"id": one, "label": precision_label(one) if one else _OTHER, "apart": apart(one), "part": part(one)} for one in found
+        {"id": one, "label": style.precision_label(one) if one else _OTHER, "apart": one in apart, "part": one in parts}
+        for one in found
     ]

@@ -7,23 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import (
-    Kernel,
-    Key,
-    answers_of,
-    by_time,
-    kernels_of,
-    levels_of,
-    points_of,
-    reasons,
-    tells,
-    tensor_caveat,
-    times_text,
-    unit_label,
-)
+from ncu_roofline.analyses.hierarchical import captions, kernels, style
 from ncu_roofline.analyses.hierarchical.roofs import ChartRoof, joined_roofs, roof_rows
-from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label, precision_order
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
@@ -61,7 +46,7 @@ _KINDS = ("compute", "bandwidth", "wall")
 
 def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document:
     """The whole, a part per GPU where there are several; without ``notes`` only those that make a number doubtful."""
-    about = [note(frames) for note in (tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
+    about = [note(frames) for note in (kernels.tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
     about.append(captions.source_note(frames) if notes else captions.source_note(frames, [OPCODES]))
     of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.doubts_of(frames)
     told = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
@@ -70,16 +55,16 @@ def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document
 
 def _of_gpu(frames: Frames, title: str, notes: bool) -> Document:
     """What is said of one GPU: sentences, its kernels, why some have no dots, other reasons for verdicts, and roofs."""
-    sentences = [text for answer in answers_of(frames) for text in answer.sentences]
-    found, kernels = by_time(kernels_of(frames).values()), kernels_table(frames)
+    sentences = [text for answer in kernels.answers_of(frames) for text in answer.sentences]
+    found, table = kernels.by_time(kernels.kernels_of(frames).values()), kernels_table(frames)
     absent = [one for one in found if one.status != "ok"]
-    dots, told = bool(kernels.detail), tells(frames, absent)
+    dots, told = bool(table.detail), kernels.tells(frames, absent)
     unknown = [] if dots or told else captions.explanation(frames).splitlines()[: None if notes else 1]
     lacking = [] if unknown and notes else captions.why_absent(frames, absent, lacks=notes)  # the explanation says it
     lacking += captions.how_to_add(frames) if notes and not dots and told else []
-    others = [f"{name}: {why}" for name, why in reasons(found) if why not in " ".join(sentences)] if notes else ()
+    others = [f"{name}: {why}" for name, why in kernels.reasons(found) if why not in " ".join(sentences)] if notes else ()
     verdicts = Section(others, "Verdicts", late=True)
-    blocks = (Section(unknown, hanging=False), kernels, Section(lacking, hanging=False), verdicts, roofs_table(frames))
+    blocks = (Section(unknown, hanging=False), table, Section(lacking, hanging=False), verdicts, roofs_table(frames))
     return Document(title, captions.subtitle(frames), sentences, blocks)
 
 
@@ -88,29 +73,29 @@ def kernels_table(frames: Frames) -> Table:
 
     Where no kernel has dots it says how full the kernels kept the GPU.
     """
-    works, found = works_of(frames), kernels_of(frames)
+    works, found = works_of(frames), kernels.kernels_of(frames)
     dots = [one for key, one in found.items() if key in works]
-    kernels = _ordered([*dots, *by_time(one for key, one in found.items() if key not in works)])
+    ordered = _ordered([*dots, *kernels.by_time(one for key, one in found.items() if key not in works)])
     of = {id(one): works.get(key, []) for key, one in found.items()}
-    parts = [of[id(one)] for one in kernels]
-    detail = _work_table([row for members in parts for row in members], any(one.verdict for one in kernels)) if dots else None
-    return replace(about_table(kernels, used=not dots), detail=detail, parts=list(map(len, parts)))
+    parts = [of[id(one)] for one in ordered]
+    detail = _work_table([row for members in parts for row in members], any(one.verdict for one in ordered)) if dots else None
+    return replace(about_table(ordered, used=not dots), detail=detail, parts=list(map(len, parts)))
 
 
-def about_table(kernels: Sequence[Kernel], *, used: bool) -> Table:
+def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
     """What is said of kernels, where they have no dots how full they kept the GPU, too."""
-    levels = levels_of(kernels)
-    alone = len({(one.kernel, one.step, one.label) for one in kernels}) == len(kernels)
+    levels = kernels.levels_of(given)
+    alone = len({(one.kernel, one.step, one.label) for one in given}) == len(given)
     shown = [name for name in _ABOUT if name != "launch" or not alone]
-    shown += _JUDGED if any(one.verdict for one in kernels) else ()
+    shown += _JUDGED if any(one.verdict for one in given) else ()
     shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"] if used else ()
-    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{unit_label(level)} GB/s, %" for level in levels}}
+    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels}}
     declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
-    cells = [_cells(one, levels) for one in kernels]
+    cells = [_cells(one, levels) for one in given]
     return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
 
 
-def _cells(one: Kernel, levels: Sequence[str]) -> dict[str, Any]:
+def _cells(one: kernels.Kernel, levels: Sequence[str]) -> dict[str, Any]:
     """A kernel as people read it."""
     unknown = "unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else ""
     saves = one.seconds > 0 and math.isfinite(one.recoverable)
@@ -121,7 +106,7 @@ def _cells(one: Kernel, levels: Sequence[str]) -> dict[str, Any]:
     return {
         **vars(one),
         "headroom": one.headroom_text or unknown,
-        "headroom_compute": times_text(one.headroom_compute),
+        "headroom_compute": kernels.times_text(one.headroom_compute),
         "recoverable": format_value(one.recoverable, "second", 3) if saves else "",
         "limit": one.limit_text,
         "busiest_unit": f"{one.busiest_unit} {busiest}".rstrip() if one.busiest_unit else "",
@@ -131,10 +116,10 @@ def _cells(one: Kernel, levels: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _ordered(kernels: Sequence[Kernel]) -> list[Kernel]:
+def _ordered(given: Sequence[kernels.Kernel]) -> list[kernels.Kernel]:
     """By what could be saved, as `ranking`; steps of a sweep stay together, in their order."""
-    groups: dict[object, list[Kernel]] = {}
-    for one in kernels:
+    groups: dict[object, list[kernels.Kernel]] = {}
+    for one in given:
         groups.setdefault(one.kernel if one.step >= 0 else id(one), []).append(one)
     members, stakes = list(groups.values()), []
     for steps in members:
@@ -144,23 +129,23 @@ def _ordered(kernels: Sequence[Kernel]) -> list[Kernel]:
     return [one for place in order(stakes) for one in sorted(members[place], key=lambda one: one.step)]
 
 
-def works_of(frames: Frames) -> dict[Key, list[dict[str, Any]]]:
+def works_of(frames: Frames) -> dict[kernels.Key, list[dict[str, Any]]]:
     """The work of each kernel that has dots: a row per precision, the sum over pipes first, with the intensity at each level.
 
     ``fraction`` is of the lowest roof over all levels; of a precision that is one of several, which share memory, of its own
     compute roof.  A precision and the part of it that is all of it are one row.
     """
-    bound = {roof: level_style(roof).label if roof == level else clean(label) for roof, level, label in _labels(frames)}
-    points = points_of(frames, _POINT)
+    bound = {roof: style.level_style(roof).label if roof == level else clean(label) for roof, level, label in _labels(frames)}
+    points = kernels.points_of(frames, _POINT)
     levels = {f"intensity_{row['level']}": math.nan for kinds in points.values() for of in kinds.values() for row in of}
     parents = {one.id: one.part_of for one in load_spec().precisions if not one.disjoint}
-    found: dict[Key, list[dict[str, Any]]] = {}
+    found: dict[kernels.Key, list[dict[str, Any]]] = {}
     for key, kinds in points.items():
         speeds = {name: of[0]["performance"] for name, of in kinds.items()}
         whole = {parents[name] for name in kinds if parents.get(name) in kinds
                  and speeds[name] >= (1 - COMPLETE) * speeds[parents[name]]}  # fmt: skip
         found[key] = []
-        for name in sorted(kinds.keys() - whole, key=lambda name: (name != MIXED, precision_order(name))):
+        for name in sorted(kinds.keys() - whole, key=lambda name: (name != MIXED, style.precision_order(name))):
             row, part = kinds[name][0], name != MIXED and MIXED in kinds
             share = row["performance"] / (row["compute_roof"] or math.nan) if part else row["binding_fraction"]
             mix = row["performance"] / row["mix_roof"] if row["mix_roof"] else math.nan
@@ -175,14 +160,16 @@ def _labels(frames: Frames) -> Iterable[tuple[str, str, str]]:
 
 def _work_table(works: Sequence[dict[str, Any]], judged: bool) -> Table:
     """Intensities and the share of the roof are what the table is for: they never go."""
-    levels = level_order(name.removeprefix("intensity_") for row in works for name in row if name.startswith("intensity_"))
+    levels = style.level_order(
+        name.removeprefix("intensity_") for row in works for name in row if name.startswith("intensity_")
+    )
     declared = {one.name: one for one in POINTS}
     counts_instructions = {row["unit"] for row in works} == {"inst"}
     fused, intensity = declared["fma_share"], declared["intensity"]
     intensity = replace(intensity, unit="inst/txn") if counts_instructions else intensity
     about = [
         replace(declared["precision"], priority=0 if len({row["precision"] for row in works}) > 1 else 8, words=str),
-        *(replace(intensity, name=f"intensity_{one}", label=level_style(one).label) for one in levels),
+        *(replace(intensity, name=f"intensity_{one}", label=style.level_style(one).label) for one in levels),
         declared["performance"],
         replace(declared["fraction"], label="of roof", colour=_colour),
         fused,
@@ -190,7 +177,7 @@ def _work_table(works: Sequence[dict[str, Any]], judged: bool) -> Table:
         declared["lanes"],
         *([] if judged else [declared["binds"]]),
     ]
-    cells = [{**row, "precision": f"{'  ' * row['part']}{precision_label(row['precision'])}"} for row in works]
+    cells = [{**row, "precision": f"{'  ' * row['part']}{style.precision_label(row['precision'])}"} for row in works]
     words = {"kind": "instructions" if counts_instructions else "precision"}
     return Table("work", about, cells, [one.name for one in about], words=words)
 
@@ -205,7 +192,7 @@ def roofs_table(frames: Frames) -> Table:
     """Compute roofs from high to low, then bandwidths, over all launches and reports; measured ones beside theoretical ones."""
 
     def wall_of(roof: ChartRoof) -> str:
-        return precision_label(roof.precision) if roof.kind == "wall" and roof.precision else ""
+        return style.precision_label(roof.precision) if roof.kind == "wall" and roof.precision else ""
 
     def place(roof: ChartRoof) -> tuple[object, ...]:
         return _KINDS.index(roof.kind), wall_of(roof), -max(band.high for band in roof.bands.values())
