@@ -52,10 +52,8 @@ def test_without_points(open_page: Open) -> None:
 
 def bar_widths(page: Page) -> list[float]:
     """The bars of kernels without dots in percent of the room that they have."""
-    width = "node.getBoundingClientRect().width"
-    found = page.evaluate(
-        f"[...document.querySelectorAll('#usage tbody .units i')].map((node) => 100 * {width} / node.parentNode.clientWidth)"
-    )
+    width = "100 * node.getBoundingClientRect().width / node.parentNode.clientWidth"
+    found = page.evaluate(f"[...document.querySelectorAll('#usage tbody .units i')].map((node) => {width})")
     return [float(share) for share in found]
 
 
