@@ -51,7 +51,7 @@ def test_advice_is_below_its_kernel(open_page: Open) -> None:
     advice = [{**mine, "launches": 12, "share": 0.25, "recoverable": 1e-3}, other, clock]
     page = open_page(make_roofline(3), advice=advice)
     summaries = page.locator("#advice > details > summary").all_inner_texts()
-    assert summaries == ["smooth_kernel latency; Clock", "gpp_kernel DRAM"]
+    assert summaries == ["smooth_kernel latency, Clock", "gpp_kernel DRAM"]
     assert not page.get_by_text("more blocks").is_visible()
     page.locator("#table tbody tr", has_text="smooth_kernel").click()
     page.locator("#to-advice").click()

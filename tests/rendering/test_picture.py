@@ -267,8 +267,8 @@ def test_a_series_has_its_dots_innermost_first_at_one_height() -> None:
 
 def test_measured_and_theoretical_make_one_roof() -> None:
     roofs = {roof.id: roof for roof in chart(make_roofline(1)).panels[0].roofs}
-    assert roofs["dram"].theoretical == A100.bandwidth["dram"]
-    assert roofs["dram"].value == roofs["dram"].measured == pytest.approx(0.89 * A100.bandwidth["dram"])
+    assert roofs["dram"].band("theoretical").line == A100.bandwidth["dram"]
+    assert roofs["dram"].value == roofs["dram"].band("measured").line == pytest.approx(0.89 * A100.bandwidth["dram"])
     assert roof_texts([roofs["dram"]])[0] == "HBM 1.38 TB/s (theory 1.55 TB/s)"
     assert not chart(make_roofline(1, measured=False)).origins[1:]
 
@@ -323,15 +323,15 @@ def test_system_memory_only_where_it_has_dots() -> None:
 def test_roofs_meet_at_the_ridge_points() -> None:
     roofline = make_roofline(3)
     found, roofs = plan_of(roofline), {roof.id: roof for roof in chart(roofline).panels[0].roofs}
-    peak = roofs["fp64.fma"].measured
+    peak = roofs["fp64.fma"].value
     ridges = [(point.x, point.y) for point in found.points if point.role == "ridge"]
-    assert ridges == [(pytest.approx(peak / roofs[level].measured), peak) for level in ("l1", "l2", "dram")]
+    assert ridges == [(pytest.approx(peak / roofs[level].value), peak) for level in ("l1", "l2", "dram")]
     for line in (line for line in found.lines if line.role in ("roof", "theory")):
         origin, (start, end) = {"roof": "measured", "theory": "theoretical"}[line.role], line.places
         if line.hue:
-            assert end[1] == pytest.approx(getattr(roofs["fp64.fma"], origin))
+            assert end[1] == pytest.approx(roofs["fp64.fma"].band(origin).line)
         else:
-            assert start[0] == pytest.approx(start[1] / getattr(roofs["l1"], origin))
+            assert start[0] == pytest.approx(start[1] / roofs["l1"].band(origin).line)
 
 
 def test_every_roof_gets_its_label_along_its_line() -> None:

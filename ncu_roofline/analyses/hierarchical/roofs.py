@@ -79,16 +79,6 @@ class ChartRoof(NamedTuple):
         return self.bands.get(origin) or Band(math.nan, math.nan)
 
     @property
-    def measured(self) -> float:
-        """What the hardware was seen to do."""
-        return self.band("measured").line
-
-    @property
-    def theoretical(self) -> float:
-        """What it should do."""
-        return self.band("theoretical").line
-
-    @property
     def origin(self) -> str:
         """Where the value that counts comes from."""
         return "measured" if "measured" in self.bands else "theoretical"
@@ -101,7 +91,7 @@ class ChartRoof(NamedTuple):
     @property
     def values(self) -> tuple[float, ...]:
         """All that are given, measured first."""
-        return tuple(value for value in (self.measured, self.theoretical) if not math.isnan(value))
+        return tuple(self.bands[origin].line for origin in ("measured", "theoretical") if origin in self.bands)
 
     @property
     def highest(self) -> float:

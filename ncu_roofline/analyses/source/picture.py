@@ -70,11 +70,10 @@ def chart_of(launch: Launch) -> dict[str, Any]:
     roofs = []
     for roof in tops(roofs_of(given, precisions, unit), ()):  # of compute roofs the highest of each precision
         if roof.kind != "wall":
-            origin = "theoretical" if math.isnan(roof.measured) else "measured"
             hues = _hues(roof.level) if roof.kind == "bandwidth" else None
             shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit")}
-            values = {"value": number(roof.highest), "text": roof.band(origin).text(roof.unit)}
-            roofs.append({**shown, **values, "hues": hues, "origin": origin})
+            values = {"value": number(roof.highest), "text": roof.band(roof.origin).text(roof.unit)}
+            roofs.append({**shown, **values, "hues": hues, "origin": roof.origin})
     return {
         "unit": unit,
         "label": precision_label(most["precision"]) if most else "",
