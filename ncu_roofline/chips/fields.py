@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -105,6 +105,11 @@ def read(path: Path, form: type[Record]) -> Record:
     else:
         return found
     raise SpecError("Cannot use the specification file", f"{path.parent.name}/{path.name}", reason, "Correct the file.")
+
+
+def table(name: str, form: type[Record]) -> Callable[[], Record]:
+    """What gives the data file of a name that comes with the package, read once, when it is asked for."""
+    return cache(lambda: read(DATA / name, form))
 
 
 def expand(pattern: str) -> Iterator[str]:

@@ -839,6 +839,25 @@ def explained(executed: float, lanes: float, requested: float, ideal: float) -> 
     return max(min(requested, whole) - ideal, 0.0)
 
 
+# Where CUDA, compilers, libraries and package managers put headers, and names of theirs; no others, as kernels may be theirs.
+LIBRARY_FOLDER = (
+    r"(?i)(?:^|/)(?:usr/(?:local/)?include|usr/local/cuda[^/]*|cuda[-.\d]*/(?:include|std|targets|v\d[.\d]*/include)|opt/nvidia|"
+    r"crt|cooperative_groups|cub|cute|cutlass|libcudacxx|nv|thrust|Kokkos|(?:dist|site)-packages|\.julia/packages)/"
+)
+LIBRARY_NAME = r"(?:mma|sm_\d\w*|cuda_(?:bf|fp)\d+|cooperative_groups|(?:math|device)_functions)\.(?:h|hpp)$"
+HEADER_ENDS = ("", "h", "hh", "hpp", "hxx", "cuh", "inl", "inc", "ipp", "tcc", "tpp", "jl", "py")
+
+
+def of_library(path: str) -> bool:
+    """Whether a source file is a header of a toolkit or library, whose lines tell less of a place than those that use them."""
+    path = path.replace("\\", "/")
+    name = path.split("/")[-1]
+    if path == "./" + name and name.endswith(".jl"):  # Julia's own
+        return True
+    is_header = name.partition(".")[2].lower() in HEADER_ENDS
+    return is_header and (re.search(LIBRARY_FOLDER, path) is not None or re.match(LIBRARY_NAME, name) is not None)
+
+
 # What a function of the compiler's library does by its name, in a few words as well, and what may be done about it; the first
 # that fits.
 LIBRARY = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read
+from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read, table
 from ncu_roofline.chips.formulas import covers
 
 LONGEST = 200
@@ -213,7 +213,4 @@ class OpcodeUnits(NamedTuple):
         return next((row.unit for row in self.rows if name in row.names and covers(row.capabilities, capability)), "")
 
 
-@cache
-def load_opcode_units() -> OpcodeUnits:
-    """The table that comes with the package, read once."""
-    return read(DATA / "opcode_units.toml", OpcodeUnits)
+load_opcode_units = table("opcode_units.toml", OpcodeUnits)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import ALL, DATA, Capability, Ranges, read
+from ncu_roofline.chips.fields import ALL, Capability, Ranges, table
 from ncu_roofline.chips.formulas import covers
 
 NUMBERS, WIDTH = 512, 128
@@ -151,7 +150,4 @@ class SassTable(NamedTuple):
         return Encodings(tuple(map(found.get, range(NUMBERS))), next(targets, ()))
 
 
-@cache
-def load_sass() -> SassTable:
-    """The table that comes with the package, read once."""
-    return read(DATA / "sass.toml", SassTable)
+load_sass = table("sass.toml", SassTable)

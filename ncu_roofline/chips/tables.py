@@ -20,6 +20,7 @@ from ncu_roofline.chips.fields import (
     WeightedSum,
     Weights,
     read,
+    table,
 )
 from ncu_roofline.chips.formulas import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
 from ncu_roofline.chips.spec import Source, Spec
@@ -117,10 +118,7 @@ class Units(NamedTuple):
         yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
 
 
-@cache
-def load_units() -> Units:
-    """The file that comes with the package, read once."""
-    return read(DATA / "units.toml", Units)
+load_units = table("units.toml", Units)
 
 
 # The instruction roofline of Ding, Williams, "An Instruction Roofline Model for GPUs" (2019): instruction.toml
@@ -207,10 +205,7 @@ class InstructionSpec(NamedTuple):
         return tuple(dict.fromkeys([*names, *(f"{counter}.sum" for way in first for counter in way.counters.counters())]))
 
 
-@cache
-def load_instructions() -> InstructionSpec:
-    """The file that comes with the package, read once."""
-    return read(DATA / "instruction.toml", InstructionSpec)
+load_instructions = table("instruction.toml", InstructionSpec)
 
 
 # What the PM sampler records over the time of a launch: phases.toml
@@ -274,10 +269,7 @@ class PhaseSpec(NamedTuple):
         return frozenset(self.blocks + self.activity) | self.drawn()
 
 
-@cache
-def load_phases() -> PhaseSpec:
-    """The file that comes with the package, read once."""
-    return read(DATA / "phases.toml", PhaseSpec)
+load_phases = table("phases.toml", PhaseSpec)
 
 
 # Why warps wait, by reasons that ncu samples: stalls.toml
@@ -359,10 +351,7 @@ class SectionSets(NamedTuple):
         return found[-1] if found else None
 
 
-@cache
-def load_sets() -> SectionSets:
-    """The file that comes with the package, read once."""
-    return read(DATA / "sets.toml", SectionSets)
+load_sets = table("sets.toml", SectionSets)
 
 
 # What a metric can be at all, one bound for each quantity: plausible.toml

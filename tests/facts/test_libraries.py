@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_roofline.chips.listing import of_library
+from ncu_roofline.chips.findings import of_library
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from ncu_roofline.analyses.source.columns import FINDINGS, WHERE, WITHIN
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips import findings as rules
 from ncu_roofline.chips import load_stalls, load_units
-from ncu_roofline.chips.findings import About, Called
-from ncu_roofline.chips.listing import of_library
+from ncu_roofline.chips.findings import About, Called, of_library
 from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.formats.sass.instructions import SIZE

@@ -19,33 +19,21 @@ from ncu_roofline.base.files import HELPER
 from ncu_roofline.chips import (
     findings,
     formulas,
-    listing,
     load_opcodes,
     load_spec,
     load_stalls,
     load_units,
     ncu,
     source_counters,
+    tables,
     thresholds,
     verdict,
 )
+from ncu_roofline.chips import spec as facts
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
-from ncu_roofline.chips.spec import (
-    INSTRUCTION_SECTION,
-    OVERVIEW_SECTION,
-    TENSOR_SECTION,
-    Architecture,
-    Bandwidth,
-    Binding,
-    BoardRule,
-    Level,
-    Precision,
-    Spec,
-)
-from ncu_roofline.chips.tables import Gauge, Rate, Scale, Slices, Stall, TensorActivity, Unit, Units
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
-from ncu_roofline.plugin.generate.files import GENERATED, python, render
+from ncu_roofline.plugin.generate.files import GENERATED, TEMPLATES, python, render
 from ncu_roofline.plugin.generate.sections import render_sections
 
 if TYPE_CHECKING:
@@ -53,18 +41,19 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.generate.lowering import Dialect
 
 # What rules carry as it stands here.
-_CARRIED = (thresholds, verdict, formulas, model_name, source_counters, findings, listing)
-# What rules read of the facts of `chips`.
+_CARRIED = (thresholds, verdict, formulas, model_name, source_counters, findings)
+# What rules read of the facts of `chips`, and what they have as it is.
+_WHOLE = (facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units)
 _READ: dict[type, str] = {
-    Binding: "counters capabilities peak clock source note includes lower_bound writes",
-    Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
-    Level: "id label short order chain domain bindings",
-    BoardRule: "names peaks absent",
-    Architecture: "peaks bandwidth boards slices launching lacks halves",
-    TensorActivity: "whole parts",
-    Stall: "waits cause advice caches issue unit limits least least_at_place",
+    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes",
+    facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
+    facts.Level: "id label short order chain domain bindings",
+    facts.BoardRule: "names peaks absent",
+    facts.Architecture: "peaks bandwidth boards slices launching lacks halves",
+    tables.TensorActivity: "whole parts",
+    tables.Stall: "waits cause advice caches issue unit limits least least_at_place",
     Ceiling: "value theory clock clock_known follows_sm_clock per_cycle",
-    **{form: " ".join(form._fields) for form in (Bandwidth, Unit, Rate, Gauge, Scale, Slices, Units)},
+    **{form: " ".join(form._fields) for form in _WHOLE},
 }
 
 
@@ -123,34 +112,14 @@ class RuleTemplate(NamedTuple):
     @property
     def parents(self) -> list[str]:
         """Rules that Nsight Compute runs before, whose messages stand first therefore; until 2023.1 it goes by identifiers."""
-        return ["NcuRooflineVerdict"] if self.section == OVERVIEW_SECTION and self.template != "verdict" else []
+        return ["NcuRooflineVerdict"] if self.section == facts.OVERVIEW_SECTION and self.template != "verdict" else []
 
 
-# Identifier without prefix, name, description, section, template.
-_GENERAL_RULES = (
-    ("Verdict", "Roofline Verdict", "What limits the kernel as a whole, and how much faster it could be", OVERVIEW_SECTION),
-    ("Mixed", "Mixed Precision Roofline", "What binds a kernel that works in several precisions at once", OVERVIEW_SECTION),
-    ("FmaMix", "FMA Mix", "Share of fused multiply-adds and the compute roof that it allows", OVERVIEW_SECTION),
-    ("Locality", "Cache Locality", "Which cache level catches reuse and where it is lost", OVERVIEW_SECTION),
-    ("Tensor", "Tensor Core Use", "Work that tensor cores could do, or do with older instructions", TENSOR_SECTION),
-    ("Clocks", "Roofline Clocks", "At which clocks kernel and roofs stand", OVERVIEW_SECTION),
-    ("LaunchSize", "Launch Size", "Kernels too short, too small, or without floating-point work", OVERVIEW_SECTION),
-    ("AccessPattern", "Access Pattern", "Sectors per request, bank conflicts and lanes without work", INSTRUCTION_SECTION),
-    (
-        *("HotSpots", "Source Hot Spots", "Lines with most excess sectors, bank conflicts, inactive lanes and waiting warps"),
-        INSTRUCTION_SECTION,
-    ),
-    (
-        *("ArithmeticSpots", "Source Arithmetic"),
-        *("Lines with multiplications and additions apart, FP64 among FP32, and slow conversions", INSTRUCTION_SECTION),
-    ),
-)
-
-
-def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
-    """All rules; those of the charts follow the spec."""
+def rule_templates(spec: facts.Spec) -> tuple[RuleTemplate, ...]:
+    """All rules; those of the charts follow the spec, others are what their templates begin with."""
+    beside = {p.beside: p.id for p in spec.precisions if p.beside}
+    charts = [(p.section, p.label, (p.id, beside[p.id]) if p.id in beside else (p.id,)) for p in spec.precisions if p.section]
     tensor = tuple(p.id for p in spec.precisions if p.adds and p.kind == "tensor" and not p.beside)
-    own = ((p, (p.id, *(other.id for other in spec.precisions if other.beside == p.id))) for p in spec.precisions if p.section)
     bound = [
         RuleTemplate(
             f"NcuRooflineBound{section.removeprefix('Hierarchical').removesuffix('RooflineChart')}",
@@ -158,12 +127,14 @@ def rule_templates(spec: Spec) -> tuple[RuleTemplate, ...]:
             f"What binds the {label} work of a kernel, level by level",
             *(section, "bound", shown),
         )
-        for section, label, shown in (*((p.section, p.label, shown) for p, shown in own), (TENSOR_SECTION, "Tensor", tensor))
+        for section, label, shown in (*charts, (facts.TENSOR_SECTION, "Tensor", tensor))
     ]
-    general = (
-        RuleTemplate(f"NcuRoofline{rule}", name, about, section, re.sub(r"(?<!^)([A-Z])", r"_\1", rule).lower())
-        for rule, name, about, section in _GENERAL_RULES
-    )
+    general = []
+    for path in sorted((TEMPLATES / "rules").glob("[!_]*.py.j2")):
+        words = re.match(r"\{# (.+?): (.+)\. Section (\w+)\. #\}", path.read_text(encoding="utf-8"))
+        if words:
+            stem = path.name.partition(".")[0]
+            general.append(RuleTemplate(f"NcuRoofline{stem.title().replace('_', '')}", words[1], words[2], words[3], stem))
     return (*bound, *general)
 
 
@@ -175,18 +146,18 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     """
     spec = load_spec()
     rules = rule_templates(spec)
-    facts = _facts(spec, rules, ceilings)
-    helper = render("rules/shared.py.j2", **facts).rstrip("\n") + "\n"
+    context = _context(spec, rules, ceilings)
+    helper = render("rules/shared.py.j2", **context).rstrip("\n") + "\n"
     name = f"{HELPER}_{hashlib.sha256(helper.encode()).hexdigest()[:8]}"
     rendered = {f"{name}.py": helper}
     for rule in rules:
-        body = render(f"rules/{rule.template}.py.j2", rule=rule, **facts).strip()
-        text = render("rules/_head.py.j2", rule=rule, shared=name, body=body, **facts)
+        body = render(f"rules/{rule.template}.py.j2", rule=rule, **context).strip()
+        text = render("rules/_head.py.j2", rule=rule, shared=name, body=body, **context)
         rendered[f"{rule.identifier}.py"] = text.rstrip("\n") + "\n"
     return rendered
 
 
-def _facts(spec: Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
+def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
     """What templates name: modules for their constants, and tables."""
     units, sections, kinds, table = load_units(), render_sections(), load_opcode_kinds(), load_opcodes()
     labels, opcode_units = {unit.id: unit.label for unit in units.units}, load_opcode_units().rows
@@ -266,7 +237,7 @@ def _definition(record: Any) -> str:
     return f"# {first}\n{text}"
 
 
-def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
+def _measured(spec: facts.Spec, one: Ceilings) -> _Ceilings:
     """What was measured of the roofs that rules know."""
     found = {precision.roof: one.compute(precision.roof) for precision in spec.precisions}
     found |= {level.id: one.bandwidth(level.id) for level in spec.levels}
@@ -274,5 +245,5 @@ def _measured(spec: Spec, one: Ceilings) -> _Ceilings:
     writes = {name: tuple((share, other.value) for share, other in one.by_writes(name)) for name in values}
     latency = one.launch_latency()
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
-    facts = (_carried(values), {name: roofs for name, roofs in writes.items() if roofs}, latency.value if latency else None)
-    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, *facts, origin)
+    roofs = (_carried(values), {name: found for name, found in writes.items() if found}, latency.value if latency else None)
+    return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, *roofs, origin)

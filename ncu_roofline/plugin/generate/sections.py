@@ -77,24 +77,24 @@ def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | No
     return ceilings
 
 
-class Drawing(NamedTuple):
-    """What sections show beside theory.
+class Maker(Lowering):
+    """Makes what one section shows.
 
-    The ceilings, if any, as constants or, ``clock_consistent``, as shares of what theory gives at the clock measured at; levels
-    ``aside`` that are drawn nevertheless.
+    Measured ``ceilings`` are drawn, if any, as constants or, ``clock_consistent``, as shares of what theory gives at the clock
+    measured at; levels ``aside`` are drawn nevertheless.
     """
 
-    ceilings: Ceilings | None
-    clock_consistent: bool
-    aside: tuple[str, ...]
-
-
-class Maker(Lowering):
-    """Makes what one section shows."""
-
-    def __init__(self, spec: Spec, dialect: Dialect, drawing: Drawing, ambiguous: frozenset[str], *, dense: bool) -> None:
-        super().__init__(spec, dialect, ambiguous, dense=dense)
-        self.ceilings, self._clock_consistent, aside = drawing
+    def __init__(
+        self,
+        spec: Spec,
+        dialect: Dialect,
+        ceilings: Ceilings | None,
+        clock_consistent: bool,
+        aside: tuple[str, ...],
+        **more: Any,
+    ) -> None:
+        super().__init__(spec, dialect, **more)
+        self.ceilings, self._clock_consistent = ceilings, clock_consistent
         # A dot of a level that hardly matters stands far out, and stretches the axis for all others.
         self.levels = tuple(level for level in spec.levels if not level.on_request or level.id in aside)
         # Levels whose counters are hardware's: patched ones would cost a chart without patched work a replay pass.
@@ -108,29 +108,18 @@ class Maker(Lowering):
         """The share of theory to draw; None for a constant: unless asked for, and where theory is not known."""
         return ceiling.share if self._clock_consistent and math.isfinite(ceiling.share) else None
 
-    def _measured(
-        self, item: Precision | Level, found: Ceiling | None, theory: Callable[[float, Chips], list[Reading]]
-    ) -> list[Reading]:
-        """The measured form of a roof; empty if it was not measured."""
-        if not found or not self.ceilings:
+    def measured(self, item: Precision | Level, roof: str = "") -> list[Reading]:
+        """The measured form of a level's roof or of a compute ``roof``; empty if it was not measured."""
+        if not self.ceilings:
             return []
+        found = self.ceilings.bandwidth(item.id) if isinstance(item, Level) else self.ceilings.compute(roof)
         chip = self.ceilings.compute_capability
-        if not self.ranges([chip]) or not self.binding(item, chip):
+        if not found or not self.ranges([chip]) or not self.binding(item, chip):
             return []
-        share = self._share(found)
+        share, chips = self._share(found), frozenset([chip])
         if share is None:
-            return [Reading(made_value(constant=float(f"{found.value:.7g}")), frozenset([chip]))]
-        return theory(share, frozenset([chip]))
-
-    def measured_peak(self, precision: Precision, roof: str) -> list[Reading]:
-        """The measured form of a compute roof."""
-        found = self.ceilings.compute(roof) if self.ceilings else None
-        return self._measured(precision, found, partial(self.peak, precision, roof))
-
-    def measured_bandwidth(self, level: Level) -> list[Reading]:
-        """The measured form of a bandwidth roof."""
-        found = self.ceilings.bandwidth(level.id) if self.ceilings else None
-        return self._measured(level, found, partial(self.bandwidth, level))
+            return [Reading(made_value(constant=float(f"{found.value:.7g}")), chips)]
+        return self.bandwidth(item, share, chips) if isinstance(item, Level) else self.peak(item, roof, share, chips)
 
     def source(self, level: str, roof_id: str) -> str:
         """Where and when the ceiling of a roof was measured, at which clock; "" if it was not."""
@@ -152,7 +141,7 @@ class Maker(Lowering):
             color, lighter = level.color  # what is measured: a lighter tone
             peaks, bandwidths = self.peak(precision, roof_id), self.bandwidth(level)
             roofs += self._pairs(peaks, bandwidths, f"{level.label} bandwidth, {what} peak", color, precision)
-            works, traffics = self.measured_peak(precision, roof_id), self.measured_bandwidth(level)
+            works, traffics = self.measured(precision, roof_id), self.measured(level)
             label = f"{level.label} bandwidth, {what} peak, {self.source(level.id, roof_id)}"
             if works and not traffics and level is self.levels[0]:
                 traffics, label = bandwidths, f"{what} peak, {self.source('', roof_id)}"
@@ -163,8 +152,8 @@ class Maker(Lowering):
         """A compute roof with the innermost level's bandwidth, theoretical and measured."""
         peaks, bandwidths = self.peak(precision, roof_id), self.bandwidth(self.levels[0])
         roofs = self._pairs(peaks, bandwidths, f"{what} peak", color, precision)
-        works = self.measured_peak(precision, roof_id)
-        traffics = self.measured_bandwidth(self.levels[0]) or bandwidths
+        works = self.measured(precision, roof_id)
+        traffics = self.measured(self.levels[0]) or bandwidths
         return roofs + self._pairs(works, traffics, f"{what} peak, {self.source('', roof_id)}", color, precision)
 
     def _pairs(self, works: list[Reading], traffics: list[Reading], label: str, color: str, precision: Precision) -> list[Any]:
@@ -555,24 +544,25 @@ def render_sections(
     known = [p.id.removeprefix("tensor.") for p in spec.precisions if p.kind == "tensor" and not p.part_of]
     if light_type not in known:
         raise UsageError("Cannot count the tensor type", light_type, "it is unknown", f"Choose one of {', '.join(known)}.")
-    drawing = Drawing(drawable(ceilings, clock_consistent), clock_consistent, aside)
+    ceilings = drawable(ceilings, clock_consistent)
     loads = f"Nsight Compute {'{}.{}'.format(*dialect.release)}{'' if dialect.exact else ' and later'}"
     header = [f"{GENERATED} from the specification in ncu_roofline/data for {loads}.", "Edit that, not this file."]
-    if drawing.ceilings:
-        header.append(f"{drawing.ceilings.status.capitalize()} roofs: {drawing.ceilings.provenance}.  Not for other GPUs.")
+    if ceilings:
+        header.append(f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}.  Not for other GPUs.")
     head = "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in header)
     texts = {}
     for position, recipe in enumerate(recipes(spec, dialect, light_type)):
-        section = _section(recipe, _ORDER[position > 0], spec, dialect, drawing)
+        maker = partial(Maker, spec, dialect, ceilings, clock_consistent, aside, dense=SET not in recipe.sets)
+        section = _section(recipe, _ORDER[position > 0], maker)
         texts[f"{recipe.identifier}.section"] = head + section_text(section, cc_names=dialect.has_cc_names)
     return texts
 
 
-def _section(recipe: Recipe, order: int, spec: Spec, dialect: Dialect, drawing: Drawing) -> Any:
+def _section(recipe: Recipe, order: int, maker_of: Callable[..., Maker]) -> Any:
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
-        maker = Maker(spec, dialect, drawing, ambiguous, dense=SET not in recipe.sets)
+        maker = maker_of(ambiguous=ambiguous)
         description, header, body = recipe.make(maker, recipe.precision)
         items = [made("BodyItem", **{kind: one}) for kind in _BODY for one in body.get(kind, ())]
         shown = [*header, *(metric for item in items for metric in metrics_of(item))]
