@@ -96,7 +96,7 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
 
         found = getattr(importlib.import_module(_HOMES[name]), name)
         if _HOMES[name].startswith(("ncu_roofline.model", "ncu_roofline.analyses.")):
-            displayed = importlib.import_module("ncu_roofline.model.displayed").Displayed
+            displayed = importlib.import_module("ncu_roofline.model.roofline").Displayed
             displayed.html, displayed.said = staticmethod(_html), staticmethod(_said)
         globals()[name] = found  # next time Python finds it without asking
         return found

@@ -11,7 +11,7 @@ from typing import Any
 from ncu_roofline.analyses import analysis_of, render
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
-from ncu_roofline.model.displayed import Said, as_percent
+from ncu_roofline.model.roofline import Said, as_percent
 from ncu_roofline.rendering.document import Table
 
 ROWS = 20

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ncu_roofline.model.displayed import Displayed
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.roofline import Roofline, closing_input, measurements_of, roofline, roofline_of
+from ncu_roofline.model.roofline import Displayed, Roofline, closing_input, measurements_of, roofline, roofline_of
 from ncu_roofline.model.selection import Selection, as_trajectory
 
 __all__ = [

@@ -16,17 +16,7 @@ from ncu_roofline.chips.formulas import OF_ACTIVE, Asked, Reached, Row, Share, a
 from ncu_roofline.chips.thresholds import CLOCK_WARNING, GROUP_LESS, SHORT_LAUNCH
 from ncu_roofline.chips.verdict import NO_TIME, TOO_SHORT, Case, State, Verdict, judge
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
-from ncu_roofline.model.measurements import (
-    Columns,
-    FloatArray,
-    Mask,
-    Measurements,
-    Quantity,
-    TextArray,
-    levels_of,
-    objects,
-    precisions_of,
-)
+from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Quantity, TextArray, objects
 from ncu_roofline.model.opcodes import NO_ARITHMETIC, TOLD
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import LOW_CLOCK, above_bandwidths
@@ -138,7 +128,7 @@ def _each_once(grouping: Grouping, texts: Iterable[tuple[int, str]]) -> list[str
 def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> list[str]:
     """Work of 0 where opcodes or counters say something else: no point tells it."""
     found: list[tuple[int, str]] = []
-    for precision in precisions_of(m, spec):
+    for precision in m.precisions(spec):
         quantity, told = m.work.get(precision.id, Quantity.missing(0)), []
         for origin in quantity.origins:
             said = next((one for one in origin.note.split("; ") if one.startswith((TOLD, NO_ARITHMETIC))), "")
@@ -206,43 +196,40 @@ class Verdicts:
     """What the kernels frame says of the hardware's use, row by row; shares are means over the launches, weighted by time."""
 
     def __init__(self, m: Measurements, grouping: Grouping, spec: Spec, roofs: Roofs) -> None:
-        self._m, self._units, self._spec, self._levels = m, load_units(), spec, levels_of(m, spec)
+        self._m, self._units, self._spec, self._levels = m, load_units(), spec, m.levels(spec)
         self._demands = demands(m, spec, roofs.compute())
         self._bandwidth, self._latency = roofs.bandwidth(), roofs.launch_latency()
         self.uncounted_launches = uncounted_tensor(m, spec)
-        self._short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        self._time = np.nan_to_num(m.seconds)
         self._group(grouping)
 
     def _group(self, grouping: Grouping) -> None:
         """Sums and means over the launches of each row."""
         m, self._grouping = self._m, grouping
-        nothing = np.full(grouping.count, np.nan)
-        self._seconds = grouping.total(np.nan_to_num(m.seconds))
-        units = [unit.id for unit in self._units.units if unit.id in m.units]
-        self._busy = {unit: self._mean(m.units[unit].values) for unit in units}
-        self._gauges = {name: self._mean(m.values(m.gauges, name)) for name in (*_GAUGES, *_ACTIVE)}
+        nothing, self._joined = np.full(grouping.count, np.nan), len(grouping.index) > grouping.count
+
+        def mean(values: FloatArray) -> FloatArray:
+            return grouping.mean(values, m.seconds)
+
+        self._seconds = seconds = grouping.total(self._time)
+        self._busy = {unit.id: mean(m.units[unit.id].values) for unit in self._units.units if unit.id in m.units}
+        self._gauges = {name: mean(m.values(m.gauges, name)) for name in (*_GAUGES, *_ACTIVE)}
         self._rate = {}
         for level in (level.id for level in self._levels):  # bytes per second: counted, else a share of the roof
             moved, share = m.values(m.traffic, level), m.values(m.shares, level)
-            counted = np.where(m.rates, moved, moved / m.seconds)
-            rate = Columns.first_known(counted, share * m.values(m.bandwidth, level))
-            self._rate[level] = self._mean(rate)
-        self._roof = {name: self._mean(roof.value) for name, roof in self._bandwidth.items()}
+            rate = Columns.first_known(np.where(m.rates, moved, moved / m.seconds), share * m.values(m.bandwidth, level))
+            self._rate[level] = mean(rate)
+        self._roof = {name: mean(roof.value) for name, roof in self._bandwidth.items()}
         self._roof_share = {name: rate / self._roof.get(name, nothing) for name, rate in self._rate.items()}
         self.uncounted = grouping.any(self.uncounted_launches)
-        self._tensor = self._mean(m.tensor_active)
-        self._launching = grouping.total(self._latency * m.invocations) / self._seconds
-
-    def _mean(self, values: FloatArray) -> FloatArray:
-        return self._grouping.mean(values, self._m.seconds)
-
-    def _of(self, grouping: Grouping) -> Verdicts:
-        """The same launches in other rows."""
-        other = copy(self)
-        for name in ("_verdicts", "_spread", "_proofs"):
-            vars(other).pop(name, None)
-        other._group(grouping)
-        return other
+        self._tensor = mean(m.tensor_active)
+        self._launching = grouping.total(self._latency * m.invocations) / seconds
+        # Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None.
+        short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        self._short_seconds = grouping.total(np.where(short, self._time, 0.0))
+        launches = grouping.total(np.where(np.isfinite(m.seconds), m.invocations, 0.0))
+        facts = zip(self._short_seconds > seconds / 2, seconds / launches, strict=True)
+        self._short = [float(each) if mostly else None for mostly, each in facts]
 
     def table(self) -> Table:
         """The columns."""
@@ -253,7 +240,6 @@ class Verdicts:
         places = enumerate(shares.argmax(axis=0) if units else ())
         busiest = [(units[one].label, float(busy[units[one].id][row])) for row, one in places]
         parts = [busy[unit.id] for unit in units if unit.kind == "compute"]  # or the group's own share
-        of_sm = busy.get(_GROUP_SM, np.fmax.reduce(parts) if parts else nothing)
         level_share = {name: self._roof_share.get(name, nothing) for name in LEVELS_WITH_COLUMNS}
         for unit in units:  # by hardware where bytes or roof are unknown
             if unit.level in level_share:
@@ -270,13 +256,13 @@ class Verdicts:
             "headroom_without_waste": verdicts["without_waste"],
             "speedup": verdicts["headroom"],
             "judged_seconds": self._judged_seconds(),
-            "short_seconds": self._short_seconds(),
+            "short_seconds": self._short_seconds,
             "reason": verdicts["reason"],
             "busiest_unit": [name if share > 0 else "" for name, share in busiest] or [""] * len(nothing),
             "busiest_fraction": [share for _, share in busiest] or nothing,
             **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},
             **{f"fraction_{name}": share for name, share in level_share.items()},
-            "fraction_sm": of_sm,
+            "fraction_sm": busy.get(_GROUP_SM, np.fmax.reduce(parts) if parts else nothing),
             "issue_fraction": busy.get("issue", nothing),
             "tensor_active": self._tensor,
             "sm_active": self._gauges[_ACTIVE[0]],
@@ -292,13 +278,12 @@ class Verdicts:
     @cached_property
     def _verdicts(self) -> list[Verdict]:
         """Of a row with several launches the verdict that most of its time has, and the headroom of all that have one."""
-        cases = self._cases
+        cases = self._cases(self._rows)
         if self._joined:
             speaking, known = self._spread
-            said = self._of(self._only(speaking))._cases
-            needed = [arithmetic_of(row) for row in self._of(self._only(np.isfinite(known)))._rows]
-            seconds = np.nan_to_num(self._m.seconds)
-            parts = self._grouping.total(np.where(speaking, seconds, 0.0)) / self._seconds
+            said = self._cases(self._rows_of(speaking))
+            needed = [arithmetic_of(row) for row in self._rows_of(np.isfinite(known))]
+            parts = self._grouping.total(np.where(speaking, self._time, 0.0)) / self._seconds
             headroom = self._judged_seconds() / self._grouping.total(np.nan_to_num(self._m.seconds / known))
             several = np.bincount(self._grouping.index, minlength=len(cases)) > 1
             for row in np.flatnonzero(several).tolist():
@@ -310,48 +295,49 @@ class Verdicts:
     @cached_property
     def _spread(self) -> tuple[Mask, FloatArray]:
         """Which launches have the verdict that most of the time of their row has, and the headroom of each (NaN: unknown)."""
-        index, launches = self._grouping.index.tolist(), np.arange(len(self._m))
+        index, launches, times = self._grouping.index, np.arange(len(self._m)), self._time.tolist()
         alone = replace(self._grouping, by="launch", index=launches, first=launches, label=("",) * len(launches))
-        verdicts = [judge(case) for case in self._of(alone)._cases]
+        verdicts = [judge(case) for case in self._cases(self._of(alone)._rows)]
         keys = [(one.text, one.limit if ": " in one.text else "") for one in verdicts]
-        seconds: dict[int, dict[tuple[str, str], float]] = {}
-        mostly_short = np.array([short is not None for short in self._too_short()])[self._grouping.index]
-        for row, short, key, time in zip(index, mostly_short, keys, np.nan_to_num(self._m.seconds).tolist(), strict=True):
+        mostly_short = np.array([short is not None for short in self._short])[index]
+        seconds: dict[int, dict[tuple[str, str], float]] = {row: {} for row in range(self._grouping.count)}
+        for row, short, key, time in zip(index.tolist(), mostly_short, keys, times, strict=True):
             if short or key[0] != TOO_SHORT:
-                found = seconds.setdefault(row, {})
-                found[key] = found.get(key, 0.0) + time
-        most = {row: max(found, key=found.__getitem__) for row, found in seconds.items()}
-        speaking = mostly_short | np.array([most.get(row) == key for row, key in zip(index, keys, strict=True)], dtype=bool)
+                seconds[row][key] = seconds[row].get(key, 0.0) + time
+        most = [max(of_row, key=of_row.__getitem__, default=None) for of_row in seconds.values()]
+        speaking = mostly_short | np.array([most[row] == key for row, key in zip(index, keys, strict=True)], dtype=bool)
         headroom = np.array([one.headroom for one in verdicts])
         told = self._grouping.any(speaking & np.isfinite(headroom))
-        return speaking, np.where(told[self._grouping.index] & ~mostly_short, headroom, np.nan)
+        return speaking, np.where(told[index] & ~mostly_short, headroom, np.nan)
 
     def _judged_seconds(self) -> FloatArray:
         """Run time of the launches that have a headroom, row by row."""
         if not self._joined:
             return np.where([math.isfinite(verdict.headroom) for verdict in self._verdicts], self._seconds, 0.0)
-        return self._grouping.total(np.where(np.isfinite(self._spread[1]), np.nan_to_num(self._m.seconds), 0.0))
+        return self._grouping.total(np.where(np.isfinite(self._spread[1]), self._time, 0.0))
 
-    @property
-    def _joined(self) -> bool:
-        """Whether some row has several launches."""
-        return len(self._grouping.index) > self._grouping.count
-
-    def _only(self, launches: Mask) -> Grouping:
+    def _rows_of(self, launches: Mask) -> list[Row]:
         """Rows of these launches alone; one more row, the last, has the others."""
         one = self._grouping
         index = np.where(launches, one.index, one.count)
-        return replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, ""))
+        return self._of(replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, "")))._rows
 
-    @property
-    def _cases(self) -> list[Case]:
-        return [case_of(row, self._levels, self._units.units) for row in self._rows]
+    def _of(self, grouping: Grouping) -> Verdicts:
+        """The same launches in other rows."""
+        other = copy(self)
+        for name in ("_verdicts", "_spread", "_proofs"):
+            vars(other).pop(name, None)
+        other._group(grouping)
+        return other
+
+    def _cases(self, rows: Sequence[Row]) -> list[Case]:
+        return [case_of(row, self._levels, self._units.units) for row in rows]
 
     @property
     def _rows(self) -> list[Row]:
         m, grouping = self._m, self._grouping
         foreign = disbelieved(m)[grouping.first]
-        known = {chip: self._spec.read_as(chip) is not None for chip in dict.fromkeys(m.capability)}
+        known = m.by_gpu(lambda _, capability: self._spec.read_as(capability) is not None)
         asked, seconds, lower = self._asked()
         gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
         states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
@@ -365,22 +351,21 @@ class Verdicts:
             (State(*state) for state in states),
             (partial(self._amounts, row) for row in range(grouping.count)),
             self.uncounted.tolist(),
-            (known[m.capability[launch]] for launch in grouping.first),
+            known[grouping.first],
             np.where(self._seconds > 0, "", np.where(foreign != "", foreign, NO_TIME)).tolist(),
-            self._too_short(),
+            self._short,
             strict=True,
         )
         return [Row(*row) for row in rows]
 
     def _shares(self) -> list[dict[str, Share]]:
-        """How busy which unit was in each row."""
+        """How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles."""
         rows: list[dict[str, Share]] = [{} for _ in range(self._grouping.count)]
         for unit, share in self._busy.items():
             quantity = self._m.units[unit]
-            # Of some launch it may be but a lower bound, or of active cycles.
             doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
-            facts = (share, *map(self._grouping.any, doubts))
-            for row, fact in zip(rows, zip(*(one.tolist() for one in facts), strict=True), strict=True):
+            facts = (share.tolist(), *(self._grouping.any(doubt).tolist() for doubt in doubts))
+            for row, fact in zip(rows, zip(*facts, strict=True), strict=True):
                 if math.isfinite(fact[0]):
                     row[unit] = Share(*fact)
         return rows
@@ -388,7 +373,6 @@ class Verdicts:
     def _reached(self) -> list[tuple[Reached, ...]]:
         """What each row reached at each level."""
         m, grouping = self._m, self._grouping
-        nothing = np.full(grouping.count, np.nan)
         works = [np.isfinite(demand.work) for demand in self._demands if not demand.precision.on_request]
         counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0)
         columns = []
@@ -398,8 +382,8 @@ class Verdicts:
             whole = np.where(counted & ~lower, moved.values, np.nan)
             traffic = np.where(grouping.any(np.isnan(whole) & counted), np.nan, grouping.total(np.nan_to_num(whole)))
             numbers = (self._rate[level.id], self._roof_share[level.id], grouping.any(lower), traffic)
-            facts = [one.tolist() for one in (*numbers, self._roof.get(level.id, nothing))]
-            columns.append([Reached(level, *fact) for fact in zip(*facts, strict=True)])
+            facts = (*numbers, self._roof.get(level.id, np.full(grouping.count, np.nan)))
+            columns.append([Reached(level, *fact) for fact in zip(*(one.tolist() for one in facts), strict=True)])
         return list(zip(*columns, strict=True))
 
     def _asked(self) -> tuple[list[list[Asked]], list[dict[str, float]], list[bool]]:
@@ -407,8 +391,7 @@ class Verdicts:
         m, total, first = self._m, self._grouping.total, self._grouping.first
         rows: list[list[Asked]] = [[] for _ in first]
         nothing = np.zeros(len(m), dtype=bool)
-        counted: dict[str, Mask] = {"": nothing}
-        lower = nothing
+        counted, lower = {"": nothing}, nothing
         for demand in self._demands:
             precision, known = demand.precision, np.isfinite(demand.work)
             for pipe in dict.fromkeys(demand.pipe):
@@ -418,22 +401,12 @@ class Verdicts:
                 lower = lower | (m.work[precision.id].is_lower_bound() if precision.id in m.work else nothing)
             roofless = np.where(np.isnan(demand.seconds) & (demand.work > 0), demand.work, 0.0)
             sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)
-            facts = [total(np.nan_to_num(one)).tolist() for one in sums]
-            for row, fact in enumerate(zip(*facts, strict=True)):
+            for row, fact in enumerate(zip(*(total(np.nan_to_num(one)).tolist() for one in sums), strict=True)):
                 if fact[0] > 0:
                     rows[row].append(Asked(precision, demand.pipe[first[row]], *fact))
-        seconds = [total(np.where(here, np.nan_to_num(m.seconds), 0.0)).tolist() for here in counted.values()]
+        seconds = [total(np.where(here, self._time, 0.0)).tolist() for here in counted.values()]
         by_pipe = [dict(zip(counted, row, strict=True)) for row in zip(*seconds, strict=True)]
         return rows, by_pipe, self._grouping.any(lower).tolist()
-
-    def _too_short(self) -> list[float | None]:
-        """Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None."""
-        launches = self._grouping.total(np.where(np.isfinite(self._m.seconds), self._m.invocations, 0.0))
-        mostly = self._short_seconds() > self._seconds / 2
-        return [float(each) if here else None for here, each in zip(mostly, self._seconds / launches, strict=True)]
-
-    def _short_seconds(self) -> FloatArray:
-        return self._grouping.total(np.where(self._short, np.nan_to_num(self._m.seconds), 0.0))
 
     def _amounts(self, row: int) -> dict[str, float]:
         """What was counted of a row that can prove waste, by name."""
@@ -441,14 +414,15 @@ class Verdicts:
 
     @cached_property
     def _proofs(self) -> Mapping[str, FloatArray]:
-        m, counts, nearest = self._m, {count.id for count in self._units.counts}, self._spec.chain[0]
+        m, grouping, nearest = self._m, self._grouping, self._spec.chain[0]
+        counts = {count.id for count in self._units.counts}
         summed = {name: one for name, one in m.gauges.items() if name in counts}
-        if nearest in m.traffic:
-            summed[nearest] = m.traffic[nearest]
-        found = {name: self._mean(one.values) for name, one in m.gauges.items() if name in _PROVING and name not in counts}
+        summed |= {nearest: m.traffic[nearest]} if nearest in m.traffic else {}
+        means = {name: m.gauges[name] for name in _PROVING if name in m.gauges and name not in counts}
+        found = {name: grouping.mean(one.values, m.seconds) for name, one in means.items()}
         for name, one in summed.items():  # over the launches of each row, NaN where some lack it
-            lacking = self._grouping.any(~np.isfinite(one.values))
-            found[name] = np.where(lacking, np.nan, self._grouping.total(np.nan_to_num(one.values)))
+            lacking = grouping.any(~np.isfinite(one.values))
+            found[name] = np.where(lacking, np.nan, grouping.total(np.nan_to_num(one.values)))
         return found
 
 

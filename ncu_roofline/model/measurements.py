@@ -291,6 +291,19 @@ class Measurements:
             found |= np.isfinite(quantity.values)
         return found
 
+    def precisions(self, spec: Spec) -> list[Precision]:
+        """The precisions of the spec, and after them those that only imported measurements know."""
+        known = {precision.id for precision in spec.precisions}
+        extra = {name: "FP (any)" if name == ANY_PRECISION else name.upper() for name in self.work if name not in known}
+        others = (Precision(name, label, "core", "flop", 99, (), ("fma", "nofma")) for name, label in extra.items())
+        return [*spec.precisions, *others]
+
+    def levels(self, spec: Spec) -> list[Level]:
+        """The levels of the spec, and after them those that only imported measurements know."""
+        known = {level.id for level in spec.levels}
+        extra = dict.fromkeys(name for name in (*self.traffic, *self.bandwidth) if name not in known)
+        return [*spec.levels, *(Level(name, name.upper(), 99, ()) for name in extra)]
+
     def take(self, index: IntArray) -> Measurements:
         """The launches of ``index``, in its order."""
         changed: dict[str, Any] = {}
@@ -316,18 +329,3 @@ class Measurements:
 
         names = [item.name for item in fields(Measurements)]
         return Measurements(**{name: of_all([getattr(part, name) for part in parts]) for name in names})
-
-
-def precisions_of(m: Measurements, spec: Spec) -> list[Precision]:
-    """The precisions of the spec, and after them those that only imported measurements know."""
-    known = {precision.id for precision in spec.precisions}
-    extra = {name: "FP (any)" if name == ANY_PRECISION else name.upper() for name in m.work if name not in known}
-    others = (Precision(name, label, "core", "flop", 99, (), ("fma", "nofma")) for name, label in extra.items())
-    return [*spec.precisions, *others]
-
-
-def levels_of(m: Measurements, spec: Spec) -> list[Level]:
-    """The levels of the spec, and after them those that only imported measurements know."""
-    known = {level.id for level in spec.levels}
-    extra = dict.fromkeys(name for name in (*m.traffic, *m.bandwidth) if name not in known)
-    return [*spec.levels, *(Level(name, name.upper(), 99, ()) for name in extra)]

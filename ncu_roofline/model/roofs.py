@@ -15,7 +15,7 @@ from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import MEASURED as STATED
-from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Measurements, levels_of, precisions_of
+from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Measurements
 
 CLOCKS = ("profiled", "max")
 Wanted = Callable[[str], set[str]]  # ids that are wanted of a GPU
@@ -130,12 +130,12 @@ class Roofs:
         known = list(self.compute())
         kinds = [
             ("compute", roof, precision.id, "", precision.roof_label(roof), f"{precision.unit}/s", True)
-            for precision in precisions_of(m, spec)
+            for precision in m.precisions(spec)
             for roof in _roof_ids(precision, known, spec)
         ]
         others = [level.id for level in spec.levels if level.domain != "sm"]  # that don't stand at the SM clock
         kinds += [
-            ("bandwidth", level.id, "", level.id, level.label, "byte/s", level.id not in others) for level in levels_of(m, spec)
+            ("bandwidth", level.id, "", level.id, level.label, "byte/s", level.id not in others) for level in m.levels(spec)
         ]
         for (device, capability), index in m.gpus.items():
             timed = index[np.isfinite(m.seconds[index])]

@@ -20,7 +20,6 @@ from ncu_roofline.model.measurements import (
     Quantity,
     TextArray,
     objects,
-    precisions_of,
 )
 from ncu_roofline.model.opcodes import BRAIN, COUNTED, HALF, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues
@@ -61,7 +60,7 @@ class Demand(NamedTuple):
 def works_of(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> list[Work]:
     """Work per precision that has any, in the spec's order, and the composite last.  ``compute`` has the roofs by roof id."""
     works = []
-    for precision in precisions_of(m, spec):
+    for precision in m.precisions(spec):
         quantity = m.work.get(precision.id)
         if quantity is not None and (quantity.values > 0).any():
             fused = m.values({} if precision.counts_instructions else m.fused, precision.id)
@@ -113,7 +112,7 @@ def demands(m: Measurements, spec: Spec, compute: Mapping[str, RoofValues]) -> l
         return Demand(precision, objects([pipes[one] for one in m.capability]), work, seconds, mix, by_theory, roof.measured)
 
     found = []
-    for precision in precisions_of(m, spec):
+    for precision in m.precisions(spec):
         leaf = (m.summands if precision.unit == "flop" else m.work).get(precision.id)
         if leaf is None or not precision.adds or not (leaf.values > 0).any():
             continue

@@ -27,10 +27,9 @@ from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline, roofline_of
-from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray, TextArray
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.roofline import Source, frame_of, of_columns, of_rows
+from ncu_roofline.model.roofline import Source, frame_of, of_columns, of_rows, seen
 from ncu_roofline.rendering.document import Column
 
 TIMES = ("auto", "raw", "normalised")

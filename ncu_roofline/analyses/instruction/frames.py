@@ -18,7 +18,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import columns
 from ncu_roofline.model.extract import LANES
 from ncu_roofline.model.kernels import Verdicts, everything_of, kernels_table, remarks_of
-from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, levels_of
+from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import ABOVE, LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
@@ -94,7 +94,7 @@ def _built(every: Measurements, files: Sequence[Ceilings], clock: str, by: str, 
     spec: Spec = replace(plain, precisions=kinds)
     m = select.launches(every)
     everything, grouping, roofs = everything_of(every, m), group(m, by), Roofs(m, files, clock)
-    levels = tuple(level.id for level in levels_of(m, spec) if select.wants("", level.id))
+    levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
     chain = [level for level in spec.chain if level in levels]
     traffic = _in_transactions(m)
     tables: list[dict[str, Any]] = []

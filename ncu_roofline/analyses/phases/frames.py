@@ -19,8 +19,7 @@ from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
 from ncu_roofline.model.columns import ROOFS
-from ncu_roofline.model.displayed import seen
-from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import rows

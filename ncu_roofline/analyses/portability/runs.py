@@ -22,8 +22,8 @@ from ncu_roofline.formats.inputs.plain_table import PlainRow, PlainTable, plain_
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
 from ncu_roofline.model import Roofline, Selection, as_trajectory, closing_input, measurements_of, roofline
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.model.displayed import as_percent
 from ncu_roofline.model.plausible import left_out
+from ncu_roofline.model.roofline import as_percent
 from ncu_roofline.rendering.frames import records
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
-from ncu_roofline.model.displayed import seen
 from ncu_roofline.model.measurements import FloatArray, IntArray
-from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows
+from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, seen
 from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
 from ncu_roofline.model.work import total_flops, uncounted_tensor

@@ -16,8 +16,7 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.formats.inputs.text import last_part
 from ncu_roofline.model import Displayed, Roofline
-from ncu_roofline.model.displayed import seen
-from ncu_roofline.model.roofline import Table, frame_of
+from ncu_roofline.model.roofline import Table, frame_of, seen
 from ncu_roofline.rendering.document import Column
 
 _PARTS = 6  # of a path at most that a file is called by

@@ -23,8 +23,7 @@ from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.ceilings import MEASURED, PUBLISHED, UNKNOWN_CAPABILITY, Ceilings
 from ncu_roofline.model import Displayed, Measurements, Roofline, roofline_of
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.model.displayed import seen
-from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns, of_rows
+from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, ceilings_of, frame_of, of_columns, of_rows, seen
 from ncu_roofline.rendering.document import ALIKE, MISSING, Column
 
 KEY = ("report", "launch", "kernel", "device", "label", "step")
