@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike
@@ -196,11 +196,14 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
     or of the type that `bench run` writes, every value lies within what a machine may have.  Raises RooflineError for others.
     """
     try:
-        return _checked(parse(read_file(path, MOST_BYTES).decode("utf-8-sig")))
+        document: dict[str, Any] = parse(read_file(path, MOST_BYTES).decode("utf-8-sig"))
+        reason = next(_wrong(document), "")
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
+    if reason:
         next_step = "Give the JSON file that `ncu-roofline bench run` wrote."
-        raise RooflineError("Cannot read ceilings", path, reason, next_step) from error
+        raise RooflineError("Cannot read ceilings", path, reason, next_step)
+    return document
 
 
 def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
@@ -257,36 +260,35 @@ def _schema() -> dict[str, Any]:
     return schema
 
 
-def _checked(document: Any) -> dict[str, Any]:
-    def require(good: bool, reason: str) -> None:
-        if not good:
-            raise ValueError(reason)
-
-    require(
-        isinstance(document, dict) and document.get("schema") == SCHEMA,
-        f'it is no ceilings file ("schema": "{SCHEMA}" is missing)',
-    )
+def _wrong(document: Any) -> Iterator[str]:
+    """What is wrong with a document, the first thing first: what follows it need not hold."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        yield f'it is no ceilings file ("schema": "{SCHEMA}" is missing)'
     version, device, entries = (document.get(key) for key in ("schema_version", "device", "ceilings"))
-    require(version == SCHEMA_VERSION, f"its schema version is {short(version)}, and this program knows {SCHEMA_VERSION}")
-    require(isinstance(device, dict) and isinstance(entries, list), '"device" must be an object and "ceilings" a list')
-    require(entries != [], "it holds no ceiling")
-    schema, shared = _schema(), _schema()["$defs"]
-    where, must, what = misfit(schema, {**document, "ceilings": None}, shared)[1:].partition(" must ")
-    require(not where, f'"{where}"{must}{what}')
-    said = device.get("cc")
-    good = device.get("kind") == CPU or parse_capability(str(said)) is not None
-    require(good, f'"device.cc" must read like "9.0", not {short(said)}')
+    if version != SCHEMA_VERSION:
+        yield f"its schema version is {short(version)}, and this program knows {SCHEMA_VERSION}"
+    if not isinstance(device, dict) or not isinstance(entries, list):
+        yield '"device" must be an object and "ceilings" a list'
+    if not entries:
+        yield "it holds no ceiling"
+    shared = _schema()["$defs"]
+    where, must, what = misfit(_schema(), {**document, "ceilings": None}, shared)[1:].partition(" must ")
+    if where:
+        yield f'"{where}"{must}{what}'
+    if device.get("kind") != CPU and parse_capability(str(device.get("cc"))) is None:
+        yield f'"device.cc" must read like "9.0", not {short(device.get("cc"))}'
     for position, entry in enumerate(entries):
-        good = isinstance(entry, dict) and isinstance(entry.get("id"), str)
-        require(good, f'"ceilings"[{position}] must be an object with an "id"')
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            yield f'"ceilings"[{position}] must be an object with an "id"'
         wrong = misfit(shared["ceiling"], {**entry, **_BY_ID}, shared) or _wrong_value(entry)
-        require(not wrong, f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}')
+        if wrong:
+            yield f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}'
     roofs = [entry for entry in entries if is_roof(entry)]
-    require(len({entry["id"] for entry in roofs}) == len(roofs), "it holds two accepted ceilings of one id")
-    unnamed = next((entry["id"] for entry in roofs if not entry.get("source")), None)
-    good = document.get("status") != PUBLISHED or unnamed is None
-    require(good, f'{unnamed} has no "source", and the file says that its figures were published')
-    return dict(document)
+    if len({entry["id"] for entry in roofs}) != len(roofs):
+        yield "it holds two accepted ceilings of one id"
+    unnamed = [entry["id"] for entry in roofs if not entry.get("source")]
+    if unnamed and document.get("status") == PUBLISHED:
+        yield f'{unnamed[0]} has no "source", and the file says that its figures were published'
 
 
 def _wrong_value(entry: Mapping[str, Any]) -> str:
@@ -296,23 +298,21 @@ def _wrong_value(entry: Mapping[str, Any]) -> str:
         return f" ci95 must be from its lower to its upper end, not {short(ends)}"
     if said is None:
         return "" if unit is None or isinstance(unit, str) else f" unit must be a text, not {short(unit)}"
-    value, units = number(said), _units_of(entry["id"])
-    if not value > 0:
+    if not number(said) > 0:
         return f" value must be a positive number or null, not {short(said)}"
+    head, spec = entry["id"].partition(".")[0], load_spec()
+    units: tuple[str, ...] = ("B/s", "FLOP/s", "OP/s", "s")
+    if spec.level_of_ceiling(entry["id"]):
+        units = ("B/s",)
+    elif head == "tensor":
+        units = ("FLOP/s", "OP/s")
+    elif any(precision.id == head and precision.unit == "flop" for precision in spec.precisions):
+        units = ("FLOP/s",)
     if unit not in units:
         return f" unit must be {' or '.join(units)}, not {short(unit)}"
     least, most = _SECONDS if unit == "s" else _RATES
-    return "" if least <= value <= most else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
-
-
-def _units_of(ceiling: str) -> tuple[str, ...]:
-    head, spec = ceiling.partition(".")[0], load_spec()
-    if spec.level_of_ceiling(ceiling):
-        return ("B/s",)
-    if head == "tensor":
-        return ("FLOP/s", "OP/s")
-    counts_flops = any(precision.id == head and precision.unit == "flop" for precision in spec.precisions)
-    return ("FLOP/s",) if counts_flops else ("B/s", "FLOP/s", "OP/s", "s")
+    good = least <= number(said) <= most
+    return "" if good else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
 
 
 def is_roof(entry: Mapping[str, Any]) -> bool:
