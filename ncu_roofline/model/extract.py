@@ -95,7 +95,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     wanted = [_DEVICE, *sorted(_metric_names(spec, instructions) & report.metric_names - {_DEVICE})]
     counted: dict[str, Any] = {}
     if isinstance(report, Report):
-        raw, counted, _ = report.columns_and_instances(wanted, [one for one in (THREADS, WARPS) if one in report.metric_names])
+        raw, counted = report.columns_and_instances(wanted, [one for one in (THREADS, WARPS) if one in report.metric_names])
     else:  # a table of metrics has no instances
         raw = report.columns(wanted)
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]

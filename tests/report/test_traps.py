@@ -30,22 +30,6 @@ def test_the_last_of_repeated_names_counts(tmp_path: Path) -> None:
         assert report.columns(["a"]) == {"a": [2, 3, None]}
 
 
-def test_other_values_of_repeated_names(tmp_path: Path) -> None:
-    nan = float("nan")
-    records = [result([(0, 1), (1, 5), (0, 3), (0, 2)]), result([(1, 5), (1, 5)]), result([(0, 7)])]
-    records += [
-        result([(1, 4.0), (1, 5)]),
-        result([(0, nan), (0, nan)]),
-        result([(0, 1), (0, None)]),
-        result([(0, None), (0, 1)]),
-    ]
-    records += [result([(0, "a"), (0, "b")]), result([(2, 1), (2, 2)])]
-    with open_blocks(tmp_path, block(records, strings=["a", "b", "c"], kernels=len(records))) as report:
-        values, _, others = report.columns_and_instances(["a", "b"], ())
-    assert others == {"a": {0: 3, 7: "a"}, "b": {3: 4.0}}
-    assert (values["a"][0], values["a"][7], values["b"][3]) == (2, "b", 5)
-
-
 def test_metrics_in_another_order_or_number(tmp_path: Path) -> None:
     records = [result([(0, 1), (1, 2)]), result([(1, 3), (0, 4)]), result([(1, 5)])]
     with open_blocks(tmp_path, block(records, strings=["a", "b"], kernels=3)) as report:

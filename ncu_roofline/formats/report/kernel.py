@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.formats.report.code import Code, CodeIndex
+from ncu_roofline.formats.report.code import Code
 from ncu_roofline.formats.report.framing import RawFile
-from ncu_roofline.formats.report.metrics import Layouts, MetricRecord, Metrics, Value
-from ncu_roofline.formats.report.schema import Kind, message, text
-from ncu_roofline.formats.report.session import Process
+from ncu_roofline.formats.report.metrics import Metrics, Place, Source, Value
+from ncu_roofline.formats.report.schema import message, text
 
 _LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain
@@ -61,15 +60,6 @@ def pushed(names: Sequence[str], thread_id: int) -> Any:
     for name in names:
         stack.add(name=name.encode())
     return state
-
-
-class Place(NamedTuple):
-    """Where a result is: its kind, and the bytes of its record in the file."""
-
-    kind: Kind
-    offset: int
-    length: int
-    process: Process
 
 
 @dataclass(frozen=True)
@@ -209,18 +199,6 @@ def encode_rule(rule: RuleResult) -> bytes:
                     setattr(focus, name, value)
     encoded: bytes = result.SerializeToString()
     return encoded
-
-
-class Source(NamedTuple):
-    """What all results of one report need to be decoded."""
-
-    raw: RawFile
-    layouts: Layouts
-    code: CodeIndex
-
-    def record(self, place: Place) -> MetricRecord:
-        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
-        return self.layouts.record(place.kind, place.offset, place.length)
 
 
 class Kernel:

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.formats.report.code import CodeIndex
 from ncu_roofline.formats.report.framing import RawFile
 from ncu_roofline.formats.report.schema import Kind, damage_errors, message
+from ncu_roofline.formats.report.session import Process
 
 Value = float | int | str
 Instances = list[tuple[Value | None, Value | None]]
@@ -26,12 +28,20 @@ _SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
 _NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
 
 
+class Place(NamedTuple):
+    """Where a result is: its kind, and the bytes of its record in the file."""
+
+    kind: Kind
+    offset: int
+    length: int
+    process: Process
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where in a result the last metric of each name is, and where others of that name are."""
+    """Where in a result the last metric of each name is."""
 
     index: dict[str, int]
-    earlier: dict[str, list[int]]
 
     @functools.cached_property
     def in_order(self) -> tuple[str, ...]:
@@ -51,45 +61,35 @@ class MetricRecord(NamedTuple):
         return self.items[self.layout.index[name]]
 
 
-class Layouts:
-    """The layouts of one file by their list of name ids, each worked out once."""
+class Source:
+    """What all results of one report need to be decoded; layouts by their list of name ids, each worked out once."""
 
-    def __init__(self, raw: RawFile, strings: Sequence[str]) -> None:
-        self._raw = raw
+    def __init__(self, raw: RawFile, strings: Sequence[str], code: CodeIndex) -> None:
+        self.raw, self.code = raw, code
         self._strings = strings
         self._known: dict[tuple[int, ...], Layout] = {}
 
-    def record(self, kind: Kind, offset: int, length: int) -> MetricRecord:
-        """The metrics of the result of ``length`` bytes at ``offset``.  Raises RooflineError for damaged bytes."""
-        raw = self._raw
-        data = raw.data[offset : offset + length]
-        ids = tuple(
-            raw.decode(kind.ids_message, data, offset).metrics.ids[:]
-        )  # a slice is made at twice the speed of iteration
+    def record(self, place: Place) -> MetricRecord:
+        """The metrics of the result at ``place``.  Raises RooflineError for damaged bytes."""
+        raw, kind, offset = self.raw, place.kind, place.offset
+        data = raw.data[offset : offset + place.length]
+        # A slice is made at twice the speed of iteration.
+        ids = tuple(raw.decode(kind.ids_message, data, offset).metrics.ids[:])
         items = raw.decode(kind.metrics_message, data, offset).metrics
         if len(ids) != len(items):  # some metric has no name or two, which only damage brings about
             named = [raw.decode("MetricScalar", item, offset) for item in items]
             if not all(metric.HasField("name_id") for metric in named):
                 raise raw.damaged(offset, "a metric has no name")
             ids = tuple([metric.name_id for metric in named])
-        return MetricRecord(self._layout(ids, offset), items, offset)
-
-    def _layout(self, ids: tuple[int, ...], offset: int) -> Layout:
         layout = self._known.get(ids)
         if layout is None:
-            strings = self._strings
-            beyond = next((name_id for name_id in ids if name_id >= len(strings)), None)
+            beyond = next((name_id for name_id in ids if name_id >= len(self._strings)), None)
             if beyond is not None:
-                raise self._raw.damaged(offset, f"a metric has name {beyond} of a table of {len(strings)} names")
-            index = {strings[name_id]: position for position, name_id in enumerate(ids)}
-            earlier: dict[str, list[int]] = {}
-            for position, name_id in enumerate(ids if len(index) < len(ids) else ()):
-                if index[strings[name_id]] != position:
-                    earlier.setdefault(strings[name_id], []).append(position)
+                raise raw.damaged(offset, f"a metric has name {beyond} of a table of {len(self._strings)} names")
             if len(self._known) >= _LAYOUTS_KEPT:
                 self._known.clear()
-            layout = self._known[ids] = Layout(index, earlier)
-        return layout
+            layout = self._known[ids] = Layout({self._strings[name_id]: position for position, name_id in enumerate(ids)})
+        return MetricRecord(layout, items, offset)
 
 
 def plain_value(value: Any) -> Value | None:
@@ -124,29 +124,23 @@ def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances
 
 def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
     """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
-    merged, count = _merged(raw, record, name)
-    names = merged.correlation.text
-    for kind in _NUMERIC_FIELDS:
-        numbers = getattr(merged.value, kind)
-        if len(numbers) == len(names) == count > 0:  # more where one says its name or number twice: then the last counts
-            return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
-    return decode_instances(raw, record, name)
+    names, numbers = _columns(raw, record, name, ("text",))
+    if names is None or numbers is None:
+        return decode_instances(raw, record, name)
+    return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
 
 
-def _merged(raw: RawFile, record: MetricRecord, name: str) -> tuple[Any, int]:
-    """The values of all instances by type, and how many instances there are."""
+def _columns(raw: RawFile, record: MetricRecord, name: str, kinds: Sequence[str]) -> tuple[list[Any] | None, list[Any] | None]:
+    """Correlation ids, of one of these types, and numbers of all instances; None where not all have one of a single type."""
     item = record.item(name)
     count = len(raw.decode("InstanceBytes", item, record.offset).instances)
-    return raw.decode("MetricInstances", item, record.offset).instances, count
-
-
-def _whole_column(values: Any, kinds: Sequence[str], count: int) -> list[Any] | None:
-    """The values of the only type that occurs, if each of ``count`` instances has one."""
-    columns = {kind: getattr(values, kind) for kind in ("text", *_NUMERIC_FIELDS)}
-    found = [kind for kind, column in columns.items() if len(column)]
-    if len(found) != 1 or found[0] not in kinds or len(columns[found[0]]) != count:
-        return None
-    return list(columns[found[0]][:])
+    merged = raw.decode("MetricInstances", item, record.offset).instances
+    found: list[list[Any] | None] = []
+    for values, allowed in ((merged.correlation, kinds), (merged.value, _NUMERIC_FIELDS)):
+        columns = {kind: column for kind in ("text", *_NUMERIC_FIELDS) if len(column := getattr(values, kind))}
+        whole = [list(column[:]) for kind, column in columns.items() if kind in allowed and len(column) == count]
+        found.append(whole[0] if len(columns) == 1 and whole else None)
+    return found[0], found[1]
 
 
 class Metrics(Mapping[str, Value]):
@@ -213,9 +207,7 @@ class Metrics(Mapping[str, Value]):
         Those without such an id, or without a number as value, are left out; both arrays are empty if there are none.  Integers
         beyond 2^53 are rounded.  Raises KeyError for a name that is not in the report.
         """
-        merged, count = _merged(self._raw, self._record, name)
-        addresses = _whole_column(merged.correlation, ("uint64", "uint32"), count)
-        values = _whole_column(merged.value, _NUMERIC_FIELDS, count)
+        addresses, values = _columns(self._raw, self._record, name, ("uint64", "uint32"))
         if addresses is not None and values is not None:  # as in every release
             return array("Q", addresses), array("d", values)
         result = array("Q"), array("d")

@@ -17,22 +17,20 @@ from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import CodeIndex
 from ncu_roofline.formats.report.diagnose import SHORT, check_short
 from ncu_roofline.formats.report.framing import RawFile, open_raw, scan
-from ncu_roofline.formats.report.kernel import (
-    DEVICE_PREFIX,
-    TIME_METRIC,
-    Device,
-    Kernel,
-    Launch,
+from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, TIME_METRIC, Device, Kernel, Launch, device_of, read_launch
+from ncu_roofline.formats.report.metrics import (
+    Instances,
+    Layout,
     Place,
     Source,
-    device_of,
-    read_launch,
+    Value,
+    decode_column,
+    decode_counts,
+    plain_value,
 )
-from ncu_roofline.formats.report.metrics import Instances, Layout, Layouts, Value, decode_column, decode_counts, plain_value
 from ncu_roofline.formats.report.schema import KINDS, text
 from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
 
-Others = dict[str, dict[int, Value]]
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time
 _DEVICE_KEYS = tuple(f"{DEVICE_PREFIX}{key}" for key in ("display_name", "device_index"))
 _MOST_LAUNCHES = 20
@@ -99,7 +97,7 @@ class Report:
         self._session_devices = tuple(map(_session_device, session.devices))
         strings = [data.decode("utf-8", "replace") for data in names]
         self._names = frozenset(strings)
-        self._source = Source(raw, Layouts(raw, strings), CodeIndex(raw, with_code, processes))
+        self._source = Source(raw, strings, CodeIndex(raw, with_code, processes))
         self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places)
 
     @property
@@ -144,34 +142,39 @@ class Report:
 
     def columns_and_instances(
         self, names: Iterable[str], instanced: Iterable[str]
-    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]], Others]:
+    ) -> tuple[dict[str, list[Value | None]], dict[str, list[Instances]]]:
         """`columns` of ``names``, and in the same pass `Metrics.instances` of the metrics ``instanced``, by name and kernel.
 
-        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  The third are other values
-        of ``names`` in kernels that have a metric several times, by name and kernel.  Raises RooflineError for damaged bytes.
+        Meant for counts by name (of an opcode, say).  A kernel without the metric has no instances.  Raises RooflineError for
+        damaged bytes.
         """
         result: dict[str, list[Value | None]] = {name: [None] * len(self) for name in names}
         instances: dict[str, list[Instances]] = {name: [[] for _ in range(len(self))] for name in instanced}
-        others: Others = {}
         for start in range(0, len(self), _COLUMN_ROWS):
-            self._fill(result, instances, others, range(start, min(start + _COLUMN_ROWS, len(self))))
-        return result, instances, others
+            self._fill(result, instances, range(start, min(start + _COLUMN_ROWS, len(self))))
+        return result, instances
 
-    def _fill(
-        self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], others: Others, rows: range
-    ) -> None:
-        groups: dict[Layout, _Group] = {}
+    def _fill(self, result: dict[str, list[Value | None]], instances: dict[str, list[Instances]], rows: range) -> None:
+        groups: dict[Layout, tuple[list[str], Callable[[Any], Any], list[int], list[Any]]] = {}
         for row in rows:
-            place = self._places[row]
-            record = self._source.record(place)
+            record = self._source.record(self._places[row])
+            index = record.layout.index
             if record.layout not in groups:
-                groups[record.layout] = _Group(record.layout, result)
-            groups[record.layout].add(row, record.items)
+                names = [name for name in result if name in index]
+                places = [index[name] for name in [*names, *names[:1]]]  # two at least, so that what is picked is a tuple
+                groups[record.layout] = names, operator.itemgetter(*places) if places else tuple, [], []
+            _, pick, of, items = groups[record.layout]
+            of.append(row)
+            items.append(pick(record.items))
             for name, column in instances.items():
-                if name in record.layout.index:
+                if name in index:
                     column[row] = decode_counts(self._raw, record, name)
-        for group in groups.values():
-            group.decode(self._raw, self._places[rows.start].offset, result, others)
+        offset = self._places[rows.start].offset
+        for names, _, of, items in groups.values():
+            for name, serialized in zip(names, zip(*items, strict=True), strict=False):
+                target = result[name]
+                for row, value in zip(of, decode_column(self._raw, serialized, offset), strict=True):
+                    target[row] = value
 
     def __len__(self) -> int:
         return len(self._places)
@@ -207,37 +210,6 @@ class Report:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-class _Group:
-    """The wanted metrics of results that have one layout, still serialized."""
-
-    def __init__(self, layout: Layout, names: Iterable[str]) -> None:
-        self._names = [name for name in names if name in layout.index]
-        self._again = [(name, position) for name in self._names for position in layout.earlier.get(name, ())]
-        wanted = [*(layout.index[name] for name in self._names), *(position for _, position in self._again)]
-        several = operator.itemgetter(*wanted) if len(wanted) > 1 else None
-        self._pick: Callable[[Sequence[bytes]], tuple[bytes, ...]] = several or (
-            lambda items: tuple(items[at] for at in wanted)
-        )
-        self._rows: list[int] = []
-        self._items: list[tuple[bytes, ...]] = []
-
-    def add(self, row: int, items: Sequence[bytes]) -> None:
-        self._rows.append(row)
-        self._items.append(self._pick(items))
-
-    def decode(self, raw: RawFile, offset: int, result: dict[str, list[Value | None]], others: Others) -> None:
-        columns = zip(*self._items, strict=True)
-        for name, column in zip(self._names, columns, strict=False):  # the rest are those of `again`
-            target = result[name]
-            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
-                target[row] = value
-        for (name, _), column in zip(self._again, columns, strict=True):
-            for row, value in zip(self._rows, decode_column(raw, column, offset), strict=True):
-                last = result[name][row]
-                if value is not None and last is not None and value != last and (value == value or last == last):  # not two NaN
-                    others.setdefault(name, {})[row] = value
 
 
 def _session_device(device: Any) -> Device:
