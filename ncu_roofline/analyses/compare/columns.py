@@ -1,196 +1,168 @@
-"""The columns of the tables of a comparison, declared once."""
+"""The columns of the tables of a comparison, declared once, and what a threshold can name of them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from ncu_roofline.rendering.frames import Column
+from ncu_roofline.rendering.document import Column
 
-_COMPARISON_WHERE = (
-    Column("step", "int", "", "position of the new report among those compared; the baseline is 0"),
-    Column("against", "str", "", "what it is compared with: baseline (the first report) or previous (the step before)"),
-    Column("baseline", "str", "", "the report it is compared with"),
-    Column("report", "str", "", "the new report"),
-)
+_NOW = "the same of the new report"
+_AS_MEASURED = f"{_NOW}, as measured"
 
 
-def _both(name: str, dtype: str, unit: str, meaning: str) -> tuple[Column, Column]:
+def _texts(name: str, meaning: str) -> tuple[Column, Column]:
     """A column of the baseline, and that of the new report."""
-    return Column(f"{name}_before", dtype, unit, meaning), Column(name, dtype, unit, "the same of the new report")
+    return Column.text(f"{name}_before", meaning), Column.text(name, _NOW)
 
 
+def _numbers(name: str, unit: str, meaning: str, now: str = _NOW) -> tuple[Column, Column]:
+    return Column.number(f"{name}_before", unit, meaning), Column.number(name, unit, now)
+
+
+_WHERE = (
+    Column.integer("step", "position of the new report among those compared; the baseline is 0"),
+    Column.text("against", "what it is compared with: baseline (the first report) or previous (the step before)"),
+    Column.text("baseline", "the report it is compared with"),
+    Column.text("report", "the new report"),
+)
+_MATCHED = (
+    "how: configuration (name, grid, block), device (the same on another GPU), name (the configuration changed), parameters "
+    "(the function's parameters changed), numbers (numbers in the name changed), template (it became a template or ceased to "
+    "be one), or ''"
+)
+_OUTCOME = (
+    "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown, not judged (a change of "
+    "what is small, or of which sum and median of the launches disagree)"
+)
+_SMALL = "in both reports: launches under 20 us, or under 1 % of the time; '' otherwise, or if judged as asked"
+_AT_CLOCK = (
+    "the same at the baseline's SM clock: seconds * clock / clock_before if limit (else binds) is compute, L1, shared memory "
+    "or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ"
+)
+_SAVED = (
+    "total_seconds_before - total new time on that basis; where the numbers of launches differ, launches_before * "
+    "(seconds_before - new time of a launch on that basis); of added and removed kernels, all"
+)
+_NOISE = (
+    "larger of the tolerance and sqrt(spread_before^2 + spread^2), less change is none; where shares of the roof are "
+    "compared, the spreads of both measured roofs are added in squares"
+)
+_MOST_WORK = "precision id with the most work (mixed is the sum over pipes): fraction is its"
 COMPARISON_KERNELS = (
-    *_COMPARISON_WHERE,
-    Column("kernel", "str", "", "short readable name, unique among different kernels of the comparison"),
-    Column("name_before", "str", "", "full demangled name; '' of added kernels"),
-    Column("name", "str", "", "the same of the new report; of removed kernels the one before"),
-    *_both("grid", "str", "", "grid size, as 65535x1x1; '' where launches differ"),
-    *_both("block", "str", "", "block size, as 128x1x1; '' where launches differ"),
-    Column("occurrence", "int", "", "which of the launches of this kernel, from 0, if matched in order; -1: all of them"),
-    Column(
-        "matched",
-        "str",
-        "",
-        "how: configuration (name, grid, block), device (the same on another GPU), name (the configuration changed), "
-        "parameters (the function's parameters changed), numbers (numbers in the name changed), template (it became a template "
-        "or ceased to be one), or ''",
-    ),
-    Column(
-        "outcome",
-        "str",
-        "",
-        "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown, not judged (a change "
-        "of what is small, or of which sum and median of the launches disagree)",
-    ),
-    Column(
-        "small",
-        "str",
-        "",
-        "in both reports: launches under 20 us, or under 1 % of the time; '' otherwise, or if judged as asked",
-    ),
-    *_both("verdict", "str", "", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
-    *_both("limit", "str", "", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
-    *_both("device", "str", "", "name of the GPU"),
-    *_both("launches", "int", "", "launches in this row"),
-    Column("seconds_before", "float", "second", "run time of a launch: the median"),
-    Column("seconds", "float", "second", "the same of the new report, as measured"),
-    Column(
-        "seconds_normalised",
-        "float",
-        "second",
-        "the same at the baseline's SM clock: seconds * clock / clock_before if limit (else binds) is compute, L1, shared "
-        "memory or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ",
-    ),
-    Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised"),
-    Column("time_change", "float", "ratio", "new time of a launch on that basis / seconds_before - 1", form="change"),
-    Column("total_seconds_before", "float", "second", "run time of all launches"),
-    Column("total_seconds", "float", "second", "the same of the new report, as measured"),
-    Column("total_seconds_normalised", "float", "second", "the same at the baseline's SM clock, as seconds_normalised"),
-    Column(
-        "seconds_saved",
-        "float",
-        "second",
-        "total_seconds_before - total new time on that basis; where the numbers of launches differ, launches_before * "
-        "(seconds_before - new time of a launch on that basis); of added and removed kernels, all",
-    ),
-    Column("spread_before", "float", "ratio", "1.4826 * median absolute deviation of the launches' times / their median"),
-    Column("spread", "float", "ratio", "the same of the new report; NaN below two launches"),
-    Column(
-        "noise",
-        "float",
-        "ratio",
-        "larger of the tolerance and sqrt(spread_before^2 + spread^2), less change is none; where shares of the roof are "
-        "compared, the spreads of both measured roofs are added in squares",
-    ),
-    Column("time_share", "float", "ratio", "share of the new report's total time (of a removed kernel, of the baseline's)"),
-    *_both("clock", "float", "hertz", "SM clock while profiled, mean over time"),
-    Column("cycles_before", "float", "", "SM cycles: seconds_before * clock_before"),
-    Column("cycles", "float", "", "SM cycles: seconds * clock"),
-    *_both("work", "float", "flop", "floating-point operations of a launch over all precisions known: the mean"),
-    Column("total_work_before", "float", "flop", "the same of all launches"),
-    Column("total_work", "float", "flop", "the same of all launches of the new report"),
-    *_both("precision", "str", "", "precision id with the most work (mixed is the sum over pipes): fraction is its"),
-    *_both("performance", "float", "flop/s", "of that precision, over all launches"),
-    *_both("fraction", "float", "ratio", "performance / lowest attainable over all levels"),
-    *_both("binds", "str", "", "what binds: a level id or a compute roof id"),
-    Column("notes", "str", "", "what a reader must know of this row, sentences separated by '; '"),
+    *_WHERE,
+    Column.text("kernel", "short readable name, unique among different kernels of the comparison"),
+    Column.text("name_before", "full demangled name; '' of added kernels"),
+    Column.text("name", f"{_NOW}; of removed kernels the one before"),
+    *_texts("grid", "grid size, as 65535x1x1; '' where launches differ"),
+    *_texts("block", "block size, as 128x1x1; '' where launches differ"),
+    Column.integer("occurrence", "which of the launches of this kernel, from 0, if matched in order; -1: all of them"),
+    Column.text("matched", _MATCHED),
+    Column.text("outcome", _OUTCOME),
+    Column.text("small", _SMALL),
+    *_texts("verdict", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
+    *_texts("limit", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
+    *_texts("device", "name of the GPU"),
+    Column.integer("launches_before", "launches in this row"),
+    Column.integer("launches", _NOW),
+    *_numbers("seconds", "second", "run time of a launch: the median", _AS_MEASURED),
+    Column.number("seconds_normalised", "second", _AT_CLOCK),
+    Column.text("time_basis", "which of the two the comparison uses: raw or normalised"),
+    Column.number("time_change", "ratio", "new time of a launch on that basis / seconds_before - 1", form="change"),
+    *_numbers("total_seconds", "second", "run time of all launches", _AS_MEASURED),
+    Column.number("total_seconds_normalised", "second", "the same at the baseline's SM clock, as seconds_normalised"),
+    Column.number("seconds_saved", "second", _SAVED),
+    Column.number("spread_before", "ratio", "1.4826 * median absolute deviation of the launches' times / their median"),
+    Column.number("spread", "ratio", f"{_NOW}; NaN below two launches"),
+    Column.number("noise", "ratio", _NOISE),
+    Column.number("time_share", "ratio", "share of the new report's total time (of a removed kernel, of the baseline's)"),
+    *_numbers("clock", "hertz", "SM clock while profiled, mean over time"),
+    *_numbers("cycles", "", "SM cycles: seconds_before * clock_before", "SM cycles: seconds * clock"),
+    *_numbers("work", "flop", "floating-point operations of a launch over all precisions known: the mean"),
+    *_numbers("total_work", "flop", "the same of all launches", "the same of all launches of the new report"),
+    *_texts("precision", _MOST_WORK),
+    *_numbers("performance", "flop/s", "of that precision, over all launches"),
+    *_numbers("fraction", "ratio", "performance / lowest attainable over all levels"),
+    *_texts("binds", "what binds: a level id or a compute roof id"),
+    Column.text("notes", "what a reader must know of this row, sentences separated by '; '"),
 )
 
-
+_ROW = (
+    "row in the frame of kernels; -1: the application, sums over the kernels that both reports have, for as many launches as "
+    "the baseline has"
+)
+_WORK = "operations of a launch (OP for integer types), the mean; rows with precision; zero is a measured zero"
+_ATTAINED = (
+    "performance / min(compute roof, intensity * bandwidth roof of this level); without level, of the lowest over levels"
+)
 COMPARISON_LEVELS = (
-    *_COMPARISON_WHERE,
-    Column(
-        "row",
-        "int",
-        "",
-        "row in the frame of kernels; -1: the application, sums over the kernels that both reports have, for as many launches "
-        "as the baseline has",
-    ),
-    Column("kernel", "str", "", "short readable name"),
-    Column("precision", "str", "", "precision id; '' in rows of traffic alone"),
-    Column("level", "str", "", "memory level id; '' in rows of work alone"),
-    *_both(
-        "work",
-        "float",
-        "flop",
-        "operations of a launch (OP for integer types), the mean; rows with precision; zero is a measured zero",
-    ),
-    *_both("traffic", "float", "byte", "bytes of a launch at this level, the mean; rows with level"),
-    *_both("total_work", "float", "flop", "operations of all launches"),
-    *_both("total_traffic", "float", "byte", "bytes of all launches"),
-    *_both("bandwidth", "float", "byte/s", "traffic / run time"),
-    *_both("intensity", "float", "flop/byte", "work / traffic of the launches that have both"),
-    *_both("performance", "float", "flop/s", "work / run time"),
-    *_both(
-        "fraction",
-        "float",
-        "ratio",
-        "performance / min(compute roof, intensity * bandwidth roof of this level); without level, of the lowest over levels",
-    ),
+    *_WHERE,
+    Column.integer("row", _ROW),
+    Column.text("kernel", "short readable name"),
+    Column.text("precision", "precision id; '' in rows of traffic alone"),
+    Column.text("level", "memory level id; '' in rows of work alone"),
+    *_numbers("work", "flop", _WORK),
+    *_numbers("traffic", "byte", "bytes of a launch at this level, the mean; rows with level"),
+    *_numbers("total_work", "flop", "operations of all launches"),
+    *_numbers("total_traffic", "byte", "bytes of all launches"),
+    *_numbers("bandwidth", "byte/s", "traffic / run time"),
+    *_numbers("intensity", "flop/byte", "work / traffic of the launches that have both"),
+    *_numbers("performance", "flop/s", "work / run time"),
+    *_numbers("fraction", "ratio", _ATTAINED),
 )
-
 
 COMPARISON_THRESHOLDS = (
-    Column("row", "int", "", "row in the frame of kernels"),
-    *_COMPARISON_WHERE,
-    Column("kernel", "str", "", "short readable name"),
-    Column("configuration", "str", "", "grid and block size"),
-    Column("seconds", "float", "second", "run time of a launch of the new report, as measured"),
-    Column("threshold", "str", "", "the expression"),
-    Column("result", "str", "", "passed, tripped, not evaluated (a number is missing), or not judged (true of a small kernel)"),
-    Column("reason", "str", "", "the numbers of the expression, which are missing, or why it is small"),
+    Column.integer("row", "row in the frame of kernels"),
+    *_WHERE,
+    Column.text("kernel", "short readable name"),
+    Column.text("configuration", "grid and block size"),
+    Column.number("seconds", "second", "run time of a launch of the new report, as measured"),
+    Column.text("threshold", "the expression"),
+    Column.text("result", "passed, tripped, not evaluated (a number is missing), or not judged (true of a small kernel)"),
+    Column.text("reason", "the numbers of the expression, which are missing, or why it is small"),
 )
 
-
+_COMMON = (
+    "run time of the kernels that both reports have, with times: all launches; where the new report has another number of "
+    "them, their median * launches of the baseline"
+)
+_COMMON_NOW = "the same in the new report, as measured, also for as many launches as the baseline has"
 COMPARISON_SUMMARY = (
-    *_COMPARISON_WHERE,
-    *_both("device", "str", "", "names of the GPUs"),
-    *_both("launches", "int", "", "launches of the application"),
-    Column(
-        "seconds_before",
-        "float",
-        "second",
-        "run time of the kernels that both reports have, with times: all launches; where the new report has another number of "
-        "them, their median * launches of the baseline",
-    ),
-    Column(
-        "seconds",
-        "float",
-        "second",
-        "the same in the new report, as measured, also for as many launches as the baseline has",
-    ),
-    Column("seconds_normalised", "float", "second", "the same at the baseline's SM clock, kernels without that as measured"),
-    Column("time_basis", "str", "", "which of the two the comparison uses: raw or normalised (for some kernel)"),
-    Column("time_change", "float", "ratio", "new time on each kernel's basis / seconds_before - 1; NaN between GPU models"),
-    Column("speedup", "float", "ratio", "seconds_before / new time on each kernel's basis; NaN between GPU models"),
-    Column("seconds_saved", "float", "second", "seconds_before - new time on each kernel's basis; NaN between GPU models"),
-    Column("noise", "float", "ratio", "larger of the tolerance and the kernels' noise in seconds, added in squares, / total"),
-    Column("outcome", "str", "", "faster, slower, same (within noise), not judged (under 20 us), unknown or nothing in common"),
-    Column("total_seconds_before", "float", "second", "run time of all launches of all kernels that have one"),
-    Column("total_seconds", "float", "second", "the same of the new report, as measured"),
-    Column("seconds_removed", "float", "second", "run time of the kernels that only the baseline has; NaN without any"),
-    Column("seconds_added", "float", "second", "run time of the kernels that only the new report has; NaN without any"),
-    Column("work_before", "float", "flop", "floating-point operations of these kernels, over all precisions known"),
-    Column("work", "float", "flop", "the same of the new report, for as many launches as the baseline has"),
-    Column("matched", "int", "", "kernels (rows) that both reports have"),
-    Column("added", "int", "", "kernels that only the new report has"),
-    Column("removed", "int", "", "kernels that only the baseline has"),
-    Column("relaunched", "int", "", "kernels that both reports have, with another number of launches"),
-    Column("notes", "str", "", "what a reader must know, sentences separated by '; '"),
+    *_WHERE,
+    *_texts("device", "names of the GPUs"),
+    Column.integer("launches_before", "launches of the application"),
+    Column.integer("launches", _NOW),
+    *_numbers("seconds", "second", _COMMON, _COMMON_NOW),
+    Column.number("seconds_normalised", "second", "the same at the baseline's SM clock, kernels without that as measured"),
+    Column.text("time_basis", "which of the two the comparison uses: raw or normalised (for some kernel)"),
+    Column.number("time_change", "ratio", "new time on each kernel's basis / seconds_before - 1; NaN between GPU models"),
+    Column.number("speedup", "ratio", "seconds_before / new time on each kernel's basis; NaN between GPU models"),
+    Column.number("seconds_saved", "second", "seconds_before - new time on each kernel's basis; NaN between GPU models"),
+    Column.number("noise", "ratio", "larger of the tolerance and the kernels' noise in seconds, added in squares, / total"),
+    Column.text("outcome", "faster, slower, same (within noise), not judged (under 20 us), unknown or nothing in common"),
+    *_numbers("total_seconds", "second", "run time of all launches of all kernels that have one", _AS_MEASURED),
+    Column.number("seconds_removed", "second", "run time of the kernels that only the baseline has; NaN without any"),
+    Column.number("seconds_added", "second", "run time of the kernels that only the new report has; NaN without any"),
+    Column.number("work_before", "flop", "floating-point operations of these kernels, over all precisions known"),
+    Column.number("work", "flop", f"{_NOW}, for as many launches as the baseline has"),
+    Column.integer("matched", "kernels (rows) that both reports have"),
+    Column.integer("added", "kernels that only the new report has"),
+    Column.integer("removed", "kernels that only the baseline has"),
+    Column.integer("relaunched", "kernels that both reports have, with another number of launches"),
+    Column.text("notes", "what a reader must know, sentences separated by '; '"),
 )
 
 COMPARISON_ROOFS = (
-    Column("step", "int", "", "position of the report among those compared; the baseline is 0"),
-    Column("report", "str", "", "the report"),
-    Column("device", "str", "", "name of the GPU"),
-    Column("roof", "str", "", "roof id: fp64.fma, dram, ..."),
-    Column("kind", "str", "", "compute (a horizontal line) or bandwidth (a diagonal)"),
-    Column("precision", "str", "", "precision id of a compute roof, else ''"),
-    Column("level", "str", "", "level id of a bandwidth roof, else ''"),
-    Column("label", "str", "", "label for people, without the value"),
-    Column("value", "float", "", "roof, in the unit of the column unit; the highest where a state has several reports"),
-    Column("unit", "str", "", "flop/s, op/s or byte/s"),
-    Column("origin", "str", "", "theoretical, measured, or unused: measured, but theory judges in its place"),
+    Column.integer("step", "position of the report among those compared; the baseline is 0"),
+    Column.text("report", "the report"),
+    Column.text("device", "name of the GPU"),
+    Column.text("roof", "roof id: fp64.fma, dram, ..."),
+    Column.text("kind", "compute (a horizontal line) or bandwidth (a diagonal)"),
+    Column.text("precision", "precision id of a compute roof, else ''"),
+    Column.text("level", "level id of a bandwidth roof, else ''"),
+    Column.text("label", "label for people, without the value"),
+    Column.number("value", "", "roof, in the unit of the column unit; the highest where a state has several reports"),
+    Column.text("unit", "flop/s, op/s or byte/s"),
+    Column.text("origin", "theoretical, measured, or unused: measured, but theory judges in its place"),
 )
 
 TABLES = {
