@@ -250,18 +250,6 @@ def callouts(dot: Place, width: float, height: float, gap: float, far: float) ->
     return found
 
 
-def in_corner(view: View, upper_left: bool, width: float, height: float) -> Candidates:
-    """Places in the upper left or lower right corner, then further from it."""
-    found = []
-    for step in range(6):
-        away = 3.0 + 9 * step
-        for x, y, price in ((4.0, away, 0.0), (4.0 + 3 * away, 3.0, 0.1)):
-            right, up = x + width / 2, y + height / 2
-            place = (right, view.height - up) if upper_left else (view.width - right, up)
-            found.append((Box(*place, width, height), price + 0.15 * step))
-    return found
-
-
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places (highest first) at least ``gap`` apart, near to where they were, within ``low`` and ``high``.
 

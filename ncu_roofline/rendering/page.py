@@ -120,6 +120,24 @@ def plain_columns(frames: Any, name: str, declared: Iterable[Column], called: Ma
     return found
 
 
+def packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
+    """Columns with their texts replaced by positions in the pool ``texts``, which grows, and how many ``rows`` they have.
+
+    One value instead of a list stands in every row, and the name of an earlier column for the values of that one.
+    """
+    kept = [one for one in declared if one.name in columns]
+    count = max((len(columns[one.name]) for one in kept), default=0)
+    packed: dict[str, Any] = {"rows": count, "text_columns": [c.name for c in kept if c.dtype == "str"]}
+    for one in kept:
+        values = columns[one.name]
+        if one.dtype == "str":
+            values = [texts.setdefault(v, len(texts)) for v in values]
+        twin = next((name for name, other in packed.items() if isinstance(other, list) and other == values), None)
+        same = values[0] if values and all(value == values[0] for value in values) else None
+        packed[one.name] = same if same is not None or not any(v is not None for v in values) else twin or values
+    return packed
+
+
 def shown_table(table: Table) -> dict[str, Any] | None:
     """Headers and rows for a template, None for a table without rows."""
     columns = list(text_columns(table).values())

@@ -248,11 +248,11 @@ class Plan:
         if isinstance(mark, Roof):
             return self._beside_roof(mark, width, height, off)
         if isinstance(mark, Corner):
-            return layout.in_corner(view, mark.where == "upper left", width, height)
+            return layout.around((0.0, view.height) if mark.where == "upper left" else (view.width, 0.0), width, height, 4.5, 6)
         if isinstance(mark, Region):  # below its upper edge or above it, else right of it
             corner = view.at((mark.x, mark.y))
             edge = ((0.0, corner[1]), (max(corner[0], width + 4), corner[1]))
-            upon = [along(edge, width, height, off=side * off, near=1, price=0.15 - 0.15 * side) for side in (-1, 1)]
+            upon = [along(edge, width, height, off=side * off, near=1, price=0.15 + 0.15 * side) for side in (-1, 1)]
             x, y = corner[0] + width / 2 + 2.5, corner[1] - height / 2
             beside = [(Box(x, y - down * (height + 1), width, height), 0.2 * (down + 1)) for down in range(4)]
             return [*upon[0], *upon[1], *beside]

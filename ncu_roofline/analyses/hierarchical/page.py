@@ -17,8 +17,8 @@ from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, UNUSED
-from ncu_roofline.rendering.frames import Column, Frames, Tables, column, rows, view_of
-from ncu_roofline.rendering.page import explanations_of, number, plain_columns, self_contained, shown_table, texts_of
+from ncu_roofline.rendering.frames import Frames, Tables, column, rows, view_of
+from ncu_roofline.rendering.page import explanations_of, number, packed, plain_columns, self_contained, shown_table, texts_of
 from ncu_roofline.rendering.style import THEMES
 
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
@@ -174,30 +174,12 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
         },
         "unit": style.DEFAULT_UNIT.get(view_of(frames), "flop"),
         "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
-        "kernels": _packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
-        "points": {**_packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
-        "roofs": _packed(roofs, ROOFS, texts),
+        "kernels": packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
+        "points": {**packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
+        "roofs": packed(roofs, ROOFS, texts),
         "texts": list(texts),
         "order": [kept[row] for row in kernels.ranks(every) if row in kept],
     }
-
-
-def _packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
-    """Columns with their texts replaced by positions in the pool ``texts``, which grows, and how many ``rows`` they have.
-
-    One value instead of a list stands in every row, and the name of an earlier column for the values of that one.
-    """
-    kept = [one for one in declared if one.name in columns]
-    count = max((len(columns[one.name]) for one in kept), default=0)
-    packed: dict[str, Any] = {"rows": count, "text_columns": [c.name for c in kept if c.dtype == "str"]}
-    for one in kept:
-        values = columns[one.name]
-        if one.dtype == "str":
-            values = [texts.setdefault(v, len(texts)) for v in values]
-        twin = next((name for name, other in packed.items() if isinstance(other, list) and other == values), None)
-        same = values[0] if values and all(value == values[0] for value in values) else None
-        packed[one.name] = same if same is not None or not any(v is not None for v in values) else twin or values
-    return packed
 
 
 def _levels(frames: Frames) -> list[dict[str, Any]]:

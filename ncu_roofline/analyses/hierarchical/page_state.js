@@ -2,20 +2,6 @@
 
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
-/** Rows of a frame of columns: a list has one value per row, a name stands for the list of that column, anything else is in every row. */
-function unpack({ rows, text_columns, ...frame }) {
-  const texts = new Set(text_columns);
-  const columns = Object.entries(frame).map(([name, values]) => [name, texts.has(name), typeof values === "string" ? frame[values] : values]);
-  return Array.from({ length: rows }, (_, index) => {
-    const row = { index };
-    for (const [name, text, values] of columns) {
-      const value = Array.isArray(values) ? values[index] : values;
-      row[name] = text ? PAGE.texts[value] : value;
-    }
-    return row;
-  });
-}
-
 const KERNELS = unpack(PAGE.kernels);
 const POINTS = unpack(PAGE.points).map((point) => ({ ...KERNELS[point.owner], ...point })); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);

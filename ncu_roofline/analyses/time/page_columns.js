@@ -4,7 +4,7 @@ const LABELS = { bound: "bound by", seconds: "time", time_share: "share", invoca
   overhead_seconds: "overhead", roofline_seconds: "at roofline", label: "step", overhead_bound: "hidden by" };
 const SHOWN = ["kernel", "label", "bound", "seconds", "time_share", "inefficiency", "invocations", "precision", "work", "traffic", "intensity", "compute_seconds", "bandwidth_seconds",
   "overhead_seconds", "roofline_seconds", "report"];
-const ALL_COLUMNS = Object.keys(PAGE.points).filter((name) => !["text_columns", "name"].includes(name) && tells(name)).map(columnOf);
+const ALL_COLUMNS = Object.keys(PAGE.points).filter((name) => !["rows", "text_columns", "name"].includes(name) && tells(name)).map(columnOf);
 const COLUMNS = SHOWN.flatMap((name) => ALL_COLUMNS.find((column) => column.id === name) || []).filter(({ id }) => !["report", "invocations", "label"].includes(id) || differs(id));
 
 /** Whether a column has more than blanks. */

@@ -1,14 +1,7 @@
 /* What the page knows (symbols, machines) and what the reader has chosen. */
 
-function unpackTable(frame) {
-  const texts = new Set(frame.text_columns);
-  const names = Object.keys(frame).filter((name) => name !== "text_columns");
-  return frame[names[0]].map((_, index) =>
-    Object.fromEntries([["index", index], ...names.map((name) => [name, texts.has(name) ? PAGE.texts[frame[name][index]] : frame[name][index]])]));
-}
-
-const MACHINES = unpackTable(PAGE.machines);
-const POINTS = unpackTable(PAGE.points);
+const MACHINES = unpack(PAGE.machines);
+const POINTS = unpack(PAGE.points);
 const DEVICES = [...new Set(POINTS.map((point) => point.device))];
 const SHAPE_OF = shapesByTime();
 

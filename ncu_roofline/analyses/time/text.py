@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
@@ -15,7 +15,7 @@ from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import WHY, TimeRoofline
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.rendering.document import Column, Document, Note, Table
+from ncu_roofline.rendering.document import Document, Note, Table
 from ncu_roofline.rendering.frames import column, each_gpu, records, rows, table
 
 HOW_TO_LATENCY = (
@@ -159,17 +159,14 @@ def render_html(
 
 def _payload(frames: TimeRoofline) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows; texts stand once, in "texts"."""
-    from ncu_roofline.rendering.page import plain_columns
+    from ncu_roofline.rendering.page import packed, plain_columns
 
     texts: dict[str, int] = {}
     called = captions.report_names(frames)
-
-    def packed(name: str, declared: Sequence[Column]) -> dict[str, Any]:
-        found: dict[str, Any] = plain_columns(frames, name, declared, called)
-        named = [one.name for one in declared if one.dtype == "str"]
-        found |= {name: [texts.setdefault(text, len(texts)) for text in found[name]] for name in named}
-        return {"text_columns": named, **found}
-
+    points, machines = (
+        packed(plain_columns(frames, name, columns.TABLES[name], called), columns.TABLES[name], texts)
+        for name in ("points", "machines")
+    )
     labels = kernel_labels(frames)
     precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
     return {
@@ -178,10 +175,7 @@ def _payload(frames: TimeRoofline) -> dict[str, Any]:
         "columns": {one.name: [one.unit, one.meaning] for one in (*columns.TIME_MACHINES, *columns.TIME_POINTS)},
         "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
         "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
-        "points": {
-            **packed("points", columns.TIME_POINTS),
-            "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")],
-        },
-        "machines": packed("machines", columns.TIME_MACHINES),
+        "points": {**points, "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")]},
+        "machines": machines,
         "texts": list(texts),
     }
