@@ -81,8 +81,7 @@ def _sentences(shown: Any) -> Iterator[str]:
 
         yield heading(shown)
     elif view == "source":
-        from ncu_roofline.analyses.source.launches import launches
-        from ncu_roofline.analyses.source.text import sentences
+        from ncu_roofline.analyses.source.text import launches, sentences
 
         for launch in launches(shown):
             head, *told = sentences(launch)

@@ -190,7 +190,7 @@ def _shown_whole(args: Namespace, output_format: str) -> str:
 
 
 def _shows_instructions(whole: str, frames: SourceRoofline) -> bool:
-    from ncu_roofline.analyses.source.launches import launches
+    from ncu_roofline.analyses.source.text import launches
 
     return whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
 

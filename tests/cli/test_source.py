@@ -357,7 +357,7 @@ def test_show_says_that_there_is_more(run: Command, path: Path, tmp_path: Path) 
 
 def test_the_choices_of_the_help_are_those_of_the_text() -> None:
     """The help names them without loading what numpy is needed for."""
-    from ncu_roofline.analyses.source.launches import RANKED
+    from ncu_roofline.analyses.source.text import RANKED
 
     parser = argparse.ArgumentParser()
     source.add_source(parser)

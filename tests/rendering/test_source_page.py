@@ -14,10 +14,9 @@ from ncu_roofline.analyses.source import page
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.columns import WITHIN
 from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
-from ncu_roofline.analyses.source.launches import MEASURES, launches
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.picture import chart_of
-from ncu_roofline.analyses.source.text import document
+from ncu_roofline.analyses.source.text import MEASURES, document, launches
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.rendering.document import FORMS, Document, Table, text_columns
 from tests.analyses.source_frames import SOURCE, TEXTS, source_frames

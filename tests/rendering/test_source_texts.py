@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.source.frames import SourceRoofline
-from ncu_roofline.analyses.source.launches import MEASURES, RANKED, launches
-from ncu_roofline.analyses.source.text import BY, hottest
+from ncu_roofline.analyses.source.text import BY, MEASURES, RANKED, hottest, launches
 from ncu_roofline.rendering.document import bars
 from ncu_roofline.rendering.table import columns_wide, escape
 from tests.analyses.source_frames import TEXTS, rows_of, source_frames

@@ -13,10 +13,19 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import columns
-from ncu_roofline.analyses.source.code import Counts, Disassemble, LaunchCode, SourceTexts, counted, counts_of
+from ncu_roofline.analyses.source.code import (
+    Counts,
+    Disassemble,
+    Instructions,
+    LaunchCode,
+    SourceTexts,
+    counted,
+    counts_of,
+    has_lines,
+    works_of,
+)
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
-from ncu_roofline.analyses.source.instructions import Instructions, has_lines, works_of
 from ncu_roofline.analyses.source.loops import Loops
 from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError

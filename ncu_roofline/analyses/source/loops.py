@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.code import FloatArray, IntArray
-from ncu_roofline.analyses.source.instructions import NOWHERE, OUTSIDE, Instructions
+from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, FloatArray, Instructions, IntArray
 from ncu_roofline.base.texts import listed
 from ncu_roofline.formats.sass.control_flow import Flow
 from ncu_roofline.formats.sass.instructions import SIZE

@@ -143,7 +143,7 @@ def advise(
     """
     m = measurements_of(report) if measurements is None else measurements
     foreign, lender, found = disbelieved(m), Lender(m), []
-    with rare_collection(), rules.active():
+    with rare_collection():
         for row in watch(range(len(m))):
             kernel = report.kernels[int(m.launch[row])]
             outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=lender.of(row))

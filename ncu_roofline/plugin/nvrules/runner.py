@@ -1,22 +1,19 @@
 """Loading rules from folders and running them on kernels of a report, in the order and under the conditions of Nsight Compute.
 
-Rules import their neighbours and NvRules by plain names.  While rules are loaded or run, the rule folders stand first in
-``sys.path`` and the modules of their names are theirs; afterwards everything is as it was.  Neighbouring rules of one folder
-are run without going back in between, because that takes as long as a rule.
+Rules import their neighbours and NvRules by plain names.  They get these by an ``__import__`` of their own, from tables that no
+other module sees: two folders may have helpers of one name, and nothing is left behind.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-import importlib
-import importlib.util
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
-from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -62,39 +59,70 @@ class RuleOutcome:
 
 
 class RuleModules:
-    """The modules of one rule folder; ``owned`` are the names that they take."""
+    """The modules of some folders, which their rules import by plain names before all others but Python's own."""
 
-    def __init__(self, path: list[str], owned: frozenset[str]) -> None:
-        self.path, self.owned, self._inside = path, owned, False
-        self.modules = {NAME: make_module()}
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders, self.modules = folders, {NAME: make_module()}
+        self._builtins = {**vars(builtins), "__import__": self._import}
 
-    @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
-        """While inside, imports by rules find their own folder and NvRules; what they print goes to standard error."""
-        if self._inside:
-            yield
-            return
-        self._inside = True
-        saved_path, saved_flag = list(sys.path), sys.dont_write_bytecode
-        # There rarely are modules of others that have our names: not all of them are looked at.
-        others = self._taken(sys.modules) if any(name in sys.modules for name in self.owned) else {}
-        before = frozenset(sys.modules)
-        sys.path[:0] = self.path
-        sys.dont_write_bytecode = True
-        sys.modules.update(self.modules)
+    def load(self, name: str, file: Path) -> ModuleType:
+        """A module from a file, executed once."""
+        if name in self.modules:
+            return self.modules[name]
+        module = self.modules[name] = ModuleType(name)
+        package = name if file.stem == "__init__" else name.rpartition(".")[0]
+        vars(module).update(__file__=str(file), __package__=package, __builtins__=self._builtins)
         try:
-            with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
-                warnings.simplefilter("ignore")
-                yield
-        finally:
-            self.modules = self._taken(sys.modules.keys() - before)
-            sys.modules.update(others)
-            sys.path[:], sys.dont_write_bytecode = saved_path, saved_flag
-            self._inside = False
+            exec(_Loader(name, str(file)).get_code(name), vars(module))  # type: ignore[arg-type]
+        except BaseException:
+            del self.modules[name]
+            raise
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(self.modules[parent], child, module)
+        return module
 
-    def _taken(self, names: Iterable[str]) -> dict[str, ModuleType]:
-        """Those of these modules that have our names, out of the interpreter's table."""
-        return {name: sys.modules.pop(name) for name in list(names) if name.partition(".")[0] in self.owned}
+    def _found(self, name: str) -> bool:
+        """Whether a module is one of the folders'; then it is loaded."""
+        if name.partition(".")[0] in sys.stdlib_module_names:
+            return False
+        if name not in self.modules:
+            places = (folder.joinpath(*name.split(".")) for folder in self._folders)
+            files = (file for place in places for file in (place / "__init__.py", place.parent / f"{place.name}.py"))
+            if (file := next(filter(Path.is_file, files), None)) is not None:
+                self.load(name, file)
+        return name in self.modules
+
+    def _import(
+        self, name: str, own: Mapping[str, Any] | None = None, local: object = None, wanted: Sequence[str] = (), level: int = 0
+    ) -> Any:
+        if level and own:
+            package = own["__package__"].split(".")
+            name = ".".join(filter(None, (*package[: len(package) + 1 - level], name)))
+        first, *parts = name.split(".")
+        if not self._found(first):
+            return __import__(name, own, local, wanted)  # type: ignore[arg-type]
+        whole = first
+        for part in parts:
+            whole = f"{whole}.{part}"
+            if not self._found(whole):
+                raise ModuleNotFoundError(f"No module named {whole!r}", name=whole)
+        for part in wanted or ():
+            if not hasattr(self.modules[whole], part):
+                self._found(f"{whole}.{part}")
+        return self.modules[whole if wanted else first]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """While inside, what rules print goes to standard error, and their warnings nowhere; what they did to ``sys.path`` goes."""
+    before, sys.dont_write_bytecode = (list(sys.path), sys.dont_write_bytecode), True
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = before
 
 
 class Rule(NamedTuple):
@@ -141,13 +169,6 @@ class RuleSet(NamedTuple):
     rules: tuple[Rule, ...]
     problems: tuple[RuleProblem, ...]
 
-    @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
-        """While inside, rules of one folder are run without going in and out for each kernel, which takes as long as a rule."""
-        folders = list({id(rule.namespace): rule.namespace for rule in self.rules}.values())
-        with folders[0].active() if len(folders) == 1 else contextlib.nullcontext():
-            yield
-
     def run(
         self, kernel: Kernel, *, collected_only: bool = False, known: Mapping[object, object] | None = None
     ) -> tuple[RuleOutcome, ...]:
@@ -159,12 +180,8 @@ class RuleSet(NamedTuple):
         sections = {section_identifier(section) for section in kernel.sections} if collected_only else None
         action, vault = IAction(kernel, known), Vault(dict)
         identifiers = {rule.identifier for rule in self.rules}
-        outcomes: list[RuleOutcome] = []
-        for _, neighbours in groupby(self.rules, key=lambda rule: id(rule.namespace)):
-            rules = tuple(neighbours)
-            with rules[0].namespace.active():
-                outcomes += [rule.run(action, vault, sections, identifiers) for rule in rules]
-        return tuple(outcomes)
+        with _quiet():
+            return tuple([rule.run(action, vault, sections, identifiers) for rule in self.rules])
 
 
 @lru_cache(maxsize=256)
@@ -191,11 +208,7 @@ def load_rules(folders: Iterable[str | PathLike[str]]) -> RuleSet:
             files = sorted(path for path in parent.iterdir() if path.suffix == ".py" and path.stem != NAME and path.is_file())
         except OSError as error:
             raise RooflineError("Cannot read rules", place, error.strerror or str(error), _NEXT_STEP) from error
-        path = [str(one.resolve()) for one in dict.fromkeys([parent, *parents])]
-        stems = {entry.stem for one in path for entry in Path(one).iterdir() if entry.suffix == ".py" or entry.is_dir()}
-        # A rule named like a module of Python's would take that away from everybody.
-        owned = frozenset(stems - sys.stdlib_module_names - {"ncu_roofline"} | {NAME})
-        namespace = RuleModules(path, owned)
+        namespace = RuleModules([one.resolve() for one in dict.fromkeys([parent, *parents])])
         chosen = files if place == parent else [place]
         rules = [rule for file in chosen if (rule := _load(file, namespace, problems))]
         if not rules:
@@ -215,10 +228,9 @@ def rendered_rules(texts: Iterable[tuple[str, str]]) -> Iterator[RuleSet]:
 
 def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Rule | None:
     """The rule in a file, None for a helper of rules and for what is no usable rule, which joins the problems."""
-    importlib.invalidate_caches()
     try:
-        with namespace.active():
-            module = _execute(path, namespace)
+        with _quiet():
+            module = namespace.load(path.stem, path)
             if not callable(getattr(module, "get_identifier", None)) or not callable(getattr(module, "apply", None)):
                 return None
 
@@ -237,7 +249,7 @@ def _load(path: Path, namespace: RuleModules, problems: list[RuleProblem]) -> Ru
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the same text once: no bytecode is written beside rules, and compiling takes longer than running them."""
+    """Takes bytecode where it lies beside a rule, but writes none."""
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
         return _compiled(bytes(data), path)
@@ -245,27 +257,9 @@ class _Loader(SourceFileLoader):
 
 @lru_cache(maxsize=64)
 def _compiled(text: bytes, path: str) -> CodeType:
+    """Compiling takes longer than running a rule."""
     code: CodeType = compile(text, path, "exec", dont_inherit=True)
     return code
-
-
-def _execute(path: Path, namespace: RuleModules) -> ModuleType:
-    own = path.stem in namespace.owned
-    if own and path.stem in sys.modules:
-        return sys.modules[path.stem]  # another rule has imported it
-    spec = importlib.util.spec_from_file_location(path.stem, path, loader=_Loader(path.stem, str(path)))
-    if spec is None or spec.loader is None:
-        raise ImportError("it is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    if own:
-        sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        if own:
-            sys.modules.pop(path.stem, None)
-        raise
-    return module
 
 
 def _described(error: BaseException) -> str:

@@ -14,8 +14,8 @@ from ncu_roofline.analyses.hierarchical.captions import roof_note, source_note
 from ncu_roofline.analyses.hierarchical.kernels import answers_of
 from ncu_roofline.analyses.source.columns import COUNTS, INTEGERS
 from ncu_roofline.analyses.source.frames import SourceRoofline, inlined_at
-from ncu_roofline.analyses.source.launches import MEASURES, Launch, Row, launches
 from ncu_roofline.analyses.source.picture import chart_of
+from ncu_roofline.analyses.source.text import MEASURES, Launch, Row, launches
 from ncu_roofline.base.texts import clean, one_line, printable
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.page import number, self_contained
