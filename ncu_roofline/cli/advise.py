@@ -96,8 +96,7 @@ def run_advise(args: Namespace) -> int:
     launches = Measurements.joined([one.measurements for one in found])
     share = {"share": 0.0} if args.all_findings else {}
     advice = findings((kernel for one in found for kernel in one.kernels), launches, named.of(devices), **share)
-    told = Told.of(found, advice, {answer.device: answer.sentences for answer in answers_of(advice.roofline)})
-    told = told.first(args.top) if args.top else told
+    told = Told(found, advice, {answer.device: answer.sentences for answer in answers_of(advice.roofline)}, args.top)
     brief = not (args.verbose or args.all_findings)
     write_text(as_json(told) if args.json else as_text(told, terminal_width(100), brief=brief, whole=args.all_findings))
     return 1 if failed else 0

@@ -330,7 +330,7 @@ def test_a_rule_that_spoke_is_not_without_advice(source: Path) -> None:
         advice.append(KernelAdvice("r", launch, 1.0, outcomes))
     with read_report(source) as opened:
         launches = measurements_of(opened)
-    told = Told.of([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings([], launches), {})
+    told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings([], launches), {})
     text = "Collect 2\N{EN DASH}7 metrics"
     assert told.silences == [Silence("A", text, 3, alone=False), Silence("B", text, 3)]
     assert as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, RuleResult, Value
+from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, Value
 from ncu_roofline.formats.report.kernel import SEVERITIES, SPEEDUP_TYPES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.instructions import SIZE
@@ -33,8 +33,8 @@ MsgType = IntEnum("MsgType", "NONE OK OPTIMIZATION WARNING ERROR", start=0)
 MarkerKind = IntEnum("MarkerKind", "SASS SOURCE NONE", start=0)
 Severity = IntEnum("Severity", "DEFAULT LOW HIGH", start=0)
 SpeedupType = IntEnum("SpeedupType", "LOCAL GLOBAL", start=0)
-ValueKind = IntEnum("ValueKind", "UNKNOWN ANY STRING FLOAT DOUBLE UINT32 UINT64", start=0)
 NameBase = IntEnum("NameBase", "FUNCTION DEMANGLED MANGLED", start=0)
+ValueKind = IntEnum("ValueKind", "UNKNOWN ANY STRING FLOAT DOUBLE UINT32 UINT64", start=0)
 
 
 def _old_names(owner: type, **enums: type[IntEnum]) -> None:
@@ -85,12 +85,9 @@ class IMetric:
     def num_instances(self) -> int:
         return len(self._instances)
 
-    def has_correlation_ids(self) -> bool:
-        return any(instance[0] is not None for instance in self._instances)
-
     def correlation_ids(self) -> IMetric | None:
         """A metric whose instances are what these instances belong to."""
-        if not self.has_correlation_ids():
+        if all(owner is None for owner, _ in self._instances):
             return None
         ids = IMetric(self._name)
         ids._instances = [(None, owner) for owner, _ in self._instances]
@@ -101,18 +98,14 @@ class IMetric:
 
     description = unit
 
-
-_old_names(IMetric, ValueKind=ValueKind)
-
-
-class IMutableMetric(IMetric):
-    """A metric that a rule adds; it lives as long as the kernel's rules run."""
-
     def _set(self, as_type: Callable[[Any], Value], _kind: int, value: Any) -> bool:
-        self._value = as_type(value)
+        self._value = as_type(value)  # of a metric that a rule adds; it lives as long as the kernel's rules run
         return True
 
     set_double, set_uint64, set_string = partialmethod(_set, float), partialmethod(_set, int), partialmethod(_set, str)
+
+
+_old_names(IMetric, ValueKind=ValueKind)
 
 
 class ISourceInfo:
@@ -131,7 +124,7 @@ class IAction:
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
         self._kernel = kernel
         self._plausible = PlausibleMetrics(kernel.metrics)
-        self._added: dict[str, IMutableMetric] = {}
+        self._added: dict[str, IMetric] = {}
         self._found: dict[str, IMetric] = {}
         self.shared: dict[object, object] = dict(known or {})
 
@@ -145,9 +138,6 @@ class IAction:
     def by_address(self, name: str) -> dict[int, float]:
         addresses, values = self._kernel.metrics.by_address(name)
         return {address: value for address, value in zip(addresses, values, strict=True) if value > 0}
-
-    def __str__(self) -> str:
-        return self.name()
 
     def __len__(self) -> int:
         return len(self.metric_names())
@@ -182,8 +172,8 @@ class IAction:
         names = self._kernel.metrics.sorted_names()
         return tuple(sorted({*names, *self._added})) if self._added else names
 
-    def add_metric(self, name: str) -> IMutableMetric:
-        self._added[name] = IMutableMetric(name)
+    def add_metric(self, name: str) -> IMetric:
+        self._added[name] = IMetric(name)
         self.shared.clear()
         return self._added[name]
 
@@ -195,9 +185,6 @@ class IAction:
     add_double_metric = partialmethod(_add, float)
     add_integer_metric = partialmethod(_add, int)
     add_string_metric = partialmethod(_add, str)
-
-    def rule_results(self) -> tuple[RuleResult, ...]:
-        return self._kernel.rule_results
 
     def source_info(self, address: int) -> ISourceInfo | None:
         """File (the path that the compiler noted) and line that Nsight Compute names for an address."""
@@ -371,10 +358,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "require_rules": lambda handle, rules: handle.evaluator.rules.extend(rules),
     "metric_instances": lambda metric: [metric.value(index) for index in range(metric.num_instances())],
 }
-_CLASSES = (
-    *(IAction, IContext, IController, IEvaluator, IFrontend, IMetric, IMutableMetric),
-    *(IRange, ISourceInfo, MarkerKind, MsgType),
-)
+_CLASSES = (IAction, IContext, IController, IEvaluator, IFrontend, IMetric, IRange, ISourceInfo, MarkerKind, MsgType)
 
 
 def make_module() -> ModuleType:

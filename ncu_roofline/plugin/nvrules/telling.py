@@ -59,8 +59,8 @@ class Silence(NamedTuple):
     alone: bool = True
 
 
-class Told(NamedTuple):
-    """Findings, best first, all kernels, likewise, and what goes with them.
+class Told:
+    """Findings, best first (the first ``top`` only, unless 0), all kernels, likewise, and what goes with them.
 
     ``sentences``: the answer for each GPU, that with most time first.  ``reports``: name and release of Nsight Compute of each
     report.  ``places``: the reports of each GPU.  ``silences``: what rules could not tell of the ``launches`` that they looked
@@ -68,28 +68,24 @@ class Told(NamedTuple):
     that are not among the findings.
     """
 
-    found: Sequence[Finding]
-    kernels: Sequence[Kernel]
-    sentences: Mapping[str, Sequence[str]]
-    reports: Sequence[tuple[str, str]]
-    places: Mapping[str, Collection[str]]
-    launches: int
-    silences: Sequence[Silence]
-    skipped: Mapping[str, int]
-    notes: Sequence[str]
-    minor: int
-    left_out: int = 0
-
-    @classmethod
-    def of(cls, reports: Sequence[ReportAdvice], findings: Findings, sentences: Mapping[str, Sequence[str]]) -> Told:
-        """What there is to tell of all reports."""
-        places: dict[str, dict[str, None]] = {device: {} for device in sentences}
+    def __init__(
+        self, reports: Sequence[ReportAdvice], findings: Findings, sentences: Mapping[str, Sequence[str]], top: int = 0
+    ) -> None:
+        self.found, self.kernels, self.minor = findings.found[: top or None], findings.kernels, findings.left_out
+        self.left_out = len(findings.found) - len(self.found)
+        if top:
+            self.kernels = tuple(one.kernel for one in self.found)
+        self.places: dict[str, dict[str, None]] = {device: {} for device in sentences}
         for one in reports:
             for device in one.measurements.device:
-                places.setdefault(device, {})[one.report] = None
-        advice = [kernel for one in reports for kernel in one.kernels]
+                self.places.setdefault(device, {})[one.report] = None
+        self.sentences = {device: sentences.get(device, ()) for device in self.places}
+        self.reports = [(one.report, one.ncu_version) for one in reports]
         several = len(findings.clocks) > 1
         clocks = [f"{device}: {text}" if several else text for device, texts in findings.clocks.items() for text in texts]
+        self.notes = list(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks)))
+        advice = [kernel for one in reports for kernel in one.kernels]
+        self.launches = len(advice)
         silent: defaultdict[tuple[str, str, bool], Counter[str]] = defaultdict(Counter)  # once, whatever numbers are in it
         skipped: defaultdict[str, set[str]] = defaultdict(set)
         for outcome in (outcome for kernel in advice for outcome in kernel.outcomes):
@@ -98,26 +94,10 @@ class Told(NamedTuple):
             texts = [message.text for message in outcome.messages if message.type == SILENT]
             for text in texts:
                 silent[outcome.identifier, without_numbers(text), len(texts) == len(outcome.messages)][text] += 1
-        return cls(
-            found=findings.found,
-            kernels=findings.kernels,
-            sentences={device: sentences.get(device, ()) for device in places},
-            reports=[(one.report, one.ncu_version) for one in reports],
-            places=places,
-            launches=len(advice),
-            silences=[
-                Silence(rule, spoken_of(tuple(texts))[0], texts.total(), alone) for (rule, _, alone), texts in silent.items()
-            ],
-            skipped={reason: len(skipped[reason]) for reason in sorted(skipped)},
-            notes=list(dict.fromkeys((*(note for one in reports for note in one.notes), *clocks))),
-            minor=findings.left_out,
-        )
-
-    def first(self, count: int) -> Told:
-        """The same with the first findings only."""
-        kept = self.found[:count]
-        left_out = self.left_out + len(self.found) - len(kept)
-        return self._replace(found=kept, kernels=[one.kernel for one in kept], left_out=left_out)
+        self.skipped = {reason: len(skipped[reason]) for reason in sorted(skipped)}
+        self.silences = [
+            Silence(rule, spoken_of(tuple(texts))[0], texts.total(), alone) for (rule, _, alone), texts in silent.items()
+        ]
 
 
 def as_json(told: Told) -> str:
