@@ -11,80 +11,52 @@ TYPE_CHECKING = False  # not from typing, which takes time before the program ca
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncu_roofline.analyses import render
-    from ncu_roofline.analyses.compare.frames import Comparison, compare
-    from ncu_roofline.analyses.fma_mix import fma_mix
-    from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
-    from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
-    from ncu_roofline.analyses.portability.frames import Portability, portability
-    from ncu_roofline.analyses.ranks.frames import Ranks, ranks
-    from ncu_roofline.analyses.source.build import source_roofline
-    from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
-    from ncu_roofline.base.errors import RooflineError
-    from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
-    from ncu_roofline.formats.report import Kernel, Report, read_report, write_report
-    from ncu_roofline.model import Roofline, Selection, roofline
+    from ncu_roofline.analyses import render as render
+    from ncu_roofline.analyses.compare.frames import Comparison as Comparison
+    from ncu_roofline.analyses.compare.frames import compare as compare
+    from ncu_roofline.analyses.fma_mix import fma_mix as fma_mix
+    from ncu_roofline.analyses.instruction.frames import InstructionRoofline as InstructionRoofline
+    from ncu_roofline.analyses.instruction.frames import instruction_roofline as instruction_roofline
+    from ncu_roofline.analyses.phases.frames import PhaseRoofline as PhaseRoofline
+    from ncu_roofline.analyses.phases.frames import phase_roofline as phase_roofline
+    from ncu_roofline.analyses.portability.frames import Portability as Portability
+    from ncu_roofline.analyses.portability.frames import portability as portability
+    from ncu_roofline.analyses.ranks.frames import Ranks as Ranks
+    from ncu_roofline.analyses.ranks.frames import ranks as ranks
+    from ncu_roofline.analyses.source.build import source_roofline as source_roofline
+    from ncu_roofline.analyses.source.frames import SourceRoofline as SourceRoofline
+    from ncu_roofline.analyses.time.frames import TimeRoofline as TimeRoofline
+    from ncu_roofline.analyses.time.frames import time_roofline as time_roofline
+    from ncu_roofline.base.errors import RooflineError as RooflineError
+    from ncu_roofline.formats.ceilings import Ceilings as Ceilings
+    from ncu_roofline.formats.ceilings import read_ceilings as read_ceilings
+    from ncu_roofline.formats.report import Kernel as Kernel
+    from ncu_roofline.formats.report import Report as Report
+    from ncu_roofline.formats.report import read_report as read_report
+    from ncu_roofline.formats.report import write_report as write_report
+    from ncu_roofline.model import Roofline as Roofline
+    from ncu_roofline.model import Selection as Selection
+    from ncu_roofline.model import roofline as roofline
 
-__all__ = [
-    "Ceilings",
-    "Comparison",
-    "InstructionRoofline",
-    "Kernel",
-    "PhaseRoofline",
-    "Portability",
-    "Ranks",
-    "Report",
-    "Roofline",
-    "RooflineError",
-    "Selection",
-    "SourceRoofline",
-    "TimeRoofline",
-    "__version__",
-    "compare",
-    "fma_mix",
-    "instruction_roofline",
-    "phase_roofline",
-    "portability",
-    "ranks",
-    "read_ceilings",
-    "read_report",
-    "render",
-    "roofline",
-    "source_roofline",
-    "time_roofline",
-    "write_report",
-]
-
-_HOMES = {
-    "Ceilings": "ncu_roofline.formats.ceilings",
-    "Comparison": "ncu_roofline.analyses.compare.frames",
-    "InstructionRoofline": "ncu_roofline.analyses.instruction.frames",
-    "Kernel": "ncu_roofline.formats.report",
-    "PhaseRoofline": "ncu_roofline.analyses.phases.frames",
-    "Portability": "ncu_roofline.analyses.portability.frames",
-    "Ranks": "ncu_roofline.analyses.ranks.frames",
-    "Report": "ncu_roofline.formats.report",
-    "Roofline": "ncu_roofline.model",
-    "RooflineError": "ncu_roofline.base.errors",
-    "Selection": "ncu_roofline.model",
-    "SourceRoofline": "ncu_roofline.analyses.source.frames",
-    "TimeRoofline": "ncu_roofline.analyses.time.frames",
-    "compare": "ncu_roofline.analyses.compare.frames",
-    "fma_mix": "ncu_roofline.analyses.fma_mix",
-    "instruction_roofline": "ncu_roofline.analyses.instruction.frames",
-    "phase_roofline": "ncu_roofline.analyses.phases.frames",
-    "portability": "ncu_roofline.analyses.portability.frames",
-    "ranks": "ncu_roofline.analyses.ranks.frames",
-    "read_ceilings": "ncu_roofline.formats.ceilings",
-    "read_report": "ncu_roofline.formats.report",
-    "render": "ncu_roofline.analyses",
-    "roofline": "ncu_roofline.model",
-    "source_roofline": "ncu_roofline.analyses.source.build",
-    "time_roofline": "ncu_roofline.analyses.time.frames",
-    "write_report": "ncu_roofline.formats.report",
+# Where they are.
+_NAMES = {
+    "analyses": "render",
+    "analyses.compare.frames": "Comparison compare",
+    "analyses.fma_mix": "fma_mix",
+    "analyses.instruction.frames": "InstructionRoofline instruction_roofline",
+    "analyses.phases.frames": "PhaseRoofline phase_roofline",
+    "analyses.portability.frames": "Portability portability",
+    "analyses.ranks.frames": "Ranks ranks",
+    "analyses.source.build": "source_roofline",
+    "analyses.source.frames": "SourceRoofline",
+    "analyses.time.frames": "TimeRoofline time_roofline",
+    "base.errors": "RooflineError",
+    "formats.ceilings": "Ceilings read_ceilings",
+    "formats.report": "Kernel Report read_report write_report",
+    "model": "Roofline Selection roofline",
 }
-
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+__all__ = ["__version__", *sorted(_HOMES)]
 
 if not TYPE_CHECKING:  # type checkers would take any name for one of the package
 
@@ -94,8 +66,8 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import importlib
 
-        found = getattr(importlib.import_module(_HOMES[name]), name)
-        if _HOMES[name].startswith(("ncu_roofline.model", "ncu_roofline.analyses.")):
+        found = getattr(importlib.import_module(f"ncu_roofline.{_HOMES[name]}"), name)
+        if _HOMES[name].startswith(("model", "analyses.")):
             displayed = importlib.import_module("ncu_roofline.model.roofline").Displayed
             displayed.html, displayed.said = staticmethod(_html), staticmethod(_said)
         globals()[name] = found  # next time Python finds it without asking

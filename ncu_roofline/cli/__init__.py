@@ -233,14 +233,12 @@ def commit_of(folder: str | os.PathLike[str]) -> str:
     """The short hash of the commit, "" where ``folder`` is no checkout of this very project or git is missing."""
     import subprocess
 
-    ours = False
-    with suppress(OSError, ValueError), open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as file:
-        ours = 'name = "ncu-roofline"' in file.read() and os.path.exists(os.path.join(folder, ".git"))
     # Hooks of git have variables that would name another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     words = ["git", "-C", os.fspath(folder), "rev-parse", "--short=12", "HEAD"]
-    with suppress(OSError, subprocess.SubprocessError):
+    with suppress(OSError, ValueError, subprocess.SubprocessError):
+        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as file:
+            ours = 'name = "ncu-roofline"' in file.read() and os.path.exists(os.path.join(folder, ".git"))
         if ours:
-            done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=10)
-            return done.stdout.strip()
+            return subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=10).stdout.strip()
     return ""

@@ -75,10 +75,10 @@ def run_advise(args: Namespace) -> int:
         raise UsageError("Cannot use --ceilings", args.ceilings[0], reason, "Leave out --rules or --ceilings.")
     # Which GPUs the reports are of is known when they are read, so the rules get the ceilings of all.
     rules: Rules = tuple(map(os.path.abspath, args.rules or [pack_folder("rules")])), ()
-    if named.all:
+    if drawn := [*named.files, *named.others]:
         from ncu_roofline.plugin.generate.rules import render_rules
 
-        rules = (), tuple(render_rules(ceilings=named.all).items())
+        rules = (), tuple(render_rules(ceilings=drawn).items())
     with _loaded(rules):  # says at once what is wrong with a folder
         pass
     paths = reading.expand(args.reports)

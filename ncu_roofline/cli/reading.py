@@ -264,31 +264,40 @@ def gpus(measurements: Measurements) -> list[Gpu]:
 
 
 class Shelf:
-    """All ceilings of a machine to choose from; what is chosen for a GPU is said, once."""
+    """The ceilings to choose from: ``files``, and with ``auto`` the best there are for GPUs that no file is of; said once."""
 
-    def __init__(self, machine: Machine | None = None) -> None:
-        self._machine = machine
+    def __init__(self, machine: Machine | None = None, files: Sequence[Ceilings] = (), *, auto: bool = True) -> None:
+        self.files, self.auto, self._machine = tuple(files), auto, machine
         self._chosen: dict[tuple[str, Capability | None], Ceilings | None] = {}
 
     @cached_property
-    def all(self) -> list[Ceilings]:
+    def others(self) -> tuple[Ceilings, ...]:
         """First choice first: the user's own, the newest before others, then the package's; published ones behind measured."""
         own = []  # what `install` and `bench run` kept, and what `ncu_roofline.bench.measure` left in the cache
-        for path in _own_files(self._machine):
+        for path in _own_files(self._machine) if self.auto else ():
             try:
                 own.append(read_ceilings(path))
             except RooflineError as error:  # noqa: PERF203 - few
                 say(f"ncu-roofline: left out: {error}")
         own.sort(key=lambda one: one.date, reverse=True)
-        return sorted([*own, *registry()], key=lambda one: one.status != MEASURED)
+        return tuple(sorted([*own, *registry()], key=lambda one: one.status != MEASURED) if self.auto else own)
 
     def find(self, device: str, capability: Capability | None = None) -> Ceilings | None:
         """The first choice for a model of GPU, by its name alone where its capability is unknown; None if there is none."""
         if (device, capability) not in self._chosen:
-            fitting = (one for one in self.all if device and one.applies_to(device, capability or one.compute_capability))
+            fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
             self._chosen[device, capability] = found = next(fitting, None)
             say(f"ncu-roofline: {_said(device, capability, found)}")
         return self._chosen[device, capability]
+
+    def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
+        """The ceilings for reports from these GPUs."""
+        found = {one.path: one for one in self.files}
+        for device, capability in dict.fromkeys(devices) if self.auto else ():
+            if not any(one.applies_to(device, capability) for one in self.files):
+                chosen = self.find(str(device), capability)
+                found.update({chosen.path: chosen} if chosen else {})
+        return list(found.values())
 
 
 def _said(device: str, capability: Capability | None, found: Ceilings | None) -> str:
@@ -316,31 +325,8 @@ def ceiling_files(given: Sequence[str]) -> list[str]:
     return [*(path for path in given if path != AUTO), *(map(str, _own_files()) if AUTO in given else ())]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What `--ceilings` asks for: files, read, and with ``auto`` the best there are for GPUs that no file is of."""
-
-    files: tuple[Ceilings, ...]
-    auto: bool
-    shelf: Shelf
-
-    @property
-    def all(self) -> list[Ceilings]:
-        """Whatever may be chosen, first choice first."""
-        return [*self.files, *(self.shelf.all if self.auto else ())]
-
-    def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
-        """The ceilings for reports from these GPUs."""
-        found = {one.path: one for one in self.files}
-        for device, capability in dict.fromkeys(devices) if self.auto else ():
-            if not any(one.applies_to(device, capability) for one in self.files):
-                chosen = self.shelf.find(str(device), capability)
-                found.update({chosen.path: chosen} if chosen else {})
-        return list(found.values())
-
-
-def wanted(given: Sequence[str], read: Callable[[str], Ceilings] | None = None) -> Wanted:
+def wanted(given: Sequence[str], read: Callable[[str], Ceilings] | None = None) -> Shelf:
     """What the values of `--ceilings` ask for: files of any known format.  Raises RooflineError for one that can't be read."""
     from ncu_roofline.formats.inputs import open_ceilings
 
-    return Wanted(tuple(map(read or open_ceilings, (path for path in given if path != AUTO))), AUTO in given, Shelf())
+    return Shelf(files=[(read or open_ceilings)(path) for path in given if path != AUTO], auto=AUTO in given)

@@ -175,8 +175,6 @@ def _paper(args: Namespace, output_format: str) -> dict[str, object]:
     analysis = ANALYSES[args.view]
     given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
     for name in given:
-        if name == "dpi" and output_format != "png":
-            raise UsageError("Cannot use", "--dpi", "only a png has dots", "Leave it out, or write a .png.")
         if not analysis.takes(output_format, "preset") or not analysis.takes(output_format, name):
             reason = f"--view {args.view} as {output_format} has no use for it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")

@@ -118,8 +118,9 @@ def run_source(args: Namespace) -> int:
         check_output(args.output, args.force, reading.named_files(args))
     named = reading.wanted(args.ceilings)
     whole = _NONE if args.no_disassembly else _shown_whole(args, output_format)
-    others = tuple(named.shelf.all) if named.auto else ()
-    found, failed = reading.for_each_report(args, partial(_read, args=args, given=named.files, others=others, whole=whole))
+    found, failed = reading.for_each_report(
+        args, partial(_read, args=args, given=named.files, others=named.others, whole=whole)
+    )
     kept = [one for one in without_warnings(found) if one]
     read = [one for one in kept if isinstance(one, _Report)]
     lacking = [one for one in kept if not isinstance(one, _Report)]
@@ -157,20 +158,21 @@ def _check_options(args: Namespace, output_format: str) -> None:
     """Raise UsageError for options that nothing would come of."""
     from ncu_roofline.analyses import ANALYSES
 
-    if args.table and output_format not in _ROWS_ALONE:
+    rows_alone, takes = output_format in _ROWS_ALONE, ANALYSES["source"].takes
+    if args.table and not rows_alone:
         raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
-    if args.all and args.rows is not None:
-        raise UsageError("Cannot use", "--rows", "--all shows all of them", "Leave out one of the two.")
     if args.full_paths and output_format not in ("json", *_ROWS_ALONE):
         raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
     called = {"all": "rows", "ascii": "ascii_only"}  # by the makers of formats
     for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
-        taken = ANALYSES["source"].takes(output_format, called.get(name, name))
-        chooses = name == "by" and output_format in _ROWS_ALONE
-        if getattr(args, name) and not taken and not chooses:
-            raise UsageError("Cannot use", f"--{name}", f"{output_format} has no use for it", "Leave it out.")
-    if args.by and args.table:
-        raise UsageError("Cannot use", "--by", "--table says what the file holds", "Leave out one of the two.")
+        if name == "by" and rows_alone:
+            reason = "--table says what the file holds" if args.table else ""
+        elif name == "rows" and args.all:
+            reason = "--all shows all of them"
+        else:
+            reason = "" if takes(output_format, called.get(name, name)) else f"{output_format} has no use for it"
+        if getattr(args, name) and reason:
+            raise UsageError("Cannot use", f"--{name}", reason, "Leave it out.")
 
 
 def _would_help(gpus: Sequence[Gpu]) -> bool:

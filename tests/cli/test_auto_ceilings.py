@@ -75,7 +75,7 @@ def test_measured_before_published_whoever_has_them(
 ) -> None:
     published = own(2e12, status="published", ceilings=[ceiling("dram.read", 1.5e12, source="A paper")])
     package = next(one for one in registry() if one.device == A100_NAME)
-    assert [one.path for one in chosen_module.Shelf().all if one.device == A100_NAME] == [published.path, package.path]
+    assert [one.path for one in chosen_module.Shelf().others if one.device == A100_NAME] == [published.path, package.path]
     made = Ceilings("a100.json", A100_NAME, "", (8, 0), "2026-01-01", package.by_id)
     monkeypatch.setattr(chosen_module, "registry", lambda: (package, made))
     outcome = run("show", source, "--ceilings", "auto")

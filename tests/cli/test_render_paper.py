@@ -46,7 +46,6 @@ def test_presets_go_with_every_view(view: str, capsys: pytest.CaptureFixture[str
         ("x.png", ("--dpi", "1e9"), "--dpi: 1e+09 is not between 36 and 2400"),
         ("x.png", ("--height", "1.5in", "--font", "14"), "--height: 1.5in has no room for the picture"),
         ("x.png", ("--preset", "poster"), "invalid choice: 'poster'"),
-        ("x.svg", ("--dpi", "300"), "Cannot use --dpi: only a png has dots"),
         ("x.html", ("--preset", "column"), "Cannot use --preset: --view roofline as html has no use for it"),
         ("x.txt", ("--width", "3in"), "Cannot use --width: --view roofline as text has no use for it"),
         ("x.png", ("--view", "time", "--size", "time"), "Cannot use --size: --view time as png has no use for it"),

@@ -106,13 +106,6 @@ def test_gpu_without_a_driver(machine: Machine) -> None:
     assert line(machine, "GPU").status == PROBLEM
 
 
-def test_module_and_libraries_of_two_releases(machine: Machine, bin_folder: Path) -> None:
-    with_driver(machine)
-    fake_smi(bin_folder, [{**H100, "driver_version": "560.35.03"}])
-    found = line(machine, "driver")
-    assert (found.status, found.text) == (PROBLEM, "the kernel module is 550.54.15, the libraries are 560.35.03")
-
-
 def test_mig_and_slow_clocks(machine: Machine, bin_folder: Path) -> None:
     slow = {**H100, "mig.mode.current": "Enabled", "clocks_throttle_reasons.active": "0x0000000000000068"}
     fake_smi(bin_folder, [slow, {**H100, "index": "1"}])

@@ -59,7 +59,7 @@ def examine(machine: Machine) -> list[Line]:
     ncus = find_ncus(machine)
     return [
         *_gpus(machine, gpus, why_none),
-        *_driver(machine, gpus),
+        _driver(machine, gpus),
         *_permission(machine),
         *_mig_and_clocks(gpus),
         *_compiler(machine),
@@ -88,19 +88,11 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
 
 
-def _driver(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
+def _driver(machine: Machine, gpus: list[Gpu]) -> Line:
     version = next((gpu.driver for gpu in gpus if gpu.driver), "")
-    module = machine.read("/proc/driver/nvidia/version").partition("Kernel Module")[2]
-    loaded = re.search(r"\s(\d+\.\d+(?:\.\d+)?)\s", module.partition("\n")[0] + "\n")
-    if version and loaded and version != loaded[1]:
-        text = f"the kernel module is {loaded[1]}, the libraries are {version}"
-        yield Line("driver", PROBLEM, text, "Restart, so that both are of one release.")
-    elif version or loaded:
-        yield Line("driver", OK, version or (loaded[1] if loaded else ""))
-    elif machine.has_driver():
-        yield Line("driver", OK, "its library loads, its version is not known")
-    else:
-        yield Line("driver", ABSENT, "none", "Nothing to do here; measuring and profiling need one.")
+    if version or machine.has_driver():
+        return Line("driver", OK, version or "its library loads, its version is not known")
+    return Line("driver", ABSENT, "none", "Nothing to do here; measuring and profiling need one.")
 
 
 def _permission(machine: Machine) -> Iterator[Line]:

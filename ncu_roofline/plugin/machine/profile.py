@@ -9,14 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, Terminated, explained
-from ncu_roofline.base.files import folder_in, temporary_folder
+from ncu_roofline.base.files import temporary_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.ncu import default_clocks
@@ -34,7 +34,7 @@ COMPRESSED_SINCE = (2025, 4)
 SLURM_RANK = "SLURM_PROCID"
 """The variable with the number of a task among all of its step."""
 _DRIVER_ADVICE = "Run on a machine with an NVIDIA GPU and driver; `ncu-roofline doctor` says what is missing"
-_ELSEWHERE = "Choose a place that you may write to with -o NAME."
+ELSEWHERE = "Choose a place that you may write to with -o NAME."
 _LOOK_SECONDS, _END_SECONDS = 0.2, 5.0
 # Launchers tell a process its number among all and how many there are, first one set wins.
 _RANKS = (
@@ -70,40 +70,16 @@ FAILURES = (
         r"failed to connect to the CUDA driver|Failed to load (the )?driver|CUDA driver .{0,99}not (found|loaded)",
     ),
     Failure(
-        "old driver",
-        "the driver is too old for this ncu",
-        "Use an older ncu with --ncu PATH",
-        r"Insufficient driver version",
-    ),
-    Failure(
         "busy",
         "something else holds the performance counters, or another user holds the lock file of ncu",
         "End other profilers (`dcgmi profile --pause` for DCGM); set TMPDIR to a folder of your own",
         r"driver resource was unavailable|InterprocessLockFailed|Failed to (create|open) .{0,99}lock",
     ),
     Failure(
-        "unsupported",
-        "this ncu can't profile this GPU",
-        "Use a newer or older ncu with --ncu PATH",
-        r"ERR_NVCMPGPU|not supported on (device|this device|the underlying)|Unsupported GPU|is not supported on the NVIDIA",
-    ),
-    Failure(
         "program",
         "the application can't be started",
         "Give its path, as ./app; for a script name the interpreter first, as python3 app.py",
         r"does not exist or is not an executable|is not an executable binary",
-    ),
-    Failure(
-        "section",
-        "it found no section to collect",
-        "Install again with `ncu-roofline install`",
-        r"[Nn]o (sections|metrics) (were )?(found|to collect)|Could not find section",
-    ),
-    Failure(
-        "output",
-        "it could not write the report",
-        _ELSEWHERE.rstrip(".") + ", or add --force",
-        r"Failed to (save|write|open|create) .{0,99}(report|file)|already exists",
     ),
 )
 
@@ -199,18 +175,6 @@ def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
     return (wanted.suffix,) if wanted.suffix else SUFFIXES
 
 
-@contextmanager
-def apart(output: str) -> Iterator[Path]:
-    """A new, empty folder beside ``output`` for what ncu writes: a file that was there before can't pass for its own.
-
-    Raises RooflineError where none can be made.
-    """
-    with ExitStack() as stack:
-        with explained("Cannot write", output, _ELSEWHERE):  # beside it, so that a report of any size can be moved at once
-            folder = stack.enter_context(folder_in(Path(os.path.realpath(output)).parent, ".ncu-roofline-"))
-        yield folder
-
-
 def placed(folder: Path, output: str, force: bool) -> Path | None:
     """The report that ncu wrote into ``folder``, now at ``output``; None if it wrote none.
 
@@ -221,7 +185,7 @@ def placed(folder: Path, output: str, force: bool) -> Path | None:
         return None
     targets = (Path(f"{output}{f'.{number}' if number > 1 else ''}{written.suffix}") for number in count(1))
     target = next(one for one in targets if force or not os.path.lexists(one))
-    with explained("Cannot write", target, _ELSEWHERE):
+    with explained("Cannot write", target, ELSEWHERE):
         shutil.move(written, os.path.realpath(target))
     return target
 
