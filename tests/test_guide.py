@@ -33,7 +33,7 @@ JOBS = dict(re.findall(r"^In `(\S+)`:\n\n```yaml\n(.*?)^```", PAGES["ci"], flags
 def shown(counted: WeightedSum) -> str:
     """A sum of counters, those of one weight together: 2 x `a_{b,c}`."""
     parts = []
-    for weight, terms in groupby(sorted(counted.terms, key=lambda term: term[1]), key=lambda term: term[1]):
+    for weight, terms in groupby(sorted(counted, key=lambda term: term[1]), key=lambda term: term[1]):
         names = sorted(name for name, _ in terms)
         short = braced(names)
         words = names if re.search(r"\{,|,\}|, ", short) else [short]

@@ -118,8 +118,8 @@ def test_shared_memory_stands_at_its_bank_conflicts(tmp_path: Path, release: str
 
 def test_the_walls_are_the_published_ones() -> None:
     counted = load_instructions()
-    assert [wall.transactions for wall in counted.walls_of("inst.global_ld")] == list(GLOBAL_WALLS.values())
-    assert [wall.transactions for wall in counted.walls_of("inst.shared")] == list(BANK_CONFLICTS)
+    assert [wall.transactions for wall in counted.walls if wall.kind == "inst.global_ld"] == list(GLOBAL_WALLS.values())
+    assert [wall.transactions for wall in counted.walls if wall.kind == "inst.shared"] == list(BANK_CONFLICTS)
     assert counted.issue_per_sm * SMS * CLOCK == pytest.approx(PEAK_GIPS * 1e9)
 
 

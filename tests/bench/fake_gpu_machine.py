@@ -137,7 +137,7 @@ def _counts(ceiling: str, work: float) -> tuple[factory.Metrics, dict[str, Any]]
         return {name: round(work / (32 if level == "l2" else 1))}, {}
     if family == "tensor":
         precision = next(one for one in load_spec().precisions if one.id == ceiling.rpartition(".")[0])
-        terms = load_spec().bindings(precision, (9, 0))[0].counters.terms
+        terms = load_spec().bindings(precision, (9, 0))[0].counters
         return {f"{name}.sum": round(work) if index == 0 else 0 for index, (name, _) in enumerate(terms)}, {}
     if ceiling == "fp64.nofma":
         return factory.flops("d", add=round(work / 2), mul=round(work / 2)), {}

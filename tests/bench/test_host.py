@@ -212,7 +212,7 @@ def test_a_server_goes_on_after_a_job_that_fails(program: Path) -> None:
 
 def test_a_job_ends_when_its_trials_are_enough(program: Path) -> None:
     """The driver's own process: what is asked for next is done, whenever the word to stop came."""
-    session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 10_000, 0.05)  # 500 s
+    session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 40, 0.05)
     try:
         trials, done = session.run(job, enough=lambda seen: len(seen) == 3)
         last, _ = session.run(job._replace(trials=2), enough=lambda seen: len(seen) == 2)  # it has ended by itself
