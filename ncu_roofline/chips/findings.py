@@ -89,27 +89,6 @@ LIMITS = (
     ("limit_warps", "the size of blocks"),
 )
 
-# What limits a kernel where accesses to memory, those to shared memory, or instructions matter: ids or kinds of limits.
-PATH, SHARED_PATH, ISSUE = ("l1", "l1-l2", "l2", "dram"), ("shared", "l1"), ("compute", LATENCY)
-
-TRAFFIC = "traffic of global memory at L1"
-# By kind of finding: the title above its places, what its share is of, the column that was counted, and what it matters to.
-TOLD = {
-    "excess": ("Lines that ask for too many sectors", TRAFFIC, "requested", PATH),
-    "tensor-feed": ("Loads for tensor instructions that ask for too many sectors", TRAFFIC, "requested", PATH),
-    "gaps": ("Lines that ask for parts of sectors", TRAFFIC, "requested", PATH),
-    "bank-conflict": ("Lines with bank conflicts", "shared wavefronts", "shared", SHARED_PATH),
-    "spill": ("Lines that use local memory", "bytes asked of L1", "local", ("lsu", *PATH)),
-    "unfused": ("Lines with multiplications and additions apart", "work", "executed", ISSUE),
-    "fp64-by-accident": ("Lines with FP64 among FP32", "instructions", "executed", ISSUE),
-    "conversion": ("Lines with slow conversions", "instructions", "executed", ISSUE),
-    "address": ("Loops with much integer arithmetic", "instructions", "executed", ISSUE),
-    "integer": ("Lines with integer arithmetic", "instructions", "executed", ISSUE),
-    "divergence": ("Lines with inactive lanes", "instructions", "executed", ISSUE),
-    "stall": ("Where warps wait", "samples", "", (LATENCY,)),
-    "called-library": ("Called functions without lines", "samples", "", ISSUE),
-}
-
 # Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
 ARITHMETIC = (
     ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
@@ -142,15 +121,16 @@ About.__new__.__defaults__ = ((0, 0), {}, {}, "")
 # A launch.  ``counts``: amounts by column (those of `source_counters.COUNTED`, but in sectors), without columns that nobody
 # counted.  When called, ``work`` gives operations of "fp32", "fp64" and all (""), ``code`` its `Code`, ``opcodes`` warp
 # instructions by opcode.  ``sampled``: samples by reason, of which ``samples`` gives amounts; ``stalls``: what is known of
-# reasons.  ``begin``: share of a warp's lanes at its first instruction; None where the row ``first`` tells it.
-Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls about begin first")
+# reasons; ``told``: of kinds of findings.  ``begin``: share of a warp's lanes at its first instruction; None where the row
+# ``first`` tells it.
+Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls told about begin first")
 
 # Lines of one loop (or of a function's code outside of loops) that have an amount, but for those with little of it: rows, that
 # with most first, and what a sentence calls the place.
 Site = namedtuple("Site", "rows amount place")
 
 # What is wrong at a place: ``share`` of what ``of`` names, ``said`` in a sentence, ``more`` that holds for all places alike,
-# ``cause`` in a few words where ``kind`` does not say it; title, column and limits as of `TOLD`.
+# ``cause`` in a few words where ``kind`` does not say it; the others as of `data/findings.toml`.
 Finding = namedtuple("Finding", "kind site share said advice more cause title of column limits")
 
 # A function that is called: its mangled name, or what it is called where nobody knows that; its rows, and those of the calls.
@@ -173,10 +153,11 @@ def about_of(
     return About(capability, {word: rate(name) for word, name in HIT_RATES if rate(name) is not None}, amounts, bound)
 
 
-def finding(kind: str, site: Any, share: float, said: str, advice: str, more: str = "", cause: str = "", **own: Any) -> Any:
-    """A finding of a kind; ``own``: what differs from what is told of its kind."""
-    title, of, column, limits = TOLD[kind]
-    return Finding(kind, site, share, said, advice, more, cause, title, of, column, limits)._replace(**own)
+def finding(launch: Any, kind: str, site: Any, share: float, filled: Sequence[Any], advice: str = "", **own: Any) -> Any:
+    """A finding of a kind; ``filled`` completes what is said, ``own`` is what differs from what is told of its kind."""
+    told = launch.told.kinds[kind]
+    said, advice = told.said.format(*filled), advice or told.advice
+    return Finding(kind, site, share, said, advice, "", "", told.title, told.of, told.column, told.limits)._replace(**own)
 
 
 def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[[Any], Any]] | None = None) -> list[Any]:
@@ -283,21 +264,6 @@ def hits(launch: Any) -> str:
     return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
 
 
-ADVICE = (
-    "Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along "
-    "memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss."
-)
-ATOMIC_ADVICE = "Add up within a warp or block first (shuffles, shared memory), then let one lane write."
-TENSOR_ADVICE = (
-    "Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: "
-    "tensor instructions wait for what comes late."
-)
-DIVERGENCE_ADVICE = (
-    "Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let "
-    "no lane leave early."
-)
-
-
 def lanes_of(launch: Any) -> Mapping[Any, float]:
     """Threads that take part: all active ones where nobody counted those whose predicate is true."""
     counts = launch.counts
@@ -330,18 +296,17 @@ def excess(launch: Any) -> Iterator[Any]:
             continue
         feeds, capability = feeds_tensor(launch, site), launch.about.capability
         loads = words_of(launch, site) + (" of a loop with tensor instructions" if feeds else "")
-        share = per(launch, site, "requested") / requested
-        told = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), TRAFFIC)
-        said = "{}{}. {} {} of the kernel's {}; of all that traffic {} would be saved."
+        share, kind = per(launch, site, "requested") / requested, "tensor-feed" if feeds else "excess"
+        told, saved = launch.told.kinds[kind], as_percent(site.amount / requested)
         if launch.code().names[site.rows[0]] in ATOMICS:
-            advice = ATOMIC_ADVICE
+            advice = told.other
         elif feeds:
             copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
-            advice = TENSOR_ADVICE.format(copies)
+            advice = told.advice.format(copies)
         else:
-            advice = " ".join([text for text in (ADVICE, hits(launch)) if text])
-        kind = "tensor-feed" if feeds else "excess"
-        yield finding(kind, site, share, said.format(*told, as_percent(site.amount / requested)), advice)
+            advice = " ".join([text for text in (told.advice, hits(launch)) if text])
+        filled = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), saved)
+        yield finding(launch, kind, site, share, filled, advice)
 
 
 def gaps(launch: Any) -> Iterator[Any]:
@@ -351,14 +316,8 @@ def gaps(launch: Any) -> Iterator[Any]:
         if matters(launch, site.amount / SECTORS_PER_CYCLE):
             row, share = site.rows[0], per(launch, site, "requested") / requested
             lanes = lanes_of(launch)[row] / launch.counts["executed"][row]
-            told = (used(launch, site), lanes, WARP, these(site, words_of(launch, site)), as_percent(share), TRAFFIC)
-            yield finding("gaps", site, share, GAPS.format(*told, as_percent(site.amount / requested)), DIVERGENCE_ADVICE)
-
-
-GAPS = (
-    "{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the "
-    "kernel's {}; gaps are up to {} of all that traffic."
-)
+            told, saved = these(site, words_of(launch, site)), as_percent(site.amount / requested)
+            yield finding(launch, "gaps", site, share, (used(launch, site), lanes, WARP, told, as_percent(share), saved))
 
 
 def used(launch: Any, site: Any) -> str:
@@ -418,17 +377,9 @@ def bank_conflicts(launch: Any) -> Iterator[Any]:
         if needed >= 1 and matters(launch, site.amount / WAVEFRONTS_PER_CYCLE):
             times, share = mine / needed, mine / wavefronts
             ways = "{}-way ".format(round(times)) if abs(times - round(times)) <= NEAR * times else ""
-            said = CONFLICTING.format(ways, times, as_percent(share), as_percent(site.amount / wavefronts))
-            advice = SHARED_ATOMIC_ADVICE if launch.code().names[site.rows[0]] == "ATOMS" else SHARED_ADVICE
-            yield finding("bank-conflict", site, share, said, advice)
-
-
-CONFLICTING = (
-    "{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the "
-    "kernel's wavefronts, and {} of all would be saved."
-)
-SHARED_ADVICE = "Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once."
-SHARED_ATOMIC_ADVICE = "Add up in registers first, and give each warp a copy of its own."
+            filled = (ways, times, as_percent(share), as_percent(site.amount / wavefronts))
+            other = launch.told.kinds["bank-conflict"].other if launch.code().names[site.rows[0]] == "ATOMS" else ""
+            yield finding(launch, "bank-conflict", site, share, filled, other)
 
 
 def spills(launch: Any) -> Iterator[Any]:
@@ -438,17 +389,7 @@ def spills(launch: Any) -> Iterator[Any]:
     for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
         if matters(launch, site.amount / SECTORS_PER_CYCLE):
             share = site.amount / whole
-            yield finding("spill", site, share, SPILLED.format(as_percent(share)), SPILL_ADVICE)
-
-
-SPILLED = (
-    "loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or "
-    "arrays of a thread that are indexed at run time."
-)
-SPILL_ADVICE = (
-    "See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully "
-    "so that indices of small arrays are known."
-)
+            yield finding(launch, "spill", site, share, (as_percent(share),))
 
 
 def unfused(launch: Any) -> Iterator[Any]:
@@ -467,7 +408,7 @@ def unfused(launch: Any) -> Iterator[Any]:
         for site in sites(launch, saved, FINDING_SHARE * work):
             if issues(launch, site):
                 share = site.amount / work
-                yield finding("unfused", site, share, UNFUSED.format(label, as_percent(share)), UNFUSED_ADVICE)
+                yield finding(launch, "unfused", site, share, (label, as_percent(share)))
 
 
 def are_apart(add: float, multiply: float, fused: float) -> bool:
@@ -484,15 +425,6 @@ def in_pairs(launch: Any, parts: Sequence[Mapping[Any, float]]) -> dict[Any, flo
             sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
     usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
     return {row: usable[pairs[row]] for row in parts[0] if pairs[row] in usable}
-
-
-UNFUSED = (
-    "multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, "
-    "if one adds what the other multiplied."
-)
-UNFUSED_ADVICE = (
-    "Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm."
-)
 
 
 def accidents(launch: Any) -> list[Any]:
@@ -513,18 +445,7 @@ def fp64_by_accident(launch: Any) -> Iterator[Any]:
     """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32."""
     for site in accidents(launch):
         share = site.amount / total(launch, "executed")
-        said = FP64_AMONG_FP32.format(mix(launch, site), as_percent(share))
-        yield finding("fp64-by-accident", site, share, said, FP64_ADVICE)
-
-
-FP64_AMONG_FP32 = (
-    "FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate "
-    "of FP64."
-)
-FP64_ADVICE = (
-    "If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in "
-    "between."
-)
+        yield finding(launch, "fp64-by-accident", site, share, (mix(launch, site), as_percent(share)))
 
 
 def conversions(launch: Any) -> Iterator[Any]:
@@ -539,8 +460,9 @@ def conversions(launch: Any) -> Iterator[Any]:
     for site in sites(launch, chosen, FINDING_SHARE * executed):
         if issues(launch, site):
             divides, share = is_division(launch, site.rows[0]), site.amount / executed
-            said = CONVERSIONS.format(mix(launch, site), OF_DIVISIONS if divides else "", as_percent(share))
-            yield finding("conversion", site, share, said, DIVISION_ADVICE if divides else CONVERSION_ADVICE)
+            as_divisions = ", as divisions of integers make them," if divides else ""
+            other = launch.told.kinds["conversion"].other if divides else ""
+            yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
 
 
 def is_division(launch: Any, top: Any) -> bool:
@@ -551,15 +473,6 @@ def is_division(launch: Any, top: Any) -> bool:
         if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
             counts[code.names[row]] += times
     return len(set(counts.values())) == 1 and min(counts.values()) > 0
-
-
-CONVERSIONS = "conversions ({}){} are {} of the kernel's warp instructions; they run at a quarter of the rate of FP32 or less."
-OF_DIVISIONS = ", as divisions of integers make them,"
-CONVERSION_ADVICE = "Convert once and keep the result, count in the type that is needed, and keep constants in it."
-DIVISION_ADVICE = (
-    "Divide by constants or powers of two, keep quotients instead of dividing again (loops collapsed into one divide for "
-    "each index), and use 32-bit indices."
-)
 
 
 def indexing(launch: Any) -> Iterator[Any]:
@@ -579,18 +492,8 @@ def indexing(launch: Any) -> Iterator[Any]:
         if amount > 0 and amount >= max(INTEGER_SHARE * of_loop, 2 * FINDING_SHARE * whole):
             site, share = site_of(code, rows, executed), amount / whole
             if issues(launch, site):
-                said = INDEXED.format(as_percent(amount / of_loop), mix(launch, site), as_percent(share))
-                yield finding("address", site, share, said, INDEXING_ADVICE)
-
-
-INDEXED = (
-    "{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it "
-    "({}): {} of the kernel's."
-)
-INDEXING_ADVICE = (
-    "Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or "
-    "powers of two only, and use 32-bit indices."
-)
+                filled = (as_percent(amount / of_loop), mix(launch, site), as_percent(share))
+                yield finding(launch, "address", site, share, filled)
 
 
 def integers(launch: Any) -> Iterator[Any]:
@@ -607,15 +510,7 @@ def integers(launch: Any) -> Iterator[Any]:
         shares = sorted([(amount / site.amount, unit) for unit, amount in on.items() if unit], reverse=True)
         told = ["{} of it on the {}".format(as_percent(share), unit) for share, unit in shares if share >= FINDING_SHARE]
         share, pipes = site.amount / whole, ": " + in_words(told) if told else ""
-        said = INTEGERS.format(as_percent(share), of, mix(launch, site, column), pipes)
-        yield finding("integer", site, share, said, INTEGER_ADVICE, column=column)
-
-
-INTEGERS = "{} of the kernel's {} instructions are integer arithmetic here ({}), which limits the kernel{}."
-INTEGER_ADVICE = (
-    "Compute less: keep what is computed again (indices, masks, fields of bits), divide by constants or powers of two only, "
-    "use 32 bits where 64 are not needed, and handle several small integers of a register at once (__dp4a, __vadd4)."
-)
+        yield finding(launch, "integer", site, share, (as_percent(share), of, mix(launch, site, column), pipes), column=column)
 
 
 def issues(launch: Any, site: Any) -> bool:
@@ -649,17 +544,13 @@ def divergence(launch: Any) -> Iterator[Any]:
     if not active or not whole > 0:
         return
     if begin < LANES_WORKING:
-        site, own = Site([min(executed)], (1 - begin) * whole, ""), "Blocks that are no whole warps"
-        said = "Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.".format(WARP * begin, WARP)
-        advice = "Use blocks of a multiple of {} threads.".format(WARP)
-        yield finding("divergence", site, 1.0, said, advice, title=own, column=column)
+        site, filled = Site([min(executed)], (1 - begin) * whole, ""), (WARP * begin, WARP)
+        yield finding(launch, "no-whole-warps", site, 1.0, filled, column=column)._replace(kind="divergence")
     lost = {row: executed[row] * (begin - share) for row, share in active.items() if share < LANES_WORKING * begin}
     for site in sites(launch, lost, FINDING_SHARE * whole):
         times = per(launch, site, "executed")
         lanes = WARP * sum([active[row] * executed[row] for row in site.rows]) / times
-        told = (lanes, WARP, do, as_percent(times / whole))
-        said = "{:.1f} of {} lanes {} in {} of the kernel's warp instructions.".format(*told)
-        yield finding("divergence", site, times / whole, said, DIVERGENCE_ADVICE, column=column)
+        yield finding(launch, "divergence", site, times / whole, (lanes, WARP, do, as_percent(times / whole)), column=column)
 
 
 def active_lanes(launch: Any) -> dict[Any, float]:
@@ -695,11 +586,10 @@ def hot_stalls(launch: Any) -> Iterator[Any]:
             found += [(site, reason, waits, advice) for site in sites(launch, samples, stall.least_at_place * whole)]
     for site, reason, waits, advice in sorted(found, key=lambda one: -one[0].amount)[:MOST_PLACES]:
         share = site.amount / whole
-        said = "in {} of the kernel's samples warps wait here {} ({}).".format(as_percent(share), waits, reason)
         texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
-        more, own = " ".join([text for text in texts if text]), "Where warps wait: {}".format(reason)
-        cause, limits = "waiting warps ({})".format(reason), (*known[reason].limits, LATENCY)
-        yield finding("stall", site, share, said, advice, more, cause, title=own, limits=limits)
+        own = {"title": launch.told.kinds["stall"].title.format(reason), "limits": tuple(known[reason].limits) + (LATENCY,)}
+        own.update(more=" ".join([text for text in texts if text]), cause="waiting warps ({})".format(reason))
+        yield finding(launch, "stall", site, share, (as_percent(share), waits, reason), advice, **own)
 
 
 def shown_by(launch: Any) -> tuple[set[str], dict[str, str]]:
@@ -858,44 +748,6 @@ def of_library(path: str) -> bool:
     return is_header and (re.search(LIBRARY_FOLDER, path) is not None or re.match(LIBRARY_NAME, name) is not None)
 
 
-# What a function of the compiler's library does by its name, in a few words as well, and what may be done about it; the first
-# that fits.
-LIBRARY = (
-    (
-        "_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]",
-        ", which divides integers",
-        "integer divisions",
-        "Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.",
-    ),
-    (
-        "_div_(?:[a-z0-9]{1,8}_){0,4}f64",
-        ", which divides in FP64",
-        "FP64 divisions",
-        "Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is "
-        "accurate enough.",
-    ),
-    (
-        "_div_(?:[a-z0-9]{1,8}_){0,4}f32",
-        ", which divides in FP32",
-        "FP32 divisions",
-        "Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.",
-    ),
-    (
-        "pow",
-        ", which raises to a power",
-        "powers",
-        "Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.",
-    ),
-    (
-        "trig_reduction",
-        ", which reduces large arguments of sine, cosine or tangent",
-        "large arguments of sine and cosine",
-        "Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.",
-    ),
-    ("", "", "", "Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits."),
-)
-
-
 def of_called(launch: Any, called: Iterable[Any]) -> list[Any]:
     """Functions of the library that hold some of the kernel's samples or instructions; their names say what they do."""
     found, executed = [], launch.counts.get("executed", {})
@@ -910,11 +762,10 @@ def of_called(launch: Any, called: Iterable[Any]) -> list[Any]:
             continue
         calls = {row: executed.get(row, 0.0) for row in one.calls or one.rows}
         site = site_of(launch.code(), sorted(calls), calls)  # the place of a finding is the line that calls
-        does, cause, advice = next(row[1:] for row in LIBRARY if re.search(row[0], one.name))
+        row = next(row for row in launch.told.library if re.search(row.name, one.name))
         parts = " and ".join(["{} of {}".format(as_percent(share), text) for _, share, text in shares])
-        said = "{}{}{}: {} are there.".format("calls " if one.calls else "", one.name, does, parts)
-        of, share, _ = shares[0]
-        found.append(finding("called-library", site, share, said, advice, "", cause, of=of))
+        (of, share, _), filled = shares[0], ("calls " if one.calls else "", one.name, row.does, parts)
+        found.append(finding(launch, "called-library", site, share, filled, row.advice, cause=row.cause, of=of))
     return found
 
 

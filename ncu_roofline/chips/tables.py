@@ -314,6 +314,54 @@ def load_stalls() -> Mapping[str, Stall]:
     return {stall.id: stall for stall in read(DATA / "stalls.toml", _Stalls).stalls}
 
 
+# What findings by instruction say: findings.toml
+
+
+class Told(NamedTuple):
+    """What is told of a kind of finding.
+
+    The title above its places, what its share is ``of``, the column that was counted, and what it matters to (ids or kinds of
+    limits); what is said, with places to fill, and advised, ``other`` where another cause makes it so.
+    """
+
+    kind: str
+    title: str
+    of: str
+    limits: tuple[str, ...]
+    said: str
+    column: str = ""
+    advice: str = ""
+    other: str = ""
+
+
+class LibraryFunction(NamedTuple):
+    """What functions whose names this pattern fits do, in a few words as well, and what may be done about it."""
+
+    name: str
+    does: str
+    cause: str
+    advice: str
+
+
+class _Findings(NamedTuple):
+    findings: tuple[Told, ...]
+    library: tuple[LibraryFunction, ...]
+
+
+class Findings(NamedTuple):
+    """By kind what is told of it; functions of the compiler's library, the first that fits."""
+
+    kinds: Mapping[str, Told]
+    library: tuple[LibraryFunction, ...]
+
+
+@cache
+def load_findings() -> Findings:
+    """The file that comes with the package, read once."""
+    file = read(DATA / "findings.toml", _Findings)
+    return Findings({one.kind: one for one in file.findings}, file.library)
+
+
 # What the stock section sets of Nsight Compute hold for rooflines, release by release: sets.toml
 
 

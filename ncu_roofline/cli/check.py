@@ -131,7 +131,7 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
         "files": files,
         "chips": [target.chip for target in targets],
         "libraries": [library.path for library in libraries()],
-        "findings": [found.as_dict() for one in checked for found in one.findings],
+        "findings": [found._asdict() for one in checked for found in one.findings],
         **({"passes": passes} if table else {}),
     }
     return json.dumps(document, indent=2)

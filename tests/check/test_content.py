@@ -43,6 +43,6 @@ def test_charts_in_containers_keep_their_places() -> None:
     one, two, three = (chart.format(name) for name in ("one", "two", "three"))
     container = f"HorizontalContainer {{ Items {{\n{two} }} Items {{ Filter {{ MinArch: 80 }}\n{three} }} }}"
     content = _content(f"Body {{ Items {{ {container}\n{one} }} }}")
-    places = [(chart.field.text("Label"), chart.field.line) for chart in content.charts_on(80)]
+    places = [(chart.text("Label"), chart.line) for chart, _, _ in content.charts_on(80)]
     assert places == [("one", 5), ("two", 3), ("three", 4)]
-    assert [chart.field.text("Label") for chart in content.charts_on(75)] == ["one", "two"]
+    assert [chart.text("Label") for chart, _, _ in content.charts_on(75)] == ["one", "two"]

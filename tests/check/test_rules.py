@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import ncu_roofline.plugin.check
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips.fields import Release
 from ncu_roofline.formats.sectionfile.section import release_of
-from ncu_roofline.plugin.check.chips import all_targets, targets_of
-from ncu_roofline.plugin.check.section_rules import Finding, check_files, check_section
+from ncu_roofline.plugin.check.chips import Target, all_targets, targets_of
+from ncu_roofline.plugin.check.section_rules import Finding, check_files
 
 FOLDER = Path(__file__).parent / "fixtures"
+
+
+def check_section(source: Path | str, targets: Sequence[Target] | None = None, release: Release | None = None) -> list[Finding]:
+    """The findings on one file, or on a text."""
+    if isinstance(source, Path):
+        return list(check_files([source], targets, release)[0].findings)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.section"
+        path.write_bytes(source.encode("utf-8", "surrogateescape"))
+        return list(check_files([path], targets, release)[0].findings)
+
 
 # code -> (severity, line, column, a part of the message, release to check for); the file has the code's name.
 EXPECTED = {

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.chips.findings import (
-    CONVERSION_ADVICE,
-    DIVISION_ADVICE,
-    FP64_ADVICE,
-    INDEXING_ADVICE,
-    INTEGER_ADVICE,
-    UNFUSED_ADVICE,
-)
+from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.formats.report import Code, CodeFunction, Kernel, read_report
 from ncu_roofline.formats.sass.cubin import read_cubin
 from ncu_roofline.model.selection import Selection
@@ -39,7 +32,12 @@ TITLES = {
     "address": "Loops with much integer arithmetic",
     "integer": "Lines with integer arithmetic",
 }
-ADVICE = (UNFUSED_ADVICE, FP64_ADVICE, CONVERSION_ADVICE, DIVISION_ADVICE, INDEXING_ADVICE, INTEGER_ADVICE)
+ADVICE = [
+    text
+    for kind in ("unfused", "fp64-by-accident", "conversion", "address", "integer")
+    for text in (load_findings().kinds[kind].advice, load_findings().kinds[kind].other)
+    if text
+]
 
 
 def of_rule(one: Kernel) -> RuleOutcome:

@@ -12,7 +12,7 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.chips.findings import ADVICE
+from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.report import Code, Kernel, read_report
 from ncu_roofline.model.selection import Selection
@@ -65,7 +65,7 @@ def test_excess_sectors(tmp_path: Path) -> None:
     assert (said.type, said.title) == ("optimization", "Lines that ask for too many sectors")
     assert said.text == (
         "Offset 0x0: 4.0 of the 32 bytes of a sector are needed. These accesses make 89 % of the kernel's traffic of global "
-        f"memory at L1; of all that traffic 78 % would be saved. {ADVICE}"
+        f"memory at L1; of all that traffic 78 % would be saved. {load_findings().kinds['excess'].advice}"
     )
     assert (said.speedup, said.speedup_type) == (pytest.approx(50 * 0.9), "global")  # half of all that L1 is asked for
     assert [(focus.name, focus.value) for focus in said.focus] == [(SECTORS, 3600)]

@@ -16,6 +16,7 @@ from ncu_roofline.chips import load_stalls, load_units
 from ncu_roofline.chips.findings import About, Called, of_library
 from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.chips.source_counters import COUNTED
+from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.formats.sass.instructions import SIZE
 
 _CALLS = 3  # places where a line is inlined that are named
@@ -64,6 +65,7 @@ def findings(
         sampled={reason: sum(each.values()) for reason, each in samples.items()},
         samples=samples.__getitem__,
         stalls=load_stalls(),
+        told=load_findings(),
         about=about,
         begin=None,
         first=rows.get((own["function"][0], 0)) if own["function"][0] else None,

@@ -9,11 +9,12 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
 
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.errors import explained
 from ncu_roofline.base.files import read_file
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import Release, release_text
@@ -51,21 +52,17 @@ _PEAK_OF = {"l1tex__t_bytes": "l1tex__lsu_writeback_active", "l1tex__t_sectors":
 
 
 class Finding(NamedTuple):
-    """One remark: line and column count from 1; `code` names the rule; `path` is "" for a text without file."""
+    """One remark: line and column count from 1; `code` names the rule."""
 
     severity: str
     line: int
     column: int
     code: str
     message: str
-    path: str = ""
-
-    def as_dict(self) -> dict[str, str | int]:
-        """For JSON."""
-        return self._asdict()
+    path: str
 
     def __str__(self) -> str:
-        return f"{self.path or 'section'}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
+        return f"{self.path}:{self.line}:{self.column}: {self.severity}: {self.message} [{self.code}]"
 
 
 class Placed(NamedTuple):
@@ -99,14 +96,6 @@ class PlacedDefinition(NamedTuple):
     field: Field
 
 
-class ShownChart(NamedTuple):
-    """A roofline chart on one chip: its lines, each with its place."""
-
-    field: Field
-    lines: tuple[tuple[Line, Field], ...]
-    program: Program
-
-
 class Content:
     """A section file that parses: what it collects, derives and draws on which chip."""
 
@@ -123,10 +112,10 @@ class Content:
     def definitions(self) -> tuple[PlacedDefinition, ...]:
         """Every derived metric, in order."""
         around = filter_of(self.root.message)
-        fields = (field for owner in self.root.all("MetricDefinitions") for field in owner.children)
         return tuple(
             PlacedDefinition(one.text("Name"), one.text("Expression"), filter_of(one.message).inside(around), one)
-            for one in fields
+            for owner in self.root.all("MetricDefinitions")
+            for one in owner.children
         )
 
     def defined_on(self, arch: int) -> Mapping[str, PlacedDefinition]:
@@ -154,13 +143,13 @@ class Content:
 
         return tuple(chart for body in self.root.all("Body") for item in body.all("Items") for chart in inside(item))
 
-    def charts_on(self, arch: int) -> Iterator[ShownChart]:
-        """The charts shown on an architecture.  Raises ValueError for a section without identifier."""
+    def charts_on(self, arch: int) -> Iterator[tuple[Field, list[tuple[Line, Field]], Program]]:
+        """The roofline charts shown on an architecture, and their lines, each with its place."""
         program = compile_section(self.document.section, arch)
         for position, lines in program.charts:
             chart = self.chart_fields[position]
             places = (*chart.all("Rooflines"), *chart.all("AchievedValues"), *chart.all("Walls"))
-            yield ShownChart(chart, tuple(zip(lines, places, strict=True)), program)
+            yield chart, list(zip(lines, places, strict=True)), program
 
 
 def _placed(field: Field, filters: tuple[Filter, ...], role: str) -> Iterator[Placed]:
@@ -357,36 +346,33 @@ def _charts(case: Case) -> Iterator[Found]:
     """Chips on which something of the charts is not there, and dots whose traffic is counted by other counters than the roof
     of their level, or that have no such roof."""
     lacking: defaultdict[tuple[str, Field], list[Target]] = defaultdict(list)
-    mismatched: defaultdict[Field, list[Target]] = defaultdict(list)
-    texts: dict[Field, str] = {}
+    mismatched: dict[Field, tuple[str, list[Target]]] = {}
     for target in case.targets if case.content.chart_fields else ():
         shown = list(case.content.charts_on(target.arch))
         if not shown:
             lacking["no-chart", case.content.chart_fields[0]].append(target)
-        for chart in shown:
-            drawn = [(line, field) for line, field in chart.lines if _is_drawn(line, chart.program, target)]
+        for chart, lines, program in shown:
+            drawn = [(line, field) for line, field in lines if _is_drawn(line, program, target)]
             roofs = [line for line, _ in drawn if line.kind == "roof"]
             dots = [(line, field) for line, field in drawn if line.kind == "point"]
             if not roofs:
-                lacking["no-roof", chart.field].append(target)
+                lacking["no-roof", chart].append(target)
             elif not any(dict(roof.parts)["traffic"].clock for roof in roofs):
-                lacking["constant-roofs", chart.field].append(target)
+                lacking["constant-roofs", chart].append(target)
             if not dots:
-                lacking["no-dot", chart.field].append(target)
-            counted = [_counters(roof, chart.program) for roof in roofs]
+                lacking["no-dot", chart].append(target)
+            counted = [_counters(roof, program) for roof in roofs]
             for dot, field in dots:
-                what, text = _against_roofs(_counters(dot, chart.program), counted)
+                what, text = _against_roofs(_counters(dot, program), counted)
                 if what == "counter-family":
-                    mismatched[field].append(target)
-                    texts[field] = text
+                    mismatched[field] = text, [*mismatched.get(field, ("", []))[1], target]
                 elif what:
                     lacking[what, field].append(target)
     for (code, field), chips in lacking.items():
         yield WARNING, field, code, f"{_LACKING[code]} {case.on(chips)}"
-    for field, chips in mismatched.items():
-        place = field.first("AchievedTraffic") or field
-        message = f"traffic counted by {texts[field]}, {case.on(chips)}: they do not count the same"
-        yield WARNING, place, "counter-family", message
+    for field, (text, chips) in mismatched.items():
+        message = f"traffic counted by {text}, {case.on(chips)}: they do not count the same"
+        yield WARNING, field.first("AchievedTraffic") or field, "counter-family", message
 
 
 def _against_roofs(counters: tuple[str, ...], roofs: Sequence[tuple[str, ...]]) -> tuple[str, str]:
@@ -464,15 +450,11 @@ def _found(content: Content, targets: Sequence[Target], release: Release | None)
 
 def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
     """Metrics that a section makes Nsight Compute collect on a chip, in order, derived ones replaced by their inputs."""
-    defined = content.defined_on(target.arch)
-    result: dict[str, None] = {}
+    defined, result = content.defined_on(target.arch), list[str]()
     for name in content.collected_on(target.arch):
-        try:
-            names = parse_expression(defined[name].expression).names if name in defined else (name,)
-        except ValueError:
-            names = ()
-        result.update(dict.fromkeys(names))
-    return tuple(result)
+        with suppress(ValueError):
+            result += parse_expression(defined[name].expression).names if name in defined else (name,)
+    return tuple(dict.fromkeys(result))
 
 
 def section_passes(contents: Iterable[Content], target: Target) -> Passes | None:
@@ -489,43 +471,27 @@ class Checked(NamedTuple):
     content: Content | None
 
 
-def check_section(
-    source: str | PathLike[str], targets: Sequence[Target] | None = None, release: Release | None = None
-) -> list[Finding]:
-    """What is to be said about one section: a path, or the text itself as `str`.
+def check_files(
+    paths: Iterable[str | PathLike[str]], targets: Sequence[Target] | None = None, release: Release | None = None
+) -> list[Checked]:
+    """What is to be said about each of some files, and what they are for each other.
 
     `targets` are the chips to check for (default: one for each compute capability), `release` the Nsight Compute to check for
     (default: every one that sections are made for).  Raises RooflineError for a file that can't be read.
     """
-    if isinstance(source, str):
-        chosen = default_targets() if targets is None else targets
-        return list(_checked("", source.encode("utf-8", "surrogateescape"), chosen, release).findings)
-    return list(check_files([source], targets, release)[0].findings)
-
-
-def check_files(
-    paths: Iterable[str | PathLike[str]], targets: Sequence[Target] | None = None, release: Release | None = None
-) -> list[Checked]:
-    """The same for several files, and what they are for each other.  Raises RooflineError for one that can't be read."""
     chosen = default_targets() if targets is None else targets
     results = []
     for path in paths:
-        try:
+        with explained("Cannot read", path, "Give a section file, or a folder of them."):
             data = read_file(path, MOST_BYTES)
-        except OSError as error:
-            next_step = "Give a section file, or a folder of them."
-            raise RooflineError("Cannot read", path, error.strerror or str(error), next_step) from error
         results.append(_checked(str(path), data, chosen, release))
-    together = list(_together(result.content for result in results if result.content))
-    return [
-        result._replace(findings=_sorted((*result.findings, *(found for found in together if found.path == result.path))))
-        for result in results
-    ]
+    several = list(_together(one.content for one in results if one.content))
+    return [one._replace(findings=_sorted((*one.findings, *(f for f in several if f.path == one.path)))) for one in results]
 
 
 def _checked(path: str, data: bytes, targets: Sequence[Target], release: Release | None) -> Checked:
     findings, content = [], None
-    if path and not path.endswith(".section"):
+    if not path.endswith(".section"):
         text = "Nsight Compute only loads files whose names end in .section"
         findings.append(Finding(WARNING, 1, 1, "file-name", text, path))
     try:

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 # What rules carry as it stands here.
 _CARRIED = (thresholds, verdict, formulas, model_name, source_counters, findings)
 # What rules read of the facts of `chips`, and what they have as it is.
-_WHOLE = (facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units)
+_WHOLE = (
+    *(facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units),
+    *(tables.Told, tables.LibraryFunction, tables.Findings),
+)
 _READ: dict[type, str] = {
     facts.Binding: "counters capabilities peak clock source note includes lower_bound writes",
     facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
@@ -184,6 +187,7 @@ def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence
             if p.id == f"{p.part_of}.mma" and f"{p.part_of}.{fast}" in [one.id for one in tensor]
         ),
         "stalls": _carried(load_stalls()),
+        "findings": _carried(tables.load_findings()),
         "opcode_units": tuple((one.capabilities, tuple(sorted(one.names)), labels[one.unit]) for one in opcode_units),
         "kinds": kinds,
         "work": {

@@ -49,6 +49,13 @@ Scale = namedtuple("Scale", "metrics capabilities factor")
 Slices = namedtuple("Slices", "counters forms")
 # All of it.
 Units = namedtuple("Units", "units rates scales gauges counts tensor slices")
+# What is told of a kind of finding.
+Told = namedtuple("Told", "kind title of limits said column advice other")
+Told.__new__.__defaults__ = ('', '', '')
+# What functions whose names this pattern fits do, in a few words as well, and what may be done about it.
+LibraryFunction = namedtuple("LibraryFunction", "name does cause advice")
+# By kind what is told of it; functions of the compiler's library, the first that fits.
+Findings = namedtuple("Findings", "kinds library")
 # Roofs by id and the seconds that a launch costs, as measured on one model of GPU; origin says by whom.
 Ceilings = namedtuple("Ceilings", "chip model provenance values by_writes launching origin")
 Ceilings.__new__.__defaults__ = ((0, 0), '', '', {}, {}, None, 'measured')
@@ -2726,27 +2733,6 @@ LIMITS = (
     ("limit_warps", "the size of blocks"),
 )
 
-# What limits a kernel where accesses to memory, those to shared memory, or instructions matter: ids or kinds of limits.
-PATH, SHARED_PATH, ISSUE = ("l1", "l1-l2", "l2", "dram"), ("shared", "l1"), ("compute", LATENCY)
-
-TRAFFIC = "traffic of global memory at L1"
-# By kind of finding: the title above its places, what its share is of, the column that was counted, and what it matters to.
-TOLD = {
-    "excess": ("Lines that ask for too many sectors", TRAFFIC, "requested", PATH),
-    "tensor-feed": ("Loads for tensor instructions that ask for too many sectors", TRAFFIC, "requested", PATH),
-    "gaps": ("Lines that ask for parts of sectors", TRAFFIC, "requested", PATH),
-    "bank-conflict": ("Lines with bank conflicts", "shared wavefronts", "shared", SHARED_PATH),
-    "spill": ("Lines that use local memory", "bytes asked of L1", "local", ("lsu", *PATH)),
-    "unfused": ("Lines with multiplications and additions apart", "work", "executed", ISSUE),
-    "fp64-by-accident": ("Lines with FP64 among FP32", "instructions", "executed", ISSUE),
-    "conversion": ("Lines with slow conversions", "instructions", "executed", ISSUE),
-    "address": ("Loops with much integer arithmetic", "instructions", "executed", ISSUE),
-    "integer": ("Lines with integer arithmetic", "instructions", "executed", ISSUE),
-    "divergence": ("Lines with inactive lanes", "instructions", "executed", ISSUE),
-    "stall": ("Where warps wait", "samples", "", (LATENCY,)),
-    "called-library": ("Called functions without lines", "samples", "", ISSUE),
-}
-
 # Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
 ARITHMETIC = (
     ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
@@ -2779,15 +2765,16 @@ About.__new__.__defaults__ = ((0, 0), {}, {}, "")
 # A launch.  ``counts``: amounts by column (those of `source_counters.COUNTED`, but in sectors), without columns that nobody
 # counted.  When called, ``work`` gives operations of "fp32", "fp64" and all (""), ``code`` its `Code`, ``opcodes`` warp
 # instructions by opcode.  ``sampled``: samples by reason, of which ``samples`` gives amounts; ``stalls``: what is known of
-# reasons.  ``begin``: share of a warp's lanes at its first instruction; None where the row ``first`` tells it.
-Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls about begin first")
+# reasons; ``told``: of kinds of findings.  ``begin``: share of a warp's lanes at its first instruction; None where the row
+# ``first`` tells it.
+Launch = namedtuple("Launch", "counts work code opcodes sampled samples stalls told about begin first")
 
 # Lines of one loop (or of a function's code outside of loops) that have an amount, but for those with little of it: rows, that
 # with most first, and what a sentence calls the place.
 Site = namedtuple("Site", "rows amount place")
 
 # What is wrong at a place: ``share`` of what ``of`` names, ``said`` in a sentence, ``more`` that holds for all places alike,
-# ``cause`` in a few words where ``kind`` does not say it; title, column and limits as of `TOLD`.
+# ``cause`` in a few words where ``kind`` does not say it; the others as of `data/findings.toml`.
 Finding = namedtuple("Finding", "kind site share said advice more cause title of column limits")
 
 # A function that is called: its mangled name, or what it is called where nobody knows that; its rows, and those of the calls.
@@ -2810,10 +2797,11 @@ def about_of(
     return About(capability, {word: rate(name) for word, name in HIT_RATES if rate(name) is not None}, amounts, bound)
 
 
-def finding(kind, site, share, said, advice, more = "", cause = "", **own):
-    """A finding of a kind; ``own``: what differs from what is told of its kind."""
-    title, of, column, limits = TOLD[kind]
-    return Finding(kind, site, share, said, advice, more, cause, title, of, column, limits)._replace(**own)
+def finding(launch, kind, site, share, filled, advice = "", **own):
+    """A finding of a kind; ``filled`` completes what is said, ``own`` is what differs from what is told of its kind."""
+    told = launch.told.kinds[kind]
+    said, advice = told.said.format(*filled), advice or told.advice
+    return Finding(kind, site, share, said, advice, "", "", told.title, told.of, told.column, told.limits)._replace(**own)
 
 
 def findings(launch, called = (), causes = None):
@@ -2920,21 +2908,6 @@ def hits(launch):
     return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
 
 
-ADVICE = (
-    "Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along "
-    "memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss."
-)
-ATOMIC_ADVICE = "Add up within a warp or block first (shuffles, shared memory), then let one lane write."
-TENSOR_ADVICE = (
-    "Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: "
-    "tensor instructions wait for what comes late."
-)
-DIVERGENCE_ADVICE = (
-    "Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let "
-    "no lane leave early."
-)
-
-
 def lanes_of(launch):
     """Threads that take part: all active ones where nobody counted those whose predicate is true."""
     counts = launch.counts
@@ -2967,18 +2940,17 @@ def excess(launch):
             continue
         feeds, capability = feeds_tensor(launch, site), launch.about.capability
         loads = words_of(launch, site) + (" of a loop with tensor instructions" if feeds else "")
-        share = per(launch, site, "requested") / requested
-        told = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), TRAFFIC)
-        said = "{}{}. {} {} of the kernel's {}; of all that traffic {} would be saved."
+        share, kind = per(launch, site, "requested") / requested, "tensor-feed" if feeds else "excess"
+        told, saved = launch.told.kinds[kind], as_percent(site.amount / requested)
         if launch.code().names[site.rows[0]] in ATOMICS:
-            advice = ATOMIC_ADVICE
+            advice = told.other
         elif feeds:
             copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
-            advice = TENSOR_ADVICE.format(copies)
+            advice = told.advice.format(copies)
         else:
-            advice = " ".join([text for text in (ADVICE, hits(launch)) if text])
-        kind = "tensor-feed" if feeds else "excess"
-        yield finding(kind, site, share, said.format(*told, as_percent(site.amount / requested)), advice)
+            advice = " ".join([text for text in (told.advice, hits(launch)) if text])
+        filled = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), saved)
+        yield finding(launch, kind, site, share, filled, advice)
 
 
 def gaps(launch):
@@ -2988,14 +2960,8 @@ def gaps(launch):
         if matters(launch, site.amount / SECTORS_PER_CYCLE):
             row, share = site.rows[0], per(launch, site, "requested") / requested
             lanes = lanes_of(launch)[row] / launch.counts["executed"][row]
-            told = (used(launch, site), lanes, WARP, these(site, words_of(launch, site)), as_percent(share), TRAFFIC)
-            yield finding("gaps", site, share, GAPS.format(*told, as_percent(site.amount / requested)), DIVERGENCE_ADVICE)
-
-
-GAPS = (
-    "{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the "
-    "kernel's {}; gaps are up to {} of all that traffic."
-)
+            told, saved = these(site, words_of(launch, site)), as_percent(site.amount / requested)
+            yield finding(launch, "gaps", site, share, (used(launch, site), lanes, WARP, told, as_percent(share), saved))
 
 
 def used(launch, site):
@@ -3055,17 +3021,9 @@ def bank_conflicts(launch):
         if needed >= 1 and matters(launch, site.amount / WAVEFRONTS_PER_CYCLE):
             times, share = mine / needed, mine / wavefronts
             ways = "{}-way ".format(round(times)) if abs(times - round(times)) <= NEAR * times else ""
-            said = CONFLICTING.format(ways, times, as_percent(share), as_percent(site.amount / wavefronts))
-            advice = SHARED_ATOMIC_ADVICE if launch.code().names[site.rows[0]] == "ATOMS" else SHARED_ADVICE
-            yield finding("bank-conflict", site, share, said, advice)
-
-
-CONFLICTING = (
-    "{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the "
-    "kernel's wavefronts, and {} of all would be saved."
-)
-SHARED_ADVICE = "Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once."
-SHARED_ATOMIC_ADVICE = "Add up in registers first, and give each warp a copy of its own."
+            filled = (ways, times, as_percent(share), as_percent(site.amount / wavefronts))
+            other = launch.told.kinds["bank-conflict"].other if launch.code().names[site.rows[0]] == "ATOMS" else ""
+            yield finding(launch, "bank-conflict", site, share, filled, other)
 
 
 def spills(launch):
@@ -3075,17 +3033,7 @@ def spills(launch):
     for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
         if matters(launch, site.amount / SECTORS_PER_CYCLE):
             share = site.amount / whole
-            yield finding("spill", site, share, SPILLED.format(as_percent(share)), SPILL_ADVICE)
-
-
-SPILLED = (
-    "loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or "
-    "arrays of a thread that are indexed at run time."
-)
-SPILL_ADVICE = (
-    "See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully "
-    "so that indices of small arrays are known."
-)
+            yield finding(launch, "spill", site, share, (as_percent(share),))
 
 
 def unfused(launch):
@@ -3104,7 +3052,7 @@ def unfused(launch):
         for site in sites(launch, saved, FINDING_SHARE * work):
             if issues(launch, site):
                 share = site.amount / work
-                yield finding("unfused", site, share, UNFUSED.format(label, as_percent(share)), UNFUSED_ADVICE)
+                yield finding(launch, "unfused", site, share, (label, as_percent(share)))
 
 
 def are_apart(add, multiply, fused):
@@ -3121,15 +3069,6 @@ def in_pairs(launch, parts):
             sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
     usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
     return {row: usable[pairs[row]] for row in parts[0] if pairs[row] in usable}
-
-
-UNFUSED = (
-    "multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, "
-    "if one adds what the other multiplied."
-)
-UNFUSED_ADVICE = (
-    "Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm."
-)
 
 
 def accidents(launch):
@@ -3150,18 +3089,7 @@ def fp64_by_accident(launch):
     """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32."""
     for site in accidents(launch):
         share = site.amount / total(launch, "executed")
-        said = FP64_AMONG_FP32.format(mix(launch, site), as_percent(share))
-        yield finding("fp64-by-accident", site, share, said, FP64_ADVICE)
-
-
-FP64_AMONG_FP32 = (
-    "FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate "
-    "of FP64."
-)
-FP64_ADVICE = (
-    "If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in "
-    "between."
-)
+        yield finding(launch, "fp64-by-accident", site, share, (mix(launch, site), as_percent(share)))
 
 
 def conversions(launch):
@@ -3176,8 +3104,9 @@ def conversions(launch):
     for site in sites(launch, chosen, FINDING_SHARE * executed):
         if issues(launch, site):
             divides, share = is_division(launch, site.rows[0]), site.amount / executed
-            said = CONVERSIONS.format(mix(launch, site), OF_DIVISIONS if divides else "", as_percent(share))
-            yield finding("conversion", site, share, said, DIVISION_ADVICE if divides else CONVERSION_ADVICE)
+            as_divisions = ", as divisions of integers make them," if divides else ""
+            other = launch.told.kinds["conversion"].other if divides else ""
+            yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
 
 
 def is_division(launch, top):
@@ -3188,15 +3117,6 @@ def is_division(launch, top):
         if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
             counts[code.names[row]] += times
     return len(set(counts.values())) == 1 and min(counts.values()) > 0
-
-
-CONVERSIONS = "conversions ({}){} are {} of the kernel's warp instructions; they run at a quarter of the rate of FP32 or less."
-OF_DIVISIONS = ", as divisions of integers make them,"
-CONVERSION_ADVICE = "Convert once and keep the result, count in the type that is needed, and keep constants in it."
-DIVISION_ADVICE = (
-    "Divide by constants or powers of two, keep quotients instead of dividing again (loops collapsed into one divide for "
-    "each index), and use 32-bit indices."
-)
 
 
 def indexing(launch):
@@ -3216,18 +3136,8 @@ def indexing(launch):
         if amount > 0 and amount >= max(INTEGER_SHARE * of_loop, 2 * FINDING_SHARE * whole):
             site, share = site_of(code, rows, executed), amount / whole
             if issues(launch, site):
-                said = INDEXED.format(as_percent(amount / of_loop), mix(launch, site), as_percent(share))
-                yield finding("address", site, share, said, INDEXING_ADVICE)
-
-
-INDEXED = (
-    "{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it "
-    "({}): {} of the kernel's."
-)
-INDEXING_ADVICE = (
-    "Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or "
-    "powers of two only, and use 32-bit indices."
-)
+                filled = (as_percent(amount / of_loop), mix(launch, site), as_percent(share))
+                yield finding(launch, "address", site, share, filled)
 
 
 def integers(launch):
@@ -3244,15 +3154,7 @@ def integers(launch):
         shares = sorted([(amount / site.amount, unit) for unit, amount in on.items() if unit], reverse=True)
         told = ["{} of it on the {}".format(as_percent(share), unit) for share, unit in shares if share >= FINDING_SHARE]
         share, pipes = site.amount / whole, ": " + in_words(told) if told else ""
-        said = INTEGERS.format(as_percent(share), of, mix(launch, site, column), pipes)
-        yield finding("integer", site, share, said, INTEGER_ADVICE, column=column)
-
-
-INTEGERS = "{} of the kernel's {} instructions are integer arithmetic here ({}), which limits the kernel{}."
-INTEGER_ADVICE = (
-    "Compute less: keep what is computed again (indices, masks, fields of bits), divide by constants or powers of two only, "
-    "use 32 bits where 64 are not needed, and handle several small integers of a register at once (__dp4a, __vadd4)."
-)
+        yield finding(launch, "integer", site, share, (as_percent(share), of, mix(launch, site, column), pipes), column=column)
 
 
 def issues(launch, site):
@@ -3286,17 +3188,13 @@ def divergence(launch):
     if not active or not whole > 0:
         return
     if begin < LANES_WORKING:
-        site, own = Site([min(executed)], (1 - begin) * whole, ""), "Blocks that are no whole warps"
-        said = "Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.".format(WARP * begin, WARP)
-        advice = "Use blocks of a multiple of {} threads.".format(WARP)
-        yield finding("divergence", site, 1.0, said, advice, title=own, column=column)
+        site, filled = Site([min(executed)], (1 - begin) * whole, ""), (WARP * begin, WARP)
+        yield finding(launch, "no-whole-warps", site, 1.0, filled, column=column)._replace(kind="divergence")
     lost = {row: executed[row] * (begin - share) for row, share in active.items() if share < LANES_WORKING * begin}
     for site in sites(launch, lost, FINDING_SHARE * whole):
         times = per(launch, site, "executed")
         lanes = WARP * sum([active[row] * executed[row] for row in site.rows]) / times
-        told = (lanes, WARP, do, as_percent(times / whole))
-        said = "{:.1f} of {} lanes {} in {} of the kernel's warp instructions.".format(*told)
-        yield finding("divergence", site, times / whole, said, DIVERGENCE_ADVICE, column=column)
+        yield finding(launch, "divergence", site, times / whole, (lanes, WARP, do, as_percent(times / whole)), column=column)
 
 
 def active_lanes(launch):
@@ -3332,11 +3230,10 @@ def hot_stalls(launch):
             found += [(site, reason, waits, advice) for site in sites(launch, samples, stall.least_at_place * whole)]
     for site, reason, waits, advice in sorted(found, key=lambda one: -one[0].amount)[:MOST_PLACES]:
         share = site.amount / whole
-        said = "in {} of the kernel's samples warps wait here {} ({}).".format(as_percent(share), waits, reason)
         texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
-        more, own = " ".join([text for text in texts if text]), "Where warps wait: {}".format(reason)
-        cause, limits = "waiting warps ({})".format(reason), (*known[reason].limits, LATENCY)
-        yield finding("stall", site, share, said, advice, more, cause, title=own, limits=limits)
+        own = {"title": launch.told.kinds["stall"].title.format(reason), "limits": tuple(known[reason].limits) + (LATENCY,)}
+        own.update(more=" ".join([text for text in texts if text]), cause="waiting warps ({})".format(reason))
+        yield finding(launch, "stall", site, share, (as_percent(share), waits, reason), advice, **own)
 
 
 def shown_by(launch):
@@ -3495,44 +3392,6 @@ def of_library(path):
     return is_header and (re.search(LIBRARY_FOLDER, path) is not None or re.match(LIBRARY_NAME, name) is not None)
 
 
-# What a function of the compiler's library does by its name, in a few words as well, and what may be done about it; the first
-# that fits.
-LIBRARY = (
-    (
-        "_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]",
-        ", which divides integers",
-        "integer divisions",
-        "Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.",
-    ),
-    (
-        "_div_(?:[a-z0-9]{1,8}_){0,4}f64",
-        ", which divides in FP64",
-        "FP64 divisions",
-        "Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is "
-        "accurate enough.",
-    ),
-    (
-        "_div_(?:[a-z0-9]{1,8}_){0,4}f32",
-        ", which divides in FP32",
-        "FP32 divisions",
-        "Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.",
-    ),
-    (
-        "pow",
-        ", which raises to a power",
-        "powers",
-        "Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.",
-    ),
-    (
-        "trig_reduction",
-        ", which reduces large arguments of sine, cosine or tangent",
-        "large arguments of sine and cosine",
-        "Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.",
-    ),
-    ("", "", "", "Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits."),
-)
-
-
 def of_called(launch, called):
     """Functions of the library that hold some of the kernel's samples or instructions; their names say what they do."""
     found, executed = [], launch.counts.get("executed", {})
@@ -3547,11 +3406,10 @@ def of_called(launch, called):
             continue
         calls = {row: executed.get(row, 0.0) for row in one.calls or one.rows}
         site = site_of(launch.code(), sorted(calls), calls)  # the place of a finding is the line that calls
-        does, cause, advice = next(row[1:] for row in LIBRARY if re.search(row[0], one.name))
+        row = next(row for row in launch.told.library if re.search(row.name, one.name))
         parts = " and ".join(["{} of {}".format(as_percent(share), text) for _, share, text in shares])
-        said = "{}{}{}: {} are there.".format("calls " if one.calls else "", one.name, does, parts)
-        of, share, _ = shares[0]
-        found.append(finding("called-library", site, share, said, advice, "", cause, of=of))
+        (of, share, _), filled = shares[0], ("calls " if one.calls else "", one.name, row.does, parts)
+        found.append(finding(launch, "called-library", site, share, filled, row.advice, cause=row.cause, of=of))
     return found
 
 
@@ -4630,6 +4488,107 @@ STALLS = {
     ),
     'selected': Stall(waits='not: it issues', cause=(('The warp issues an instruction.', (), ()),), issue=True, least=0.2, least_at_place=0.2),
 }
+FINDINGS = Findings(
+    kinds={
+        'excess': Told(
+            kind='excess', title='Lines that ask for too many sectors', of='traffic of global memory at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
+            said="{}{}. {} {} of the kernel's traffic of global memory at L1; of all that traffic {} would be saved.", column='requested',
+            advice='Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss.',
+            other='Add up within a warp or block first (shuffles, shared memory), then let one lane write.',
+        ),
+        'tensor-feed': Told(
+            kind='tensor-feed', title='Loads for tensor instructions that ask for too many sectors', of='traffic of global memory at L1',
+            limits=('l1', 'l1-l2', 'l2', 'dram'), said="{}{}. {} {} of the kernel's traffic of global memory at L1; of all that traffic {} would be saved.",
+            column='requested',
+            advice='Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: tensor instructions wait for what comes late.',
+        ),
+        'gaps': Told(
+            kind='gaps', title='Lines that ask for parts of sectors', of='traffic of global memory at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
+            said="{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the kernel's traffic of global memory at L1; gaps are up to {} of all that traffic.",
+            column='requested',
+            advice='Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let no lane leave early.',
+        ),
+        'bank-conflict': Told(
+            kind='bank-conflict', title='Lines with bank conflicts', of='shared wavefronts', limits=('shared', 'l1'),
+            said="{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the kernel's wavefronts, and {} of all would be saved.",
+            column='shared', advice='Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once.',
+            other='Add up in registers first, and give each warp a copy of its own.',
+        ),
+        'spill': Told(
+            kind='spill', title='Lines that use local memory', of='bytes asked of L1', limits=('lsu', 'l1', 'l1-l2', 'l2', 'dram'),
+            said='loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or arrays of a thread that are indexed at run time.',
+            column='local',
+            advice='See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully so that indices of small arrays are known.',
+        ),
+        'unfused': Told(
+            kind='unfused', title='Lines with multiplications and additions apart', of='work', limits=('compute', 'latency'),
+            said="multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, if one adds what the other multiplied.",
+            column='executed', advice='Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm.',
+        ),
+        'fp64-by-accident': Told(
+            kind='fp64-by-accident', title='Lines with FP64 among FP32', of='instructions', limits=('compute', 'latency'),
+            said='FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate of FP64.',
+            column='executed',
+            advice='If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in between.',
+        ),
+        'conversion': Told(
+            kind='conversion', title='Lines with slow conversions', of='instructions', limits=('compute', 'latency'),
+            said="conversions ({}){} are {} of the kernel's warp instructions; they run at a quarter of the rate of FP32 or less.", column='executed',
+            advice='Convert once and keep the result, count in the type that is needed, and keep constants in it.',
+            other='Divide by constants or powers of two, keep quotients instead of dividing again (loops collapsed into one divide for each index), and use 32-bit indices.',
+        ),
+        'address': Told(
+            kind='address', title='Loops with much integer arithmetic', of='instructions', limits=('compute', 'latency'),
+            said="{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it ({}): {} of the kernel's.",
+            column='executed',
+            advice='Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or powers of two only, and use 32-bit indices.',
+        ),
+        'integer': Told(
+            kind='integer', title='Lines with integer arithmetic', of='instructions', limits=('compute', 'latency'),
+            said="{} of the kernel's {} instructions are integer arithmetic here ({}), which limits the kernel{}.", column='executed',
+            advice='Compute less: keep what is computed again (indices, masks, fields of bits), divide by constants or powers of two only, use 32 bits where 64 are not needed, and handle several small integers of a register at once (__dp4a, __vadd4).',
+        ),
+        'divergence': Told(
+            kind='divergence', title='Lines with inactive lanes', of='instructions', limits=('compute', 'latency'),
+            said="{:.1f} of {} lanes {} in {} of the kernel's warp instructions.", column='executed',
+            advice='Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let no lane leave early.',
+        ),
+        'no-whole-warps': Told(
+            kind='no-whole-warps', title='Blocks that are no whole warps', of='instructions', limits=('compute', 'latency'),
+            said='Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.', column='executed',
+            advice='Use blocks of a multiple of 32 threads.',
+        ),
+        'stall': Told(
+            kind='stall', title='Where warps wait: {}', of='samples', limits=('latency',), said="in {} of the kernel's samples warps wait here {} ({}).",
+        ),
+        'called-library': Told(
+            kind='called-library', title='Called functions without lines', of='samples', limits=('compute', 'latency'), said='{}{}{}: {} are there.',
+        ),
+    },
+    library=(
+        LibraryFunction(
+            name='_(?:div|rem)_[us](?:16|32|64)|_(?:div|rem)_[us]', does=', which divides integers', cause='integer divisions',
+            advice='Divide by constants or powers of two, use 32-bit indices, and keep quotients instead of dividing again.',
+        ),
+        LibraryFunction(
+            name='_div_(?:[a-z0-9]{1,8}_){0,4}f64', does=', which divides in FP64', cause='FP64 divisions',
+            advice='Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is accurate enough.',
+        ),
+        LibraryFunction(
+            name='_div_(?:[a-z0-9]{1,8}_){0,4}f32', does=', which divides in FP32', cause='FP32 divisions',
+            advice='Multiply by a reciprocal that is computed once, or use __fdividef or -use_fast_math, where accuracy permits.',
+        ),
+        LibraryFunction(
+            name='pow', does=', which raises to a power', cause='powers',
+            advice='Multiply where the exponent is a small integer, use sqrt or cbrt for roots, and powf where FP32 is accurate enough.',
+        ),
+        LibraryFunction(
+            name='trig_reduction', does=', which reduces large arguments of sine, cosine or tangent', cause='large arguments of sine and cosine',
+            advice='Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.',
+        ),
+        LibraryFunction(name='', does='', cause='', advice='Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits.'),
+    ),
+)
 OPCODE_UNITS = (
     (
         (((7, 0), (9, 0)),),
@@ -4783,6 +4742,7 @@ def launch_of(kernel):
         known,
         samples,
         STALLS,
+        FINDINGS,
         about_of(kernel.capability, kernel.value, kernel.seconds, bound),
         threads / (WARP * math.ceil(threads / WARP)) if threads else math.nan,
         None,
@@ -4844,7 +4804,7 @@ def say(kernel, report, found):
 
 def share_saved(kernel, finding, amount):
     """The share of what limits the kernel that would be saved; None where that is not known."""
-    if finding.limits == SHARED_PATH:
+    if finding.column == "shared":
         return times(ratio(amount, total(launch_of(kernel), finding.column)), shared_part(kernel))
     if finding.column in ("requested", "local"):
         return more_than_needed(kernel, SECTOR * amount)
