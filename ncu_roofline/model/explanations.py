@@ -166,11 +166,7 @@ def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> b
 
 
 def explain(
-    report: Report | MetricTable,
-    m: Measurements,
-    precisions: Sequence[str] = (),
-    levels: Sequence[str] = (),
-    kernel: str = "",
+    report: Report | MetricTable, m: Measurements, precisions: Sequence[str] = (), levels: Sequence[str] = (), kernel: str = ""
 ) -> Explanation:
     """Explain a report from its measurements.
 

@@ -130,6 +130,7 @@ class Columns:
     rounded = staticmethod(np.round)
     known = staticmethod(np.isfinite)
     at_most = staticmethod(np.minimum)
+    any_of = staticmethod(np.any)
     origin = Origin
     quantity = staticmethod(Quantity.of)
 
@@ -138,10 +139,6 @@ class Columns:
         """``a / b``; what is divided by 0 is no number."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.divide(a, b)
-
-    @staticmethod
-    def any_of(mask: Mask) -> bool:
-        return bool(mask.any())
 
     @staticmethod
     def first_known(*candidates: FloatArray) -> FloatArray:

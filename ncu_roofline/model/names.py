@@ -212,7 +212,10 @@ def _differences(columns: Sequence[Sequence[str]], depth: int = 0) -> list[str]:
             continue
         labels = [_label(text) if text else "" for text in texts]
         if len(set(labels)) < len(set(texts)) and depth < _MAX_DEPTH:  # template arguments tell equal labels apart
-            for label, alike in _places(labels).items():
+            places: dict[str, list[int]] = {}
+            for i, label in enumerate(labels):
+                places.setdefault(label, []).append(i)
+            for label, alike in places.items():
                 parsed = [parse(texts[i]) for i in alike]
                 inner = _differences([name.template if name else () for name in parsed], depth + 1)
                 for i, text in zip(alike, inner, strict=True):
@@ -221,14 +224,6 @@ def _differences(columns: Sequence[Sequence[str]], depth: int = 0) -> list[str]:
             if label and label not in pieces:
                 pieces.append(label)
     return [",".join(pieces) for pieces in found]
-
-
-def _places(labels: Sequence[str]) -> dict[str, list[int]]:
-    """Where each label stands."""
-    places: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        places.setdefault(label, []).append(i)
-    return places
 
 
 def _label(argument: str) -> str:
@@ -321,8 +316,8 @@ def _components(text: str) -> list[dict[str, str]]:
 def parse(text: str) -> CxxName | None:
     """The parts of a demangled name or type, or None for what is no C++ name.
 
-    A lambda is named after the function it stands in ("main lambda#1"), a call operator after its class; of a with clause
-    ("class T = int") the template arguments are "T=int".
+    A lambda is named after the function it stands in, a call operator after its class; "class T = int" of a with clause is the
+    template argument "T=int".
     """
     text = text.strip()
     with_clause = ""

@@ -261,16 +261,6 @@ def constant_loads(report: Report, index: IntArray, suspects: Mask, capability: 
     return ConstantLoads(idle, operations)
 
 
-class _Halves(NamedTuple):
-    """Of a function: precisions of its arithmetic, loads of constants (offset, precision, operations), and whether it has
-    conversions, and instructions that are not known."""
-
-    arithmetic: frozenset[str]
-    loads: tuple[tuple[int, str, float], ...]
-    converts: bool
-    unknown: bool
-
-
 class _Module:
     """The code of a module, of which each function is looked at once."""
 
@@ -279,7 +269,10 @@ class _Module:
 
         self._code, self._cubin, self._capability = code, cubin, capability
         self._names = frozenset(name for row in load_opcodes().rows if row.precision in HALVES for name, _ in row.opcodes)
-        self._reach, self._functions = Reach(cubin, self._names), dict[str, _Halves]()
+        self._reach = Reach(cubin, self._names)
+        # Of a function precisions of its arithmetic, loads of constants (offset, precision, operations), and whether it has
+        # conversions, and instructions that are not known.
+        self._functions: dict[str, tuple[set[str], list[tuple[int, str, float]], bool, bool]] = {}
 
     def launch(self, kernel: Kernel) -> tuple[Collection[str], Mapping[str, float]]:
         """Precisions of which a launch has no arithmetic, and operations counted for loads of constants, as far as is known.
@@ -288,25 +281,23 @@ class _Module:
         """
         names = self._reach.within(kernel.mangled_name) if kernel.mangled_name in self._cubin.functions else None
         found = [self._function(name) for name in names or ()]
-        if not found or any(one.unknown for one in found):
+        if not found or any(unknown for *_, unknown in found):
             return (), self._counted(kernel)
-        if not any(one.arithmetic or one.loads or one.converts for one in found):
+        if not any(arithmetic or loads or converts for arithmetic, loads, converts, _ in found):
             return (), {}
-        idle = frozenset(HALVES).difference(*(one.arithmetic for one in found))
-        loads = any(one.loads for one in found) and len(idle) < len(HALVES)
-        return idle, self._counted(kernel) if loads else dict.fromkeys(HALVES, 0.0)
+        idle = set(HALVES).difference(*(arithmetic for arithmetic, *_ in found))
+        counts = any(loads for _, loads, *_ in found) and len(idle) < len(HALVES)
+        return idle, self._counted(kernel) if counts else dict.fromkeys(HALVES, 0.0)
 
-    def _function(self, name: str) -> _Halves:
+    def _function(self, name: str) -> tuple[set[str], list[tuple[int, str, float]], bool, bool]:
         if name not in self._functions:
             every = self._reach.instructions(name)
             works = [(one, load_opcodes().work(one.opcode, self._capability)) for one in every if one.name in self._names]
             known = [(one, work) for one, work in works if work]
-            self._functions[name] = _Halves(
-                arithmetic=frozenset(work.precision for one, work in known if work.weight and not one.constant),
-                loads=tuple((one.offset, work.precision, work.weight) for one, work in known if one.constant),
-                converts=any(work.conversion for _, work in known),
-                unknown=any(one.name.startswith("op ") for one in every) or len(known) < len(works),
-            )
+            arithmetic = {work.precision for one, work in known if work.weight and not one.constant}
+            loads = [(one.offset, work.precision, work.weight) for one, work in known if one.constant]
+            unknown = any(one.name.startswith("op ") for one in every) or len(known) < len(works)
+            self._functions[name] = arithmetic, loads, any(work.conversion for _, work in known), unknown
         return self._functions[name]
 
     def _counted(self, kernel: Kernel) -> dict[str, float]:
@@ -322,7 +313,7 @@ class _Module:
             return {}
         result = dict.fromkeys(HALVES, 0.0)
         for function, at in functions:
-            for offset, precision, worth in self._function(function.name).loads:
+            for offset, precision, worth in self._function(function.name)[1]:
                 result[precision] += worth * counts.get(at + offset, 0.0)
         return result
 

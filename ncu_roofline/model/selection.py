@@ -276,16 +276,8 @@ def as_trajectory(measurements: Measurements, label: str = "") -> Measurements:
     if len(steps) > 1:
         return replace(m, label=objects(labels), step=np.array([steps.get(one, -1) for one in labels], dtype=np.int64))
     about = reports[0] if len(reports) == 1 else f"{len(reports)} reports"
-    if by_nvtx:
-        where = "NVTX ranges" if label == NVTX else f"NVTX ranges that match {text!r}"
-        reason = f"all its {where} give one label, {next(iter(steps))!r}" if steps else f"its launches lie in no {where}"
-        next_step = "Profile with `ncu --nvtx` and a range around each step, or change --label."
-    elif steps:
-        reason = f"all of it has one label, {next(iter(steps))!r}"
-        next_step = "Give reports of other steps, or change --label."
-    else:
-        reason = "it is one report, and nothing labels its steps"
-        next_step = "Give several reports, or use --label nvtx for a sweep inside one report."
+    reason = f"all of it has one label, {next(iter(steps))!r}" if steps else "nothing labels its steps"
+    next_step = "Give reports of other steps, or use --label nvtx for ranges inside one, profiled with `ncu --nvtx`."
     raise RooflineError(_WHAT, about, reason, next_step)
 
 
