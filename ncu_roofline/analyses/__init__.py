@@ -143,7 +143,7 @@ _ROWS = (
     Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "view", _EXPLAINED, _FRAMES),
     Analysis("phases", "phases", _OVER_TIME, _CHART, _PAGE, "", "frames", _EXPLAINED, _PHASES, ("bands", "sampled")),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES, {"text": "frames"}, declared="frames", holds=_RANKS),
-    Analysis("comparison", "compare", "before and after", _CHART),
+    Analysis("comparison", "compare", "before and after", _CHART, {"html": "picture"}),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
     Analysis("portability", "portability", _PLATFORMS, ("csv", "json", "text", "md"), _BY_FRAMES, declared="frames"),
 )

@@ -16,9 +16,9 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering.chart import Chart, Key, Mark, Panel, Point, Roof, Table, Text
-from ncu_roofline.rendering.chart_picture import chart_figure
 from ncu_roofline.rendering.listing import width_of
 from ncu_roofline.rendering.paper import Pen
+from ncu_roofline.rendering.picture import chart_figure
 from ncu_roofline.rendering.style import Hue
 
 if TYPE_CHECKING:

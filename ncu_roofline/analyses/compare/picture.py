@@ -1,30 +1,35 @@
-"""A comparison as a chart of marks: rooflines with dots before and after, and the kernels that matter with times and shares.
+"""A comparison as a chart (rooflines with dots before and after, the kernels that matter with times and shares) and as a page.
 
-Of two GPU models only the shares of the roofs are drawn.  Three reports or more: the last one against the baseline.
+The page is one self-contained html file, its chart drawn here, without plotly and without any network.  Of two GPU models only
+the shares of the roofs are drawn.  Three reports or more: the last one against the baseline.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.analyses.compare import frames
 from ncu_roofline.analyses.compare import text as said
-from ncu_roofline.analyses.compare.frames import CLOSER, FASTER, FURTHER, SLOWER, SMALL_SHARE, Comparison
+from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.text import Pair, Row
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.roofs import covers
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label, precision_order
-from ncu_roofline.base.texts import clean, plural, shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.texts import clean, one_line, plural, shorten
+from ncu_roofline.base.units import format_value, percent, time_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import Block, Chart, Key, Listing, Panel, Place, Scale
-from ncu_roofline.rendering.chart_picture import chart_figure
 from ncu_roofline.rendering.frames import records
-from ncu_roofline.rendering.picture import pictures
+from ncu_roofline.rendering.page import number, self_contained
+from ncu_roofline.rendering.picture import chart_figure, pictures, saved
+from ncu_roofline.rendering.style import THEMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +39,11 @@ WIDE = 700.0  # points: from here on the list stands beside a roofline
 MAX_PANELS = 4
 _NAMED, _BRIEF = 34, 18  # characters of a name at a dot
 _ROOM = 8.0  # the axis goes on to so many times the highest intensity, for names
-_HUES = {FASTER: GAIN, CLOSER: GAIN, SLOWER: LOSS, FURTHER: LOSS}
+_CHANGED = {frames.FASTER: GAIN, frames.CLOSER: GAIN, frames.SLOWER: LOSS, frames.FURTHER: LOSS}
+WIDTHS = {"wide": 800.0, "medium": 515.0, "narrow": 240.0}
+"""Points that the chart is wide, by what the page shows it for: screens, windows and paper, phones."""
+_APART = 20  # kernels that are listed as new or gone
+_NAME = 400  # characters of a full name
 
 
 def figure(
@@ -98,7 +107,7 @@ def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = 
 
 
 def _long(row: Row) -> bool:
-    return bool(row["time_share"] >= SMALL_SHARE)
+    return bool(row["time_share"] >= frames.SMALL_SHARE)
 
 
 def _listing(pair: Pair, chosen: Sequence[Row], names: Mapping[str, str]) -> Listing:
@@ -108,7 +117,7 @@ def _listing(pair: Pair, chosen: Sequence[Row], names: Mapping[str, str]) -> Lis
     shared = not timed or any(math.isfinite(row[name]) for row in chosen for name in ("fraction_before", "fraction"))
     rows = []
     for row in chosen:
-        hue, scales = _HUES.get(row["outcome"]), []
+        hue, scales = _CHANGED.get(row["outcome"]), []
         if timed:
             scales.append(Scale(dots=(row["before"] / longest, row["after"] / longest), hue=hue, text=row["time"]))
         if shared:
@@ -191,3 +200,134 @@ def _roofs(
     for row in best.values():
         value = f"{format_value(row['value'], row['unit'], 3)}{' measured' if row['origin'] == 'measured' else ''}"
         yield row["kind"], row["level"], row["value"], shorten(clean(row["label"]), 30), value
+
+
+def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto") -> bytes:
+    """The page as UTF-8 bytes; of three reports or more the chart shows the last against the baseline, the table all times.
+
+    Nothing of the frames is trusted: it reaches the page escaped or as JSON.  Raises ValueError for an unknown theme.
+    """
+    pairs, lines = said.pairs(comparison), said.threshold_lines(comparison)
+    pair = said.main_pair(pairs) or Pair({}, "", [])
+    heading = one_line(title) or pair.title or "Comparison"
+    values: dict[str, Any] = dict.fromkeys(("subtitle", "said", "legend"), "")
+    values |= {"headline": "Nothing was compared", "charts": {}, "notes": []}
+    if pairs:
+        values = {
+            "headline": said.headline(pair),
+            "subtitle": said.about(pair, titled=heading != pair.title),
+            "said": one_line(said.details(pair)),
+            "legend": said.legend(pair),
+            "charts": {name: _chart(comparison, name) for name in WIDTHS},
+            "notes": list(map(one_line, said.notes_of(pair))),
+        }
+    return self_contained(
+        __package__,
+        ("page_csv.js", "page.js"),
+        _table(comparison, pairs, pair) if pairs else {"columns": []},
+        styles=("page.css", "compare.css"),
+        bundle=False,
+        title=heading,
+        theme=theme,
+        **values,
+        hues=_hues(),
+        steps=[(each.title, said.headline(each)) for each in pairs],
+        tripped=any(line.startswith("tripped: ") for line in lines),
+        thresholds=list(map(one_line, lines)),
+        apart=[(label, _listed(pair, word)) for label, word in (("New", frames.ADDED), ("Gone", frames.REMOVED))],
+        reports=list(said.names_of(comparison).values()),
+    )
+
+
+def _listed(pair: Pair, word: str) -> tuple[list[tuple[str, str]], int]:
+    """The longest kernels that only one report has, with their times, and how many more there are."""
+    listed = [(clean(row["kernel"]), row["time"]) for row in pair.rows if row["outcome"] == word]
+    return listed[:_APART], max(len(listed) - _APART, 0)
+
+
+def _table(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> dict[str, Any]:
+    """The table of a pair of reports: columns with the texts and values of all rows, and what its filters look at."""
+    rows, columns = pair.rows, []
+
+    def add(label: str, heading: str, texts: list[str], values: list[float] | None = None, between: bool = False) -> None:
+        """``heading``: in its file, with the unit; ``values`` where texts are not these; ``between``: folded away."""
+        numbers = None if values is None else list(map(number, values))
+        if any(texts):
+            columns.append({"label": label, "heading": heading, "texts": texts, "values": numbers, "between": between})
+
+    def add_number(label: str, heading: str, values: list[float], text: Callable[[float], str], between: bool = False) -> None:
+        add(label, heading, [text(value) if math.isfinite(value) else "" for value in values], values, between)
+
+    for label, name in (("Kernel", "label"), ("Change", "change"), ("Verdict", "limits")):
+        add(label, label.lower(), [row[name] for row in rows])
+    add_number("Time before", "Time before [s]", [row["before"] for row in rows], time_text)
+    for label, times in _between(comparison, pairs, pair):
+        add_number(label, f"{label} [s]", times, time_text, between=True)
+    # Between GPUs as measured: nobody compares it.
+    add_number("Time after", "Time after [s]", [row["after" if pair.same_gpu else "total_seconds"] for row in rows], time_text)
+    saved = [row["seconds_saved"] if row["device"] == row["device_before"] or not row["matched"] else math.nan for row in rows]
+    add_number("Saved", "saved [s]", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)))
+    add_number("Speed-up", "speed-up", [row["speedup"] for row in rows], said.ratio_text)
+    add_number("Share of roof before", "share of roof before", [row["fraction_before"] for row in rows], percent)
+    add_number("after", "share of roof after", [row["fraction"] for row in rows], percent)
+    level = said.level_of(comparison)
+    for name, label in (
+        ("FLOP", "FLOP"),
+        ("bytes", f"{level_style(level).label if level else ''} bytes"),
+        ("FLOP/B", "FLOP/B"),
+    ):
+        changes = [after / before - 1 if before else math.nan for before, after in (row["ratios"][name] for row in rows)]
+        add(label, f"change of {label}", [row[name] if row[name] != "n/a" else "" for row in rows], changes)
+    if {row["count"] for row in rows} - {"1"}:
+        add("Launches", "launches", [row["count"] for row in rows])
+    return {
+        "columns": columns,
+        "names": [clean(row["name"] or row["name_before"])[:_NAME] for row in rows],
+        "outcomes": [row["outcome"] for row in rows],
+        "changed": [
+            row["outcome"] not in (frames.SAME, frames.NOT_JUDGED) or row["verdict_before"] != row["verdict"] for row in rows
+        ],
+    }
+
+
+def _between(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> list[tuple[str, list[float]]]:
+    """Run times of the states between, where all reports are compared with the baseline."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("name_before", "grid_before", "block_before", "device_before", "occurrence"))
+
+    names, found = said.names_of(comparison), []
+    for other in pairs:
+        if other.whole["against"] == pair.whole["against"] == "baseline" and other.whole["step"] != pair.whole["step"]:
+            times = {key(row): row["after"] for row in other.rows if row["name_before"]}
+            label = names[other.whole["report"]].removesuffix(".ncu-rep")
+            found.append((label, [times.get(key(row), math.nan) if row["name_before"] else math.nan for row in pair.rows]))
+    return found
+
+
+def _themed() -> dict[str, str]:
+    """Colours of the light chart and what stands for them on dark ground."""
+    light, dark = THEMES["light"], THEMES["dark"]
+    roles = ("ground", "text", "faint", "grid", "compute", "connector")
+    hues = [(getattr(light, role), getattr(dark, role)) for role in roles] + [(hue.light, hue.dark) for hue in (GAIN, LOSS)]
+    hues += [(style.light, style.dark) for style in (level_style(level.id) for level in load_spec().levels)]
+    return {one.lower(): other for one, other in hues}
+
+
+def _hues() -> list[tuple[str, str, str]]:
+    """Name, light and dark of each colour of the chart; its ground is that of the card it stands on."""
+    themed = _themed() | {THEMES["light"].ground.lower(): "var(--card)"}
+    return [(f"--hue-{one[1:]}", other if other == "var(--card)" else one, other) for one, other in themed.items()]
+
+
+def _chart(comparison: Comparison, name: str) -> str:
+    """The chart of a width as svg inside html: its texts are texts, and its colours those of the page's theme."""
+    drawn = saved(partial(figure, comparison, points=WIDTHS[name], heading=False), "svg").decode()
+    box = re.search(r'viewBox="([^"]*)"', drawn)
+    # Descriptions and rules of its own would be those of the page; nobody needs the ids of groups, and others are of the page.
+    svg = re.sub(r"(?s)^.*?<svg[^>]*>|<metadata.*?</metadata>|<style.*?</style>", "", drawn)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    svg = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", svg)
+    for hue in _themed():
+        svg = svg.replace(f": {hue}", f": var(--hue-{hue[1:]})")
+    return f'<svg viewBox="{box[1] if box else ""}">{svg}'

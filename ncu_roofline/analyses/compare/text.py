@@ -29,7 +29,7 @@ from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.document import Column, Document, Note, Table, terminal
+from ncu_roofline.rendering.document import Column, Document, Note, Table
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.table import Table as TextTable
 from ncu_roofline.rendering.table import TextColumn, bullets, escape, markdown, markdown_document
@@ -363,11 +363,6 @@ def document(comparison: Comparison) -> Document:
         notes = [Note(note, "kernel") for note in notes_of(pair)]
         parts.append(Document(pair.title, blocks=[(about(pair), f"{headline(pair)}.", details(pair)), table], notes=notes))
     return Document("Comparison", blocks=[*parts, tuple(threshold_lines(comparison))])
-
-
-def render_text(comparison: Comparison, *, width: int = 120, ascii_only: bool = False) -> bytes:
-    """The text of `ncu-roofline compare` as UTF-8, for ``width`` characters (60 at least)."""
-    return (terminal(document(comparison), width=width, ascii_only=ascii_only) + "\n").encode("utf-8", "replace")
 
 
 def render_md(comparison: Comparison, *, title: str = "") -> bytes:
