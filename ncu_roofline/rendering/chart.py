@@ -67,7 +67,7 @@ class Text(Mark):
 
 @dataclass(frozen=True, kw_only=True)
 class Line(Mark):
-    """A line through places; its label clears the values ``beside`` it, too."""
+    """A line through places; ``beside``: the values that a mix of instructions is of."""
 
     places: tuple[Place, ...]
     beside: tuple[float, ...] = ()
@@ -116,7 +116,7 @@ class Panel:
     """Marks under two logarithmic axes: a "roofline", a "plane", or a "square" (both over one range).
 
     ``reach``: a roofline's axis goes on to so many times the highest intensity; ``seen``: places that its axes reach to;
-    ``weight``: its part of the width of a row.
+    ``weight`` (of any block): its part of the width of a row.
     """
 
     title: str

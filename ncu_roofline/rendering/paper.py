@@ -138,10 +138,9 @@ def _measurer() -> Measure:
 
     @lru_cache(maxsize=4096)
     def extent(text: str, size: float) -> tuple[float, float]:
-        font = FontProperties(family=["DejaVu Sans"], size=size)
-        width, height, _ = renderer.get_text_width_height_descent(drawable(text).replace(r"\$", "$"), font, False)
-        _, line, _ = renderer.get_text_width_height_descent("lp", font, False)
-        return width * scale, max(height, line) * scale
+        font, shown = FontProperties(family=["DejaVu Sans"], size=size), drawable(text).replace(r"\$", "$")
+        width, height, _ = renderer.get_text_width_height_descent(shown, font, False)
+        return width * scale, max(height * scale, extent("lp", size)[1] if text != "lp" else 0.0)
 
     return extent
 

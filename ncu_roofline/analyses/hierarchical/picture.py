@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, marks
 from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, Panel, RooflineChart, Series, by_verdict, chart
@@ -15,11 +14,8 @@ from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.rendering import chart as draw
 from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.rendering.paper import SIZES
-from ncu_roofline.rendering.picture import chart_figure, pictures
+from ncu_roofline.rendering.picture import figure_of, pictures
 from ncu_roofline.rendering.style import MARKERS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _BESIDE = 8  # kernels in the bars below a chart that has dots
 _DIRECT = 8  # kernels that are named at their dots, those that could save most
@@ -28,34 +24,13 @@ _SMALLEST, _WHOLE = 2.8, 13.0  # symbols in points of no and of all the time
 _EXAMPLES = (0.5, 0.05)  # shares of the time whose dots explain the sizes
 
 
-def figure(
-    roofline: Frames,
-    *,
-    title: str = "",
-    theme: str = "light",
-    top: int = MAX_KERNELS,
-    width: str | float | None = None,
-    height: str | float | None = None,
-    font: float | None = None,
-    dpi: float | None = None,
-    preset: str | None = None,
-    size: str = "equal",
-) -> Figure:
-    """The chart of the ``top`` largest kernels as a matplotlib figure; the paper as `chart_figure` takes it.
+def charts(frames: Frames, *, top: int = MAX_KERNELS, size: str = "equal") -> Callable[[int], draw.Chart | None]:
+    """The ``top`` largest kernels, and so many times less of them: first of the bars, then of the panels, then of the kernels.
 
     ``size`` is "time" where the areas of dots are to be shares of the time; raises ValueError for an unknown one.
     """
     if size not in SIZES:
         raise ValueError(f"size {size!r} is not one of {', '.join(SIZES)}")
-    stages = _stages(roofline, top, by_time=size == "time")
-    return chart_figure(stages, title=title, theme=theme, width=width, height=height, font=font, dpi=dpi, preset=preset)
-
-
-render_png, render_svg, render_pdf = pictures(figure)
-
-
-def _stages(frames: Frames, top: int, by_time: bool) -> Callable[[int], draw.Chart | None]:
-    """What is drawn, and so many times less of it: first of the bars, then of the panels, then of the kernels."""
     whole, absent = chart(frames, top), kernels.without_dots(frames)
     dotted = any(panel.series for panel in whole.panels)
     bars = kernels.per_kernel(absent) if kernels.tells(frames, absent) else []
@@ -75,9 +50,13 @@ def _stages(frames: Frames, top: int, by_time: bool) -> Callable[[int], draw.Cha
             else:
                 return None
         fewer = panels < len(whole.panels) or most < len(whole.kernels)
-        return roofline_chart(frames, chart(frames, most, panels) if fewer else whole, bars, listed, by_time)
+        return roofline_chart(frames, chart(frames, most, panels) if fewer else whole, bars, listed, size == "time")
 
     return stage
+
+
+figure = figure_of(charts)
+render_png, render_svg, render_pdf = pictures(figure)
 
 
 def roofline_chart(
