@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO
 
 from ncu_roofline.base.errors import RooflineError
@@ -29,7 +29,6 @@ _READ_AT_ONCE = 1 << 20  # most records lie side by side, and a read costs more 
 # Binary logarithm of the window in bytes: of the memory for looking back.  128 MB are the limit of `zstd -d`, too.
 _MOST_WINDOW = 27
 _LEVEL = 3  # zstd's own default
-_UNPACK = "Unpack it by hand (`zstd -d -o NAME.ncu-rep {}`) and pass the .ncu-rep."
 Path = str | os.PathLike[str]
 
 
@@ -86,7 +85,7 @@ def _state(file: BinaryIO) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def copied(path: Path, chunks: Iterable[bytes], how: str) -> FileBytes:
+def copied(path: Path, chunks: Iterable[bytes], how: str = "read into") -> FileBytes:
     """The ``chunks`` in a nameless temporary file.
 
     ``how`` says in an error what could not be done.  Raises RooflineError, which calls the file ``path``.
@@ -102,11 +101,6 @@ def copied(path: Path, chunks: Iterable[bytes], how: str) -> FileBytes:
         reason = f"it can't be {how} a temporary file ({error.strerror or error})"
         next_step = "Set TMPDIR to a folder with space that you may write to."
         raise diagnose.cannot_read(path, reason, next_step) from error
-
-
-def spooled(path: Path, head: bytes, file: BinaryIO) -> FileBytes:
-    """``head``, which was read of ``file`` already, and all that follows (see `bounded`)."""
-    return copied(path, bounded(path, head, file), "read into")
 
 
 def bounded(path: Path, head: bytes, file: BinaryIO) -> Iterator[bytes]:
@@ -140,34 +134,24 @@ def unpacked(path: Path, file: BinaryIO, head: bytes = b"") -> FileBytes:
     Needs memory for a window (128 MB at most) and two chunks, whatever the frame says.  Raises RooflineError, which calls the
     file ``path``, where it is no whole frame of a report, too large, or can't be read or unpacked.
     """
-    return copied(path, _report_inside(path, file, head), "unpacked to")
+    return copied(path, _inside(path, file, head), "unpacked to")
 
 
-def _report_inside(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
-    size = 0
-    for chunk in _frame(path, file, head):
-        if size == 0 and not MAGIC.startswith(chunk[: len(MAGIC)]):
-            break
-        size += len(chunk)
+def _inside(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
+    """What the frame holds, in chunks of bounded size.  Raises RooflineError if it is no report, not whole or not alone."""
+    by_hand = f"Unpack it by hand (`zstd -d -o NAME.ncu-rep {os.path.basename(os.fspath(path))}`) and pass the .ncu-rep."
+
+    def check(size: float, what: str) -> None:
         if size > MOST_BYTES:
-            raise _too_large(path, f"unpacked it has more than {MOST_BYTES / 1e9:g} GB")
-        yield chunk
-    if size == 0:
-        reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
-        raise diagnose.cannot_read(path, reason, diagnose.PASS_REPORT)
+            reason = f"{what}, and .ncu-repz files are read up to {MOST_BYTES / 1e9:g} GB"
+            raise diagnose.cannot_read(path, reason, by_hand)
 
-
-def _frame(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
-    """What the frame holds, in chunks of bounded size.  Raises RooflineError if it is not whole or not alone."""
     zstd = _zstd("Cannot read", path)
-    data = head or _next(path, file)
+    data, size = head or _next(path, file), 0
     read = len(data)
-    try:
-        stated = zstd.get_frame_info(data).decompressed_size
-    except zstd.ZstdError:  # the decompressor says why
-        stated = None
-    if stated is not None and stated > MOST_BYTES:
-        raise _too_large(path, f"unpacked it has {stated / 1e9:.3g} GB")
+    with suppress(zstd.ZstdError):  # the decompressor says why
+        stated = zstd.get_frame_info(data).decompressed_size or 0
+        check(stated, f"unpacked it has {stated / 1e9:.3g} GB")
     decompressor = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _MOST_WINDOW})
     while not decompressor.eof:
         if decompressor.needs_input and not data:
@@ -176,38 +160,32 @@ def _frame(path: Path, file: BinaryIO, head: bytes) -> Iterator[bytes]:
         try:
             chunk = decompressor.decompress(data, CHUNK)
         except zstd.ZstdError as error:
-            raise _damaged(path, read, str(error)) from error
-        if chunk:
-            yield chunk
+            reason, next_step = str(error).rpartition(": ")[2], diagnose.FETCH_AGAIN
+            if "too much memory" in reason:
+                reason, next_step = f"it wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory", by_hand
+            raise diagnose.cannot_read(path, f"its zstd frame is damaged before byte {read} ({reason})", next_step) from error
+        if (size == 0 and chunk and not MAGIC.startswith(chunk[: len(MAGIC)])) or (decompressor.eof and not size and not chunk):
+            reason = "it is compressed with zstd, and what is inside is no Nsight Compute report"
+            raise diagnose.cannot_read(path, reason, diagnose.PASS_REPORT)
+        size += len(chunk)
+        check(size, f"unpacked it has more than {MOST_BYTES / 1e9:g} GB")
+        yield chunk
         data = _next(path, file) if decompressor.needs_input and not decompressor.eof else b""
         read += len(data)
-        if read > MOST_BYTES:  # a frame without end need not hold a byte: blocks may be empty
-            raise _too_large(path, f"it has more than {MOST_BYTES / 1e9:g} GB")
+        check(
+            read, f"it has more than {MOST_BYTES / 1e9:g} GB"
+        )  # a frame without end need not hold a byte: blocks may be empty
     if decompressor.unused_data or _next(path, file):
-        size = read - len(decompressor.unused_data)
-        reason = f"its zstd frame ends at byte {size}, and more follows: files were joined, or it is damaged"
+        end = read - len(decompressor.unused_data)
+        reason = f"its zstd frame ends at byte {end}, and more follows: files were joined, or it is damaged"
         raise diagnose.cannot_read(path, reason, "Pass the reports as separate files, or copy the file again.")
-
-
-def _damaged(path: Path, read: int, reason: str) -> RooflineError:
-    if "too much memory" in reason:
-        reason = f"its zstd frame wants a window of more than {2**_MOST_WINDOW >> 20} MB of memory"
-        return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
-    reason = f"its zstd frame is damaged before byte {read} ({reason.rpartition(': ')[2]})"
-    return diagnose.cannot_read(path, reason, diagnose.FETCH_AGAIN)
-
-
-def _too_large(path: Path, what: str) -> RooflineError:
-    reason = f"{what}, and .ncu-repz files are read up to {MOST_BYTES / 1e9:g} GB"
-    return diagnose.cannot_read(path, reason, _UNPACK.format(os.path.basename(os.fspath(path))))
 
 
 def as_named(path: Path, chunks: Iterable[bytes]) -> Iterable[bytes]:
     """The ``chunks`` of a report as the file ``path`` is to hold them: in a frame for .ncu-repz, in capitals or not."""
-    return _packed(path, chunks) if os.fspath(path).lower().endswith(SUFFIX) else chunks
-
-
-def _packed(path: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    if not os.fspath(path).lower().endswith(SUFFIX):
+        yield from chunks
+        return
     zstd = _zstd("Cannot write", path)
     parameter = zstd.CompressionParameter
     compressor = zstd.ZstdCompressor(options={parameter.compression_level: _LEVEL, parameter.checksum_flag: 1})

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file
 from ncu_roofline.formats.report import diagnose
-from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, is_compressed, spooled, unpacked
+from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, bounded, copied, is_compressed, unpacked
 from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
 
 _LENGTH = struct.Struct("<I")
@@ -120,7 +120,7 @@ def _from_stream(path: str, file: BinaryIO) -> RawFile:
         return RawFile(path, unpacked(path, file, head), unpacked=True)
     if not head.startswith(MAGIC):
         raise diagnose.not_a_report(path, head, len(head), piped=True)
-    return RawFile(path, spooled(path, head, file))
+    return RawFile(path, copied(path, bounded(path, head, file)))
 
 
 def check_file_header(raw: RawFile) -> int:
