@@ -32,7 +32,7 @@ def run_annotate(args: Namespace) -> int:
     from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
     from ncu_roofline.formats.ceilings import read_ceilings
     from ncu_roofline.formats.inputs import check_report
-    from ncu_roofline.formats.report.compressed import as_named
+    from ncu_roofline.formats.report.opening import as_named
     from ncu_roofline.model import measurements_of
     from ncu_roofline.plugin.annotate.annotation import annotate
 

@@ -116,8 +116,7 @@ def _keep_standard_input(path: Path) -> None:
     from ncu_roofline.base.files import no_room
     from ncu_roofline.formats.inputs import recognised
     from ncu_roofline.formats.inputs.text import HEAD_BYTES
-    from ncu_roofline.formats.report.compressed import bounded, is_compressed
-    from ncu_roofline.formats.report.schema import MAGIC
+    from ncu_roofline.formats.report.opening import MAGIC, bounded, is_compressed
 
     try:
         with path.open("wb") as file:
@@ -178,7 +177,7 @@ def opened(path: str, gpu: Capability | None) -> Iterator[tuple[Report | MetricT
 
 def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
-    from ncu_roofline.formats.report.diagnose import check_content
+    from ncu_roofline.formats.report.opening import check_content
 
     check_content("Cannot use", report.path, len(report), len(report.metric_names))
 

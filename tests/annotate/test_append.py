@@ -8,8 +8,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
-from ncu_roofline.formats.report.framing import open_raw
-from ncu_roofline.formats.report.schema import KINDS
+from ncu_roofline.formats.report.framing import KINDS, open_raw
 from ncu_roofline.plugin.annotate.append import Addition, appended, early_results, is_annotated, stripped
 from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write

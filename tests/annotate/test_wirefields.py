@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import message
 from ncu_roofline.formats.wire import bytes_field, number_field, split, varint
 
 FIELDS = st.one_of(

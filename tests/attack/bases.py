@@ -23,7 +23,7 @@ from ncu_roofline.formats.report import (
     Session,
     encode_report,
 )
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import message
 from ncu_roofline.plugin.annotate.annotation import annotate
 from tests.attack.document import Document
 from tests.attack.fields import repeated

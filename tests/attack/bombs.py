@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ncu_roofline.formats.report import Code, CodeFunction, KernelData, RuleMessage, RuleResult
-from ncu_roofline.formats.report.framing import file_start
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import file_start, message
 from tests.attack.bases import embedded_section, encoded
 from tests.attack.document import Document, Part
 from tests.factory import by_address, complete, kernel

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.formats.report.framing import file_start, frame, open_raw, scan
-from ncu_roofline.formats.report.schema import KINDS, message
+from ncu_roofline.formats.report.framing import KINDS, file_start, frame, message, open_raw, scan
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
 MESSAGES = {kind.counter: kind.result_message for kind in KINDS}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import message
 from ncu_roofline.formats.sectionfile.section import ROOT, messages
 
 VARINT, FIXED64, TEXT, FIXED32, RAW = 0, 1, 2, 5, -1

@@ -235,7 +235,7 @@ def _rename_ranges(record: object, text: bytes) -> None:
 
 
 def _rule_saying(data: bytes, text: bytes) -> bytes:
-    from ncu_roofline.formats.report.schema import message
+    from ncu_roofline.formats.report.framing import message
 
     rule = message("RuleResult").FromString(data)
     rule.identifier = rule.name = rule.section = text
@@ -249,7 +249,7 @@ _HELD = ("device__attribute_display_name",)
 
 def described(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     """A report whose GPU, host, program, versions, settings or metrics are called something hostile."""
-    from ncu_roofline.formats.report.schema import message
+    from ncu_roofline.formats.report.framing import message
 
     document = Document.of(data)
     called, text = rng.choice(list(HOSTILE.items()))

@@ -14,7 +14,7 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import FORMATS, views
 from ncu_roofline.cli import declare
 from ncu_roofline.formats.report import read_report
-from ncu_roofline.formats.report.schema import message, messages
+from ncu_roofline.formats.report.framing import message, messages
 from tests.attack import judging, meaning, raw, wire
 from tests.attack.bases import made, real
 from tests.attack.bombs import BOMBS

@@ -13,8 +13,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import FocusMetric, RuleMessage, RuleResult, read_report
-from ncu_roofline.formats.report.framing import check_file_header, file_start, frame, open_raw, scan
-from ncu_roofline.formats.report.schema import MAGIC, message
+from ncu_roofline.formats.report.framing import MAGIC, check_file_header, file_start, frame, message, open_raw, scan
 from tests.cli.command import Command, Outcome, assert_refused
 from tests.cli.every_command import ALL, EVERY_COMMAND, READING, SOME_COMMANDS, SOURCE, SOURCE_TOO, check_harmless, execute
 from tests.factory import complete, kernel, report

@@ -25,8 +25,7 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.opcodes import LONGEST, load_opcodes
 from ncu_roofline.formats.report import ReportData, read_report, write_report
-from ncu_roofline.formats.report.framing import file_start, pack_block
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import file_start, message, pack_block
 from ncu_roofline.formats.report.session import read_command_line
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import parse_section

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.formats.report import KernelData, Process, ReportData, Session, Value, encode_report
-from ncu_roofline.formats.report.framing import file_start, pack_block
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import file_start, message, pack_block
 
 DEVICE: dict[str, Value] = {
     "device__attribute_display_name": "NVIDIA A100-PCIE-40GB",

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, read_report
-from ncu_roofline.formats.report.framing import file_start, frame, open_raw, pack_block, scan
-from ncu_roofline.formats.report.schema import MAGIC, message
+from ncu_roofline.formats.report.framing import MAGIC, file_start, frame, message, open_raw, pack_block, scan
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 
 NOT_REPORTS = {

@@ -9,8 +9,7 @@ import pytest
 
 from ncu_roofline import read_report, roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.report.framing import file_start, pack_block
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import file_start, message, pack_block
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 

@@ -8,7 +8,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Report, read_report
-from ncu_roofline.formats.report.schema import message
+from ncu_roofline.formats.report.framing import message
 from tests.report.factory import block, file_of, result, write
 
 

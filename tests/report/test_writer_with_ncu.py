@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.formats.report import ReportData, RuleMessage, RuleResult, read_report, write_report
-from ncu_roofline.formats.report.schema import KINDS
+from ncu_roofline.formats.report.framing import KINDS
 from tests.report.factory import SESSION, saxpy
 
 pytestmark = pytest.mark.ncu

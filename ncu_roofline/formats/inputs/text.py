@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file, read_file
-from ncu_roofline.formats.report.compressed import is_compressed
-from ncu_roofline.formats.report.diagnose import changed
+from ncu_roofline.formats.report.opening import changed, is_compressed
 
 HEAD_BYTES = 65_536
 EXPORT_AGAIN = "Export it again, and check that it is complete."

@@ -5,10 +5,18 @@
     block   = record(BlockHeader), then its records back to back: sources, graphs, results by kind
 
 `scan` visits every length of the file, so that a file that passes is complete; it reads no payload.
+
+The messages are those of `data/report_fields.txt`, as far as this package reads and writes them.  One record is looked at
+through several messages, each naming only what its reader needs: what a message does not name is skipped by protobuf at the
+speed of memory.  Three of them use that protobuf merges what occurs repeatedly: `NameIds` declares the repeated metric results
+as *one* message, which collects all name ids into one list, and `Column` does so for the values of one metric in many kernels,
+each serialized on its own and simply joined, `MetricInstances` for the instances of one metric.  The type of a rule's message
+is repeated, as `encode_rule` writes two.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -16,14 +24,19 @@ import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import open_file
-from ncu_roofline.formats.report import diagnose
-from ncu_roofline.formats.report.compressed import ZSTD, FileBytes, bounded, copied, is_compressed, unpacked
-from ncu_roofline.formats.report.schema import FORMAT_VERSION, KINDS, MAGIC, damage_errors, message
+from ncu_roofline.formats.report import opening
+from ncu_roofline.formats.report.opening import FORMAT_VERSION, MAGIC, FileBytes
 
+_TABLE = Path(__file__).resolve().parents[2] / "data" / "report_fields.txt"
+
+# What the pure Python protobuf raises for damaged bytes, besides DecodeError; the C++ one of 3.20 warns about some of them,
+# and fails with a SystemError where warnings are errors.
+_DAMAGE = (IndexError, ValueError, RecursionError, struct.error, TypeError, RuntimeWarning, SystemError)
 _LENGTH = struct.Struct("<I")
 _HEAD = 4096  # bytes that tell what a file is
 _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
@@ -31,7 +44,58 @@ _LONGEST_FILE_HEADER = 1024  # bytes; it has been 2 in every release
 _SOURCE, _KERNEL = "source code", "the result of a kernel"
 _TELLING = re.compile(rb"(?:[\x08\x10\x18][\x80-\xff]*[\x00-\x7f])*(?:([\x22\x28\x30\x38])|[\x20\x2a\x32\x3a])")
 _TOLD = 64  # bytes of a record that hold one of these
+
+
+class Kind(NamedTuple):
+    """A kind of profiled result: its counter in the block header and the messages through which its records are seen.
+
+    Fields ending in ``_message`` are names of messages.
+    """
+
+    name: str
+    counter: str
+    head_message: str
+    body_message: str
+    ids_message: str
+    metrics_message: str
+    result_message: str
+
+
+# In the order in which their records follow each other in a block.
+KINDS = (
+    Kind("kernel", "kernels", "KernelHead", "KernelBody", "KernelNameIds", "KernelMetrics", "KernelResult"),
+    Kind("range", "ranges", "RangeHead", "OtherBody", "OtherNameIds", "OtherMetrics", "RangeResult"),
+    Kind("cmdlist", "cmdlists", "CmdlistHead", "CmdlistBody", "OtherNameIds", "OtherMetrics", "CmdlistResult"),
+    Kind("graph", "graph_results", "GraphHead", "OtherBody", "OtherNameIds", "OtherMetrics", "GraphResult"),
+)
 _COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))
+
+
+@functools.cache
+def message(name: str) -> Any:
+    """The class of the message ``name``."""
+    return messages()[name]
+
+
+@functools.cache
+def messages() -> dict[str, Any]:
+    """The classes of all messages by name."""
+    from ncu_roofline.formats.wire import build_messages
+
+    return build_messages("ncu_roofline.formats.report", _TABLE.read_text("utf-8"))
+
+
+@functools.cache
+def damage_errors() -> tuple[type[Exception], ...]:
+    """What parsing damaged bytes can raise."""
+    from google.protobuf.message import DecodeError
+
+    return (DecodeError, *_DAMAGE)
+
+
+def text(data: bytes) -> str:
+    """Text of a report: without the NUL that Windows appends, and with a mark in place of what is not UTF-8."""
+    return data.rstrip(b"\0").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -62,7 +126,7 @@ class RawFile:
 
     def damaged(self, offset: int, cause: str) -> RooflineError:
         """The error for bytes at ``offset`` that make no sense."""
-        return self.told(diagnose.damaged(self.path, offset, cause))
+        return self.told(opening.damaged(self.path, offset, cause))
 
     def told(self, error: RooflineError) -> RooflineError:
         """An error that names offsets, with what they count."""
@@ -104,11 +168,11 @@ def open_raw(path: str | os.PathLike[str]) -> RawFile:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
                 return _from_stream(os.fspath(path), file)
-            if is_compressed(file.read(len(ZSTD))):
+            if opening.is_compressed(file.read(len(opening.ZSTD))):
                 file.seek(0)
-                return RawFile(os.fspath(path), unpacked(path, file), unpacked=True)
+                return RawFile(os.fspath(path), opening.unpacked(path, file), unpacked=True)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            raise diagnose.cannot_open(path, error) from error
+            raise opening.cannot_open(path, error) from error
         stack.pop_all()  # stays open
         return RawFile(os.fspath(path), FileBytes(path, file))
 
@@ -116,27 +180,27 @@ def open_raw(path: str | os.PathLike[str]) -> RawFile:
 def _from_stream(path: str, file: BinaryIO) -> RawFile:
     """What a pipe gives; it may have no end, so only what begins as a report is read on."""
     head = file.read(_HEAD)
-    if is_compressed(head):
-        return RawFile(path, unpacked(path, file, head), unpacked=True)
+    if opening.is_compressed(head):
+        return RawFile(path, opening.unpacked(path, file, head), unpacked=True)
     if not head.startswith(MAGIC):
-        raise diagnose.not_a_report(path, head, len(head), piped=True)
-    return RawFile(path, copied(path, bounded(path, head, file)))
+        raise opening.not_a_report(path, head, len(head), piped=True)
+    return RawFile(path, opening.copied(path, opening.bounded(path, head, file)))
 
 
 def check_file_header(raw: RawFile) -> int:
     """The offset of the first block.  Raises RooflineError if the file is no report of the known format version."""
     head = raw.data[:_HEAD]
     if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
-        raise diagnose.not_a_report(raw.path, head, len(raw.data))
+        raise opening.not_a_report(raw.path, head, len(raw.data))
     offset = len(MAGIC) + 4
     length: int = _LENGTH.unpack_from(head, len(MAGIC))[0]
     if length > _LONGEST_FILE_HEADER:
         raise raw.damaged(len(MAGIC), f"a file header of {length} bytes")
     if offset + length >= len(raw.data):
-        raise diagnose.cut_off_at_start(raw.path, len(raw.data))
+        raise opening.cut_off_at_start(raw.path, len(raw.data))
     header = raw.parse("FileHeader", offset, length)
     if header.version != FORMAT_VERSION:
-        raise diagnose.bad_version(raw.path, header.version)
+        raise opening.bad_version(raw.path, header.version)
     return offset + length
 
 
@@ -163,7 +227,7 @@ def _block(raw: RawFile, start: int, whole: int) -> Block:
     payload = start + 4 + length
 
     def broken(end: int, reason: str, more: int = 0) -> RooflineError:
-        return raw.told(diagnose.broken_block(raw.path, size, start, begun, end, reason, whole + more))
+        return raw.told(opening.broken_block(raw.path, size, start, begun, end, reason, whole + more))
 
     if length == 0 or payload > size:  # a header is never empty: zeros behind the last block are none
         raise broken(max(payload, start + 5), "what follows is no block of a report")

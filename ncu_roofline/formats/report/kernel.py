@@ -11,9 +11,8 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import Code
-from ncu_roofline.formats.report.framing import RawFile
+from ncu_roofline.formats.report.framing import RawFile, message, text
 from ncu_roofline.formats.report.metrics import Metrics, Place, Source, Value
-from ncu_roofline.formats.report.schema import message, text
 
 _LONGEST_NAME = 1_000_000  # bytes; templates of CUTLASS and Eigen make names of some ten thousand
 _REGISTERED = 3  # type of an NVTX message whose text is in the string table of its domain

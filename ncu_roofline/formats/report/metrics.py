@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.formats.report.code import CodeIndex
-from ncu_roofline.formats.report.framing import RawFile
-from ncu_roofline.formats.report.schema import Kind, damage_errors, message
+from ncu_roofline.formats.report.framing import Kind, RawFile, damage_errors, message
 from ncu_roofline.formats.report.session import Process
 
 Value = float | int | str

@@ -15,8 +15,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, printable
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.code import CodeIndex
-from ncu_roofline.formats.report.diagnose import SHORT, check_short
-from ncu_roofline.formats.report.framing import RawFile, open_raw, scan
+from ncu_roofline.formats.report.framing import KINDS, RawFile, open_raw, scan, text
 from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, TIME_METRIC, Device, Kernel, Launch, device_of, read_launch
 from ncu_roofline.formats.report.metrics import (
     Instances,
@@ -28,7 +27,7 @@ from ncu_roofline.formats.report.metrics import (
     decode_counts,
     plain_value,
 )
-from ncu_roofline.formats.report.schema import KINDS, text
+from ncu_roofline.formats.report.opening import SHORT, check_short
 from ncu_roofline.formats.report.session import Process, Session, read_process, read_session
 
 _COLUMN_ROWS = 128  # results whose serialized metrics are held at a time

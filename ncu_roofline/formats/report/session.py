@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import PureWindowsPath
 from typing import Any
 
-from ncu_roofline.formats.report.schema import text
+from ncu_roofline.formats.report.framing import text
 
 _NCU = "Nsight Compute"  # provider of the version; in full "Nsight Compute Target"
 _DRIVER = "Display Driver Version"

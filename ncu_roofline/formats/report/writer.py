@@ -10,11 +10,10 @@ from typing import Any
 
 from ncu_roofline.base.files import write_atomically
 from ncu_roofline.formats.report.code import Code
-from ncu_roofline.formats.report.compressed import as_named
-from ncu_roofline.formats.report.framing import file_start, pack_block
+from ncu_roofline.formats.report.framing import KINDS, file_start, message, pack_block
 from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule, pushed
 from ncu_roofline.formats.report.metrics import Value
-from ncu_roofline.formats.report.schema import KINDS, message
+from ncu_roofline.formats.report.opening import as_named
 from ncu_roofline.formats.report.session import Session
 
 _THREAD = 1

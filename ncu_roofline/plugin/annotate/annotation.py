@@ -17,9 +17,8 @@ from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult
-from ncu_roofline.formats.report.compressed import copied
-from ncu_roofline.formats.report.diagnose import check_content
 from ncu_roofline.formats.report.framing import RawFile, open_raw
+from ncu_roofline.formats.report.opening import check_content, copied
 from ncu_roofline.model import Measurements, Selection, measurements_of
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.plausible import disbelieved

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from ncu_roofline.chips.ncu import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
-from ncu_roofline.formats.report.framing import RawFile, frame, scan
+from ncu_roofline.formats.report.framing import KINDS, Kind, RawFile, frame, message, scan
 from ncu_roofline.formats.report.kernel import encode_rule
-from ncu_roofline.formats.report.schema import KINDS, Kind, message
 from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 
 METRIC_PREFIX = PREFIX.encode()
