@@ -20,19 +20,7 @@ _EPILOG = """\
 REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
 together; if it is the only argument, each of its reports is a state.
 
-Kernels are matched by full name, grid and block; what is left then by name alone, and last, where that is unambiguous, by
-names that differ in the function's parameters, in numbers, or in that one is a template.  Notes say so.
-
-Launches of one kernel and configuration are compared per launch: the median of their times, the mean of their work and traffic.
-Another number of launches is told, and is neither slower nor faster.  The application's time is summed over the kernels that
-both reports have, with as many launches as the baseline; what is new or gone, and the totals of all launches, are told apart.
-
-Noise: where a kernel has several launches in a report, the spread of their times is 1.4826 * median absolute deviation /
-median; changes below sqrt(spread before^2 + spread now^2), or below --tolerance, are "same".  Thresholds do not know noise,
-unless they name it.
-
-Small kernels: launches under 20 us in both reports, or less than 1 % of the time of both.  Their changes are "not judged", and
-trip no threshold; the application's time has them.  --small judges them like all others.
+`ncu-roofline guide compare` says how kernels are matched, what is noise, and what is too small to judge.
 
 EXPRESSION: comparisons (< <= > >= == !=) of + - * / ( ), numbers and names, joined by and, or.  `baseline` is the baseline's
 value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI or carry a unit: 5 %, 10 us, 2 GB, 1 TFLOP/s.

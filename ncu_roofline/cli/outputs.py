@@ -6,13 +6,10 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from ncu_roofline.base.errors import TRACEBACK, RooflineError, UnexpectedError, UsageError
 from ncu_roofline.base.texts import advice, block, one_line, printable
-
-if TYPE_CHECKING:
-    from ncu_roofline.bench.measuring import Record
 
 T = TypeVar("T")
 
@@ -197,10 +194,10 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 class Bar:
-    """The ceiling being measured and the value just found, in a bar on standard error; not ``shown``, only lines that stay."""
+    """The ceiling being measured in a bar on standard error, above it those found; not ``shown``, only lines that stay."""
 
     def __init__(self, title: str, shown: bool) -> None:
-        self._title, self._shown, self._last, self._headed = printable(title), shown, "", False
+        self._title, self._shown, self._headed = printable(title), shown, False
         self._bar: Any = None
 
     def __enter__(self) -> Bar:
@@ -225,21 +222,14 @@ class Bar:
             self._bar = tqdm(total=steps, desc=self._title, leave=False, unit="run", dynamic_ncols=True)
 
     def begin(self, ceiling: str) -> None:
-        """What is being measured now, beside the last value."""
+        """What is being measured now."""
         if self._bar is not None:
-            self._bar.set_postfix_str(f"{self._last}; {ceiling} ..." if self._last else f"{ceiling} ...")
+            self._bar.set_postfix_str(f"{ceiling} ...")
 
-    def step(self, ceiling: str, record: Record | None) -> None:
-        """One step on; ``record`` None where the step was left out."""
-        if self._bar is None:
-            return
-        if record is not None:
-            from ncu_roofline.bench.tables import value_text
-
-            found = value_text(record.value, record.kind.unit) if record.values else record.failure[:40]
-            self._last = printable(f"{ceiling} {found}")
-            self._bar.set_postfix_str(self._last, refresh=False)
-        self._bar.update()
+    def step(self, _ceiling: str, _record: object) -> None:
+        """One step on."""
+        if self._bar is not None:
+            self._bar.update()
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A line of a table that grows."""

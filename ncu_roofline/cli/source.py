@@ -37,32 +37,8 @@ if TYPE_CHECKING:
 _EPILOG = """\
 It needs a report with source counters: `ncu --set full`, or `--section SourceCounters`.  Code that is compiled with
 `nvcc -lineinfo` has lines, and `ncu --import-source on` keeps their text.  Machine code comes from the report.
-
-samples    share of the warp samples: of the time of the kernel's warps, not of its run time
-work       share of the floating-point and tensor operations
-L1 bytes   share of the bytes that accesses to global and local memory ask of L1 (sectors x 32); those of L2 and DRAM are known
-           of the kernel only
-local bytes
-           the part of all these bytes that is local memory's: spilled registers, arrays indexed at run time
-excess     share of the kernel's bytes of global memory that accesses to neighbouring addresses would save here
-FLOP/B     operations per byte asked of L1, by global and local memory
-lanes      threads active per warp instruction, of 32
-trips      iterations of a loop each time that a warp enters it
-of roof at L1
-           performance of a loop over what the roofs of L1 and of its work allow at its intensity; those of L2 and DRAM may
-           allow less, and stand against the whole kernel only
-executed   how often warps executed an instruction; of executed: its share of all that they executed
-
-Why lines have no performance: warps run side by side, so the samples of one line are no time in which nothing else ran, and
-its operations over samples x run time can come out above the peak of the chip.  Shares and intensities don't have this fault.
-Kernels do have a performance, and so have loops that hold most of the samples: operations / (share of the samples x run time),
-under the roof of their intensity at L1.  Notes say why other loops have none.
-
-Lines and loops are those of the machine code: what the compiler moved or unrolled stands where it put it.  Counts are of an
-instrumented pass of the same launch; the last lines say how well their sums fit the kernel's own counters.
+`ncu-roofline guide source` says what each column is, and why lines have no performance.
 """
-
-
 _INSTALL = "with nvdisasm there are whole instructions: pip install 'ncu-roofline[sass]'"
 _DISASSEMBLED = (7, 5)  # the oldest chip that the nvdisasm of PyPI knows
 _ROWS_ALONE = ("csv", "parquet")

@@ -18,7 +18,6 @@ from ncu_roofline.plugin.machine.machine import (
     find_gpus,
     find_ncus,
     parse_listing,
-    path_entries,
     sections_folder,
     this_machine,
 )
@@ -33,25 +32,19 @@ def set_env(machine: Machine, **values: str) -> None:
 
 def test_every_place(machine: Machine, bin_folder: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    modules = tmp_path / "modulefiles" / "nsight-compute"
-    modules.mkdir(parents=True)
-    (modules / "2023.3").write_text(f"#%Module\nset base {tmp_path}/soft\nprepend-path PATH $base/ncu-2023.3\n")
     places = {
         "PATH": bin_folder,
         "CUDA_HOME": tmp_path / "cuda" / "bin",
         "NVHPC_ROOT": tmp_path / "hpc" / "profilers" / "Nsight_Compute",
         "installed": root / "opt" / "nvidia" / "nsight-compute" / "2024.1.1",
-        "module": tmp_path / "soft" / "ncu-2023.3",
     }
     for number, folder in enumerate(places.values()):
         fake_ncu(folder, f"2023.{number + 1}.0.0")
     fake_ncu(root / "usr" / "local" / "cuda-12.4" / "bin", "2024.1.0.0")
     (root / "usr" / "local" / "cuda").symlink_to("cuda-12.4")
-    set_env(
-        machine, CUDA_HOME=str(tmp_path / "cuda"), NVHPC_ROOT=str(tmp_path / "hpc"), MODULEPATH=str(tmp_path / "modulefiles")
-    )
+    set_env(machine, CUDA_HOME=str(tmp_path / "cuda"), NVHPC_ROOT=str(tmp_path / "hpc"))
     found = find_ncus(machine)
-    assert [one.found for one in found] == ["PATH", "CUDA_HOME", "NVHPC_ROOT", "installed", "installed", "module"]
+    assert [one.found for one in found] == ["PATH", "CUDA_HOME", "NVHPC_ROOT", "installed", "installed"]
     assert not [one for one in found if one.problem]
 
 
@@ -124,24 +117,6 @@ def test_listing() -> None:
     assert parse_listing("").entries == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "paths"),
-    [
-        ("#%Module\nprepend-path PATH /opt/a/bin\n", ["/opt/a/bin"]),
-        ('set root "/opt/a"\nset bin $root/bin\nprepend-path PATH ${bin}\n', ["/opt/a/bin"]),
-        ('local base = "/opt/a"\nprepend_path("PATH", pathJoin(base, "bin"))\n', ["/opt/a/bin"]),
-        ('local base = "/opt/a"\nprepend_path("PATH", base .. "/bin")\n', ["/opt/a/bin"]),
-        ('prepend_path("PATH", "/opt/a")\n', ["/opt/a"]),
-        ('prepend_path("PATH", os.getenv("X"))\n', []),
-        ("prepend-path PATH $unknown/bin\n", []),
-        ("prepend-path LD_LIBRARY_PATH /opt/a/lib\n", []),
-        ("prepend-path PATH relative\n", []),
-    ],
-)
-def test_module_files(text: str, paths: list[str]) -> None:
-    assert path_entries(text) == [Path(path) for path in paths]
-
-
 def test_gpus_of_an_old_driver(machine: Machine, bin_folder: Path) -> None:
     fake_smi(bin_folder, [H100], ["index", "name", "uuid", "driver_version"])
     (gpu,), reason = find_gpus(machine)
@@ -180,7 +155,7 @@ def test_machine_needs_no_home(tmp_path: Path) -> None:
 def test_folders_that_can_t_be_looked_into_are_passed_over(machine: Machine, tmp_path: Path) -> None:
     """A name that is too long stands for them: whoever runs the tests may be allowed to read everything."""
     odd = tmp_path / ("x" * 300)
-    set_env(machine, PATH=str(odd), HOME=str(odd), CUDA_HOME=str(odd), MODULEPATH=str(odd))
+    set_env(machine, PATH=str(odd), HOME=str(odd), CUDA_HOME=str(odd))
     assert [ncu for ncu in find_ncus(machine) if ncu.path.is_relative_to(odd)] == []
     assert find_ncus(machine, str(odd / "ncu"))[0].problem
     assert matching(odd, "*.json") == []

@@ -48,14 +48,6 @@ class Change(NamedTuple):
     needed: tuple[str, ...] = ()
 
 
-class Removal(NamedTuple):
-    """What an uninstallation removes from a folder; ``kept`` are files of ours that somebody changed."""
-
-    folder: Path
-    removed: tuple[str, ...]
-    kept: tuple[str, ...]
-
-
 class Manifest(NamedTuple):
     """One deployment: ``files`` maps names to SHA-256; ``created``: the folder was not there before.
 
@@ -159,7 +151,7 @@ def deploy(
     return change
 
 
-def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
+def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Change:
     """Take away what was installed into ``folder``, and what a killed installation left.  Raises RooflineError."""
     with explained("Cannot uninstall from", folder, "Make the folder writable, then uninstall again."):
         manifest = read_manifest(folder) or Manifest()
@@ -172,7 +164,7 @@ def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Removal:
             # Python files leave compiled ones beside them where something other than ncu imports them.
             _remove_empty([folder / "__pycache__", *([folder] if manifest.created else [])])
             _record(machine, folder, known=False)
-    return Removal(folder, removed, tuple(name for name in there if name not in removed))
+    return Change(folder, (), (), removed, tuple(name for name in there if name not in removed))
 
 
 def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, searched: bool) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,30 +267,6 @@ def _folders_of_ncu(machine: Machine) -> Iterator[tuple[Path, str]]:
     if machine.system == "windows":
         programs = Path(machine.environ.get("PROGRAMFILES", "C:/Program Files")) / "NVIDIA Corporation"
         yield from ((folder, "installed") for folder in matching(programs, "Nsight Compute *")[::-1])
-    entries = filter(None, machine.environ.get("MODULEPATH", "").split(os.pathsep))
-    named = ("cuda", "nvhpc", "nsight")
-    modules = (module for entry in entries for module in matching(entry, "*") if module.name.lower().startswith(named))
-    files = (file for module in modules for file in (matching(module, "*") if os.path.isdir(module) else [module]))
-    for file in islice(filter(os.path.isfile, files), 200):
-        with suppress(OSError), file.open(encoding="utf-8", errors="replace") as stream:
-            yield from ((folder, "module") for folder in path_entries(stream.read(65536)))
-
-
-def path_entries(text: str) -> list[Path]:
-    """Absolute folders that a module file (Tcl or Lua) prepends to PATH."""
-    values: dict[str, str] = {}
-
-    def tcl(word: str) -> str:
-        return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), word)
-
-    for one, other, value in re.findall(r'^[^\S\n]*(?:set\s+(\w+)\s+|local\s+(\w+)\s*=\s*)"?([^"\s]+)"?', text, re.MULTILINE):
-        values[one or other] = tcl(value)
-    words = [tcl(word) for word in re.findall(r'^[^\S\n]*prepend-path\s+PATH\s+"?([^"\s]+)"?', text, re.MULTILINE)]
-    # pathJoin(base, "bin") without its closing bracket, base .. "/bin", a plain string
-    for expression in re.findall(r'^[^\S\n]*prepend_path\s*\(\s*"PATH"\s*,([^)]{1,300})\)', text, re.MULTILINE):
-        parts = re.findall(r'"([^"]*)"|(\w+)', expression.replace("pathJoin(", ""))
-        words.append("/".join(part if part or not name else values.get(name, "$") for part, name in parts).replace("//", "/"))
-    return [Path(word) for word in words if os.path.isabs(word) and "$" not in word]
 
 
 def ask_version(machine: Machine, path: Path, found: str) -> Ncu:
