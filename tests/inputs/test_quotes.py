@@ -31,18 +31,6 @@ def table_of(folder: Path, text: str) -> PointTable:
 PLAIN_QUOTED = "\n".join((HEADER.replace("note 0", "note"), ROWS[0].replace(",note", ',"note'), *ROWS[1:], ""))
 
 
-def test_rows_in_a_quote_that_is_not_closed_are_told(tmp_path: Path) -> None:
-    table = table_of(tmp_path, PLAIN_QUOTED)
-    assert len(table.points) == 1
-    assert "the quotation mark that opens in line 2 is not closed, so all from there on is one cell" in table.warnings[0]
-
-
-def test_rows_in_a_quote_that_another_one_closes_are_told(tmp_path: Path) -> None:
-    table = table_of(tmp_path, f'# from a paper\n{PLAIN_QUOTED.rstrip()}"\n{ROWS[0]}\n')
-    assert len(table.points) == 2
-    assert "the quotation mark that opens in line 3 closes in line 4, so these lines are one row" in table.warnings[0]
-
-
 def test_quotes_that_are_closed_are_not_told(tmp_path: Path) -> None:
     assert table_of(tmp_path, PLAIN_QUOTED.replace("note 1", 'note 1"')).warnings == ()
 
@@ -51,13 +39,15 @@ def test_quotes_that_are_closed_are_not_told(tmp_path: Path) -> None:
     ("text", "told"),
     [
         (PLAIN_QUOTED.replace("KNL", '"KNL', 1).replace('"note', "note"), "line 2 is not closed"),
+        (PLAIN_QUOTED, "line 2 is not closed"),
+        (f'# from a paper\n{PLAIN_QUOTED.rstrip()}"\n{ROWS[0]}\n', "line 3 is not closed"),
         (
             test_advisor.survey(test_advisor.TRIAD, test_advisor.TRIAD, preamble=False).replace('""\n', '"\n', 1),
-            "line 2 closes in line 3",
+            "line 2 is not closed",
         ),
         (ncu_tables.text_of(ncu_tables.wide(ncu_tables.SUMS)).replace('"6.00"', '"6.00'), "line 3 is not closed"),
     ],
-    ids=["plain table", "advisor", "ncu raw"],
+    ids=["plain table", "a note", "a note closed later", "advisor", "ncu raw"],
 )
 def test_a_table_that_a_quote_breaks_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(RooflineError, match=f"the quotation mark that opens in {told}"):

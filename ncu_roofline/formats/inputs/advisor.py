@@ -83,8 +83,7 @@ def read(path: str | PathLike[str]) -> PointTable:
             parent_has_numbers = bool(point.work or point.traffic)
         if not (child and parent_has_numbers):
             points.append(point)
-    swallowed = [row.swallowed for row in rows if row.swallowed]
-    return PointTable(survey.path, "advisor", tuple(points), warnings=survey.warnings((*swallowed, *survey.left_out())))
+    return PointTable(survey.path, "advisor", tuple(points), warnings=survey.warnings(survey.left_out()))
 
 
 class _Survey(Table):

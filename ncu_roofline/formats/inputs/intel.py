@@ -281,8 +281,9 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     if len(headings) != 1:
         raise table.damaged(f"it has {len(headings)} headings of tables", "Give one report per file.")
     ((start, columns),) = headings
-    rows = list(table.rows(lines, start + 1, delimiter_of(lines[start])))
-    if _SUMMARY[0] not in columns:
+    summary = _SUMMARY[0] in columns
+    rows = list(table.rows(lines, start + 1, delimiter_of(lines[start]), 0 if summary else len(columns)))
+    if not summary:
         return _table([_events(table, columns, rows)])
     at = columns.index(_SUMMARY[0])
     times = [row for row in rows if len(row.cells) > at + 1 and row.cells[at].rstrip(":") == _TIME]
@@ -302,8 +303,6 @@ def _events(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> _Part:
         raise table.damaged(f"{twice[0]!r} stands there twice")
     totals: dict[tuple[str, str], float] = {}
     for row in rows:
-        if len(row.cells) != len(columns):
-            raise table.damaged(f"line {row.line} has {len(row.cells)} of the {len(columns)} columns of its table")
         for column, cell in zip(columns, row.cells, strict=True):
             if match := _EVENT.fullmatch(column):
                 count = table.number(column, row.line, cell)

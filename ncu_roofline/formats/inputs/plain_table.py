@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -92,6 +92,7 @@ _UNITS = {
     "byte/s": r"([kmgtp]?|[kmgt]i)(?:b|bytes?)(?:/s(?:ec|econd)?|s|ps)",
 }
 _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
+_AMBIGUOUS = "work or a rate"
 _OF_LEVEL = ("traffic", "intensity", "bandwidth")
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
 _ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
@@ -117,12 +118,8 @@ class Header(NamedTuple):
     theoretical: bool = False
 
 
-class AmbiguousHeaderError(ValueError):
-    """A column whose unit could mean two things; the text is a sentence part."""
-
-
 def header(text: str) -> Header | None:
-    """What the column called ``text`` holds, None if nothing known.  Raises AmbiguousHeaderError."""
+    """What the column called ``text`` holds, None if nothing known; of what may be work or a rate the quantity is that."""
     words = _words(text)
     name = " ".join(words)
     if quantity := _PLAIN.get("_".join(words)):
@@ -138,7 +135,7 @@ def header(text: str) -> Header | None:
     elif named:
         quantity = named if kind in _UNITS_OF[named] else ""
     elif kind == "flop" and scale > 1 and any(word.endswith("flops") for word in words):
-        raise AmbiguousHeaderError(f"the column {text!r} may be work or a rate")
+        quantity = _AMBIGUOUS
     else:
         quantity = _BY_UNIT.get(kind, "")
     if not quantity:
@@ -192,14 +189,8 @@ def recognises(head: str) -> bool:
 
 def _suffices(names: Sequence[str]) -> bool:
     """Whether columns of these names can make points."""
-    quantities = set()
-    for name in names:
-        try:
-            column = header(name)
-            quantities.add(column.quantity if column else "")
-        except AmbiguousHeaderError:  # noqa: PERF203 - enough that it is one of the two
-            quantities.add("work")
-    rated, related = quantities & {"work", "performance"}, quantities & {"traffic", "intensity", "attainable"}
+    quantities = {column.quantity for name in names if (column := header(name))}
+    rated, related = quantities & {"work", "performance", _AMBIGUOUS}, quantities & {"traffic", "intensity", "attainable"}
     return bool(rated) and bool(related) and not _OURS & set(names)
 
 
@@ -259,16 +250,13 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_rows(path: str | PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
     table, text = Table(path, _NEXT), text_of(path)
-    warnings: list[str] = []
-    rows = list(_json_rows(table, text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(table, text, warnings))
+    rows = list(_json_rows(table, text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(table, text))
     if not rows:
         raise table.damaged("the table has no rows")
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
-    found = plain_rows(table.path, names, rows, table.stem)
-    return replace(found, warnings=(*warnings, *found.warnings))
+    return plain_rows(table.path, list(dict.fromkeys(name for _, row in rows for name in row)), rows, table.stem)
 
 
-def _csv_rows(table: Table, text: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _csv_rows(table: Table, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = _content(text)
     start = next(at for at, line in enumerate(lines) if line)
     delimiter = delimiter_of(lines[start])
@@ -278,10 +266,8 @@ def _csv_rows(table: Table, text: str, warnings: list[str]) -> Iterator[tuple[st
         raise table.damaged(f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
     for number, row in enumerate(table.rows(lines, start + 1, delimiter), start=1):
         if len(row.cells) != len(names):
-            reason = row.swallowed or f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
+            reason = f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
             raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
-        if row.swallowed:
-            warnings.append(f"{table.path}: {row.swallowed}")
         yield f"row {number}", dict(zip(names, row.cells, strict=True))
 
 
@@ -318,14 +304,13 @@ def _columns(path: str, names: Sequence[str]) -> tuple[list[Header], list[str]]:
     known: dict[tuple[object, ...], Header] = {}
     unknown = []
     for name in names:
-        try:
-            column = header(name)
-        except AmbiguousHeaderError as error:
-            unit = name.strip()
-            raise damaged(path, str(error), f"Call it {unit[:1]}flop for work or {unit[:1]}flop/s for a rate.") from error
+        column = header(name)
         if column is None:
             unknown.append(name)
             continue
+        if column.quantity == _AMBIGUOUS:
+            unit = f"{name.strip()[:1]}flop"
+            raise damaged(path, f"the column {name!r} may be {_AMBIGUOUS}", f"Call it {unit} for work or {unit}/s for a rate.")
         meaning = (*column[1:2], *column[3:], name if column.quantity == "label" else "")
         if meaning in known:
             raise damaged(path, f"the columns {known[meaning].text!r} and {name!r} hold the same", "Leave out one of them.")

@@ -23,7 +23,6 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
-_END = "\N{END OF TRANSMISSION}"  # stands behind the last line, within a cell where a quotation mark is not closed
 # Far beyond any count, rate or time in any unit, so that products and quotients of them stay finite numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?", re.IGNORECASE)
@@ -129,11 +128,10 @@ def row_of(line: str, delimiter: str = ",") -> list[str]:
 
 
 class Row(NamedTuple):
-    """A row of a table: its first line, its cells, and what a quotation mark made one cell of, as a clause."""
+    """A row of a table: its line and its cells."""
 
     line: int
     cells: list[str]
-    swallowed: str = ""
 
 
 class Table:
@@ -156,27 +154,18 @@ class Table:
 
         Raises RooflineError for what can't be a row, and for those that have not ``width`` cells.
         """
-        ended = False
-
-        def texts() -> Iterator[str]:
-            nonlocal ended
-            yield from (f"{unpadded(line, delimiter)}\n" for line in lines[start:])
-            ended = True
-            yield _END
-
-        reader, begun = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True), 0
-        try:
-            for found in reader:
-                first, last = start + begun + 1, start + reader.line_num - ended
-                begun = reader.line_num
-                cells = [cell.strip().removesuffix(_END) for cell in found]
-                swallowed = _swallowed(first, last, ended) if found != [_END] else ""
-                if any(cells) or swallowed:
-                    if width and len(cells) != width:
-                        raise self.damaged(swallowed or f"line {first} has {len(cells)} of the {width} columns of its table")
-                    yield Row(first, cells, swallowed)
-        except csv.Error as error:
-            raise self.damaged(f"line {start + begun + 1} begins no row, {error}") from error
+        for number, line in enumerate(lines[start:], start + 1):
+            reader = csv.reader([f"{unpadded(line, delimiter)}\n", ""], delimiter=delimiter, skipinitialspace=True)
+            try:
+                cells = [cell.strip() for cell in next(reader)]
+            except csv.Error as error:
+                raise self.damaged(f"line {number} is no row, {error}") from error
+            if reader.line_num > 1:
+                raise self.damaged(f"the quotation mark that opens in line {number} is not closed on it")
+            if any(cells):
+                if width and len(cells) != width:
+                    raise self.damaged(f"line {number} has {len(cells)} of the {width} columns of its table")
+                yield Row(number, cells)
 
     def number(self, name: str, line: int, text: str, read: Callable[[str], float | None] = plain_number) -> float | None:
         """The number of a cell, None for a missing one.  Raises RooflineError for what is none."""
@@ -192,14 +181,6 @@ class Table:
             return found[0] * SECONDS[found[1] or "s"] if found else None
         except (ValueError, KeyError) as error:
             raise self.damaged(f"{name} in line {line}: {text[:40]!r} is no time") from error
-
-
-def _swallowed(first: int, last: int, open_to_the_end: bool) -> str:
-    if open_to_the_end:
-        return f"the quotation mark that opens in line {first} is not closed, so all from there on is one cell"
-    if last > first:
-        return f"the quotation mark that opens in line {first} closes in line {last}, so these lines are one row"
-    return ""
 
 
 def find_source(name: str, folders: Sequence[str]) -> tuple[str, ...] | None:
