@@ -16,7 +16,7 @@ from typing import Any
 
 from ncu_roofline.chips.source_counters import ALL_HIT, BUSY, HIT_RATES, LAUNCHED, SECTOR, WARP, WORKING
 from ncu_roofline.chips.thresholds import SHORT_LAUNCH
-from ncu_roofline.chips.verdict import FEW_WAVES, LATENCY, REACHED, as_percent
+from ncu_roofline.chips.verdict import FEW_WAVES, LATENCY, REACHED, as_percent, in_words
 
 # Below this share of what a finding is about it is not told: a few percent are within what counts and samples scatter.
 FINDING_SHARE = 0.03
@@ -98,7 +98,6 @@ ARITHMETIC = (
 )
 # Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
 SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
-# Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
 DIVIDING = ("I2F", "F2I", "MUFU")
 # What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
 INDEXING = (
@@ -183,20 +182,10 @@ def total(launch: Any, column: str) -> float:
     return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
 
 
-def share_of(part: float, whole: float) -> float:
-    """NaN of nothing."""
-    return part / whole if whole > 0 else math.nan
-
-
 def per(launch: Any, site: Any, column: str) -> float:
     """The sum of a column over a place."""
     counts = launch.counts.get(column, {})
     return float(sum([counts.get(row, 0.0) for row in site.rows]))
-
-
-def of_kinds(code: Any, amounts: Mapping[Any, float], *kinds: str) -> dict[Any, float]:
-    """Amounts of instructions of these kinds, and of those whose kind nobody knows."""
-    return {row: amount for row, amount in amounts.items() if code.kinds[row] in kinds or not code.kinds[row]}
 
 
 def of_names(launch: Any, column: str, names: Iterable[str]) -> dict[Any, float]:
@@ -214,8 +203,9 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
         return []
     code = launch.code()
     sums: dict[Any, float] = {}
-    amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
-    rows = sorted([row for row in amounts if code.loops[row] is not None])
+    # Of these kinds, or of a kind that nobody knows.
+    chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
+    rows = sorted([row for row in chosen if code.loops[row] is not None])
     order = []
     for row in rows:
         key = (code.lines[row], code.loops[row])
@@ -453,26 +443,19 @@ def conversions(launch: Any) -> Iterator[Any]:
     executed = total(launch, "executed")
     if not executed > 0 or not launch.code().known:
         return
-    chosen = of_names(launch, "executed", SLOW_CONVERSIONS)
+    chosen, counts, code = of_names(launch, "executed", SLOW_CONVERSIONS), launch.counts["executed"], launch.code()
     for accident in accidents(launch):  # which says it of these
         for row in accident.rows:
             chosen.pop(row, None)
     for site in sites(launch, chosen, FINDING_SHARE * executed):
         if issues(launch, site):
-            divides, share = is_division(launch, site.rows[0]), site.amount / executed
+            # Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
+            block = [row for row in counts if code.blocks[row] == code.blocks[site.rows[0]]]
+            times = [sum([counts[row] for row in block if code.names[row] == name]) for name in DIVIDING]
+            divides, share = len(set(times)) == 1 and times[0] > 0, site.amount / executed
             as_divisions = ", as divisions of integers make them," if divides else ""
             other = launch.told.kinds["conversion"].other if divides else ""
             yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
-
-
-def is_division(launch: Any, top: Any) -> bool:
-    """Whether it looks like a division of integers: to float, reciprocal, and back."""
-    code, executed = launch.code(), launch.counts["executed"]
-    counts = dict.fromkeys(DIVIDING, 0.0)
-    for row, times in executed.items():
-        if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
-            counts[code.names[row]] += times
-    return len(set(counts.values())) == 1 and min(counts.values()) > 0
 
 
 def indexing(launch: Any) -> Iterator[Any]:
@@ -650,9 +633,11 @@ def circumstances(
         words.add("slow")
         filled["slow"] = in_words(slow)
     holds, room = amounts.get("warps"), amounts.get("warps_possible")
-    tight = tightest(amounts)
+    known = [amounts[name] for name, _ in LIMITS if name in amounts]
+    tight = [text for name, text in LIMITS if name in amounts and amounts[name] == min(known)]
+    tight = sorted(set(tight), key=tight.index)  # what keeps more blocks from an SM
     if holds is not None and room is not None and holds < MANY_WARPS * room:
-        words.add(why_few(amounts, holds / room))
+        words.add(why_few(amounts, known, holds / room))
         filled["waves"] = "{:.3g}".format(amounts.get("waves", 0.0))
     elif room is not None and room < MANY_WARPS and tight:
         words.add("capped")
@@ -660,40 +645,19 @@ def circumstances(
     return words, filled
 
 
-def why_few(amounts: Mapping[str, float], share: float) -> str:
-    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known."""
-    equal = held_by_equal_blocks(amounts)
-    if equal is None:
+def why_few(amounts: Mapping[str, float], limits: Sequence[float], share: float) -> str:
+    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.
+
+    Were all blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a
+    block before one gets a second.
+    """
+    waves = amounts.get("waves", 0.0)
+    if len(limits) < len(LIMITS) or not waves > 0:
         return "few_warps"
-    if amounts["waves"] < FEW_WAVES:
+    equal = waves / (waves - waves % 1 + min(waves % 1 * min(limits), 1.0))
+    if waves < FEW_WAVES:
         return "few_blocks" if equal < MANY_WARPS else "few_warps"
     return "last_wave" if share >= (1 - FINDING_SHARE) * equal else "few_warps"
-
-
-def held_by_equal_blocks(amounts: Mapping[str, float]) -> float | None:
-    """The share of the warps it has room for that an SM with blocks would hold over time, were all to take equally long.
-
-    None where waves of blocks or one of `LIMITS` is not known.
-    """
-    blocks = [amounts[name] for name, _ in LIMITS if name in amounts]
-    if "waves" not in amounts or len(blocks) < len(LIMITS):
-        return None
-    last = amounts["waves"] % 1
-    # Of the last wave each SM gets a block before one gets a second.
-    times = amounts["waves"] - last + min(last * min(blocks), 1.0)
-    return amounts["waves"] / times if times > 0 else None
-
-
-def tightest(amounts: Mapping[str, float]) -> list[str]:
-    """What keeps more blocks from an SM."""
-    known = [amounts[name] for name, _ in LIMITS if name in amounts]
-    tight = [text for name, text in LIMITS if name in amounts and amounts[name] == min(known)]
-    return sorted(set(tight), key=tight.index)
-
-
-def in_words(texts: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join(([", ".join(texts[:-1])] if len(texts) > 1 else []) + [texts[-1]])
 
 
 def kinds_of(opcodes: Mapping[str, float]) -> set[str]:

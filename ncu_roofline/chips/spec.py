@@ -386,11 +386,11 @@ class Spec:
 
     def precision(self, precision_id: str) -> Precision:
         """The precision of an id; KeyError if there is none."""
-        return _find(self.precisions, precision_id)
+        return {one.id: one for one in self.precisions}[precision_id]
 
     def level(self, level_id: str) -> Level:
         """The level of an id; KeyError if there is none."""
-        return _find(self.levels, level_id)
+        return {one.id: one for one in self.levels}[level_id]
 
     @staticmethod
     def bindings(item: Precision | Level, compute_capability: Capability) -> tuple[Binding, ...]:
@@ -420,13 +420,6 @@ class Spec:
         names += [f"{counter}.sum" for way in chosen for counter in way.counters.counters()]
         names += [f"{counter}.sum.peak_sustained" for way in chosen if way.peak for counter in way.peak.counters()]
         return tuple(dict.fromkeys(names))
-
-
-def _find(items: Iterable[Item], wanted: str) -> Item:
-    for item in items:
-        if item.id == wanted:
-            return item
-    raise KeyError(wanted)
 
 
 class _Precisions(NamedTuple):

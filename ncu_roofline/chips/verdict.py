@@ -102,6 +102,11 @@ def as_times(ratio: float) -> str:
     return "{:.1f}x".format(ratio) if ratio < 9.95 else "{:,.0f}x".format(float("{:.2g}".format(ratio)))
 
 
+def in_words(texts: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(texts[:-1])] * (len(texts) > 1) + list(texts[-1:]))
+
+
 def of_mix(slower: float, instructions: bool = False) -> str:
     """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
 
@@ -221,14 +226,10 @@ def _not_seen(case: Case) -> str:
     """What nobody looked at, and what was counted in part."""
     said = []
     if case.unseen:
-        said.append("{} {} not collected".format(_listed(case.unseen), "were" if len(case.unseen) > 1 else "was"))
+        said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
     if case.partly:
-        said.append("of {} only a part was counted".format(_listed(case.partly)))
+        said.append("of {} only a part was counted".format(in_words(case.partly)))
     return ", ".join(said)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
 
 
 def _headroom(limits: Sequence[Limit], case: Case) -> float:

@@ -1711,6 +1711,11 @@ def as_times(ratio):
     return "{:.1f}x".format(ratio) if ratio < 9.95 else "{:,.0f}x".format(float("{:.2g}".format(ratio)))
 
 
+def in_words(texts):
+    """``a, b and c``."""
+    return " and ".join([", ".join(texts[:-1])] * (len(texts) > 1) + list(texts[-1:]))
+
+
 def of_mix(slower, instructions = False):
     """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
 
@@ -1830,14 +1835,10 @@ def _not_seen(case):
     """What nobody looked at, and what was counted in part."""
     said = []
     if case.unseen:
-        said.append("{} {} not collected".format(_listed(case.unseen), "were" if len(case.unseen) > 1 else "was"))
+        said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
     if case.partly:
-        said.append("of {} only a part was counted".format(_listed(case.partly)))
+        said.append("of {} only a part was counted".format(in_words(case.partly)))
     return ", ".join(said)
-
-
-def _listed(words):
-    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
 
 
 def _headroom(limits, case):
@@ -2742,7 +2743,6 @@ ARITHMETIC = (
 )
 # Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
 SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
-# Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
 DIVIDING = ("I2F", "F2I", "MUFU")
 # What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
 INDEXING = (
@@ -2827,20 +2827,10 @@ def total(launch, column):
     return float(sum(launch.counts[column].values())) if column in launch.counts else math.nan
 
 
-def share_of(part, whole):
-    """NaN of nothing."""
-    return part / whole if whole > 0 else math.nan
-
-
 def per(launch, site, column):
     """The sum of a column over a place."""
     counts = launch.counts.get(column, {})
     return float(sum([counts.get(row, 0.0) for row in site.rows]))
-
-
-def of_kinds(code, amounts, *kinds):
-    """Amounts of instructions of these kinds, and of those whose kind nobody knows."""
-    return {row: amount for row, amount in amounts.items() if code.kinds[row] in kinds or not code.kinds[row]}
 
 
 def of_names(launch, column, names):
@@ -2858,8 +2848,9 @@ def sites(launch, amounts, least, kinds = ()):
         return []
     code = launch.code()
     sums = {}
-    amounts = of_kinds(code, amounts, *kinds) if kinds else amounts
-    rows = sorted([row for row in amounts if code.loops[row] is not None])
+    # Of these kinds, or of a kind that nobody knows.
+    chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
+    rows = sorted([row for row in chosen if code.loops[row] is not None])
     order = []
     for row in rows:
         key = (code.lines[row], code.loops[row])
@@ -3097,26 +3088,19 @@ def conversions(launch):
     executed = total(launch, "executed")
     if not executed > 0 or not launch.code().known:
         return
-    chosen = of_names(launch, "executed", SLOW_CONVERSIONS)
+    chosen, counts, code = of_names(launch, "executed", SLOW_CONVERSIONS), launch.counts["executed"], launch.code()
     for accident in accidents(launch):  # which says it of these
         for row in accident.rows:
             chosen.pop(row, None)
     for site in sites(launch, chosen, FINDING_SHARE * executed):
         if issues(launch, site):
-            divides, share = is_division(launch, site.rows[0]), site.amount / executed
+            # Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
+            block = [row for row in counts if code.blocks[row] == code.blocks[site.rows[0]]]
+            times = [sum([counts[row] for row in block if code.names[row] == name]) for name in DIVIDING]
+            divides, share = len(set(times)) == 1 and times[0] > 0, site.amount / executed
             as_divisions = ", as divisions of integers make them," if divides else ""
             other = launch.told.kinds["conversion"].other if divides else ""
             yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
-
-
-def is_division(launch, top):
-    """Whether it looks like a division of integers: to float, reciprocal, and back."""
-    code, executed = launch.code(), launch.counts["executed"]
-    counts = dict.fromkeys(DIVIDING, 0.0)
-    for row, times in executed.items():
-        if code.names[row] in counts and code.blocks[row] == code.blocks[top]:
-            counts[code.names[row]] += times
-    return len(set(counts.values())) == 1 and min(counts.values()) > 0
 
 
 def indexing(launch):
@@ -3294,9 +3278,11 @@ def circumstances(
         words.add("slow")
         filled["slow"] = in_words(slow)
     holds, room = amounts.get("warps"), amounts.get("warps_possible")
-    tight = tightest(amounts)
+    known = [amounts[name] for name, _ in LIMITS if name in amounts]
+    tight = [text for name, text in LIMITS if name in amounts and amounts[name] == min(known)]
+    tight = sorted(set(tight), key=tight.index)  # what keeps more blocks from an SM
     if holds is not None and room is not None and holds < MANY_WARPS * room:
-        words.add(why_few(amounts, holds / room))
+        words.add(why_few(amounts, known, holds / room))
         filled["waves"] = "{:.3g}".format(amounts.get("waves", 0.0))
     elif room is not None and room < MANY_WARPS and tight:
         words.add("capped")
@@ -3304,40 +3290,19 @@ def circumstances(
     return words, filled
 
 
-def why_few(amounts, share):
-    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known."""
-    equal = held_by_equal_blocks(amounts)
-    if equal is None:
+def why_few(amounts, limits, share):
+    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.
+
+    Were all blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a
+    block before one gets a second.
+    """
+    waves = amounts.get("waves", 0.0)
+    if len(limits) < len(LIMITS) or not waves > 0:
         return "few_warps"
-    if amounts["waves"] < FEW_WAVES:
+    equal = waves / (waves - waves % 1 + min(waves % 1 * min(limits), 1.0))
+    if waves < FEW_WAVES:
         return "few_blocks" if equal < MANY_WARPS else "few_warps"
     return "last_wave" if share >= (1 - FINDING_SHARE) * equal else "few_warps"
-
-
-def held_by_equal_blocks(amounts):
-    """The share of the warps it has room for that an SM with blocks would hold over time, were all to take equally long.
-
-    None where waves of blocks or one of `LIMITS` is not known.
-    """
-    blocks = [amounts[name] for name, _ in LIMITS if name in amounts]
-    if "waves" not in amounts or len(blocks) < len(LIMITS):
-        return None
-    last = amounts["waves"] % 1
-    # Of the last wave each SM gets a block before one gets a second.
-    times = amounts["waves"] - last + min(last * min(blocks), 1.0)
-    return amounts["waves"] / times if times > 0 else None
-
-
-def tightest(amounts):
-    """What keeps more blocks from an SM."""
-    known = [amounts[name] for name, _ in LIMITS if name in amounts]
-    tight = [text for name, text in LIMITS if name in amounts and amounts[name] == min(known)]
-    return sorted(set(tight), key=tight.index)
-
-
-def in_words(texts):
-    """``a, b and c``."""
-    return " and ".join(([", ".join(texts[:-1])] if len(texts) > 1 else []) + [texts[-1]])
 
 
 def kinds_of(opcodes):
