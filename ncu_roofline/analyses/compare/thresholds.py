@@ -112,7 +112,7 @@ class _Reader:
             self.places += range(end, end + len(part))
             if number:
                 value = float(number["number"])
-                value *= 0.01 if number["percent"] else _PREFIXES[number["prefix"] or ""]
+                value = value / 100 if number["percent"] else value * _PREFIXES[number["prefix"] or ""]
                 if not math.isfinite(value):
                     raise wrong(text, number.start(), f"no number may be larger than {sys.float_info.max:.2g}")
                 self.units[len(self.plain)] = _SYMBOLS.get(number["symbol"], "")
@@ -169,7 +169,7 @@ class _Reader:
         if isinstance(node, ast.Constant) and node.col_offset in self.units:
             number = np.float64(node.value)  # type: ignore[arg-type]
             return lambda _: number
-        if isinstance(node, (ast.Name, ast.Attribute)):
+        if isinstance(node, (ast.Name, ast.Attribute)) and self.plain.startswith(ast.unparse(node), node.col_offset):
             name = self._name(node.col_offset)
             name = name if name.quantity else bare
             self.names.setdefault(name.text, name)
@@ -222,10 +222,10 @@ def _judged(kernels: Any, row: int, condition: Condition, truth: float, values: 
     kernel = {name: column[row] for name, column in kernels.items()}
     result = NOT_EVALUATED if truth == MISSING else TRIPPED if truth else PASSED
     units = [QUANTITIES[name.quantity].unit for name in values]
-    numbers = [
-        format_value(value, unit) if unit else f"{value:.6g}" for value, unit in zip(values.values(), units, strict=True)
-    ]
-    reason = ", ".join(f"{name.text} = {number}" for name, number in zip(values, numbers, strict=True))
+    reason = ", ".join(
+        f"{name.text} = {format_value(value, unit) if unit else f'{value:.6g}'}"
+        for (name, value), unit in zip(values.items(), units, strict=True)
+    )
     if result == NOT_EVALUATED:
         why = "the reports give" if kernel["device"] == kernel["device_before"] else "the GPUs differ:"
         why = f"{kernel['outcome']}:" if kernel["outcome"] in (ADDED, REMOVED) else why
