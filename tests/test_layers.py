@@ -29,13 +29,13 @@ LAYERS = (
 # Inside rooms: what stands in one line does not import each other.
 ROOMS = {
     "base": (("texts", "units"), ("errors", "records"), ("files",)),
-    "formats": (("wire",), ("report", "sass", "sectionfile"), ("ceilings",), ("inputs",)),
+    "formats": (("wire",), ("report", "sass", "sectionfile", "traces"), ("ceilings",), ("inputs",)),
     "plugin": (("generate", "check", "nvrules"), ("machine", "annotate")),
 }
 # Inside analyses: the others may use the words and looks of the hierarchical roofline, and not each other.
 ANALYSES = (
     ("hierarchical",),
-    ("compare", "fma_mix", "instruction", "phases", "portability", "ranks", "source", "time"),
+    ("compare", "fma_mix", "instruction", "phases", "portability", "ranks", "run", "source", "time"),
     ("notebook",),
 )
 # What a package does without, directly or through others: it has to work where these are not.

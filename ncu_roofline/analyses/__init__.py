@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.portability.frames import Portability
     from ncu_roofline.analyses.ranks.frames import Ranks
+    from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
     from ncu_roofline.rendering.frames import Column, Frames
 
-    Result = Frames | Ranks | Comparison | Portability | SourceRoofline
+    Result = Frames | Ranks | Comparison | Portability | SourceRoofline | Run
 
 __all__ = ["ANALYSES", "FORMATS", "Analysis", "analysis_of", "format_for", "render", "text_table", "views"]
 
@@ -137,6 +138,7 @@ _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch ov
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
 _RANKS = ("kernels", "ranks", "points")
 _PLATFORMS, _BY_FRAMES = "one application on several platforms", dict.fromkeys(("json", "text", "md"), "frames")
+_OPERATORS = "operators of a whole run"
 _ROWS = (
     Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
     Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
@@ -145,6 +147,7 @@ _ROWS = (
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES, {"text": "frames"}, declared="frames", holds=_RANKS),
     Analysis("comparison", "compare", "before and after", _CHART, {"html": "picture"}),
     Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
+    Analysis("run", "run", _OPERATORS, (*_TABLES, "md"), holds=("operators", "chains", "runs", "roofs")),
     Analysis("portability", "portability", _PLATFORMS, ("csv", "json", "text", "md"), _BY_FRAMES, declared="frames"),
 )
 ANALYSES = {row.view: row for row in _ROWS}

@@ -30,6 +30,7 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
+from ncu_roofline.cli.runs import add_traces, render_run, run_of_args
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.inputs.tables import PointTable
@@ -53,6 +54,7 @@ def add_show(parser: ArgumentParser) -> None:
     add_filters(parser)
     add_model(parser)
     add_views(parser)
+    add_traces(parser)
     about = "all tables of the view as JSON on standard output, a row per launch unless --by says otherwise"
     parser.add_argument("--json", action="store_true", help=about)
     about = "with --json: where the reports lie, not only their names"
@@ -87,12 +89,14 @@ def add_render(parser: ArgumentParser) -> None:
     about = "area of a dot: all equal, or its share of the time (default: equal)"
     paper.add_argument("--size", choices=SIZES, help=about)
     about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "
-    about += "phases points, bands, sampled or roofs (default: points, or kernels where no kernel has any)"
-    tables = dict.fromkeys(table for view in views("render").values() for table in view.holds)
+    about += "phases points, bands, sampled or roofs; of a trace operators, chains, runs or roofs (default: points, or kernels "
+    about += "where no kernel has any; operators)"
+    tables = dict.fromkeys(table for view in (*views("render").values(), ANALYSES["run"]) for table in view.holds)
     parser.add_argument("--table", choices=tables, help=about)
     add_filters(parser)
     add_model(parser)
     add_views(parser)
+    add_traces(parser)
 
 
 def run_show(args: Namespace) -> int:
@@ -106,6 +110,13 @@ def run_show(args: Namespace) -> int:
         raise UsageError("Cannot write", args.output, "show only prints", next_step)
     if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "tables for people name reports only", "Add --json.")
+    if run := run_of_args(args, full_paths=args.full_paths):
+        if args.json:
+            write_output(STANDARD_OUTPUT, render(run, "json"), force=True)
+            return 0
+        how: dict[str, Any] = {"top": 0} if args.all else {}
+        write_text(text_table(run, width=args.width or terminal_width(), color=coloured(sys.stdout), notes=args.notes, **how))
+        return 0
     result = read_roofline(args, for_people=not args.json, full_paths=args.full_paths)
     if args.json:
         write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)
@@ -143,6 +154,8 @@ def run_render(args: Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
     from ncu_roofline.rendering.paper import PaperError
 
+    if run := run_of_args(args):
+        return render_run(args, run)
     analysis = ANALYSES[args.view]
     output_format = chosen_format(args.output, args.format, analysis.formats, "no format known ({})")
     if args.table and args.table not in analysis.tables:

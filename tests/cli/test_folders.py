@@ -91,11 +91,20 @@ def read(data: bytes) -> str:
     return b"\n".join(inside).decode("utf-8", "replace").lower()
 
 
+def trace(path: Path) -> Path:
+    """A run of one kernel."""
+    event = {"ph": "X", "cat": "kernel", "name": "solve", "pid": 1, "tid": 7, "ts": 1.0, "dur": 2.0, "args": {"device": 0}}
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    return path
+
+
 def words_of(view: str, name: str, before: Path, after: Path, ceilings: Path) -> tuple[object, ...]:
     """The command line that makes a format, but for the name of the file."""
     measured = ("--ceilings", ceilings)
     if view == "ranks":
         return ("ranks", before, after, *measured)
+    if view == "run":
+        return ("render", trace(before.parent / "a.pt.trace.json"))
     if view == "portability":
         return ("portability", f"A={before}", f"B={after}", "--ceilings", f"A={ceilings}")
     if view == "comparison":

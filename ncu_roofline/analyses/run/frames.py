@@ -1,0 +1,385 @@
+"""A whole run: its time, its operators, what they need and what of their time they would not need at the roofs of the GPU."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ncu_roofline.analyses.run import columns
+from ncu_roofline.analyses.run.need import LINK, MATRIX, Need, NoFormulaError, load, need
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.spec import find_gpu
+from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.traces import KERNEL, Gpu, Ranges, Trace
+from ncu_roofline.model.roofline import of_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ncu_roofline.chips.spec import Gpu as Board
+
+BY = ("operator", "annotation", "kernel")
+Roofs = Mapping[str, tuple[float, str]]
+"""By precision or level: operations or bytes per second, and where that is from."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The runs of traces as columns: `RUNS`, `OPERATORS`, `CHAINS` and `ROOFS` of ``columns``; SI units."""
+
+    run_columns: Mapping[str, Any]
+    operator_columns: Mapping[str, Any]
+    chain_columns: Mapping[str, Any]
+    roof_columns: Mapping[str, Any]
+    by: str
+    notes: tuple[str, ...] = ()
+    view: str = "run"
+
+    @property
+    def operators(self) -> pd.DataFrame:
+        """The operators, what could save most first."""
+        return frame(self.operator_columns)
+
+    @property
+    def chains(self) -> pd.DataFrame:
+        """Operators that could be one, likewise."""
+        return frame(self.chain_columns)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row per trace and GPU."""
+        return frame(self.run_columns)
+
+    @property
+    def roofs(self) -> pd.DataFrame:
+        """What the GPUs can do."""
+        return frame(self.roof_columns)
+
+
+def frame(table: Mapping[str, Any]) -> pd.DataFrame:
+    """Columns as a DataFrame."""
+    import pandas as pd
+
+    made: pd.DataFrame = pd.DataFrame(dict(table))
+    return made
+
+
+class Call(NamedTuple):
+    """A call of an operator that launched kernels: which, their time (s), what it needs or why that is unknown."""
+
+    row: int
+    seconds: float
+    kernels: list[int]
+    need: Need | None
+    why: str
+
+
+def run_of(
+    traces: Sequence[Trace],
+    ceilings: Sequence[Ceilings] = (),
+    *,
+    by: str = "operator",
+    operators: Sequence[str] = (),
+    board: Board | None = None,
+    full_paths: bool = True,
+) -> Run:
+    """The operators of traces under the roofs of their GPUs: measured ones of ``ceilings``, else theory.
+
+    ``by``: what rows are apart for beside the operator: "annotation" or "kernel".  ``operators``: files with more formulas;
+    ``board``: the GPU where a trace does not name one, or names one that no table has.
+    """
+    formulas, spoken = load(operators), ReportNames.apart([trace.path for trace in traces])
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in columns.TABLES}
+    notes: list[str] = []
+    for trace in traces:
+        name, work = trace.path if full_paths else spoken(trace.path), trace.work
+        asked = attributed(trace)
+        for number in dict.fromkeys(work.device):
+            gpu = trace.gpus.get(number, Gpu())
+            roofs = roofs_of(gpu, ceilings, board)
+            where = {"run": name, "gpu": number, "device": gpu.name or (board.names[0] if board else "")}
+            mine = [row for row, device in enumerate(work.device) if device == number]
+            kernels = [row for row in mine if work.kind[row] == KERNEL]
+            total = sum(work.seconds[row] for row in kernels) or math.nan
+            calls = _calls(trace, kernels, asked, formulas)
+            rows = _operators(trace, calls, roofs, total, by)
+            tables["operators"] += [{**where, **row} for row in rows]
+            tables["chains"] += [{**where, **row} for row in _chains(trace, calls, roofs, total)]
+            tables["runs"].append({**where, **_facts(trace, mine, rows, latency_of(gpu, ceilings))})
+            units = {key: "byte" if key == load_spec().memory else "flop" for key in roofs}
+            tables["roofs"] += [
+                {**where, "roof": key, "value": value, "unit": units[key], "origin": origin}
+                for key, (value, origin) in roofs.items()
+            ]
+            if not roofs:
+                called = f"{gpu.name} is in no table" if gpu.name else "the trace names no GPU"
+                notes.append(f"{name}: {called}, so that there are no roofs; name one with --gpu")
+    for name in ("operators", "chains"):  # of what is unknown all could go, for all that is known
+        tables[name].sort(key=lambda row: -row["share"] if math.isnan(row["recoverable"]) else -row["recoverable"])
+    made = {name: of_rows(rows, columns.TABLES[name]) for name, rows in tables.items()}
+    return Run(made["runs"], made["operators"], made["chains"], made["roofs"], by, tuple(dict.fromkeys(notes)))
+
+
+# Which operator asked for which work
+
+
+def attributed(trace: Trace) -> list[int]:
+    """For each row of the work the innermost operator around its launch, on the same thread; -1 where there is none."""
+    return _innermost(trace.operators, zip(trace.work.thread, trace.work.launched, strict=True))
+
+
+def _innermost(ranges: Ranges, asked: Iterable[tuple[str, float]]) -> list[int]:
+    """The range that begins last among those that hold a time on a thread; ranges of a thread are nested."""
+    threads: dict[str, tuple[list[float], list[int], list[int]]] = {}
+    order = sorted(range(len(ranges.name)), key=lambda row: (ranges.start[row], -ranges.end[row]))
+    parent: dict[int, int] = {}
+    open_ones: dict[str, list[int]] = defaultdict(list)
+    for row in order:
+        starts, rows, _ = threads.setdefault(ranges.thread[row], ([], [], []))
+        stack = open_ones[ranges.thread[row]]
+        while stack and ranges.end[stack[-1]] <= ranges.start[row]:
+            stack.pop()
+        parent[row] = stack[-1] if stack else -1
+        stack.append(row)
+        starts.append(ranges.start[row])
+        rows.append(row)
+    found = []
+    for thread, time in asked:
+        starts, rows, _ = threads.get(thread, ([], [], []))
+        place = bisect.bisect_right(starts, time) - 1 if thread else -1
+        row = rows[place] if place >= 0 else -1
+        while row >= 0 and ranges.end[row] < time:
+            row = parent[row]
+        found.append(row)
+    return found
+
+
+def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas: Mapping[str, Any]) -> list[Call]:
+    """The calls that launched these kernels, in order of time; kernels without an operator are calls of row -1."""
+    work, ranges = trace.work, trace.operators
+    rows: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for kernel in kernels:
+        rows[asked[kernel], kernel if asked[kernel] < 0 else 0].append(kernel)
+    known: dict[Any, tuple[Need | None, str]] = {}
+    found = []
+    for (row, _), mine in rows.items():
+        seconds = sum(work.seconds[kernel] for kernel in mine)
+        if row < 0:
+            why = "its launch is in no operator" if work.thread[mine[0]] else "its launch was not recorded"
+            found.append(Call(row, seconds, mine, None, why if trace.span else "no timeline"))
+            continue
+        names = frozenset(work.name[kernel] for kernel in mine)
+        key = (ranges.name[row], str(ranges.shapes[row]), str(ranges.types[row]), str(ranges.values[row]), names)
+        if key not in known:
+            try:
+                shapes, types, values = ranges.shapes[row], ranges.types[row], ranges.values[row]
+                known[key] = need(formulas, ranges.name[row], shapes, types, values, names), ""
+            except NoFormulaError as error:
+                known[key] = None, str(error)
+        found.append(Call(row, seconds, mine, *known[key]))
+    return found
+
+
+def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, by: str) -> list[dict[str, Any]]:
+    """A row per operator with its shapes and types."""
+    work, ranges = trace.work, trace.operators
+    around = _innermost(trace.annotations, zip(work.thread, work.launched, strict=True)) if by == "annotation" else []
+    groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
+    for call in calls:
+        first, row = call.kernels[0], call.row
+        within = work.name[first] if by == "kernel" else ""
+        if around and around[first] >= 0:
+            within = trace.annotations.name[around[first]]
+        own = (ranges.name[row], _shapes_text(ranges.shapes[row]), _types_text(ranges.types[row])) if row >= 0 else ("", "", "")
+        key = (*own, within, call.why)
+        groups[key].append(call)
+    found = []
+    for (name, shapes, types, within, why), members in groups.items():
+        seconds = sum(call.seconds for call in members)
+        needs = [call.need for call in members if call.need]
+        told = _against(needs, roofs) if needs else dict(_NOTHING)
+        found.append(
+            {
+                "operator": name,
+                "shapes": shapes,
+                "types": types,
+                "group": within,
+                "why": why,
+                **told,
+                "calls": len(members) if name else sum(work.count[call.kernels[0]] for call in members),
+                "kernels": sum(work.count[kernel] for call in members for kernel in call.kernels),
+                "seconds": seconds,
+                "share": seconds / total,
+                "intensity": told["flops"] / told["bytes"] if told["flops"] > 0 else math.nan,
+                "performance": told["flops"] / seconds if told["flops"] > 0 and seconds > 0 else math.nan,
+                "bandwidth": told["bytes"] / seconds if seconds > 0 else math.nan,
+                "fraction": told["least"] / seconds if seconds > 0 else math.nan,
+                "recoverable": max(seconds - told["least"], 0.0) / total if told["least"] >= 0 else math.nan,
+            }
+        )
+    return found
+
+
+_NOTHING: Mapping[str, Any] = {"flops": math.nan, "bytes": math.nan, "roof": "", "least": math.nan, "origin": ""}
+
+
+def _against(needs: Sequence[Need], roofs: Roofs) -> dict[str, Any]:
+    """What calls of one operator need together, and the roof that binds it with the time at it."""
+    first, memory = needs[0], load_spec().memory
+    told: dict[str, Any] = {**_NOTHING, "flops": sum(one.flops for one in needs), "bytes": sum(one.bytes for one in needs)}
+    wanted = [(memory, told["bytes"])] if first.kind != LINK else []
+    wanted += [(first.precision, told["flops"])] if first.precision else []
+    if wanted and all(name in roofs for name, _ in wanted):
+        told["least"], told["roof"] = max((amount / roofs[name][0], name) for name, amount in wanted)
+        told["origin"] = roofs[told["roof"]][1]
+    return told
+
+
+# Operators that could be one
+
+
+def _chains(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float) -> list[dict[str, Any]]:
+    """Operators of a thread, each working on the result of the one before, as one whose results between stay on the chip.
+
+    A chain has one matrix product at most, or two around a softmax, as attention; it begins anew at the next one.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[list[Call]]] = defaultdict(list)
+    ranges = trace.operators
+    for chain in _chained(trace, [call for call in calls if call.need]):
+        groups[tuple((ranges.name[call.row], _shapes_text(ranges.shapes[call.row])) for call in chain)].append(chain)
+    found = []
+    for names, members in groups.items():
+        whole = [call for chain in members for call in chain]
+        seconds = sum(call.seconds for call in whole)
+        between = sum(call.need.out_bytes for chain in members for call in chain[:-1] if call.need)
+        times: dict[str, float] = defaultdict(float)
+        for call in whole:
+            if call.need and call.need.precision:
+                times[call.need.precision] += call.need.flops
+        moved = sum(call.need.bytes for call in whole if call.need) - 2 * between
+        amounts = {**times, load_spec().memory: moved}
+        if not all(name in roofs for name in amounts):
+            continue
+        least, roof = max((amount / roofs[name][0], name) for name, amount in amounts.items())
+        found.append(
+            {
+                "chain": " + ".join(name.removeprefix("aten::") for name, _ in names),
+                "shapes": names[0][1],
+                "calls": len(members),
+                "seconds": seconds,
+                "share": seconds / total,
+                "flops": sum(times.values()),
+                "bytes": moved,
+                "roof": roof,
+                "least": least,
+                "recoverable": max(seconds - least, 0.0) / total,
+            }
+        )
+    return found
+
+
+def _chained(trace: Trace, calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Chains of at least two calls."""
+    ranges = trace.operators
+    open_ones: dict[str, list[Call]] = {}
+    for call in sorted(calls, key=lambda call: ranges.start[call.row]):
+        thread, now = ranges.thread[call.row], call.need
+        chain = open_ones.get(thread, [])
+        if chain and not _goes_on(trace, chain, call):
+            if len(chain) > 1:
+                yield chain
+            chain = []
+        open_ones[thread] = [*chain, call] if now and now.kind != LINK else []
+    yield from (chain for chain in open_ones.values() if len(chain) > 1)
+
+
+def _goes_on(trace: Trace, chain: Sequence[Call], call: Call) -> bool:
+    """Whether a call works on the result of the last of a chain, and may be one with it."""
+    last, now, names = chain[-1].need, call.need, trace.operators.name
+    if last is None or now is None:
+        return False
+    sizes = math.prod(last.out)
+    shapes = (shape for shape in trace.operators.shapes[call.row] or () if isinstance(shape, list))
+    takes = any(shape and math.prod(shape) == sizes for shape in shapes if all(isinstance(size, int) for size in shape))
+    products = sum(bool(one.need and one.need.kind == MATRIX) for one in chain)
+    attention = products == 1 and any("softmax" in names[one.row] for one in chain)
+    return takes and (now.kind != MATRIX or attention)
+
+
+def _shapes_text(shapes: Any) -> str:
+    """Sizes as a person writes them: "[16, 5185, 5185]"; what has none is left out."""
+    return " ".join(str(shape).replace(" ", "") for shape in shapes or () if shape)
+
+
+def _types_text(types: Sequence[str] | None) -> str:
+    """Types of tensors, each once."""
+    return ", ".join(dict.fromkeys(kind.removeprefix("c10::") for kind in types or () if kind and kind[:6] != "Scalar"))
+
+
+# The run as a whole
+
+
+def _facts(trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]], latency: float) -> dict[str, Any]:
+    """What is said of a run and one of its GPUs."""
+    work = trace.work
+    kernels = sum(work.seconds[row] for row in mine if work.kind[row] == KERNEL)
+    launches = sum(work.count[row] for row in mine)
+    busy, until = 0.0, -math.inf
+    for start, end in sorted((work.start[row], work.start[row] + work.seconds[row]) for row in mine if trace.span):
+        busy, until = busy + max(end - max(start, until), 0.0), max(until, end)
+
+    def share(told: Callable[[Mapping[str, Any]], bool]) -> float:
+        return sum(row["seconds"] for row in rows if told(row)) / kernels if kernels else math.nan
+
+    known = [row["recoverable"] for row in rows if not math.isnan(row["recoverable"])]
+    return {
+        "format": trace.format,
+        "wall": trace.span[1] - trace.span[0] if trace.span else math.nan,
+        "busy": busy if trace.span else math.nan,
+        "kernel_seconds": kernels,
+        "copy_seconds": sum(work.seconds[row] for row in mine if work.kind[row] != KERNEL),
+        "launches": launches,
+        "launch_seconds": launches * latency,
+        "attributed": share(lambda row: bool(row["operator"])),
+        "modelled": share(lambda row: not math.isnan(row["bytes"])),
+        "recoverable": sum(known) if known else math.nan,
+    }
+
+
+def latency_of(gpu: Gpu, ceilings: Sequence[Ceilings]) -> float:
+    """What a launch costs at least on a GPU (s): measured, else published; NaN where nobody says."""
+    measured = (one.launch_latency() for one in ceilings if one.applies_to(gpu.name, gpu.compute_capability))
+    architecture = load_spec().architecture(gpu.compute_capability)
+    published = architecture.launching.items() if architecture else ()
+    found = [ceiling.value for ceiling in measured if ceiling] + [cost for part, cost in published if part in gpu.name]
+    return found[0] if found else math.nan
+
+
+def roofs_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None) -> Roofs:
+    """What a GPU can do: what was measured, else by its data sheet; nothing where nobody knows it."""
+    spec = load_spec()
+    found: dict[str, tuple[float, str]] = {}
+    known = board or find_gpu(gpu.name, gpu.sm_count or None)
+    architecture = spec.architecture(known.compute_capability) if known else None
+    if known and architecture:
+        name = known.names[0]
+        found[spec.memory] = (known.dram, f"theory, {known.id}")
+        for precision in spec.precisions:
+            peak = architecture.peak(precision.roof, name)
+            clock = known.tensor_clock if precision.kind == "tensor" and precision.id != "tensor.fp64" else known.core_clock
+            if peak:
+                found[precision.id] = (peak * known.sm_count * clock, f"theory, {known.id}")
+    for one in ceilings:
+        if not one.applies_to(gpu.name or (known.names[0] if known else ""), gpu.compute_capability or one.compute_capability):
+            continue
+        for precision in spec.precisions:
+            if (ceiling := one.compute(precision.roof)) and not ceiling.impossible:
+                found[precision.id] = (ceiling.value, one.provenance)
+        if (memory := one.bandwidth(spec.memory)) and not memory.impossible:
+            found[spec.memory] = (memory.value, one.provenance)
+    return found

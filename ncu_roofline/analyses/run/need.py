@@ -1,0 +1,256 @@
+"""What operators need: operations, and bytes of what goes in and comes out, from shapes and types by formulas in TOML.
+
+`data/operators` has those of PyTorch, in the form that a user's own file has (``--operators FILE.toml``).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.chips.fields import read
+
+MATRIX, VECTOR, LINK = "matrix", "vector", "link"
+_FOLDER = Path(__file__).resolve().parents[2] / "data" / "operators"
+_NODES = (
+    *(ast.Expression, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Subscript, ast.Slice, ast.List, ast.Call, ast.Name, ast.Load),
+    *(ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Div, ast.Mod, ast.USub),
+)
+# Bytes of an element, the precision of matrix products on tensor cores ("": on none), and that of other arithmetic.
+TYPES: Mapping[str, tuple[float, str, str]] = {
+    "double": (8, "tensor.fp64", "fp64"),
+    "float": (4, "", "fp32"),
+    "c10::Half": (2, "tensor.fp16", "fp32"),
+    "c10::BFloat16": (2, "tensor.bf16", "fp32"),
+    **dict.fromkeys(("c10::Float8_e4m3fn", "c10::Float8_e5m2", "c10::Float8_e4m3fnuz"), (1, "tensor.fp8", "fp32")),
+    **dict.fromkeys(("signed char", "unsigned char"), (1, "tensor.int8", "")),
+    "bool": (1, "", ""),
+    "short int": (2, "", ""),
+    "int": (4, "", ""),
+    **dict.fromkeys(("long int", "long"), (8, "", "")),
+    **dict.fromkeys(("c10::complex<float>",), (8, "", "fp32")),
+}
+# Types in the names of kernels, for traces that have none; the first that is found counts.
+_IN_NAMES = (
+    *((rf"OpaqueType<{size}u?>", name) for size, name in ((1, "bool"), (2, "c10::Half"), (4, "float"), (8, "long int"))),
+    (r"bf16|bfloat16", "c10::BFloat16"),
+    (r"e4m3|e5m2|fp8", "c10::Float8_e4m3fn"),
+    (r"\bdouble\b|dgemm|d884", "double"),
+    (r"half|fp16|f16|hgemm|h884|h1688|h16816", "c10::Half"),
+    (r"\bfloat\b|sgemm|tf32|s1688|fp32|f32", "float"),
+    (r"\blong\b", "long int"),
+)
+
+
+class Operator(NamedTuple):
+    """A table [[operator]] of a file of formulas."""
+
+    names: tuple[str, ...]
+    arguments: tuple[str, ...]
+    kind: Literal["matrix", "vector", "link"] = "vector"
+    out: str = ""
+    flops: str = ""
+    bytes: str = ""
+
+
+class Operators(NamedTuple):
+    """The file."""
+
+    operator: tuple[Operator, ...]
+
+
+class Formula(NamedTuple):
+    """How to work out what an operator needs: expressions of its arguments, compiled."""
+
+    arguments: tuple[str, ...]
+    kind: str
+    out: Any
+    flops: Any
+    bytes: Any
+
+
+class Need(NamedTuple):
+    """What a call needs: operations on ``precision`` ("" for none), bytes, its ``kind``; the sizes and bytes of its result."""
+
+    flops: float
+    bytes: float
+    precision: str
+    kind: str
+    out: tuple[int, ...] = ()
+    out_bytes: float = 0.0
+
+
+class NoFormulaError(ValueError):
+    """Why an operator's need is unknown: a clause."""
+
+
+def load(paths: Sequence[str] = ()) -> dict[str, Formula]:
+    """Formulas by the names of operators; those of the user's files win.  Raises RooflineError for a file that has none."""
+    return {**_own(), **{name: formula for path in paths for name, formula in _read(Path(path)).items()}}
+
+
+@cache
+def _own() -> dict[str, Formula]:
+    return {name: formula for path in sorted(_FOLDER.glob("*.toml")) for name, formula in _read(path).items()}
+
+
+def _read(path: Path) -> dict[str, Formula]:
+    found: dict[str, Formula] = {}
+    try:
+        for row in read(path, Operators).operator:
+            room = (*row.arguments, *_FUNCTIONS, "out")
+            codes = [compiled(text, room) for text in (row.out, row.flops, row.bytes)]
+            found |= dict.fromkeys(row.names, Formula(row.arguments, row.kind, *codes))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        next_step = "Write tables [[operator]] with names, arguments, flops and bytes, as `ncu-roofline guide run` shows."
+        raise RooflineError("Cannot read operators", path, shorten(clean(reason), 160), next_step) from error
+    return found
+
+
+def compiled(text: str, names: Iterable[str]) -> Any:
+    """The code of an expression; None of an empty one.  Raises ValueError for anything but arithmetic on these names."""
+    if not text:
+        return None
+    try:
+        tree = ast.parse(str(text), mode="eval")
+    except SyntaxError as error:
+        raise ValueError(f"{text!r} is no expression ({error.msg})") from error
+    known = set(names)
+    for node in ast.walk(tree):
+        good = isinstance(node, _NODES) and (not isinstance(node, ast.Name) or node.id in known)
+        good = good and (not isinstance(node, ast.Call) or isinstance(node.func, ast.Name))
+        if not good or (isinstance(node, ast.Constant) and not isinstance(node.value, (int, float))):
+            raise ValueError(f"{text!r} may hold numbers, {', '.join(sorted(known))} and + - * / // % only")
+    return compile(tree, "operators", "eval")
+
+
+# What formulas may call.  A tensor is the list of its sizes.
+
+
+class Tensor(list[int]):
+    """The sizes of a tensor, and the bytes of its elements."""
+
+    item: float = 0.0
+
+
+def numel(sizes: Sequence[int]) -> int:
+    """How many elements a tensor has."""
+    return math.prod(sizes)
+
+
+def conv(x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any) -> list[int]:
+    """The sizes of a convolution's result."""
+    around = [_each(one, len(x) - 2) for one in (stride, padding, dilation)]
+    sizes = zip(x[2:], weight[2:], *around, strict=True)
+    return [x[0], weight[0], *((size + 2 * pad - gap * (taps - 1) - 1) // step + 1 for size, taps, step, pad, gap in sizes)]
+
+
+def conv_transposed(
+    x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any, extra: Any, groups: Any
+) -> list[int]:
+    """The sizes of a transposed convolution's result."""
+    around = [_each(one, len(x) - 2) for one in (stride, padding, dilation, extra)]
+    sizes = zip(x[2:], weight[2:], *around, strict=True)
+    inner = ((size - 1) * step - 2 * pad + gap * (taps - 1) + more + 1 for size, taps, step, pad, gap, more in sizes)
+    return [x[0], weight[1] * groups, *inner]
+
+
+def _each(value: Any, count: int) -> list[int]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [int(one) for one in (values * count if len(values) == 1 else values)]
+
+
+def _size(tensor: Tensor) -> float:
+    return numel(tensor) * tensor.item
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "numel": numel,
+    "size": _size,
+    "item": operator.attrgetter("item"),
+    "conv": conv,
+    "conv_transposed": conv_transposed,
+    "max": max,
+    "min": min,
+    "sum": sum,
+}
+
+
+def need(
+    formulas: Mapping[str, Formula],
+    name: str,
+    shapes: Sequence[Any] | None,
+    types: Sequence[str] | None,
+    values: Sequence[Any] | None,
+    kernels: Iterable[str],
+) -> Need:
+    """What a call of an operator needs.  Raises NoFormulaError where that can't be told; ``kernels`` are those it launched."""
+    formula = formulas.get(name) or formulas.get(name.removesuffix("_"))
+    if formula is None:
+        raise NoFormulaError("no formula")
+    if shapes is None:
+        raise NoFormulaError("no shapes")
+    names = " ".join(kernels)
+    guessed = next((found for pattern, found in _IN_NAMES if re.search(pattern, names)), "")
+    room: dict[str, Any] = {}
+    tensors: list[tuple[str, Tensor]] = []
+    for place, argument in enumerate(formula.arguments):
+        shape = shapes[place] if place < len(shapes) else None
+        kind = types[place] if types and place < len(types) else guessed if shape else ""
+        if shape and all(isinstance(inner, (list, tuple)) for inner in shape):  # a list of tensors, whose types nobody records
+            kind, shape = kind if kind in TYPES else guessed, [sum(math.prod(inner) for inner in shape)]
+        if kind in TYPES and isinstance(shape, (list, tuple)) and all(isinstance(size, int) for size in shape):
+            room[argument] = tensor = Tensor(shape)
+            tensor.item = TYPES[kind][0]
+            tensors.append((kind, tensor))
+        else:
+            room[argument] = _value(values[place] if values and place < len(values) else None)
+    if not tensors:
+        raise NoFormulaError("no types" if not types else "types that nobody knows")
+    main = next((kind for kind, _ in tensors if TYPES[kind][1] or TYPES[kind][2]), tensors[0][0])
+    try:
+        room |= _FUNCTIONS
+        out = Tensor(_run(formula.out, room) if formula.out else _broadcast([tensor for _, tensor in tensors]))
+        out.item = TYPES[main][0]
+        room["out"] = out
+        flops = float(_run(formula.flops, room)) if formula.flops else 0.0
+        moved = float(_run(formula.bytes, room)) if formula.bytes else sum(_size(one) for _, one in (*tensors, ("", out)))
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+        raise NoFormulaError(
+            "no values of its arguments" if values is None else "arguments that its formula does not fit"
+        ) from error
+    if not (0 <= flops < 1e24 and 0 < moved < 1e18):
+        raise NoFormulaError("sizes that no GPU has")
+    tensor_cores, plain = TYPES[main][1:]
+    precision = plain
+    if formula.kind == MATRIX:
+        precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
+    return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out))
+
+
+def _run(code: Any, room: dict[str, Any]) -> Any:
+    return eval(code, {"__builtins__": {}}, room)
+
+
+def _value(text: Any) -> Any:
+    """A concrete input: numbers, lists and truth values as PyTorch writes them."""
+    try:
+        return json.loads(str(text).lower()) if text not in (None, "") else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _broadcast(tensors: Sequence[Tensor]) -> list[int]:
+    rank = max(map(len, tensors))
+    padded = [[1] * (rank - len(tensor)) + tensor for tensor in tensors]
+    return [max(sizes) if 0 not in sizes else 0 for sizes in zip(*padded, strict=True)]

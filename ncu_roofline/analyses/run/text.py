@@ -1,0 +1,120 @@
+"""What is said of a whole run: how busy the GPU was, then its operators by what of the time could go, then chains of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ncu_roofline.analyses.run import columns
+from ncu_roofline.analyses.run.columns import label
+from ncu_roofline.analyses.run.frames import Run
+from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.chips import load_spec
+from ncu_roofline.rendering.document import Document, Note, Section, Table
+from ncu_roofline.rendering.frames import records
+
+TOP, _CHAINS = 15, 5
+_TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
+_IDLE = 0.5  # a GPU that is busy for less waits for its host
+
+
+def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True) -> Document:
+    """The whole, a part per trace and GPU where there are several; ``top`` operators each, 0 for all."""
+    runs, operators, chains = (records(table) for table in (frames.run_columns, frames.operator_columns, frames.chain_columns))
+    parts = []
+    for run in runs:
+        mine, fused = ([row for row in rows if _place(row) == _place(run)] for rows in (operators, chains))
+        part = _of_run(run, mine, fused, top, notes)
+        parts.append(replace(part, title=f"GPU {run['gpu']}") if len(runs) > 1 else part)
+    told = [Note(text) for text in frames.notes]
+    if len(parts) == 1:
+        return replace(parts[0], title=title or parts[0].title, notes=told)
+    return Document(title or "Operators of runs", blocks=parts, notes=told)
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["run"], row["gpu"]
+
+
+def _of_run(
+    run: Mapping[str, Any], operators: Sequence[dict[str, Any]], chains: Sequence[dict[str, Any]], top: int, notes: bool
+) -> Document:
+    shown = operators[: top or len(operators)]
+    rest = sum(row["share"] for row in operators[len(shown) :])
+    more = len(operators) - len(shown)
+    legend = f"... and {more} more, {percent(rest)} of the kernels' time" if more else ""
+    table = Table("operators", columns.OPERATORS, shown, columns.SHOWN, legend=legend)
+    blocks: list[Table | Section] = [table]
+    good = [row for row in chains if row["recoverable"] > _WORTH][: _CHAINS if top else None]
+    if good:
+        about = "Operators that follow each other, each on the result of the one before, as one kernel would do them:"
+        blocks.append(Table("chains", columns.CHAINS, good, columns.CHAINS_SHOWN, "Fused", about=about))
+    if notes:
+        blocks.append(Section(list(_how(run, operators)), "How it was worked out"))
+    number = f"GPU {run['gpu']}" if run["gpu"] else ""
+    facts = ", ".join(filter(None, [run["device"], number, run["run"], run["format"]]))
+    return Document("Operators of a run", facts, list(_sentences(run, operators, chains)), blocks)
+
+
+def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
+    """What the run is, what is known of it, and what could go."""
+    yield _busy(run)
+    if run["copy_seconds"] > 0.05 * run["kernel_seconds"]:
+        beside = format_value(run["copy_seconds"], "second", 3)
+        yield f"Copies and fills take {beside} beside {format_value(run['kernel_seconds'], 'second', 3)} of kernels."
+    yield (
+        f"Of the kernels' time {percent(run['attributed'])} was asked for by operators, and for {percent(run['modelled'])} "
+        f"their shapes tell what they need."
+    )
+    if math.isnan(run["recoverable"]):
+        return
+    spec = load_spec()
+    labels = {spec.memory: "DRAM", **{precision.id: precision.label for precision in spec.precisions}}
+    for row in [row for row in operators if row["recoverable"] > _WORTH][:_TOLD]:
+        for_what = "bytes" if row["roof"] == spec.memory else "operations"
+        text = (
+            f"{label(row)}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
+            f"{labels[row['roof']]} roof for the {for_what} it needs: {percent(row['recoverable'])} could go"
+        )
+        name = row["operator"].removeprefix("aten::")
+        around = [chain for chain in chains if name in chain["chain"].split(" + ") and chain["calls"] == row["calls"]]
+        left = max((row["share"] - chain["share"] * chain["least"] / chain["seconds"] for chain in around), default=0.0)
+        if left > row["recoverable"]:
+            text += f" ({percent(left)} as one with those around it)"
+        yield f"{text}."
+
+
+def _busy(run: Mapping[str, Any]) -> str:
+    """How much of the run the GPU did something."""
+    work = f"{run['launches']:,} kernels, copies and fills"
+    if math.isnan(run["wall"]):
+        return f"No timeline: {work} take {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
+    share = run["busy"] / run["wall"]
+    text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"
+    if share < _IDLE:
+        text += ": most of the time it waits for its host, and what follows is about the rest"
+    if run["launch_seconds"] > 0.1 * run["wall"]:
+        text += f"; {format_value(run['launch_seconds'], 'second', 3)} of the run are launches alone"
+    return f"{text}."
+
+
+def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What the numbers mean, and what is unknown."""
+    yield (
+        "What an operator needs follows from its shapes and types: operations, and bytes of what goes in and comes out, each "
+        "once. It is no count: kernels may move and execute more."
+    )
+    origins = dict.fromkeys(row["origin"] for row in operators if row["origin"])
+    if origins:
+        yield f"Roofs: {'; '.join(origins)}."
+    reasons: dict[str, float] = {}
+    for row in operators:
+        if row["why"]:
+            reasons[row["why"]] = reasons.get(row["why"], 0.0) + row["share"]
+    told = [f"{why} {percent(share)}" for why, share in sorted(reasons.items(), key=lambda item: -item[1]) if share > 0]
+    if told:
+        yield f"Unknown, in shares of the kernels' time: {', '.join(told)}."
+    if run["format"] == "PyTorch profiler" and "no shapes" in reasons:
+        yield "Shapes are recorded with torch.profiler.profile(record_shapes=True)."

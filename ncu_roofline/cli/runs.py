@@ -1,0 +1,73 @@
+"""What `show` and `render` do with traces: the operators of a run instead of the kernels of reports."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.files import REPORT_SUFFIXES
+from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say
+from ncu_roofline.cli.reading import expand, wanted
+
+if TYPE_CHECKING:
+    from ncu_roofline.analyses.run.frames import Run
+
+
+def add_traces(parser: ArgumentParser) -> None:
+    """Options that only traces have a use for."""
+    group = parser.add_argument_group("traces (PyTorch profiler, Nsight Systems)")
+    about = "rows are apart for the operator, also for annotations or NVTX ranges around it, or for its first kernel"
+    group.add_argument("--operators-by", choices=("operator", "annotation", "kernel"), default="operator", help=about)
+    about = "formulas of more operators (TOML, see `guide run`); repeatable"
+    group.add_argument("--operators", metavar="FILE", action="append", default=[], help=about)
+    about = "the GPU, as `list ceilings` and `bench theory` name it, where the trace does not say it"
+    group.add_argument("--board", metavar="NAME", default="", help=about)
+
+
+def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
+    """The run that the traces on a command line are of; None where they are reports.  Raises RooflineError."""
+    paths = expand(args.reports)
+    if all(path.endswith(REPORT_SUFFIXES) for path in paths):
+        return None
+    from ncu_roofline.formats.traces import is_trace
+
+    traces = [path for path in paths if is_trace(path)]
+    if not traces:
+        return None
+    if len(traces) < len(paths):
+        other = next(path for path in paths if path not in traces)
+        raise UsageError("Cannot mix", other, "it is no trace, and the others are", "Give traces, or reports.")
+    from ncu_roofline.analyses.run.frames import run_of
+    from ncu_roofline.chips.spec import gpus, named
+    from ncu_roofline.formats.traces import read_trace
+
+    boards = named(args.board) if args.board else ()
+    if args.board and len(boards) != 1:
+        reason = "several GPUs are called so" if boards else "it is in no table"
+        known = ", ".join(gpu.id for gpu in boards or gpus())
+        raise UsageError("Cannot use --board", args.board, reason, f"There are: {known}.")
+    board = boards[0] if boards else None
+    read = [read_trace(path) for path in traces]
+    found = [(gpu.name, gpu.compute_capability) for trace in read for gpu in trace.gpus.values()]
+    found = found or ([(board.names[0], board.compute_capability)] if board else [])
+    ceilings = wanted(args.ceilings).of(found)
+    result = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
+    for note in result.notes:
+        say(f"ncu-roofline: {note}")
+    return result
+
+
+def render_run(args: Namespace, run: Run) -> int:
+    """Write a run as Markdown, text or data."""
+    analysis = ANALYSES["run"]
+    output_format = chosen_format(args.output, args.format, analysis.formats, "a run has no such format yet ({})")
+    check_output(args.output, args.force, expand(args.reports))
+    table = args.table or next(iter(analysis.tables))
+    if table not in analysis.tables:
+        raise UsageError(
+            "Cannot use --table", table, f"a run has the tables {', '.join(analysis.tables)}", "Name one of those."
+        )
+    deliver(args.output, render(run, output_format, title=args.title, table=table), args.force, output_format)
+    return 0

@@ -1,0 +1,397 @@
+"""A run on a timeline: traces of the PyTorch profiler (Kineto), Nsight Systems' SQLite exports and its CSV reports of kernels.
+
+Kineto writes Chrome JSON, often compressed; since 2022 its categories are ``kernel``, ``cpu_op``, ``cuda_runtime``, ..., before
+``Kernel``, ``Operator``, ``Runtime``.  Nsight Systems makes tables only where it has data, so that any may be missing; what it
+calls PyTorch's operators are NVTX ranges like ``aten::mm, op_id = 3, sizes = [[4, 4], [4, 4]]``.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import open_file, read_file
+from ncu_roofline.base.texts import clean, shorten
+
+KERNEL, COPY, FILL = "kernel", "copy", "fill"
+_GZIP, _SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
+_OF_NSYS = (".nsys-rep", ".qdrep")
+_HEAD, _MOST = 65_536, 4_000_000_000
+_EXPORT = "Export it again, and check that it is complete."
+_PROFILE = "Record it with torch.profiler.profile(record_shapes=True) and export_chrome_trace, or with nsys profile."
+_TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|schemaVersion|baseTimeNanoseconds)"\s*:')
+_KERNEL_SUMS = ("Instances", "Total Time (ns)", "Name")
+_CATEGORIES = {
+    "kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "memcpy": COPY,
+    "gpu_memset": FILL,
+    "memset": FILL,
+    "cpu_op": "operator",
+    "operator": "operator",
+    "user_annotation": "annotation",
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime"), "launch"),
+}
+_OPERATOR_TEXT = re.compile(
+    r"(?P<name>.+?), (?:seq = \d+|op_id = \d+)(?:, (?:seq = \d+|op_id = \d+))*(?:, sizes = (?P<sizes>.*))?", re.S
+)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of a run: its name, compute capability and number of SMs; "", (0, 0) and 0 where the trace does not say."""
+
+    name: str = ""
+    compute_capability: tuple[int, int] = (0, 0)
+    sm_count: int = 0
+
+
+@dataclass
+class Work:
+    """What GPUs did, a row per kernel, copy and fill, in order of time; seconds, NaN where unknown.
+
+    ``count``: how often, more than 1 where a report only has sums.  ``thread`` and ``launched``: where and when it was
+    launched, "" and NaN where the trace does not say.  ``bytes`` is what a copy or fill moves.
+    """
+
+    name: list[str] = field(default_factory=list)
+    kind: list[str] = field(default_factory=list)
+    device: list[int] = field(default_factory=list)
+    stream: list[str] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    count: list[int] = field(default_factory=list)
+    grid: list[str] = field(default_factory=list)
+    block: list[str] = field(default_factory=list)
+    bytes: list[float] = field(default_factory=list)
+    thread: list[str] = field(default_factory=list)
+    launched: list[float] = field(default_factory=list)
+
+    def add(self, **row: Any) -> None:
+        """A row; what it does not say is unknown."""
+        for name, column in vars(self).items():
+            column.append(row.get(name, _UNKNOWN.get(name, math.nan)))
+
+
+_UNKNOWN = {"name": "", "kind": KERNEL, "device": 0, "stream": "", "count": 1, "grid": "", "block": "", "thread": ""}
+
+
+@dataclass
+class Ranges:
+    """Operators, or annotations of the user: what a thread was about from a time to another (s).
+
+    ``shapes``, ``types`` and ``values`` have a row per range, an item per argument: lists of sizes, names of types, numbers and
+    lists as text; None where they were not recorded.
+    """
+
+    name: list[str] = field(default_factory=list)
+    thread: list[str] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    end: list[float] = field(default_factory=list)
+    shapes: list[Sequence[Any] | None] = field(default_factory=list)
+    types: list[Sequence[str] | None] = field(default_factory=list)
+    values: list[Sequence[Any] | None] = field(default_factory=list)
+
+    def add(
+        self,
+        name: str,
+        thread: str,
+        start: float,
+        end: float,
+        shapes: Any = None,
+        types: Any = None,
+        values: Any = None,
+    ) -> None:
+        """A row."""
+        self.name.append(name)
+        self.thread.append(thread)
+        self.start.append(start)
+        self.end.append(end)
+        self.shapes.append(shapes if isinstance(shapes, (list, tuple)) and shapes else None)
+        self.types.append(types if isinstance(types, (list, tuple)) and types else None)
+        self.values.append(values if isinstance(values, (list, tuple)) and values else None)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run: what its GPUs did, and which operators and annotations asked for it.
+
+    ``span``: from its first event to its last (s), None where there is no timeline.
+    """
+
+    path: str
+    format: str
+    work: Work
+    operators: Ranges
+    annotations: Ranges
+    gpus: Mapping[int, Gpu]
+    span: tuple[float, float] | None
+
+
+def is_trace(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a trace that `read_trace` reads, or one of Nsight Systems that it has a sentence for."""
+    head = _head(path)
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(_SQLITE) or os.fspath(path).endswith(_OF_NSYS):
+        return True
+    if text.startswith((b"{", b"[")):
+        return bool(_TRACE_KEYS.search(text)) or (b'"ph"' in text and b'"ts"' in text)
+    return all(name.encode() in text.partition(b"\n")[0] for name in _KERNEL_SUMS)
+
+
+def _head(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open_file(path) as stream:
+            head = stream.read(_HEAD)
+        return zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(_GZIP) else head
+    except (OSError, zlib.error):
+        return b""
+
+
+def read_trace(path: str | os.PathLike[str]) -> Trace:
+    """The run of a trace.  Raises RooflineError, also for one without any work of a GPU."""
+    head, name = _head(path), os.fspath(path)
+    if name.endswith(_OF_NSYS) and not head.startswith(_SQLITE):
+        next_step = f"Run `nsys export --type sqlite {name}`, and give {name.rpartition('.')[0]}.sqlite."
+        raise _cannot(path, "it is in Nsight Systems' own format", next_step)
+    is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+    trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
+    if not trace.work.name:
+        raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
+    return trace
+
+
+def _cannot(path: str | os.PathLike[str], reason: str, next_step: str = _EXPORT) -> RooflineError:
+    return RooflineError("Cannot read trace", path, reason, next_step)
+
+
+# Chrome JSON
+
+
+def _chrome(path: str) -> Trace:
+    import msgspec
+
+    forms = _forms()
+    try:
+        data = read_file(path, _MOST)
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+        data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+        document = msgspec.json.decode(data, type=forms.list if data[:1] == b"[" else forms.document, strict=False)
+    except OSError as error:
+        raise _cannot(path, error.strerror or str(error)) from error
+    except (EOFError, zlib.error) as error:
+        raise _cannot(path, f"its compressed data are cut or damaged ({error})") from error
+    except (ValueError, RecursionError) as error:  # msgspec's errors are of this kind
+        raise _cannot(path, f"it is no JSON of a trace ({shorten(clean(str(error)), 120)})") from error
+    del data
+    events = document if isinstance(document, list) else document.events
+    gpus = {} if isinstance(document, list) else _gpus_of(document.gpus)
+    work, operators, annotations = Work(), Ranges(), Ranges()
+    launches: dict[Any, tuple[str, float]] = {}
+    rows: list[tuple[Any, Any]] = []
+    first, last = math.inf, -math.inf
+    for event in events:
+        kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
+        if kind is None or event.ts is None:
+            continue
+        start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
+        first, last = min(first, start), max(last, start + seconds)
+        args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
+        if kind in (KERNEL, COPY, FILL):
+            rows.append((kind, event))
+        elif kind == "launch":
+            launches[args.correlation] = (f"{event.pid} {event.tid}", start)
+        else:
+            ranges = operators if kind == "operator" else annotations
+            shapes = args.shapes or args.shapes_2021
+            ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
+    for kind, event in sorted(rows, key=lambda row: row[1].ts):
+        args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
+        thread, launched = launches.get(args.correlation, ("", math.nan))
+        work.add(
+            name=event.name,
+            kind=kind,
+            device=args.device if isinstance(args.device, int) else 0,
+            stream=str(args.stream if args.stream is not None else event.tid),
+            start=event.ts * 1e-6,
+            seconds=(event.dur or 0.0) * 1e-6,
+            grid=_size(args.grid),
+            block=_size(args.block),
+            bytes=float(args.bytes) if isinstance(args.bytes, (int, float)) else math.nan,
+            thread=thread,
+            launched=launched,
+        )
+    return Trace(path, "PyTorch profiler", work, operators, annotations, gpus, (first, last) if rows else None)
+
+
+class _Forms(NamedTuple):
+    """How msgspec reads a trace: it is some ten times as fast as the standard library, and skips what nobody asks for."""
+
+    document: Any
+    list: Any
+    arguments: Any
+    nothing: Any
+
+
+@cache
+def _forms() -> _Forms:
+    from msgspec import defstruct, field
+
+    named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
+    named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
+    arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
+    texts = [(name, Any, "") for name in ("ph", "cat", "name", "pid", "tid")]
+    times: list[Any] = [(name, float | None, None) for name in ("ts", "dur")]
+    event = defstruct("Event", [*texts, *times, ("args", arguments | list | str | float | None, None)], gc=False)
+    events = list[event]  # type: ignore[valid-type]
+    document = defstruct(
+        "Document", [("events", events, field(name="traceEvents")), ("gpus", Any, field(default=None, name="deviceProperties"))]
+    )
+    return _Forms(document, events, arguments, arguments())
+
+
+def _gpus_of(properties: Any) -> dict[int, Gpu]:
+    """GPUs by number."""
+    found = {}
+    for row in properties if isinstance(properties, list) else ():
+        if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
+            capability = (row.get("computeMajor"), row.get("computeMinor"))
+            known = tuple(part for part in capability if isinstance(part, int))
+            count = row.get("numSms")
+            found[row["id"]] = Gpu(
+                clean(row["name"]), (known[0], known[1]) if len(known) == 2 else (0, 0), count if isinstance(count, int) else 0
+            )
+    return found
+
+
+def _size(numbers: Any) -> str:
+    """A grid or block as ncu writes it: "(64, 1, 1)"."""
+    good = isinstance(numbers, (list, tuple)) and len(numbers) == 3 and all(isinstance(number, int) for number in numbers)
+    return f"({', '.join(map(str, numbers))})" if good else ""
+
+
+# SQLite of Nsight Systems
+
+
+def _sqlite(path: str) -> Trace:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)) as database:
+            database.text_factory = lambda data: data.decode("utf-8", "replace")
+            return _tables(path, database)
+    except sqlite3.Error as error:
+        raise _cannot(path, f"its database is damaged or of another program ({error})") from error
+
+
+def _tables(path: str, database: sqlite3.Connection) -> Trace:
+    columns = {
+        table: {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        if re.fullmatch(r"\w+", table)
+    }
+    if not any(table.startswith("CUPTI_ACTIVITY_KIND_") for table in columns):
+        reason = "it has no table of what GPUs did (CUPTI_ACTIVITY_KIND_KERNEL)"
+        raise _cannot(
+            path, reason, "Export it with `nsys export --type sqlite` from a run of `nsys profile --trace cuda,nvtx`."
+        )
+    texts = dict(database.execute("SELECT id, value FROM StringIds")) if "StringIds" in columns else {}
+
+    def rows(table: str, *wanted: str) -> Iterable[tuple[Any, ...]]:
+        """Columns of a table, None for those that it does not have."""
+        if table not in columns:
+            return ()
+        names = (name if name in columns[table] else "NULL" for name in wanted)
+        return database.execute(f"SELECT {', '.join(names)} FROM {table}")
+
+    launches: dict[Any, tuple[str, float]] = {}
+    for correlation, thread, start in rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start"):
+        launches[correlation, (thread or 0) >> 24] = (str(thread), start * 1e-9)
+    found: list[dict[str, Any]] = []
+    grid, block = ("gridX", "gridY", "gridZ"), ("blockX", "blockY", "blockZ")
+    tables = {
+        "KERNEL": (KERNEL, ("demangledName", *grid, *block)),
+        "MEMCPY": (COPY, ("copyKind", "bytes")),
+        "MEMSET": (FILL, ("value", "bytes")),
+    }
+    kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
+    common = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
+    for table, (kind, wanted) in tables.items():
+        for start, end, device, stream, correlation, process, *rest in rows(f"CUPTI_ACTIVITY_KIND_{table}", *common, *wanted):
+            thread, launched = launches.get((correlation, (process or 0) >> 24), ("", math.nan))
+            row = {
+                "kind": kind,
+                "device": device,
+                "stream": str(stream),
+                "start": start * 1e-9,
+                "seconds": (end - start) * 1e-9,
+            }
+            row |= {"thread": thread, "launched": launched}
+            if kind == KERNEL:
+                row |= {"name": texts.get(rest[0], str(rest[0])), "grid": _size(rest[1:4]), "block": _size(rest[4:7])}
+            else:
+                row |= {"name": f"Memcpy {kinds.get(rest[0], '')}".strip() if kind == COPY else "Memset", "bytes": rest[1]}
+            found.append(row)
+    work, operators, annotations = Work(), Ranges(), Ranges()
+    for row in sorted(found, key=lambda row: row["start"]):
+        work.add(**row)
+    ranges = rows("NVTX_EVENTS", "start", "end", "eventType", "text", "textId", "globalTid")
+    for start, end, event, text, number, thread in ranges:
+        name = text if text is not None else texts.get(number, "")
+        if event not in (59, 60) or end is None or not name:  # ranges that are pushed and popped, or started and ended
+            continue
+        match = _OPERATOR_TEXT.fullmatch(name)
+        if match:
+            operators.add(match[1], str(thread), start * 1e-9, end * 1e-9, _sizes(match[2]))
+        else:
+            annotations.add(clean(name), str(thread), start * 1e-9, end * 1e-9)
+    gpus = {}
+    for number, name, major, minor, count in rows("TARGET_INFO_GPU", "id", "name", "smMajor", "smMinor", "smCount"):
+        gpus[number] = Gpu(clean(str(name)), (major or 0, minor or 0), count or 0)
+    ends = [*(row["start"] + row["seconds"] for row in found), *operators.end, *annotations.end]
+    starts = [*work.start, *operators.start, *annotations.start]
+    return Trace(path, "Nsight Systems", work, operators, annotations, gpus, (min(starts), max(ends)) if found else None)
+
+
+def _sizes(text: str | None) -> Any:
+    """The sizes of an operator's tensors, as PyTorch writes them into NVTX ranges."""
+    if not text:
+        return None
+    try:
+        sizes = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return sizes if isinstance(sizes, list) else None
+
+
+# CSV of Nsight Systems
+
+
+def _sums(path: str) -> Trace:
+    """The sums by kernel of `nsys stats --report cuda_gpu_kern_sum` and ``cuda_gpu_kern_gb_sum``: no timeline."""
+    try:
+        text = read_file(path, _MOST).decode("utf-8-sig", "replace")
+    except OSError as error:
+        raise _cannot(path, error.strerror or str(error)) from error
+    work = Work()
+    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+        try:
+            count, seconds = int(row["Instances"]), float(row["Total Time (ns)"]) * 1e-9
+            sizes = [_size([int(part) for part in (row.get(name) or "").split()]) for name in ("GridXYZ", "BlockXYZ")]
+        except (KeyError, TypeError, ValueError) as error:
+            raise _cannot(path, f"line {number} has no count of instances or no time ({error})") from error
+        work.add(name=clean(row["Name"] or ""), count=count, seconds=seconds, grid=sizes[0], block=sizes[1])
+    return Trace(path, "Nsight Systems, sums", work, Ranges(), Ranges(), {}, None)

@@ -1,0 +1,434 @@
+"""A whole run from its trace: what is read, which operator asked for what, what it needs, what could go."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.analyses.run.frames import Run, run_of
+from ncu_roofline.analyses.run.need import NoFormulaError, load, need
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.chips.spec import named
+from ncu_roofline.formats.traces import is_trace, read_trace
+from tests.cli.command import Command
+
+TRACES = Path(os.environ.get("NCU_ROOFLINE_TRACES", Path(__file__).parents[3] / "shared" / "data" / "traces"))
+H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "computeMajor": 9, "computeMinor": 0, "numSms": 132}
+TFLOPS, BANDWIDTH = 989.4e12, 3.352e12  # BF16 of its tensor cores and DRAM, by NVIDIA's data sheet
+BF16 = "c10::BFloat16"
+
+
+def event(cat: str, name: str, ts: float, dur: float, tid: int = 1, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": cat, "name": name, "pid": 7, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def call(
+    name: str, at: float, kernel: float, shapes: Any = None, types: Any = None, values: Any = None
+) -> list[dict[str, Any]]:
+    """An operator at a time (us) that launches a kernel of some us, which runs right after it."""
+    asked = {"Input Dims": shapes, "Input type": types, "Concrete Inputs": values}
+    args = {key: value for key, value in asked.items() if value is not None}
+    number = int(at)
+    return [
+        event("cpu_op", name, at, 10, **args),
+        event("cuda_runtime", "cudaLaunchKernel", at + 2, 3, correlation=number),
+        event(
+            "kernel",
+            f"kernel_of_{name}",
+            at + 20,
+            kernel,
+            tid=70,
+            correlation=number,
+            device=0,
+            grid=[4, 1, 1],
+            block=[64, 1, 1],
+        ),
+    ]
+
+
+def document(*events: list[dict[str, Any]], gpus: Any = (H100,)) -> dict[str, Any]:
+    return {"schemaVersion": 1, "deviceProperties": list(gpus), "traceEvents": [one for group in events for one in group]}
+
+
+MM = call("aten::mm", 1000, 100, [[4096, 4096], [4096, 4096]], [BF16, BF16])
+SOFTMAX = call("aten::_softmax", 2000, 400, [[64, 1024, 1024], [], []], [BF16, "Scalar", "Scalar"], ["", "-1", "False"])
+LATE = [event("kernel", "graph_kernel", 3000, 50, tid=70, correlation=999, device=0)]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """A trace in a file."""
+
+    def written(content: Any, name: str = "a.pt.trace.json") -> Path:
+        data = json.dumps(content).encode()
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return written
+
+
+def rows(run: Run) -> dict[str, dict[str, Any]]:
+    return {row["operator"]: row for row in run.operators.to_dict("records")}
+
+
+# Reading, attribution, needs
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.pt.trace.json.gz"])
+def test_operators_under_the_roofs_of_the_gpu(write: Callable[..., Path], name: str) -> None:
+    path = write(document(MM, SOFTMAX, LATE), name)
+    assert is_trace(path)
+    run = run_of([read_trace(path)])
+    found = rows(run)
+    mm, softmax, late = found["aten::mm"], found["aten::_softmax"], found[""]
+    assert (mm["flops"], mm["bytes"]) == (2 * 4096**3, 3 * 2 * 4096**2)
+    assert (mm["roof"], mm["calls"], mm["kernels"]) == ("tensor.bf16", 1, 1)
+    assert mm["seconds"] == pytest.approx(100e-6)
+    assert mm["least"] == pytest.approx(2 * 4096**3 / TFLOPS, rel=1e-3)
+    assert mm["fraction"] == pytest.approx(2 * 4096**3 / TFLOPS / 100e-6, rel=1e-3)
+    assert softmax["bytes"] == 2 * 2 * 64 * 1024**2
+    assert (softmax["roof"], softmax["origin"]) == ("dram", "theory, H100 SXM5")
+    assert softmax["recoverable"] == pytest.approx((400e-6 - softmax["bytes"] / BANDWIDTH) / 550e-6, rel=1e-3)
+    assert (late["why"], math.isnan(late["recoverable"])) == ("its launch was not recorded", True)
+    (whole,) = run.runs.to_dict("records")
+    assert whole["kernel_seconds"] == pytest.approx(550e-6) == pytest.approx(sum(row["seconds"] for row in found.values()))
+    assert whole["attributed"] == pytest.approx(500 / 550)
+    assert whole["busy"] == pytest.approx(550e-6)
+    assert whole["wall"] == pytest.approx(2050e-6)
+
+
+def test_the_innermost_operator_on_the_same_thread_asked_for_it(write: Callable[..., Path]) -> None:
+    outer = [event("cpu_op", "aten::linear", 990, 60), event("cpu_op", "aten::relu", 1001, 2, tid=2)]
+    beside = [event("cpu_op", "aten::view", 1000.5, 1)]  # it ends before the launch
+    run = run_of([read_trace(write(document(outer, MM, beside)))])
+    assert list(rows(run)) == ["aten::mm"]
+
+
+def test_annotations_and_kernels_tell_rows_apart(write: Callable[..., Path]) -> None:
+    note = [event("user_annotation", "forward", 900, 300), event("user_annotation", "backward", 1900, 300)]
+    path = write(document(note, MM, SOFTMAX))
+    groups = {
+        by: {row["group"] for row in run_of([read_trace(path)], by=by).operators.to_dict("records")}
+        for by in ("annotation", "kernel")
+    }
+    assert groups == {"annotation": {"forward", "backward"}, "kernel": {"kernel_of_aten::mm", "kernel_of_aten::_softmax"}}
+
+
+def test_operators_on_each_others_results_are_a_chain_whose_middle_stays_on_the_chip(write: Callable[..., Path]) -> None:
+    shape, half = [16, 512, 512], [16, 512, 64]
+    events = [
+        call("aten::bmm", 1000, 50, [half, [16, 64, 512]], [BF16, BF16]),
+        call("aten::_softmax", 1100, 80, [shape], [BF16]),
+        call("aten::bmm", 1300, 50, [shape, half], [BF16, BF16]),
+        call("aten::bmm", 1500, 50, [half, [16, 64, 512]], [BF16, BF16]),
+    ]
+    (chain,) = run_of([read_trace(write(document(*events)))]).chains.to_dict("records")
+    assert (chain["chain"], chain["calls"]) == ("bmm + _softmax + bmm", 1)
+    assert chain["seconds"] == pytest.approx(180e-6)
+    assert chain["bytes"] == 2 * 4 * math.prod(half)  # queries, keys, values and the result
+    assert chain["flops"] == 4 * 16 * 512 * 512 * 64 + 5 * math.prod(shape)
+
+
+def test_the_dialect_of_2021(write: Callable[..., Path]) -> None:
+    renamed = {"cpu_op": "Operator", "kernel": "Kernel", "cuda_runtime": "Runtime"}
+    events = [{**one, "cat": renamed[one["cat"]]} for one in MM]
+    events[0]["args"] = {"Input dims": [[64, 64], [64, 64]], "Input type": []}
+    events[2]["name"] = "volta_sgemm_64x64_nn"
+    run = run_of([read_trace(write(document(events, gpus=())))], board=named("V100 SXM2")[0])
+    mm = rows(run)["aten::mm"]
+    assert (mm["flops"], mm["bytes"], mm["roof"]) == (2 * 64**3, 3 * 4 * 64**2, "dram")
+    assert mm["device"] == "V100-SXM2"
+
+
+def test_gpus_are_apart(write: Callable[..., Path]) -> None:
+    other = [{**one, "args": {**one["args"], "device": 1, "correlation": 5}} for one in SOFTMAX]
+    gpus = (H100, {**H100, "id": 1})
+    run = run_of([read_trace(write(document(MM, other, gpus=gpus)))])
+    assert [(row["gpu"], row["operator"], row["share"]) for row in run.operators.to_dict("records")] == [
+        (1, "aten::_softmax", 1.0),
+        (0, "aten::mm", 1.0),
+    ]
+
+
+def test_exports_of_nsight_systems(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            """CREATE TABLE StringIds (id INTEGER, value TEXT);
+            INSERT INTO StringIds VALUES (1, 'ampere_bf16_s16816gemm'),
+              (2, 'aten::mm, op_id = 3, sizes = [[64, 64], [64, 64]]');
+            CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+              correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER,
+              blockX INTEGER, blockY INTEGER, blockZ INTEGER);
+            INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5000, 9000, 0, 7, 11, 16777216, 1, 4, 1, 1, 128, 1, 1);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER);
+            INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1500, 1700, 16777217, 11);
+            CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, textId INTEGER, globalTid INTEGER);
+            INSERT INTO NVTX_EVENTS VALUES (1000, 2000, 59, 2, 16777217);
+            CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, smMajor INTEGER, smMinor INTEGER, smCount INTEGER);
+            INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3', 9, 0, 132);"""
+        )
+    trace = read_trace(path)
+    (mm,) = run_of([trace]).operators.to_dict("records")
+    assert (mm["operator"], mm["flops"], mm["bytes"], mm["seconds"]) == (
+        "aten::mm",
+        2 * 64**3,
+        3 * 2 * 64**2,
+        pytest.approx(4e-6),
+    )
+    assert (trace.work.grid, trace.work.block) == (["(4, 1, 1)"], ["(128, 1, 1)"])
+
+
+def test_sums_of_nsight_systems(tmp_path: Path) -> None:
+    path = tmp_path / "sums.csv"
+    head = "Time (%),Total Time (ns),Instances,Avg (ns),GridXYZ,BlockXYZ,Name\n"
+    path.write_text(f"{head}60.0,6000,3,2000, 128    1    1,  64    1    1,forward:gemm\n40.0,4000,1,4000,1 1 1,32 1 1,copy\n")
+    run = run_of([read_trace(path)], by="kernel")
+    assert {row["group"]: (row["calls"], row["why"]) for row in run.operators.to_dict("records")} == {
+        "forward:gemm": (3, "no timeline"),
+        "copy": (1, "no timeline"),
+    }
+
+
+# Formulas
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "values", "flops", "elements"),
+    [
+        ("aten::addmm", [[8], [4, 6], [6, 8]], None, 2 * 4 * 6 * 8, 8 + 24 + 48 + 32),
+        ("aten::linear", [[2, 3, 6], [8, 6], [8]], None, 2 * 6 * 6 * 8, 36 + 48 + 8 + 48),
+        (
+            "aten::convolution",
+            [[2, 4, 9, 9], [6, 4, 3, 3], [6], [], [], [], [], [], []],
+            ["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"],
+            2 * (2 * 6 * 5 * 5) * 4 * 9,
+            2 * 4 * 81 + 6 * 4 * 9 + 6 + 2 * 6 * 25,
+        ),
+        (
+            "aten::convolution",  # depthwise
+            [[1, 8, 10], [8, 1, 3], [], [], [], [], [], [], []],
+            ["", "", "", "[1]", "[0]", "[1]", "False", "[0]", "8"],
+            2 * 8 * 8 * 3,
+            80 + 24 + 64,
+        ),
+        (
+            "aten::convolution",  # transposed: each input meets each tap
+            [[1, 4, 5, 5], [4, 6, 2, 2], [], [], [], [], [], [], []],
+            ["", "", "", "[2, 2]", "[0, 0]", "[1, 1]", "True", "[0, 0]", "1"],
+            2 * 100 * 6 * 4,
+            100 + 96 + 6 * 100,
+        ),
+        ("aten::_flash_attention_forward", [[2, 128, 4, 64]] * 3, None, 4 * 2 * 4 * 128 * 128 * 64, 4 * 2 * 128 * 4 * 64),
+        (
+            "aten::_scaled_dot_product_flash_attention",
+            [[2, 4, 128, 64]] * 3,
+            None,
+            4 * 2 * 4 * 128 * 128 * 64,
+            4 * 2 * 128 * 4 * 64,
+        ),
+        ("aten::add_", [[4, 1, 8], [5, 1]], None, 4 * 5 * 8, 32 + 5 + 160),
+        ("aten::copy_", [[4, 8], [8]], None, 0, 32 + 8),
+        ("aten::native_layer_norm", [[4, 8], [], [8], [8]], None, 8 * 32, 32 + 8 + 8 + 32),
+        ("aten::sum", [[4, 8]], None, 32, 32),
+    ],
+)
+def test_needs_by_hand(name: str, shapes: Any, values: Any, flops: float, elements: int) -> None:
+    types = ["float" if shape else "Scalar" for shape in shapes]
+    found = need(load(), name, shapes, types, values, ["kernel"])
+    assert (found.flops, found.bytes) == (flops, 4 * elements)
+
+
+def test_types_choose_the_roof() -> None:
+    def roof(kind: str, kernel: str = "gemm") -> str:
+        return need(load(), "aten::mm", [[8, 8], [8, 8]], [kind, kind], None, [kernel]).precision
+
+    assert [roof(one) for one in ("c10::Half", BF16, "c10::Float8_e4m3fn", "signed char", "double")] == [
+        *("tensor.fp16", "tensor.bf16", "tensor.fp8", "tensor.int8", "tensor.fp64")
+    ]
+    assert (roof("float"), roof("float", "cutlass_tf32_gemm")) == ("fp32", "tensor.tf32")
+    assert need(load(), "aten::mul", [[8]], [BF16], None, []).precision == "fp32"
+
+
+def test_formulas_agree_with_pytorch_s_own_counter() -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    cases = {
+        "aten::mm": (torch.mm, [(6, 5), (5, 7)], []),
+        "aten::addmm": (torch.addmm, [(7,), (6, 5), (5, 7)], []),
+        "aten::bmm": (torch.bmm, [(3, 6, 5), (3, 5, 7)], []),
+        "aten::convolution": (
+            torch.convolution,
+            [(2, 4, 9, 9), (6, 2, 3, 3), (6,)],
+            [[2, 2], [1, 1], [1, 1], False, [0, 0], 2],
+        ),
+    }
+    for name, (function, shapes, values) in cases.items():
+        with FlopCounterMode(display=False) as counter:
+            function(*(torch.ones(shape) for shape in shapes), *values)
+        given = [*map(list, shapes), *([] for _ in values)]
+        told = [*("" for _ in shapes), *map(str, values)]
+        assert need(load(), name, given, ["float"] * len(shapes), told, []).flops == counter.get_total_flops(), name
+
+
+MINE = """[[operator]]
+names = ["vllm::moe"]
+arguments = ["x", "w"]
+kind = "matrix"
+flops = "2 * numel(x) * w[1]"
+bytes = "size(x)"
+"""
+
+
+def test_formulas_of_the_user(tmp_path: Path, write: Callable[..., Path]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    trace = read_trace(write(document(call("vllm::moe", 1000, 9, [[8, 16], [4, 32]], [BF16, BF16]))))
+    assert rows(run_of([trace]))["vllm::moe"]["why"] == "no formula"
+    found = rows(run_of([trace], operators=[str(path)]))["vllm::moe"]
+    assert (found["flops"], found["bytes"]) == (2 * 128 * 32, 256)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[[operator]]\nnames = ["x"]\narguments = ["a"]\nflops = "__import__(1)"', "may hold numbers"),
+        ('[[operator]]\nnames = ["x"]\narguments = ["a"]\nflops = "a.b"', "may hold numbers"),
+        ('[[operator]]\nnames = ["x"]\narguments = ["a"]\nflops = "2 *"', "is no expression"),
+        ('[[operator]]\nnames = ["x"]\narguments = ["a"]\nwork = "2"', "work"),
+        ('[[operator]]\narguments = ["a"]', "names"),
+        ("operator = 3", "operator"),
+        ("[[", "whole file"),
+    ],
+)
+def test_formulas_that_are_none_are_told(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(RooflineError, match=reason):
+        load([str(path)])
+
+
+def test_what_a_formula_does_not_fit_is_unknown() -> None:
+    with pytest.raises(NoFormulaError, match="no values"):
+        need(load(), "aten::cudnn_convolution", [[1, 2, 3, 3], [2, 2, 3, 3], [], [], [], []], ["float"] * 2, None, [])
+    with pytest.raises(NoFormulaError, match="does not fit"):
+        need(load(), "aten::mm", [[1], [2]], ["float"] * 2, [], [])
+    with pytest.raises(NoFormulaError, match="no shapes"):
+        need(load(), "aten::mm", None, None, None, [])
+
+
+# Commands
+
+
+def test_show_begins_with_how_busy_the_gpu_was(write: Callable[..., Path], run: Command) -> None:
+    outcome = run("show", write(document(MM, SOFTMAX, LATE)), "--width", "150")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith(
+        "The GPU is busy for 26.8 % of 2.05 ms, with 3 kernels, copies and fills: most of the time it waits"
+    )
+    assert (
+        "Of the kernels' time 90.9 % was asked for by operators, and for 90.9 % their shapes tell what they need."
+        in outcome.out
+    )
+    assert "aten::_softmax [64,1024,1024]: 72.7 % of the kernels' time, at 20.0 % of the DRAM roof" in " ".join(
+        outcome.out.split()
+    )
+
+
+def test_json_markdown_and_csv(write: Callable[..., Path], run: Command, tmp_path: Path) -> None:
+    path = write(document(MM, SOFTMAX))
+    told = json.loads(run("show", path, "--json").out)
+    assert (told["view"], [row["operator"] for row in told["operators"]]) == ("run", ["aten::_softmax", "aten::mm"])
+    assert run("render", path, "-o", tmp_path / "a.md").code == 0
+    assert "| aten" in (tmp_path / "a.md").read_text()
+    assert run("render", path, "-o", tmp_path / "a.csv").code == 0
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 3
+
+
+def damaged(tmp_path: Path) -> dict[str, tuple[bytes, str]]:
+    whole = gzip.compress(json.dumps(document(MM)).encode())
+    with sqlite3.connect(tmp_path / "empty.sqlite") as database:
+        database.execute("CREATE TABLE other (a INTEGER)")
+    return {
+        "cut.json.gz": (whole[:-20], "cut or damaged"),
+        "cut.json": (json.dumps(document(MM)).encode()[:-9], "no JSON of a trace"),
+        "cpu.json": (json.dumps(document(MM[:1])).encode(), "no kernel, copy or fill"),
+        "none.sqlite": ((tmp_path / "empty.sqlite").read_bytes(), "no table of what GPUs did"),
+        "bad.sqlite": (b"SQLite format 3\x00" + bytes(200), "damaged or of another program"),
+        "a.nsys-rep": (b"something", "nsys export --type sqlite"),
+        "sums.csv": (b"Total Time (ns),Instances,Name\nx,1,k\n", "line 2 has no count"),
+    }
+
+
+@pytest.mark.parametrize("name", ["cut.json.gz", "cut.json", "cpu.json", "none.sqlite", "bad.sqlite", "a.nsys-rep", "sums.csv"])
+def test_what_is_no_run_gets_one_sentence(run: Command, tmp_path: Path, name: str) -> None:
+    data, reason = damaged(tmp_path)[name]
+    (tmp_path / name).write_bytes(data)
+    outcome = run("show", tmp_path / name)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert reason in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_traces_and_reports_are_not_mixed(run: Command, write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "x.ncu-rep").write_bytes(b"no report")
+    outcome = run("show", write(document(MM)), tmp_path / "x.ncu-rep")
+    assert outcome.code == 2
+    assert "Cannot mix" in outcome.err
+
+
+# Real traces
+
+
+def real(name: str) -> Path:
+    path = TRACES / name
+    if not path.exists():
+        pytest.skip("no collection of real traces (set NCU_ROOFLINE_TRACES)")
+    return path
+
+
+def test_owlv2_is_half_a_softmax() -> None:
+    """What TraceLens counts for its products: 55.06 GFLOP and 840.7 MiB a call; it has no model of softmax."""
+    run = run_of([read_trace(real("owlv2-h100.pt.trace.json.gz"))])
+    first, second, third = run.operators.to_dict("records")[:3]
+    assert (first["operator"], first["shapes"]) == ("aten::_softmax", "[16,5185,5185]")
+    assert (first["share"], first["fraction"], first["recoverable"]) == pytest.approx((0.476, 0.235, 0.364), abs=1e-3)
+    for product in (second, third):
+        assert product["flops"] / product["calls"] == pytest.approx(55.06e9, rel=1e-4)
+        assert product["bytes"] / product["calls"] == pytest.approx(840.7 * 2**20, rel=1e-4)
+    chain = run.chains.to_dict("records")[0]
+    assert chain["chain"].startswith("bmm + _softmax + bmm")
+    assert first["share"] - chain["least"] / first["seconds"] * first["share"] == pytest.approx(0.452, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributed", "modelled", "busy"),
+    [
+        ("owlv2-h100.pt.trace.json.gz", 1.0, 0.9995, 0.468),
+        ("qwen-h100.pt.trace.json.gz", 0.699, 0.699, 0.919),
+        ("bert-small-h100.pt.trace.json.gz", 1.0, 1.0, 0.069),
+        ("resnet50-2021.pt.trace.json.gz", 0.911, 0.409, 0.870),
+        ("alexnet-a100-times.pt.trace.json.gz", 1.0, 0.0, 0.0015),
+        ("nsys-h100-2gpu-1s.sqlite", 0.516, 0.0, 0.993),
+    ],
+)
+def test_real_runs(name: str, attributed: float, modelled: float, busy: float) -> None:
+    trace = read_trace(real(name))
+    run = run_of([trace], board=named("H100 SXM5")[0])
+    whole = run.runs.to_dict("records")[0]
+    assert (whole["attributed"], whole["modelled"], whole["busy"] / whole["wall"]) == pytest.approx(
+        (attributed, modelled, busy), abs=2e-3
+    )
+    kernels = sum(seconds for seconds, kind in zip(trace.work.seconds, trace.work.kind, strict=True) if kind == "kernel")
+    assert run.operators["seconds"].sum() == pytest.approx(kernels, abs=1e-6)
