@@ -59,6 +59,9 @@ from ncu_roofline.model.work import MIXED
 _WHAT = "Cannot show the source of"
 _SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
 _OTHERS = 8  # launches that are named where others were chosen
+_ODD = (
+    "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
+)
 _LANES = "lanes are those whose predicate is true: the report does not tell which are active"
 
 _WORDS = {
@@ -255,8 +258,9 @@ class LaunchFrames:
         self._loops, whole = Loops(found), found.whole
         self._columns, self._loop_columns = found.columns(), self._loops.columns()
         self._stalls = found.stall_columns(self._columns)
-        lanes = [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
-        self.notes = [*code.notes, *self._totals.notes, *counts.notes, *lanes]
+        self.notes = [*code.notes, *self._totals.notes]
+        self.notes += [f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else []
+        self.notes += [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
         self.performance_of = roofs.performance_of(whole)
         self._where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")} | {
             "performance_of": self.performance_of,

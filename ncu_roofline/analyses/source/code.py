@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ncu_roofline.analyses.source.columns import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
-from ncu_roofline.base.texts import listed, plural, shorten
+from ncu_roofline.base.texts import plural, shorten
 from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
 from ncu_roofline.chips import code_limits as limits
 from ncu_roofline.chips.code_limits import INLINED_LETTERS
@@ -39,9 +39,6 @@ _NOT_ISSUED = "_not_issued"
 _MOST, _LAST = 2.0**64, 2**63  # larger numbers count nothing, larger addresses are none
 _REASON = re.compile(rf"{STALLED}(?!_not_issued$)[a-z0-9_]{{1,60}}(_not_issued)?")
 _MOST_REASONS = 200  # metrics; releases have about twenty reasons
-_ODD = (
-    "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
-)
 _SAMPLED = "smsp__pcsamp"  # whether samples add up is for the totals to tell
 _MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
 """Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
@@ -57,10 +54,6 @@ class Counts(NamedTuple):
     columns: Mapping[str, FloatArray]
     stalls: Mapping[str, tuple[FloatArray, FloatArray]]
     odd: Sequence[str]
-
-    @property
-    def notes(self) -> list[str]:
-        return [f"{_ODD}: {listed(self.odd, 3)}"] if self.odd else []
 
     def at(self, values: FloatArray | None, addresses: IntArray) -> FloatArray:
         """The values at some addresses: NaN for what nobody counted."""

@@ -24,7 +24,6 @@ from ncu_roofline.rendering.page import number, self_contained
 _PARTS = ("labels", "state", "address", "chart", "rows", "listings", "tables", "details", "find")
 _SCRIPTS = (*(f"page_{part}.js" for part in _PARTS), "page.js")
 _INSTRUCTIONS = 25_000  # rows of a page, of all launches: more make it slow to load
-_NEIGHBOURS = 4  # rows beside counted ones that stay where others are left out
 _NUMBERS = ("executed", "lanes", "work", INTEGERS, "requested", "local", "share_stall")
 _LINE_NUMBERS = (*_NUMBERS, "intensity", "instructions")
 _LOOP_NUMBERS = ("entries", "trips", "performance", "performance_least", "attainable", *_LINE_NUMBERS)
@@ -72,37 +71,17 @@ def payload(frames: SourceRoofline) -> dict[str, Any]:
     Texts and source files stand once, and elsewhere by their place among these.
     """
     every = launches(frames)
-    most, page = _most([len(launch.rows("instructions")) for launch in every]), _Page(frames)
-    found = [page.launch(launch, most) for launch in every]
+    page = _Page(frames)
+    found = [page.launch(launch, _INSTRUCTIONS // len(every)) for launch in every]
     measures = [{"id": name, "label": one.label, "meaning": one.meaning, "said": one.said} for name, one in MEASURES.items()]
     return {"measures": measures, "launches": found, "files": page.source(), "texts": list(page.texts)}
 
 
-def _most(sizes: Sequence[int]) -> int:
-    """How many instructions a launch may have, so that all together have no more than a page bears."""
-    room, left = _INSTRUCTIONS, len(sizes)
-    for size in sorted(sizes):
-        if size > room // left:
-            return room // left
-        room, left = room - size, left - 1
-    return _INSTRUCTIONS
-
-
-def _kept(instructions: Sequence[Row], most: int) -> Sequence[Row]:
-    """All instructions; of very many those that were counted, with their neighbours, and if need be the hottest of them."""
-    if len(instructions) <= most:
-        return instructions
-    counted = [place for place, row in enumerate(instructions) if row["executed"] > 0 or row["samples"] > 0]
-    if len(counted) * (2 * _NEIGHBOURS + 1) > most:
-        heat = ("samples", "executed")
-        counted.sort(key=lambda place: [-value if (value := instructions[place][name]) > 0 else 0 for name in heat])
-    kept: set[int] = set()
-    for place in counted:
-        beside = range(max(place - _NEIGHBOURS, 0), min(place + _NEIGHBOURS + 1, len(instructions)))
-        if len(kept) + len(beside) > most:
-            break
-        kept.update(beside)
-    return [instructions[place] for place in sorted(kept)]
+def _kept(instructions: Sequence[Row], most: int) -> list[Row]:
+    """All instructions; of very many those with most samples, or that were executed most."""
+    heat = [tuple(-row[name] if row[name] > 0 else 0 for name in ("samples", "executed")) for row in instructions]
+    hottest = sorted(range(len(instructions)), key=heat.__getitem__)[:most]
+    return [instructions[place] for place in sorted(hottest)]
 
 
 def _short(value: float) -> float | int | None:
