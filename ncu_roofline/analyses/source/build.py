@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from ntpath import basename
 from typing import Any, NamedTuple
@@ -12,18 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
-from ncu_roofline.analyses.source import columns
-from ncu_roofline.analyses.source.code import (
-    Counts,
-    Disassemble,
-    Instructions,
-    LaunchCode,
-    SourceTexts,
-    counted,
-    counts_of,
-    has_lines,
-    works_of,
-)
+from ncu_roofline.analyses.source import code, columns
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
 from ncu_roofline.analyses.source.loops import Loops
@@ -98,7 +87,7 @@ class _Options(NamedTuple):
     select: Selection
     top: int
     clock: str
-    disassemble: Disassemble | None
+    disassemble: code.Disassemble | None
     only_unlined: bool
     folders: Sequence[str]
 
@@ -110,7 +99,7 @@ def source_roofline(
     select: Selection | None = None,
     top: int = 1,
     clock: str = "profiled",
-    disassemble: Disassemble | None = None,
+    disassemble: code.Disassemble | None = None,
     only_unlined: bool = False,
     folders: Sequence[str] = (),
     label: str = "",
@@ -135,14 +124,11 @@ def source_roofline(
     options = _Options(ceilings_of(ceilings), select or Selection(), top, clock, disassemble, only_unlined, tuple(folders))
     parts = []
     for one in as_inputs(report):
-        if isinstance(one, Report):
-            parts.append(_of_report(one, label, options))
-            continue
-        with closing_input(one) as opened:
+        with nullcontext(one) if isinstance(one, Report) else closing_input(one) as opened:
             if not isinstance(opened, Report):
                 reason = "it holds no code and no counts by instruction"
                 raise RooflineError("Cannot use", str(one), reason, "Give the report (.ncu-rep) itself.")
-            parts.append(_of_report(opened, label or str(one), options))
+            parts.append(_of_report(opened, label if opened is one else label or str(one), options))
     return SourceRoofline.joined(parts)
 
 
@@ -153,25 +139,25 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     if not chosen:
         raise _not_counted(report, m, options)
     m = m.take(np.array(sorted(chosen), dtype=np.int64))
-    sources, count = SourceTexts(options.folders), 0
+    texts, count = dict[str, tuple[str, ...]](), 0
     made: list[LaunchFrames] = []
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
-        everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
+        spec = load_spec()
+        everything = Selection(precisions=(*(one.id for one in spec.precisions), MIXED))
         drawn = roofline(m, options.ceilings, clock=options.clock, select=everything)
-        verdicts = (drawn.kernel_columns[name].tolist() for name in ("verdict", "limit"))
-        bounds = bounds_of(zip(*verdicts, strict=True))
-        limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), load_spec(), bounds)
+        bounds = bounds_of(zip(*(drawn.kernel_columns[name].tolist() for name in ("verdict", "limit")), strict=True))
+        limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), spec, bounds)
         for row, (_, counts) in enumerate(sorted(chosen.items())):
             kernel = report.kernels[int(m.launch[row])]
             made.append(LaunchFrames(kernel, counts, limits[row], m, row))
-            sources.add(kernel, made[-1].files())
+            code.add_texts(texts, kernel, made[-1].files(), options.folders)
             count += len(made[-1].found.address)
             if count > ALL_INSTRUCTIONS:
                 what = f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions"
                 raise _too_much(report, what, ALL_INSTRUCTIONS)
         names = drawn.kernel_columns["kernel"].tolist()
-        parts = [launch.tables(name, sources, options) for launch, name in zip(made, names, strict=True)]
+        parts = [launch.tables(name, texts, options) for launch, name in zip(made, names, strict=True)]
     # INT32 is left out of launches whose performance counts other work.
     others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == columns.FLOPS}
     points = drawn.point_columns
@@ -188,12 +174,12 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     return SourceRoofline(
         **tables,
         roofline=replace(drawn, point_columns={name: values[kept] for name, values in points.items()}, asked=()),
-        texts=dict(sources.found),
+        texts={name: lines for name, lines in texts.items() if lines},
         notes=tuple(dict.fromkeys(note for launch in made for note in launch.notes)),
     )
 
 
-def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tuple[int, Counts]]:
+def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tuple[int, code.Counts]]:
     """Positions of the launches in ``m`` that are to be shown, with their counts."""
     positions = options.select.positions(m).tolist()
     keys, seconds = kernel_keys(m), np.nan_to_num(m.seconds)
@@ -205,7 +191,7 @@ def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tupl
         if not options.select.launch and (len(seen) >= options.top or keys[row] in seen):
             continue
         metrics = report.kernels[int(m.launch[row])].metrics
-        counts = counts_of(metrics) if counted(metrics.names()) else None
+        counts = code.counts_of(metrics) if code.counted(metrics.names()) else None
         if counts is None or not len(counts.addresses):
             continue
         if len(counts.addresses) > INSTRUCTIONS:
@@ -232,7 +218,7 @@ def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCount
         return NotCountedError(_WHAT, report.path, f"{reason}; {have}", f"Choose with --launch {numbers}.")
     command = command_of(report, (), "", collect=SOURCE_COUNTERS)
     for metrics in (report.kernels[int(m.launch[row])].metrics for row in positions):
-        if counted(metrics.names()) and (odd := counts_of(metrics).odd):
+        if code.counted(metrics.names()) and (odd := code.counts_of(metrics).odd):
             what = "negative, too large, no numbers, not what the metric itself says they add up to, or without address"
             reason = f"values of {listed(odd, 3)} can be no counts: {what}"
             return NotCountedError(_WHAT, report.path, reason, f"Profile again, with `{command}`.")
@@ -246,19 +232,20 @@ def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCount
 class LaunchFrames:
     """One launch: its instructions and loops, and the frames made of them.  ``row`` is its position in ``m``."""
 
-    def __init__(self, kernel: Kernel, counts: Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
+    def __init__(self, kernel: Kernel, counts: code.Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
         self._kernel, values = kernel, kernel.metrics
         self._about = about_of(m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound)
-        code = LaunchCode(kernel, counts.addresses)
+        machine = code.LaunchCode(kernel, counts.addresses)
         metrics = [metric for metric in (WARPS, THREADS) if values.has_name(metric)]
         pairs = (pair for metric in metrics for pair in values.instances(metric))
         executed = [opcode for opcode, count in pairs if isinstance(opcode, str) and count]
-        self.found = found = Instructions(code, counts, works_of(m.capability[row], executed, constants=roofs.constants))
+        work_of = code.works_of(m.capability[row], executed, constants=roofs.constants)
+        self.found = found = code.Instructions(machine, counts, work_of)
         self._totals = Totals(found, values, roofs)
         self._loops, whole = Loops(found), found.whole
         self._columns, self._loop_columns = found.columns(), self._loops.columns()
         self._stalls = found.stall_columns(self._columns)
-        self.notes = [*code.notes, *self._totals.notes]
+        self.notes = [*machine.notes, *self._totals.notes]
         self.notes += [f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else []
         self.notes += [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
         self.performance_of = roofs.performance_of(whole)
@@ -281,18 +268,17 @@ class LaunchFrames:
         ]
         return findings(self._columns | dict(found.counts), self._stalls, self._loop_columns, self._about, called)
 
-    def tables(self, name: str, sources: SourceTexts, options: _Options) -> dict[str, dict[str, Any]]:
+    def tables(self, name: str, texts: Mapping[str, Sequence[str]], options: _Options) -> dict[str, dict[str, Any]]:
         """All frames by name, of a launch of the kernel of this ``name``."""
-        found, code = self.found, self.found.code
-        lines, loops = found.lines(sources.found), self._loops.summed(self._loop_columns)
-        whole = code.texts(None if options.only_unlined and has_lines(lines) else options.disassemble)
-        texts = [some.get(one.offset, "") for body, some in zip(code.bodies, whole, strict=True) for one in body.instructions]
+        found, machine = self.found, self.found.code
+        lines, loops = found.lines(texts), self._loops.summed(self._loop_columns)
+        whole = machine.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
+        sass = [some.get(one.offset, "") for body, some in zip(machine.bodies, whole, strict=True) for one in body.instructions]
+        sass += [""] * (len(found.address) - len(sass))
         own = {
-            "instructions": self._columns
-            | {"sass": texts + [""] * (len(found.address) - len(texts))}
-            | found.shown(found.counts),
+            "instructions": self._columns | {"sass": sass} | found.shown(found.counts),
             "lines": lines,
-            "outer_lines": found.lines(sources.found, outermost=True),
+            "outer_lines": found.lines(texts, outermost=True),
             "loops": loops | self._totals.performance(loops, self.performance_of),
             "functions": found.functions(self._kernel.mangled_name),
             "stalls": self._stalls,
@@ -326,7 +312,7 @@ def _spot(verdict: str, limit: str, launch: Measurements, path: str) -> str:
         if not isinstance(report, Report):
             return ""
         kernel = report.kernels[int(launch.launch[0])]
-        counts = counts_of(kernel.metrics)
+        counts = code.counts_of(kernel.metrics)
         if not 0 < len(counts.addresses) <= INSTRUCTIONS:
             return ""
         roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), load_spec(), bounds_of([(verdict, limit)]))[0]

@@ -172,31 +172,21 @@ class LaunchCode:
         return [texts.get(body.name, {}) for body in self.bodies]
 
 
-class SourceTexts:
-    """The lines of source files of a report, by the name that line tables give them."""
+def add_texts(found: dict[str, tuple[str, ...]], kernel: Kernel, names: Iterable[str], folders: Sequence[str]) -> None:
+    """Look for source files that are not ``found`` yet, by the names that line tables give them; () for what is nowhere.
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        self._folders = folders
-        self.found: dict[str, tuple[str, ...]] = {}
-        self._looked: set[str] = set()
-
-    def add(self, kernel: Kernel, names: Iterable[str]) -> None:
-        """Look for these files: what the report imported for this kernel's module, then what is in the folders."""
-        new = [name for name in dict.fromkeys(names) if name and name not in self._looked]
-        imported: dict[str, dict[str, str]] = {}
-        for file in kernel.code.files if kernel.code and new else ():
-            imported.setdefault(last_part(file.name), {})[file.name] = file.text
-        letters = sum(len(line) for lines in self.found.values() for line in lines)
-        for name in new[: _MOST_FILES - len(self._looked)]:
-            if letters > _MOST_LETTERS:
-                break
-            self._looked.add(name)
+    The report may have imported them for this kernel's module, else they are looked for in the folders.
+    """
+    imported: dict[str, dict[str, str]] = {}
+    for file in kernel.code.files if kernel.code else ():
+        imported.setdefault(last_part(file.name), {})[file.name] = file.text
+    letters = sum(len(line) for lines in found.values() for line in lines)
+    for name in (name for name in dict.fromkeys(names) if name and name not in found):
+        if len(found) < _MOST_FILES and letters <= _MOST_LETTERS:
             alike = imported.get(last_part(name), {})
             best = most_alike(name, alike)
-            lines = lines_of_source(alike[best]) if best else find_source(name, self._folders)
-            if lines is not None:
-                self.found[name] = lines
-                letters += sum(map(len, lines))
+            found[name] = (lines_of_source(alike[best]) if best else find_source(name, folders)) or ()
+            letters += sum(map(len, found[name]))
 
 
 NOWHERE, OUTSIDE = -1, -2
