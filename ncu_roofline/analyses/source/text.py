@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.kernels import kernels_of
 from ncu_roofline.analyses.hierarchical.style import COUNTED, label_of
 from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, FloatArray, has_lines
 from ncu_roofline.analyses.source.columns import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE, WITHIN
@@ -85,17 +84,17 @@ _USUAL = ("samples", EXECUTED, "traffic")
 class Launch:
     """One launch of the frames: ``key`` is what its rows have in the columns KEY.
 
-    ``usage``: its row in the roofline of the kernels.  ``names``: of its functions the readable names by the mangled ones.
-    ``unit``: what its performance counts, flop or op; ``works`` is the column of these operations, and ``work_unit`` what the
-    column ``work`` counts.  ``has_lines``: whether there are source lines to show; its instructions stand in their place
-    otherwise.  ``counted``: the column of what was executed: of warps, or of threads where nobody counted warps.
+    ``limit``: the sentence of its verdict; ``bound`` the level of memory that binds it, "" if none does.  ``names``: of its
+    functions the readable names by the mangled ones.  ``unit``: what its performance counts, flop or op; ``works`` is the
+    column of these operations, and ``work_unit`` what the column ``work`` counts.  ``has_lines``: whether there are source
+    lines to show; its instructions stand in their place otherwise.  ``counted``: the column of what was executed: of warps, or
+    of threads where nobody counted warps.
     """
 
     def __init__(self, frames: SourceRoofline, *key: Any) -> None:
         self.frames, self.key = frames, key
         report, launch, kernel, device = key
-        self.usage = next((one for own, one in kernels_of(frames.roofline).items() if (*own[:3], own[4]) == key), None)
-        nothing: Row = {"name": "", "seconds": math.nan, "grid": "", "block": ""}
+        nothing: Row = dict.fromkeys(("name", "grid", "block", "verdict", "reason", "limit"), "") | {"seconds": math.nan}
         about = next(iter(records(self._own(frames.roofline.kernel_columns, *nothing))), nothing)
         self.seconds = float(about["seconds"])
         self.kernel, name = clean(kernel), frames.report_names(report) if report else ""
@@ -107,8 +106,9 @@ class Launch:
             format_value(self.seconds, "second", 3) if self.seconds > 0 else "",
         ]
         self.heading = {"kernel": self.kernel, "name": clean(about["name"] or kernel), "facts": list(filter(None, facts))}
-        reason = self.usage.reason if self.usage else ""
+        reason = clean(about["reason"])
         self.limit = f"{reason[0].upper()}{reason[1:]}." if reason else ""
+        self.bound = about["limit"] if about["verdict"].startswith("memory:") else ""
         functions = self._table("functions")
         self.names = dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
         totals, loops = self._table("totals"), self._table("loops")
@@ -281,7 +281,7 @@ def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int
 
 def sentences(launch: Launch) -> list[str]:
     """Which launch it is and what limits it; then where the counts are from and what of them has no line."""
-    time = format_value(launch.usage.seconds, "second", 3) if launch.usage and launch.usage.seconds > 0 else ""
+    time = format_value(launch.seconds, "second", 3) if launch.seconds > 0 else ""
     functions = launch.rows("functions")
     own = [row for row in functions if row["role"] in ("kernel", "called")]
     head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
@@ -442,9 +442,8 @@ def _of_loops(launch: Launch, executed: Sequence[Row], idle: int) -> Iterator[st
     for note, loops in notes.items():
         named = f"Loop{'s' if len(loops) > 1 else ''} {listed(map(str, loops))}"
         yield f"{'All loops' if len(loops) == len(executed) > 1 else named}: {note}."
-    bound = launch.usage.limit if launch.usage and launch.usage.verdict.startswith("memory:") else ""
-    if bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in executed):
-        known = f"Bytes of {label_of(bound)}, which binds the kernel, are known of it alone"
+    if launch.bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in executed):
+        known = f"Bytes of {label_of(launch.bound)}, which binds the kernel, are known of it alone"
         yield f"{known}: loops stand against the roof of L1."
     if idle:
         yield f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown."
