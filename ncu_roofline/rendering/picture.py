@@ -25,7 +25,6 @@ from ncu_roofline.rendering.chart import (
     Panel,
     Place,
     Point,
-    Region,
     Roof,
     Table,
     Text,
@@ -44,13 +43,12 @@ from ncu_roofline.rendering.listing import (
     height_of,
 )
 from ncu_roofline.rendering.paper import PaperError, Pen, check_dots, drawable, paper_of
-from ncu_roofline.rendering.plan import ARROW, Arrow, Label, Plan
+from ncu_roofline.rendering.plan import ARROW, Label, Plan
 from ncu_roofline.rendering.style import MARKERS, ROLES, THEMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.path import Path
 
 _NARROW = 60.0  # less than this from end to end leaves but one power of ten, or none
 # On the default paper, points left, right, above and below the axes: of a panel, of one with axes on all sides, and of bands.
@@ -62,6 +60,7 @@ _SIDE_BY_SIDE = 26.0  # fonts that a panel needs
 _NOTE_LINES = 3  # where the height is given
 _PASSES = 5
 _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
+_TOWARDS = {"<": (-1, 0), ">": (1, 0), "v": (0, -1), "^": (0, 1)}
 _CSS = 96.0  # pixels per inch
 _DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
 _SETTINGS: dict[Any, Any] = {
@@ -391,8 +390,6 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
     for hue, corners in plan.areas:
         role = ROLES["band"]
         axes.fill(*zip(*corners, strict=True), color=colour(hue), alpha=role.alpha, lw=0, zorder=role.order, gid="band")
-    for region in plan.regions:
-        _draw_region(axes, view, region, pen)
     for line in plan.lines:
         if line.role != "joined":
             _draw_line(axes, view, line, pen)
@@ -402,7 +399,12 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
         axes.add_collection(LineCollection(joined, **paint), autolim=False)
     _draw_points(axes, plan, pen)
     for arrow in plan.arrows:
-        _draw_arrow(axes, view, arrow, pen)
+        role, ((x, y), (right, up)) = ROLES["edge"], (arrow.place, _TOWARDS[arrow.direction])
+        size = 1.3 * ARROW * pen.scale
+        style: dict[str, Any] = {"arrowstyle": "->", "color": colour(arrow.hue or role.colour)}
+        style |= {"mutation_scale": size, "lw": role.width * pen.scale, "shrinkA": 0, "shrinkB": 0}
+        tail, tip = ((x + part * right * size, y + part * up * size) for part in (-0.5, 0.5))
+        _point(axes, view, tail, tip, style, role.order, "edge")
     for label in plan.labels:
         _draw_label(axes, view, label, pen)
 
@@ -476,16 +478,6 @@ def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pe
     axis.labelpad = 2
 
 
-def _draw_region(axes: Axes, view: View, region: Region, pen: Pen) -> None:
-    from matplotlib.patches import Rectangle
-
-    role = ROLES[region.role]
-    size, colour = (region.x - view.x0, region.y - view.y0), pen.colours.of(region.hue or role.colour)
-    axes.add_patch(Rectangle((view.x0, view.y0), *size, facecolor=colour, alpha=0.1, lw=0, zorder=1, gid=region.role))
-    edge = ([view.x0, region.x, region.x], [region.y, region.y, view.y0])
-    axes.plot(*edge, ls=role.dashes, lw=role.width * pen.scale, color=colour, zorder=role.order)
-
-
 def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
     """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
     role, width = ROLES[line.role], ROLES[line.role].width * pen.scale
@@ -503,30 +495,16 @@ def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
             (ax, ay), (bx, by) = tail, tip
             tip = ((ax + bx) / 2, (ay + by) / 2)
             tail = (tip[0] - (bx - ax) / 20, tip[1] - (by - ay) / 20)
-        axes.annotate(
-            "", xy=(tip[0] / view.width, tip[1] / view.height), xytext=(tail[0] / view.width, tail[1] / view.height),
-            xycoords="axes fraction", textcoords="axes fraction", arrowprops=style, annotation_clip=True, zorder=role.order,
-            gid="arrow",
-        )  # fmt: skip
+        _point(axes, view, tail, tip, style, role.order, "arrow")
 
 
-def _draw_arrow(axes: Axes, view: View, arrow: Arrow, pen: Pen) -> None:
-    role, (x, y) = ROLES["edge"], arrow.place
-    axes.plot(
-        [x / view.width], [y / view.height], ls="none", marker=_shaft(arrow.direction), ms=1.3 * ARROW * pen.scale, mfc="none",
-        mec=pen.colours.of(arrow.hue or role.colour), mew=role.width * pen.scale, transform=axes.transAxes, zorder=role.order,
-        clip_on=False, gid="edge",
+def _point(axes: Axes, view: View, tail: Place, tip: Place, style: dict[str, Any], order: float, gid: str) -> None:
+    """An arrow from one place to another (points)."""
+    axes.annotate(
+        "", (tip[0] / view.width, tip[1] / view.height), (tail[0] / view.width, tail[1] / view.height),
+        xycoords="axes fraction", textcoords="axes fraction", arrowprops=style, annotation_clip=gid != "edge", zorder=order,
+        gid=gid,
     )  # fmt: skip
-
-
-def _shaft(direction: str) -> Path:
-    """An arrow that looks like no symbol of a thing."""
-    from matplotlib.path import Path
-
-    vertices = [(0, -1), (0, 1), (-0.65, 0.3), (0, 1), (0.65, 0.3)]
-    cos, sin = {"^": (1, 0), "<": (0, 1), "v": (-1, 0), ">": (0, -1)}[direction]
-    codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO]
-    return Path([(x * cos - y * sin, x * sin + y * cos) for x, y in vertices], codes)
 
 
 def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:

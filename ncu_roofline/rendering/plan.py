@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from ncu_roofline.base.units import UNITS, format_value, range_text
@@ -109,7 +109,10 @@ class Plan:
         elif isinstance(mark, Contours):
             self.lines += _contours(view, mark)
         elif isinstance(mark, Region) and mark.x > view.x0 and mark.y > view.y0:
+            edge = ((view.x0, mark.y), (mark.x, mark.y), (mark.x, view.y0))
             self.regions.append(mark)
+            self.areas.append((mark.hue, (*edge, (view.x0, view.y0))))
+            self.lines.append(Line(role=mark.role, hue=mark.hue, places=edge))
         elif isinstance(mark, Region):
             sides = ((mark.y, self.panel.y.unit), (mark.x, self.panel.x.unit))
             self.beyond += [(mark.labels[0], format_value(value, unit, 3)) for value, unit in sides]
@@ -136,9 +139,6 @@ class Plan:
         view, add = self.view, self.obstacles.add
         for line in self.lines:
             self._avoid(line.places, ROLES[line.role].price)
-        for region in self.regions:
-            corner = (region.x, region.y)
-            self._avoid(((view.x0, region.y), corner, (region.x, view.y0)), ROLES[region.role].price)
         for point in self.points:
             if point.role != "ridge" and view.holds(point.x, point.y):
                 size = self.size_of(point) + 1
@@ -248,7 +248,10 @@ class Plan:
         if isinstance(mark, Roof):
             return self._beside_roof(mark, width, height, off)
         if isinstance(mark, Corner):
-            return layout.around((0.0, view.height) if mark.where == "upper left" else (view.width, 0.0), width, height, 4.5, 6)
+            upper, ups = mark.where == "upper left", [3 + height / 2 + 9 * step for step in range(6)]
+            lines = [((0.0, y), (view.width, y)) for y in ([view.height - up for up in ups] if upper else ups)]
+            places = (along(line, width, height, near=not upper, price=0.15 * step) for step, line in enumerate(lines))
+            return [*chain.from_iterable(places)]
         if isinstance(mark, Region):  # below its upper edge or above it, else right of it
             corner = view.at((mark.x, mark.y))
             edge = ((0.0, corner[1]), (max(corner[0], width + 4), corner[1]))

@@ -113,7 +113,7 @@ ROLES = {
     "name": Role("text", rank=OF_NAMES, way="callout"),
     "number": Role("text", rank=7, reach=3),
     "factor": Role("faint", rank=7, most=3.5, reach=1, gap=3.0),  # further away it would read as another symbol's
-    "corner": Role("text", rank=9, most=4.0),
+    "corner": Role("text", rank=9, most=1.2),
     "contour": Role("grid", 0.7, order=1.5, rank=10, price=0.1, most=1.5),
     "joined": Role("connector", 0.6, order=4, price=0.25),
     "trajectory": Role("connector", 0.7, order=4, alpha=0.75, arrow="middle", price=0.3),

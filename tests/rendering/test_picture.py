@@ -370,7 +370,7 @@ def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
     assert "4.4e9 FLOP/B" in said(found, "edge")
     assert found.outside == 0
     made, _ = drawn(roofline)
-    assert len([line for axes in made.axes for line in axes.lines if line.get_gid() == "edge"]) == 1
+    assert len(made.findobj(lambda one: one.get_gid() == "edge")) == 1
 
 
 def test_what_carries_no_verdict_does_not_stretch_the_axes() -> None:

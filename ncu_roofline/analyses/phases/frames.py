@@ -22,7 +22,7 @@ from ncu_roofline.model.columns import ROOFS
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
-from ncu_roofline.rendering.frames import rows
+from ncu_roofline.rendering.frames import records, rows
 
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]
@@ -206,8 +206,7 @@ def _longest(m: Measurements) -> np.ndarray[Any, np.dtype[np.int64]]:
 def _counted(ordinary: Roofline) -> dict[tuple[str, int], list[Row]]:
     """The points of each launch, those of single precisions."""
     found: dict[tuple[str, int], list[Row]] = {}
-    for values in zip(*(column.tolist() for column in ordinary.point_columns.values()), strict=True):
-        point = dict(zip(ordinary.point_columns, values, strict=True))
+    for point in records(ordinary.point_columns):
         if point["precision"] != MIXED:
             found.setdefault((point["report"], point["launch"]), []).append(point)
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note, source_note, subtitle
@@ -20,7 +22,7 @@ from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofline import Roofline, closing_input
 from ncu_roofline.model.samples import with_samples
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
-from ncu_roofline.rendering.frames import rows
+from ncu_roofline.rendering.frames import records, rows, table
 
 _WHY_NO_DOTS = {
     "incomplete": "not all of it was sampled, so its counted work can't be shared out over time",
@@ -138,50 +140,33 @@ _Key = tuple[str, int]
 
 def _bands(frames: PhaseRoofline) -> dict[_Key, tuple[tuple[float, ...], tuple[Band, ...]]]:
     """Edges and bands of each launch; its rows follow each other, band by band."""
-    levels = {band.id: band.level for band in load_phases().bands}
-    values: dict[_Key, dict[tuple[str, str], list[float]]] = {}
-    edges: dict[_Key, list[float]] = {}
-    about = ("report", "launch", "slice", "begin", "end", "band", "name", "utilisation")
-    for report, launch, place, begin, end, band, name, value in rows(frames, "bands", *about):
-        values.setdefault((report, launch), {}).setdefault((band, name), []).append(value)
-        known = edges.setdefault((report, launch), [begin])
-        if place == len(known) - 1:
-            known.append(end)
-    return {
-        key: (tuple(edges[key]), tuple(_band(clean(name), levels.get(band, ""), of) for (band, name), of in bands.items()))
-        for key, bands in values.items()
-    }
-
-
-def _band(label: str, level: str, values: Sequence[float]) -> Band:
-    known = [value for value in values if math.isfinite(value)] or [math.nan]
-    return Band(label, level, tuple(values), sum(known) / len(known), min(known), max(known))
+    levels, found = {band.id: band.level for band in load_phases().bands}, {}
+    for key, of_launch in groupby(records(table(frames, "bands")), itemgetter("report", "launch")):
+        slices = [list(of_band) for _, of_band in groupby(of_launch, itemgetter("band", "name"))]
+        bands = []
+        for of_band in slices:
+            values = tuple(row["utilisation"] for row in of_band)
+            known = [value for value in values if math.isfinite(value)] or [math.nan]
+            label, level = clean(of_band[0]["name"]), levels.get(of_band[0]["band"], "")
+            bands.append(Band(label, level, values, sum(known) / len(known), min(known), max(known)))
+        found[key] = (*(row["begin"] for row in slices[0]), slices[0][-1]["end"]), tuple(bands)
+    return found
 
 
 def _paths(frames: PhaseRoofline) -> dict[_Key, list[Path]]:
     """The paths of each launch, that whose precision is nearest to its roof on the whole first."""
-    roofs: dict[tuple[_Key, str, str], tuple[str, float, float]] = {}
-    points: dict[tuple[_Key, str, str], list[tuple[int, float, float, float]]] = {}
-    about = ("slice", "unit", "compute_roof", "bandwidth_roof", "intensity", "performance", "attainable")
-    for report, launch, precision, level, place, unit, compute, bandwidth, *dot in rows(
-        frames, "points", "report", "launch", "precision", "level", *about
-    ):
-        path = ((report, launch), precision, level)
-        roofs.setdefault(path, (unit, compute, bandwidth))
-        if all(0 < value < math.inf for value in dot[:2]):
-            points.setdefault(path, []).append((place, dot[0], dot[1], dot[2]))
-    found: dict[_Key, list[Path]] = {}
-    for (key, precision, level), dots in points.items():
-        above = sum(performance > attainable for *_, performance, attainable in dots)
-        slices, places = tuple(dot[0] for dot in dots), tuple(dot[1:3] for dot in dots)
-        mine = Path(precision_label(precision), level, *roofs[key, precision, level], slices, places, above)
-        found.setdefault(key, []).append(mine)
-
-    def height(path: Path) -> float:
-        mean = sum(height for _, height in path.dots) / len(path.dots)
-        return mean / path.compute_roof if path.compute_roof > 0 else 0.0
-
-    return {key: sorted(paths, key=height, reverse=True) for key, paths in found.items()}
+    found: dict[_Key, list[tuple[float, Path]]] = {}
+    names = ("report", "launch", "precision", "level", "unit", "compute_roof", "bandwidth_roof")
+    for key, of_path in groupby(records(table(frames, "points")), itemgetter(*names)):
+        dots = [row for row in of_path if all(0 < row[name] < math.inf for name in ("intensity", "performance"))]
+        if dots:
+            report, launch, precision, level, unit, roof, bandwidth = key
+            above = sum(row["performance"] > row["attainable"] for row in dots)
+            slices, places = (row["slice"] for row in dots), ((row["intensity"], row["performance"]) for row in dots)
+            path = Path(precision_label(precision), level, unit, roof, bandwidth, tuple(slices), tuple(places), above)
+            height = sum(row["performance"] for row in dots) / len(dots) / roof if roof > 0 else 0.0
+            found.setdefault((report, launch), []).append((height, path))
+    return {key: [path for _, path in sorted(paths, key=lambda each: -each[0])] for key, paths in found.items()}
 
 
 def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
