@@ -54,10 +54,7 @@ def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class OpcodeRow(NamedTuple):
-    """One row: opcodes as (name, modifiers), without alternatives, and what fits them does.
-
-    ``weight`` is 0 where the shape in the name says it; ``k`` are K of a wgmma shape, dense and sparse.
-    """
+    """One row: opcodes as (name, modifiers), without alternatives; ``weight`` is 0 where the shape in the name says it."""
 
     opcodes: Annotated[tuple[tuple[str, tuple[str, ...]], ...], Stated(tuple[str, ...], _patterns)]
     does: Literal["arithmetic", "products", "conversion", "nothing"] = "arithmetic"
@@ -78,10 +75,7 @@ class _File(NamedTuple):
 
 
 class OpcodeTable:
-    """All rows, in the order in which they are tried; any text may be asked for.
-
-    ``unknown_names``: patterns of names that do work even where no row fits.
-    """
+    """All rows, in the order in which they are tried; any text may be asked for."""
 
     def __init__(self, file: _File) -> None:
         self.rows, self.unknown_names, self._neutral = file.rows, file.unknown, file.neutral

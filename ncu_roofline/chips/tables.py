@@ -1,4 +1,7 @@
-"""The smaller data files as records: hardware units, instruction roofline, phases, stalls, section sets, bounds of metrics."""
+"""The smaller data files as records: hardware units, instruction roofline, phases, stalls, section sets, bounds of metrics.
+
+What their keys mean stands at the beginning of each file.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,7 @@ from ncu_roofline.chips.spec import Source, Spec
 
 
 class Unit(NamedTuple):
-    """A hardware unit: the largest of its ``metrics`` (without suffix) says how full it was.
-
-    ``kind`` is compute or memory, ``level`` the id of the memory level it stands for or "".  ``group``: it holds named units.
-    Where none of the metrics is there, each of ``parts`` gives metrics that add up to its share; fewer of them a lower bound.
-    """
+    """A hardware unit: the largest of its ``metrics`` (without suffix), or the sum of ``parts``, says how full it was."""
 
     id: str
     label: str
@@ -79,11 +78,7 @@ class Gauge(NamedTuple):
 
 
 class TensorActivity(NamedTuple):
-    """Metrics (without suffix) of the tensor pipe's activity.
-
-    The largest of the first row of ``whole`` whose first metric is there, else the largest of ``parts``.  ``instructions``: its
-    kinds, and which chips have a counter of each.
-    """
+    """Metrics (without suffix) of the tensor pipe's activity, and the kinds of its ``instructions``."""
 
     whole: AllExpanded
     parts: tuple[str, ...]
@@ -136,11 +131,7 @@ class Way(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of warp instruction, counted by the first of ``instructions`` that a report has.
-
-    ``transactions`` are those of this kind alone at ``level``, ``bytes`` each; empty for all instructions, whose transactions
-    are the traffic of every level.
-    """
+    """A kind of warp instruction, counted by the first of ``instructions`` that a report has, and its own transactions."""
 
     id: str
     label: str
@@ -218,10 +209,7 @@ def counter_of(metric: str) -> str:
 
 
 class Collected(NamedTuple):
-    """A metric that our section samples on some chips, in a pass with its ``group``.
-
-    It may have the group of counters in front of it that the sampler takes it from.
-    """
+    """A metric that our section samples on some chips, in a pass with its ``group``."""
 
     metric: str
     capabilities: Ranges
@@ -229,11 +217,7 @@ class Collected(NamedTuple):
 
 
 class BandSpec(NamedTuple):
-    """A band of utilisation: ``metrics`` has the ways to it, each a name or several that are averaged, the best first.
-
-    ``shapes``: ids of precisions, or their first parts, whose operations go with the band's activity.  ``level``: the memory
-    level that it belongs to, or "", and ``moves`` whether it says how many bytes moved.
-    """
+    """A band of utilisation, and the ``metrics`` that are ways to it, the best first, several of a way averaged."""
 
     id: str
     label: str
@@ -251,9 +235,7 @@ class BandSpec(NamedTuple):
 
 
 class PhaseSpec(NamedTuple):
-    """All bands in the order in which they stand; metrics that count blocks as they start, of them that of our section; and
-    those that tell when SMs are active.
-    """
+    """All bands in the order in which they stand, and metrics that count blocks and tell when SMs are active."""
 
     bands: tuple[BandSpec, ...]
     blocks: tuple[str, ...]
@@ -284,13 +266,7 @@ class Sentence(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """``waits`` completes "warps wait here ..."; ``advice`` is empty where there is no reason to act.
-
-    ``caches``: hit rates of the kernel say more.  ``issue``: the warp issued, could issue, or waited for its own arithmetic
-    only.  ``unit``: ``waits`` with {} for a unit that is waited for, "" where that is not one of several.  ``limits``: ids or
-    kinds of limits that make warps wait so.  Told from the share ``least`` of all samples on; one place must have
-    ``least_at_place``, as what a reason must have in all holds for its units together.
-    """
+    """A reason why warps wait: ``waits`` completes "warps wait here ..."."""
 
     id: str
     waits: str
@@ -318,11 +294,7 @@ def load_stalls() -> Mapping[str, Stall]:
 
 
 class Told(NamedTuple):
-    """What is told of a kind of finding.
-
-    The title above its places, what its share is ``of``, the column that was counted, and what it matters to (ids or kinds of
-    limits); what is said, with places to fill, and advised, ``other`` where another cause makes it so.
-    """
+    """What is told of a kind of finding."""
 
     kind: str
     title: str
@@ -366,12 +338,7 @@ def load_findings() -> Findings:
 
 
 class SectionSet(NamedTuple):
-    """A set in some ``releases``, first and last.
-
-    ``gives`` is what it holds, in words; ``work`` (precision ids, "tensor" for all types) and ``traffic`` (level ids) are the
-    counters of it, and ``opcodes`` says that it has counts per opcode.  A report with all of ``sections``, and no others than
-    ``only`` if that is not empty, was made with it.
-    """
+    """A set in some ``releases``, first and last."""
 
     name: str
     releases: Releases

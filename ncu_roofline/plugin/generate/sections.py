@@ -249,13 +249,6 @@ class Maker(Lowering):
         """Duration and SM clock."""
         return self.row("gpu__time_duration.sum", "Duration"), self.row(_CLOCK, "SM Frequency")
 
-    def clock_share(self) -> Any:
-        """The profiled SM clock as a share of the maximum; one operator can't do that (Hz over kHz), so the maximum itself."""
-        if not self.dialect.nested_expressions:
-            return self.row(_MAX_KILOHERTZ, "Maximum SM Frequency [kHz]")
-        name = self.define("sm_clock_share", f"{_CLOCK} / ({_MAX_KILOHERTZ} * 10)", [_CLOCK, _MAX_KILOHERTZ])
-        return self.row(name, "SM clock / maximum clock [%]")
-
     def traffic_rows(self, *, patched: bool = True) -> list[Any]:
         """Bytes per second of each level; without ``patched`` only what hardware counts.  ncu shows their unit by itself.
 
@@ -316,16 +309,8 @@ class Maker(Lowering):
         names = _inputs(work)
         return self.define(name, " + ".join(names) if len(names) > 1 else f"{names[0]} * 1", names, chips)
 
-    def fused_share(self, precision: Precision) -> Any:
-        """Fused multiply-adds as a share of add, multiply and fused instructions."""
-        together, fused = _inputs(_together(precision))
-        name = self.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
-        return self.row(name, f"{precision.label} fused share of add, multiply and FMA instructions")
-
-    def intensities(self, precision: Precision) -> list[Any]:
-        """Operations per byte at each level with a roof; no table where expressions have one operator, which can't say it."""
-        if not self.dialect.nested_expressions:
-            return []
+    def intensities(self, precision: Precision) -> Any:
+        """Operations per byte at each level with a roof."""
         rows = []
         for level in (one for one in self.spec.levels if one.bindings[0].clock and not self.patched(one)):
             found: dict[str, Chips] = {}
@@ -339,7 +324,7 @@ class Maker(Lowering):
                         found[self.define(name, text, _inputs(work) + _inputs(sums), chips & here)] = chips & here
             if found:
                 rows.append(self.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
-        return [_table(f"{precision.label} intensity", rows)]
+        return _table(f"{precision.label} intensity", rows)
 
     def pipe_table(self) -> Any:
         """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
@@ -491,10 +476,20 @@ def _instructions(maker: Maker, _: str) -> Made:
 
 def _overview(maker: Maker, _: str) -> Made:
     text = "Operations, share of fused ones, traffic per memory level, and the clock against the GPU's maximum, in numbers."
-    header = [*maker.time_and_clock(), maker.clock_share()]
+    header, nested = [*maker.time_and_clock()], maker.dialect.nested_expressions
+    # One operator can't give the clock as a share of the maximum (Hz over kHz): then the maximum itself.
+    name, label = _MAX_KILOHERTZ, "Maximum SM Frequency [kHz]"
+    if nested:
+        name = maker.define("sm_clock_share", f"{_CLOCK} / ({_MAX_KILOHERTZ} * 10)", [_CLOCK, _MAX_KILOHERTZ])
+        label = "SM clock / maximum clock [%]"
+    header.append(maker.row(name, label))
     for precision in maker.counted_together:
-        header += [*maker.performance(precision), maker.fused_share(precision)]
-    tables = [table for precision in maker.counted_together for table in maker.intensities(precision)]
+        header += maker.performance(precision)
+        together, fused = _inputs(_together(precision))
+        name = maker.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
+        header.append(maker.row(name, f"{precision.label} fused share of add, multiply and FMA instructions"))
+    # Where expressions have one operator, they can't say intensities.
+    tables = [maker.intensities(precision) for precision in maker.counted_together if nested]
     return f"{text} {_TRAFFIC}", (*header, *maker.traffic_rows()), {"Table": tables}
 
 

@@ -24,9 +24,9 @@ BoardRule.__new__.__defaults__ = ({}, ())
 # A compute capability: identity, what its chips lack, and vendor peaks.
 Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launching lacks halves")
 Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), False)
-# Metrics (without suffix) of the tensor pipe's activity.
+# Metrics (without suffix) of the tensor pipe's activity, and the kinds of its instructions.
 TensorActivity = namedtuple("TensorActivity", "whole parts")
-# waits completes "warps wait here ..."; advice is empty where there is no reason to act.
+# A reason why warps wait: waits completes "warps wait here ...".
 Stall = namedtuple("Stall", "waits cause advice caches issue unit limits least least_at_place")
 Stall.__new__.__defaults__ = ((), False, False, '', (), 0.1, 0.1)
 # One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
@@ -34,7 +34,7 @@ Ceiling = namedtuple("Ceiling", "value clock clock_known follows_sm_clock theory
 Ceiling.__new__.__defaults__ = (float("nan"), float("nan"))
 # Bytes per cycle and one SM, L2 slice or bit of the memory bus.
 Bandwidth = namedtuple("Bandwidth", "bytes per")
-# A hardware unit: the largest of its metrics (without suffix) says how full it was.
+# A hardware unit: the largest of its metrics (without suffix), or the sum of parts, says how full it was.
 Unit = namedtuple("Unit", "id label kind metrics level parts group")
 Unit.__new__.__defaults__ = ('', (), False)
 # Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips.
