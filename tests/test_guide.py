@@ -17,7 +17,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.formulas import twin
+from ncu_roofline.chips.formulas import covers, twin
 from ncu_roofline.chips.ncu import braced
 from ncu_roofline.chips.spec import Binding, Level, Precision
 from ncu_roofline.cli import COMMANDS, main
@@ -45,7 +45,7 @@ def shown(counted: WeightedSum) -> str:
 def runs(bindings: Iterable[Binding]) -> str:
     """The compute capabilities that any of the bindings is for: 7.0, 7.5 to 8.6."""
     known = [a.compute_capability for a in load_spec().architectures]
-    places = [place for place, chip in enumerate(known) if any(binding.applies(chip) for binding in bindings)]
+    places = [place for place, chip in enumerate(known) if any(covers(binding.capabilities, chip) for binding in bindings)]
     found = []
     for _, together in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):
         ends = [known[place] for _, place in together]
