@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _HEAD_BYTES = 2 * 10  # a tag and a length
 _SCALARS = ("bytes", "string", "bool", "int32", "int64", "uint32", "uint64", "float", "double")
 
@@ -70,13 +70,12 @@ class NoFieldError(ValueError):
 
 
 def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]:
-    """The top-level fields of ``data[start:stop]`` in order, a group as one; of their contents nothing is looked at.
+    """The top-level fields of ``data[start:stop]`` in order; of their contents nothing is looked at.
 
-    ``data``: bytes, or what reads slices of a file.  Raises NoFieldError.
+    ``data``: bytes, or what reads slices of a file.  Raises NoFieldError, also for groups, which reports do not have.
     """
-    stop = len(data) if stop is None else stop
-    position, depth, group = start, 0, Field(0, 0, 0, 0, 0)
-    while position < stop or depth:
+    position, stop = start, len(data) if stop is None else stop
+    while position < stop:
         start, head = position, data[position : min(position + _HEAD_BYTES, stop)]
         tag, content = read_varint(head, 0)
         number, wire_type, end = tag >> 3, tag & 7, content + {FIXED64: 8, FIXED32: 4}.get(tag & 7, 0)
@@ -85,20 +84,12 @@ def split(data: Any, start: int = 0, stop: int | None = None) -> Iterator[Field]
         elif content and wire_type == BYTES:
             size, content = read_varint(head, content)
             end = content and content + size
-        elif wire_type in (6, 7) or (wire_type == GROUP_END and not depth):
+        elif wire_type not in (FIXED64, FIXED32):
             raise NoFieldError(f"wire type {wire_type}", start)
         position = start + end
         if not end or position > stop or not number:
             raise NoFieldError("a field that does not end or has no number", start)
-        field = Field(number, wire_type, start, start + content, position)
-        if wire_type == GROUP_START:
-            group = group if depth else field
-            depth += 1
-        elif wire_type == GROUP_END:
-            depth -= 1
-            field = group._replace(end=position)
-        if not depth:
-            yield field
+        yield Field(number, wire_type, start, start + content, position)
 
 
 def read_varint(data: bytes, start: int) -> tuple[int, int]:

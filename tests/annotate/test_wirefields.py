@@ -23,12 +23,6 @@ def test_fields_are_found_where_they_are(fields: list[bytes]) -> None:
     assert [data[one.start : one.end] for one in split(data)] == fields
 
 
-def test_groups_are_one_field() -> None:
-    inner = varint(9 << 3 | 3) + number_field(1, 300) + varint(9 << 3 | 4)
-    data = varint(7 << 3 | 3) + inner + bytes_field(2, b"abc") + varint(7 << 3 | 4) + number_field(1, 5)
-    assert [one.number for one in split(data)] == [7, 1]
-
-
 @given(st.integers(0, 2**64 - 1))
 def test_numbers_are_written_as_protobuf_writes_them(value: int) -> None:
     assert message("Value")(uint64=value).SerializeToString() == number_field(5, value)
@@ -41,8 +35,7 @@ def test_numbers_are_written_as_protobuf_writes_them(value: int) -> None:
         b"\x0a\x05abc",  # shorter than it says
         b"\x09abc",  # fixed size, cut
         b"\x0f",  # wire type 7
-        b"\x0c",  # the end of a group that has not begun
-        b"\x0b\x08\x01",  # a group that does not end
+        b"\x0b\x08\x01\x0c",  # a group
         b"\x00\x01",  # field 0
         b"\x08" + b"\xff" * 11,  # a number without end
     ],
