@@ -55,7 +55,7 @@ FORMATS = {
     "parquet": Format((".parquet", ".pq"), "one table with units as metadata", _DATA, True, "pyarrow", "parquet"),
     "md": Format((".md", ".markdown"), "tables for GitHub and GitLab", "text"),
     "text": Format((".txt", ".text"), "the table of `show`", "text"),
-    "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision", "nersc"),
+    "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision", "text"),
 }
 
 
@@ -142,7 +142,7 @@ _OPERATORS = "operators of a whole run"
 _ROWS = (
     Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
     Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
-    Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "view", _EXPLAINED, _FRAMES),
+    Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "frames", _EXPLAINED, _FRAMES),
     Analysis("phases", "phases", _OVER_TIME, _CHART, _PAGE, "", "frames", _EXPLAINED, _PHASES, ("bands", "sampled")),
     Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES, {"text": "frames"}, declared="frames", holds=_RANKS),
     Analysis("comparison", "compare", "before and after", _CHART, {"html": "picture"}),

@@ -16,11 +16,11 @@ from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.chart import chart
 from ncu_roofline.analyses.hierarchical.kernels import (
+    Kernel,
     kernels_of,
     per_kernel,
     reasons,
     tensor_caveat,
-    times_text,
     without_dots,
 )
 from ncu_roofline.analyses.hierarchical.roofs import Band
@@ -90,7 +90,7 @@ def test_frames_without_the_columns() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1.00x"), (1.94, "1.9x"), (42.3, "42x"), (2036.4, "2,000x"), (math.nan, "")])
 def test_headrooms(value: float, text: str) -> None:
-    assert times_text(value) == text
+    assert Kernel(headroom=value, headroom_or_less=0).headroom_text == text
 
 
 def test_a_kernel_on_two_gpus_has_two_rows() -> None:

@@ -57,8 +57,9 @@ def why(frames: Frames, status: str) -> str:
     """Why kernels of this status have no points."""
     if view_of(frames) == "instruction" and status == "no-work-metrics":
         return "without metrics of executed instructions"
-    asked = {"zero-asked": "without {} (counted, zero)", "uncounted-asked": "without metrics of {}"}
-    return asked[status].format(kernels.asked_work(frames)) if status in asked else WHY.get(status, clean(status))
+    names = ["tensor" if one == "tensor" else style.precision_label(one) for one in getattr(frames, "asked", ())]
+    asked = {"zero-asked": "without {} work (counted, zero)", "uncounted-asked": "without metrics of {} work"}
+    return asked[status].format(" or ".join(names)) if status in asked else WHY.get(status, clean(status))
 
 
 def why_absent(frames: Frames, absent: Iterable[kernels.Kernel], *, lacks: bool = False) -> list[str]:

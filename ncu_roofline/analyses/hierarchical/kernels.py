@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
@@ -28,7 +26,6 @@ KEY = ("report", "launch", "kernel", "step", "device")
 Key = tuple[Any, ...]
 ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: nothing is lacking
 SM = "sm"  # in the place of a level: the busiest unit inside the SMs
-LESS = "\N{LESS-THAN OR EQUAL TO}"
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
 NAMED = 5
@@ -64,7 +61,6 @@ class Kernel(SimpleNamespace):
 
     @property
     def marked(self) -> str:
-        """The name, with a mark where tensor work is unknown."""
         return f"{self.name} {MARK}" if self.tensor_unknown else self.name
 
     @property
@@ -74,39 +70,9 @@ class Kernel(SimpleNamespace):
 
     @property
     def headroom_text(self) -> str:
-        """The headroom: 1.9x, ≤1.9x where something may be fuller than what was looked at; "" where unknown."""
-        return f"{LESS if self.headroom_or_less == 1 else ''}{times_text(self.headroom)}"
-
-    @property
-    def limit_text(self) -> str:
-        """How near the nearest limit is, by its name where the verdict does not say that: ``663 GB/s, 74 %``, ``L2 15 %``."""
-        if not self.limit:
-            return ""
-        share = as_percent(self.limit_fraction) if math.isfinite(self.limit_fraction) else ""
-        if ": " in self.verdict:
-            rate = format_value(self.bandwidths[self.limit], "byte/s", 3) if self.limit in self.bandwidths else ""
-            return ", ".join(filter(None, (rate, share)))
-        name = level_style(self.limit).label if self.limit in LEVELS else _limits().get(self.limit, self.limit)
-        return f"{name} {share}".rstrip()
-
-    def level_text(self, level: str, *, bare: bool = False) -> str:
-        """Bandwidth and share of its peak, as far as known: ``512 GB/s, 43.1 %``; ``bare`` in GB/s: ``512 43.1 %``."""
-        rate, share = self.bandwidths.get(level, math.nan), self.fractions.get(level, math.nan)
-        number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
-        parts = [number if bare else format_value(rate, "byte/s", 3)] if math.isfinite(rate) else []
-        return (" " if bare else ", ").join([*parts, percent(share)] if math.isfinite(share) else parts)
-
-
-@lru_cache(maxsize=1)
-def _limits() -> dict[str, str]:
-    """What each limit is called, by its id."""
-    units = {unit.id: unit.label for unit in load_units().units}
-    return units | {roof: one.roof_label(roof) for one in load_spec().precisions for roof in one.roof_ids()}
-
-
-def times_text(headroom: float) -> str:
-    """A headroom: 1.9x; "" where unknown."""
-    return as_times(headroom) if math.isfinite(headroom) else ""
+        """``1.9x``, ``≤1.9x`` where something may be fuller than what was looked at; "" where unknown."""
+        less = "\N{LESS-THAN OR EQUAL TO}" if self.headroom_or_less == 1 else ""
+        return f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
 
 
 def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
@@ -174,12 +140,6 @@ def _without_dot(frames: Frames, row: int, active: float) -> str:
     return "uncounted-asked" if not counted or (tensor and active >= TENSOR_ACTIVE) else "zero-asked"
 
 
-def asked_work(frames: Frames) -> str:
-    """What was asked for, in words: ``tensor or FP32 work``."""
-    names = ["tensor" if one == "tensor" else precision_label(one) for one in getattr(frames, "asked", ())]
-    return f"{' or '.join(names)} work"
-
-
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:
     """The longest first; what has no time comes last."""
     return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
@@ -192,7 +152,6 @@ def ranked(found: Iterable[Kernel]) -> list[Kernel]:
 
 
 def ranks(found: Iterable[Kernel]) -> list[int]:
-    """Where those stand that come first, second, ..."""
     return order((one.device, one.seconds, one.recoverable) for one in found)
 
 
@@ -202,15 +161,15 @@ def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
     Nothing is a mean: verdict, headroom, and how full each unit was are of one launch, so that they go together.
     """
     groups: dict[Key, list[Kernel]] = {}
-    for one in found:
+    for one in by_time(found):
         groups.setdefault((one.device, one.kernel, one.step), []).append(one)
-    return by_time(_together(members) if len(members) > 1 else members[0] for members in groups.values())
-
-
-def _together(members: Sequence[Kernel]) -> Kernel:
-    known = {name: [value for one in members if math.isfinite(value := getattr(one, name))] for name in _SUMMED}
-    sums = {name: sum(values) if values else math.nan for name, values in known.items()}
-    return Kernel(**{**vars(by_time(members)[0]), **sums, "longest": True})
+    kernels = []
+    for longest, *others in groups.values():
+        for name in _SUMMED if others else ():
+            known = [value for one in (longest, *others) if math.isfinite(value := getattr(one, name))]
+            longest = Kernel(**{**vars(longest), name: sum(known) if known else math.nan, "longest": True})
+        kernels.append(longest)
+    return by_time(kernels)
 
 
 def without_dots(frames: Frames) -> list[Kernel]:
@@ -317,23 +276,26 @@ def _sentences(
     last = max(one.step for one in found)
     judged = [one for one in found if one.step == last]
     kernels = ranked(per_kernel(judged))
+    total = _seconds(kernels)
     if last >= 0:
         everything = None
         yield f"{_steps(found, last)}; at {kernels[0].label or 'the last'} {_headroom(judged)}."
     else:
-        yield f"{_counts(kernels, everything)}{_time(kernels)}: {_headroom(judged)}."
-    total = _seconds(kernels)
-    time = everything.seconds if everything else total
+        untimed = sum(one.untimed if one.seconds > 0 else one.launches for one in kernels)
+        without = f" ({plural(untimed, 'launch')} without a run time)" if untimed else ""
+        time = f", {format_value(total, 'second', 3)}{without}" if total > 0 else ""
+        yield f"{_counts(kernels, everything)}{time}: {_headroom(judged)}."
+    whole = everything.seconds if everything else total
     more = [one for one in kernels[1:SENTENCES] if at_stake(one.seconds, one.recoverable) >= WORTH * total > 0]
     for one in (kernels[0], *more):
-        share = [f"{as_percent(one.seconds / time)} of the time"] if len(kernels) > 1 and one.seconds > 0 else []
+        share = [f"{as_percent(one.seconds / whole)} of the time"] if len(kernels) > 1 and one.seconds > 0 else []
         launch = ["in its longest launch"] if one.longest else []
         said = f"{one.name}: {', '.join([*share, *launch, one.reason or one.verdict])}"
         yield f"{'; '.join(filter(None, (said, spots.get((device, one.kernel), ''))))}."
 
 
 def _counts(kernels: Sequence[Kernel], everything: Everything | None) -> str:
-    """``3 kernels, 105 launches``; where a selection leaves some out ``2 of 6 kernels, 4 of 9 launches, 46 % of the time``."""
+    """Where a selection leaves some out ``2 of 6 kernels, 4 of 9 launches, 46 % of the time``."""
     launches = sum(one.launches for one in kernels)
     if not everything or launches >= everything.launches or any(one.kind == "application" for one in kernels):
         return counts_text(kernels)
@@ -349,14 +311,6 @@ def counts_text(kernels: Sequence[Kernel]) -> str:
     count, launches = len({(one.device, one.kernel) for one in kernels}), sum(one.launches for one in kernels)
     noun = "application" if kernels and all(one.kind == "application" for one in kernels) else "kernel"
     return plural(count, noun) if launches == count else f"{plural(count, noun)}, {launches:,} launches"
-
-
-def _time(kernels: Sequence[Kernel]) -> str:
-    if not any(one.seconds > 0 for one in kernels):
-        return ""
-    untimed = sum(one.untimed if one.seconds > 0 else one.launches for one in kernels)
-    without = f" ({plural(untimed, 'launch')} without a run time)" if untimed else ""
-    return f", {format_value(_seconds(kernels), 'second', 3)}{without}"
 
 
 def _headroom(found: Sequence[Kernel]) -> str:

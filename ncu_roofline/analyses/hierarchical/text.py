@@ -1,25 +1,26 @@
-"""The roofline in words: the answer in sentences, a table of kernels with their work in each precision, roofs and notes."""
+"""The roofline in words: sentences, a table of kernels with their work in each precision, roofs, notes; NERSC's data file."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
-from ncu_roofline.analyses.hierarchical.roofs import ChartRoof, joined_roofs, roof_rows
+from ncu_roofline.analyses.hierarchical.roofs import ChartRoof, RoofRow, joined_roofs, roof_rows
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.chips import load_spec
+from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.thresholds import COMPLETE
-from ncu_roofline.chips.verdict import TOO_SHORT
+from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import KERNELS, POINTS
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.selection import at_stake, order
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
-from ncu_roofline.rendering.frames import Frames, each_gpu, rows
+from ncu_roofline.rendering.frames import Frames, each_gpu, rows, view_of
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW
 
 TOP = 20
@@ -42,6 +43,9 @@ _POINT = (
     "compute_roof",
 )
 _KINDS = ("compute", "bandwidth", "wall")
+_LEVEL_NAMES = {"l1": "L1", "shared": "Shared", "l2": "L2", "l3": "L3", "dram": "HBM", "system": "System"}
+_ROOF_NAMES = {"fma": "FMA", "nofma": "No-FMA", "divide": "Div FMA", "divide_nofma": "Div No-FMA"}
+_QUOTES = dict.fromkeys(map(ord, "'\"`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"), "_")
 
 
 def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document:
@@ -91,11 +95,36 @@ def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
     shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"] if used else ()
     labels = {"device": "GPU", **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels}}
     declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
-    cells = [_cells(one, levels) for one in given]
+    limits = _limits()
+    cells = [_cells(one, levels, limits) for one in given]
     return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
 
 
-def _cells(one: kernels.Kernel, levels: Sequence[str]) -> dict[str, Any]:
+def _limits() -> dict[str, str]:
+    """What each limit is called, by its id."""
+    spec = load_spec()
+    found = {unit.id: unit.label for unit in load_units().units}
+    found |= {roof: one.roof_label(roof) for one in spec.precisions for roof in one.roof_ids()}
+    return found | {level.id: level.short for level in spec.levels}
+
+
+def _limit(one: kernels.Kernel, names: Mapping[str, str]) -> str:
+    """How near the nearest limit is, by its name where the verdict does not say that: ``663 GB/s, 74 %``, ``L2 15 %``."""
+    share = as_percent(one.limit_fraction) if math.isfinite(one.limit_fraction) else ""
+    if ": " not in one.verdict:
+        return f"{names.get(one.limit, one.limit)} {share}".rstrip() if one.limit else ""
+    rate = format_value(one.bandwidths[one.limit], "byte/s", 3) if one.limit in one.bandwidths else ""
+    return ", ".join(filter(None, (rate, share)))
+
+
+def _level(one: kernels.Kernel, level: str) -> str:
+    """Bandwidth in GB/s and share of its peak, as far as known: ``512 43.1 %``."""
+    rate, share = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
+    number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
+    return " ".join([number] * math.isfinite(rate) + [percent(share)] * math.isfinite(share))
+
+
+def _cells(one: kernels.Kernel, levels: Sequence[str], limits: Mapping[str, str]) -> dict[str, Any]:
     """A kernel as people read it."""
     unknown = "unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else ""
     saves = one.seconds > 0 and math.isfinite(one.recoverable)
@@ -106,13 +135,13 @@ def _cells(one: kernels.Kernel, levels: Sequence[str]) -> dict[str, Any]:
     return {
         **vars(one),
         "headroom": one.headroom_text or unknown,
-        "headroom_compute": kernels.times_text(one.headroom_compute),
+        "headroom_compute": as_times(one.headroom_compute) if math.isfinite(one.headroom_compute) else "",
         "recoverable": format_value(one.recoverable, "second", 3) if saves else "",
-        "limit": one.limit_text,
+        "limit": _limit(one, limits),
         "busiest_unit": f"{one.busiest_unit} {busiest}".rstrip() if one.busiest_unit else "",
         "occupancy": f"{achieved}{possible}%" if achieved or possible else "",
         "waves": waves if math.isfinite(one.waves) else "",
-        **{f"bandwidth_{level}": one.level_text(level, bare=True) for level in levels},
+        **{f"bandwidth_{level}": _level(one, level) for level in levels},
     }
 
 
@@ -208,3 +237,76 @@ def roofs_table(frames: Frames) -> Table:
     declared = [Column("roof", "str", "", ""), Column("measured", "text", "", "", captions.empirical_name(frames))]
     declared.append(Column("theoretical", "text", "", ""))
     return Table("roofs", declared, cells, [one.name for one in declared], ruled=False)
+
+
+def render_nersc(roofline: Frames) -> bytes:
+    """A data file of NERSC's plot_roofline_hierarchical.py, which our importers read: a name and values per line, every digit.
+
+    Roofs and points of the precision with the most work, named in a comment; measured roofs where given.  Raises RooflineError
+    for points of several GPUs, which the format can't tell apart, and for other views.
+    """
+    if view_of(roofline) != "roofline":
+        raise _error("it holds rooflines only", "Leave out --view, or choose another format.")
+    points = kernels.points_of(roofline, ("level", "intensity", "performance", "work", "label"))
+    if not points:
+        raise _error("no kernel has a point", "Ask `ncu-roofline explain` what the report lacks.")
+    devices = list(dict.fromkeys(device for *_, device in points))
+    if len(devices) > 1:
+        reason = f"it has one set of roofs, and the points are of {len(devices)} GPUs"
+        raise _error(reason, "Give the reports of one GPU.")
+    totals: dict[str, float] = {}
+    for kinds in points.values():
+        for name, (row, *_) in kinds.items():
+            amount = row["performance"] if math.isnan(row["work"]) else row["work"]  # files of rates have no work
+            totals[name] = totals.get(name, 0.0) + (0.0 if math.isnan(amount) else amount)
+    totals = {name: total for name, total in totals.items() if name != MIXED} or totals
+    precision = max(totals, key=totals.__getitem__)
+    others = ", ".join(style.precision_label(one) for one in totals if one != precision)
+    rows_of = [{row["level"]: row for row in reversed(kinds[precision])} for kinds in points.values() if precision in kinds]
+    levels = style.level_order(level for at in rows_of for level in at)
+    # The format's readers take DRAM to be HBM; where a machine has both, each gets its own name.
+    names = {level: _LEVEL_NAMES.get(level, level.upper()) for level in levels}
+    if "mcdram" in names:
+        names.update(mcdram="HBM", dram="DDR")
+    # Its readers look for their keywords anywhere in a line: comments stand apart and use none of them.
+    note = f"{style.precision_label(precision)} only{f'; with less work and left out: {others}' if others else ''}"
+    lines = [f"# {clean(devices[0]) or 'unnamed machine'}, {note}", "# in GB/s, GFLOP/s and FLOP/byte"]
+    lines += [*_roofs([row for rows in roof_rows(roofline).values() for row in rows], precision, names), ""]
+    for level, name in names.items():
+        lines.append(f"AI_{name} {_values(at[level]['intensity'] if level in at else math.nan for at in rows_of)}")
+    first = [next(iter(reversed(at.values()))) for at in rows_of]
+    lines.append(f"FLOPS {_values(row['performance'] / 1e9 for row in first)}")
+    lines.append(f"labels {_quoted(row['label'] or row['kernel'] for row in first)}")
+    return "\n".join(lines).encode("utf-8", "replace") + b"\n"
+
+
+def _error(reason: str, next_step: str) -> RooflineError:
+    return RooflineError("Cannot render", "nersc", reason, next_step)
+
+
+def _roofs(given: Sequence[RoofRow], precision: str, names: Mapping[str, str]) -> Iterator[str]:
+    """Bandwidths and compute roofs, each kind in two lines."""
+    ids = dict.fromkeys(roof for roof, _, _, of, *_ in given if of == precision)
+    memory = [(name, [row for row in given if row[2] == level]) for level, name in names.items()]
+    compute = [(_roof_name(precision, one), [row for row in given if row[0] == one]) for one in ids]
+    for kind, pairs in (("mem", memory), ("comp", compute)):
+        best = [(name, *min(rows, key=lambda row: row[6] != "measured")[6:8]) for name, rows in pairs if rows]
+        if best:
+            yield f"{kind}roofs {_values(value / 1e9 for _, _, value in best)}"
+            called = (name if origin == "measured" else f"Theoretical {name}" for name, origin, _ in best)
+            yield f"{kind}_roof_names {_quoted(called)}"
+
+
+def _roof_name(precision: str, roof: str) -> str:
+    kind = roof.removeprefix(precision).lstrip(".")
+    words = ("" if precision == "fp" else style.precision_label(precision), _ROOF_NAMES.get(kind, kind))
+    return " ".join(filter(None, words))
+
+
+def _values(values: Iterable[float]) -> str:
+    return " ".join(repr(float(value)) for value in values)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    """Names in straight quotes, without any inside, since the format has no way to write one."""
+    return " ".join(f"'{clean(name, None).translate(_QUOTES)}'" for name in names)

@@ -1,4 +1,4 @@
-"""The instruction roofline: warp instructions per second over warp instructions per memory transaction.
+"""The instruction roofline: warp instructions per second over warp instructions per memory transaction; its viewer.
 
 Source: Ding, Williams, "An Instruction Roofline Model for GPUs" (2019); the counters are in ``data/instruction.toml``.
 """
@@ -11,15 +11,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import Precision, Spec, load_instructions, load_spec
 from ncu_roofline.chips.tables import EXECUTED, Kind
 from ncu_roofline.chips.thresholds import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
+from ncu_roofline.formats.inputs.tables import MetricTable
+from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
-from ncu_roofline.model.extract import LANES
+from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
+from ncu_roofline.model.extract import LANES, UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import Verdicts, everything_of, kernels_table, remarks_of
 from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import disbelieved
+from ncu_roofline.model.plausible import disbelieved, left_out, told
 from ncu_roofline.model.points import ABOVE, LOW_CLOCK, points_table
 from ncu_roofline.model.roofline import (
     CeilingsFile,
@@ -35,6 +41,7 @@ from ncu_roofline.model.roofline import (
 )
 from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, group
+from ncu_roofline.rendering.frames import Column
 
 WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
 _LOST_LANES = 0.3  # said of a kernel that loses more than this share of its lanes, as the rule on access patterns does
@@ -44,11 +51,24 @@ _LOST_LANES = 0.3  # said of a kernel that loses more than this share of its lan
 class InstructionRoofline(Roofline):
     """A Roofline whose work is warp instructions (inst) and whose traffic is memory transactions (txn).
 
-    Units of the points: `TABLES` of this folder's view.  ``to_collect`` are metrics that some launch lacks for its dots.
+    Units of the points: `TABLES`.  ``to_collect`` are metrics that some launch lacks for its dots.
     """
 
     view: ClassVar[str] = "instruction"
     to_collect: tuple[str, ...] = ()
+
+
+def _counted(column: Column) -> Column:
+    """A column of the model, counted in warp instructions and transactions."""
+    unit = column.unit.replace("flop", "inst").replace("byte", "txn")
+    return replace(column, unit=unit, meaning="warp instructions executed" if column.name == "work" else column.meaning)
+
+
+TABLES = {
+    "points": tuple(map(_counted, columns.POINTS)),
+    "roofs": columns.ROOFS,
+    "kernels": tuple(map(_counted, columns.KERNELS)),
+}
 
 
 class _CountedKind(Precision):
@@ -256,3 +276,61 @@ def _to_collect(m: Measurements, traffic: Mapping[str, Quantity], levels: Sequen
             lacking = [level for level in levels if np.isnan(traffic.get(level, missing).values[mine]).any()]
             work = bool(np.isnan(m.instructions.get(EXECUTED, missing).values[mine]).any())
             yield from load_instructions().needs(load_spec(), chip, tuple(lacking), work=work)
+
+
+class _Instruction(Viewer):
+    name = "instruction"
+    instructions = True
+    more = ""
+
+    def check(self, asked: Asked) -> None:
+        if asked.source == "embedded":
+            reason = "the instruction roofline is made from counters, not from charts inside the report"
+            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view instruction.")
+        super().check(asked)
+
+    def check_precisions(self, given: Sequence[str]) -> None:
+        kinds = [kind.id for kind in load_instructions().kinds]
+        for one in given:
+            if one not in kinds:
+                next_step = advice(f"With --view instruction name {', '.join(kinds)}", one, kinds)
+                raise RooflineError("Cannot use --precision", one, "it is no kind of instruction", next_step)
+
+    def explain(self, report: Report | MetricTable, measurements: Measurements, select: Selection) -> Explanation:
+        """What a report lacks; precisions of the result are kinds of instruction."""
+        m, spec, counted = measurements, load_spec(), load_instructions()
+        levels, own = select.levels or spec.chain, int((disbelieved(m) == "").sum())  # of other launches nothing is missing
+        capabilities = list(dict.fromkeys(capability for _, capability in m.gpus))
+        chips = [chip for capability in capabilities if (chip := spec.read_as(capability))]
+        there = {level for level in levels if any(level not in chip.lacks for chip in chips)} if own else set()
+        reached = [availability(level, m.traffic.get(level.id)) for level in spec.levels if level.id in there]
+        kinds = [availability(kind, m.instructions.get(kind.id)) for kind in counted.kinds if chips and own]
+        moved = [availability(kind, m.transactions.get(kind.id)) for kind in counted.kinds if kind.level]
+        without = {one.id for one in (*kinds, *moved, *reached) if one.launches < own}
+        missing = tuple(one.id for one in (*kinds, *reached) if one.id in without)
+        names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
+        command = (
+            command_of(report, tuple(dict.fromkeys(names)), select.kernel, mixed=own < len(m)) if missing and chips else ""
+        )
+        notes = chip_notes([capability for capability in capabilities if capability != UNKNOWN_CAPABILITY])
+        if not chips and not notes:
+            notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
+        return Explanation(
+            report=str(m.report[0]) if len(m) else str(report.path),
+            ncu_version=report.ncu_version,
+            devices=devices_of(m),
+            launches=len(m),
+            precisions=tuple(kinds),
+            levels=tuple(reached),
+            missing=missing,
+            partial=(),
+            added=missing,
+            command=command,
+            notes=(*told(m), *left_out(m), *notes),
+        )
+
+    def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> InstructionRoofline:
+        return instruction_roofline(measurements, ceilings, clock=asked.clock, by=asked.by, select=asked.select)
+
+
+VIEWER = _Instruction()
