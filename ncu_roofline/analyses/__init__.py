@@ -30,32 +30,24 @@ __all__ = ["ANALYSES", "FORMATS", "Analysis", "analysis_of", "format_for", "rend
 
 
 class Format(NamedTuple):
-    """What its files are called and hold, the module that makes it, and the package (of an extra) that it needs.
-
-    ``module`` is the file of an analysis' folder that has ``render_FORMAT`` or ``document``, or, with a dot, a module elsewhere
-    in the package.
-    """
+    """What its files are called and hold, and the package that it needs, which the extra of its name brings."""
 
     suffixes: tuple[str, ...]
     about: str
-    module: str
-    binary: bool = False
     needs: str = ""
-    extra: str = ""
 
 
-_DATA = "rendering.data"
 FORMATS = {
-    "html": Format((".html", ".htm"), "interactive page in one file, works offline", "page"),
-    "png": Format((".png",), "chart for screens, 160 dpi", "picture", binary=True),
-    "svg": Format((".svg",), "chart for the web and for editing", "picture"),
-    "pdf": Format((".pdf",), "chart for papers, TrueType fonts", "picture", binary=True),
-    "csv": Format((".csv",), "one table, SI units", _DATA),
-    "json": Format((".json",), "points, roofs and kernels with their units", _DATA),
-    "parquet": Format((".parquet", ".pq"), "one table with units as metadata", _DATA, True, "pyarrow", "parquet"),
-    "md": Format((".md", ".markdown"), "tables for GitHub and GitLab", "text"),
-    "text": Format((".txt", ".text"), "the table of `show`", "text"),
-    "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision", "text"),
+    "html": Format((".html", ".htm"), "interactive page in one file, works offline"),
+    "png": Format((".png",), "chart for screens, 160 dpi"),
+    "svg": Format((".svg",), "chart for the web and for editing"),
+    "pdf": Format((".pdf",), "chart for papers, TrueType fonts"),
+    "csv": Format((".csv",), "one table, SI units"),
+    "json": Format((".json",), "points, roofs and kernels with their units"),
+    "parquet": Format((".parquet", ".pq"), "one table with units as metadata", "pyarrow"),
+    "md": Format((".md", ".markdown"), "tables for GitHub and GitLab"),
+    "text": Format((".txt", ".text"), "the table of `show`"),
+    "nersc": Format((), "data file of NERSC's plot_roofline_hierarchical.py, one precision"),
 }
 
 
@@ -66,22 +58,18 @@ def format_for(path: str) -> str:
 
 
 class Analysis(NamedTuple):
-    """One analysis: its view, the folder of its code, what its chart shows, and the formats that it has.
+    """One analysis: its view, what its chart shows, and the modules of this package that make what it has.
 
-    ``elsewhere`` names formats that another module of the folder makes than FORMATS says; ``drawn_by`` is the folder that makes
-    all of them for an analysis whose frames look like those of another; ``declared`` the module of the folder with its TABLES
-    and its VIEWER.  ``commands`` are those whose --view names it, ``holds`` what their --table does: the columns with the model
-    behind them are too much to load for a help text.  ``instead`` are the tables that a file holds for the first of them where
-    no kernel has any: the first that has rows.
+    ``home`` has its TABLES, and where commands have a --view its VIEWER.  ``made`` says by format which module has a function
+    ``render_FORMAT``, or a ``document`` for text and Markdown.  ``commands`` are those whose --view names it, ``holds`` what
+    their --table does: the columns with the model behind them are too much to load for a help text.  ``instead`` are the tables
+    that a file holds for the first of them where no kernel has any: the first that has rows.
     """
 
     view: str
-    folder: str
     about: str
-    has: Sequence[str]
-    elsewhere: Mapping[str, str] = {}
-    drawn_by: str = ""
-    declared: str = "columns"
+    home: str
+    made: Mapping[str, str]
     commands: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     instead: tuple[str, ...] = ("kernels",)
@@ -89,30 +77,23 @@ class Analysis(NamedTuple):
     @property
     def formats(self) -> dict[str, Format]:
         """Its formats by name, in the order of FORMATS."""
-        return {name: row for name, row in FORMATS.items() if name in self.has}
+        return {name: row for name, row in FORMATS.items() if name in self.made}
 
     @property
     def tables(self) -> Mapping[str, tuple[Column, ...]]:
         """Its tables with their columns; the first is what csv and parquet hold if nobody says which."""
-        tables: Mapping[str, tuple[Column, ...]] = self.module(self.declared).TABLES
+        tables: Mapping[str, tuple[Column, ...]] = _module(self.home).TABLES
         return tables
 
     @property
     def viewer(self) -> Viewer:
         """How its ``commands`` get its frames."""
-        made: Viewer = self.module(self.declared).VIEWER
+        made: Viewer = _module(self.home).VIEWER
         return made
 
-    def module(self, name: str, folder: str = "") -> Any:
-        """A module of its folder or of another one, imported now."""
-        return importlib.import_module(f"ncu_roofline.{name if '.' in name else f'analyses.{folder or self.folder}.{name}'}")
-
     def maker(self, format: str) -> Callable[..., bytes]:  # noqa: A002
-        """The function that makes a format: ``render_FORMAT`` of its module, else what renders its ``document``.
-
-        Raises KeyError for a format that it does not have.
-        """
-        module = self.module(self.elsewhere.get(format, self.formats[format].module), self.drawn_by)
+        """The function that makes a format.  Raises KeyError for a format that it does not have."""
+        module = _module(self.made[format])
         made: Callable[..., bytes] | None = getattr(module, f"render_{format}", None)
         if made is None:
             from ncu_roofline.rendering.document import renderer
@@ -125,30 +106,44 @@ class Analysis(NamedTuple):
         return option in inspect.signature(self.maker(format)).parameters
 
 
-_TABLES = ("csv", "json", "parquet", "text")
-_CHART = (*_TABLES, "html", "png", "svg", "pdf", "md")
+def _module(name: str) -> Any:
+    return importlib.import_module(f"ncu_roofline.{name}" if name == _DATA else f"{__name__}.{name}")
+
+
+def _all(folder: str, page: str = "page") -> dict[str, str]:
+    """Every format from the modules of a folder."""
+    return {
+        "html": f"{folder}.{page}",
+        **dict.fromkeys(("png", "svg", "pdf"), f"{folder}.picture"),
+        **_AS_DATA,
+        **dict.fromkeys(("md", "text"), f"{folder}.text"),
+    }
+
+
+_DATA = "rendering.data"
+_AS_DATA = dict.fromkeys(("csv", "json", "parquet"), _DATA)
 _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
-_FRAMES, _TIMES, _PHASES = (
-    ("points", "roofs", "kernels"),
-    ("points", "machines", "absent"),
-    ("points", "bands", "sampled", "roofs"),
-)
-_PAGE = {"html": "text"}
+_FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
+_PHASES, _RANKS = ("points", "bands", "sampled", "roofs"), ("kernels", "ranks", "points")
+_PORTABLE = {"csv": _DATA, **dict.fromkeys(("json", "text", "md"), "portability.frames")}
 _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
-_RANKS = ("kernels", "ranks", "points")
-_PLATFORMS, _BY_FRAMES = "one application on several platforms", dict.fromkeys(("json", "text", "md"), "frames")
-_OPERATORS = "operators of a whole run"
+_RUN, _LINES = "ranks of a run side by side", "lines, loops and functions inside a kernel"
+_OPERATORS = ("operators", "chains", "runs", "roofs")
+_ROOFLINE = {
+    **_all("hierarchical"),
+    "nersc": "hierarchical.text",
+}
 _ROWS = (
-    Analysis("roofline", "hierarchical", _WORK, (*_CHART, "nersc"), declared="view", commands=_EXPLAINED, holds=_FRAMES),
-    Analysis("time", "time", _TIME, _CHART, _PAGE, "", "frames", _DRAWN, _TIMES, ("absent",)),
-    Analysis("instruction", "instruction", _INSTRUCTIONS, _CHART, {}, "hierarchical", "frames", _EXPLAINED, _FRAMES),
-    Analysis("phases", "phases", _OVER_TIME, _CHART, _PAGE, "", "frames", _EXPLAINED, _PHASES, ("bands", "sampled")),
-    Analysis("ranks", "ranks", "ranks of a run side by side", _TABLES, {"text": "frames"}, declared="frames", holds=_RANKS),
-    Analysis("comparison", "compare", "before and after", _CHART, {"html": "picture"}),
-    Analysis("source", "source", "lines, loops and functions inside a kernel", _CHART),
-    Analysis("run", "run", _OPERATORS, (*_TABLES, "md"), holds=("operators", "chains", "runs", "roofs")),
-    Analysis("portability", "portability", _PLATFORMS, ("csv", "json", "text", "md"), _BY_FRAMES, declared="frames"),
+    Analysis("roofline", _WORK, "hierarchical.view", _ROOFLINE, _EXPLAINED, _FRAMES),
+    Analysis("time", _TIME, "time.frames", _all("time", "text"), _DRAWN, _TIMES, ("absent",)),
+    Analysis("instruction", _INSTRUCTIONS, "instruction.frames", _all("hierarchical"), _EXPLAINED, _FRAMES),
+    Analysis("phases", _OVER_TIME, "phases.frames", _all("phases", "text"), _EXPLAINED, _PHASES, ("bands", "sampled")),
+    Analysis("ranks", _RUN, "ranks.frames", {**_AS_DATA, "text": "ranks.frames"}, holds=_RANKS),
+    Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
+    Analysis("source", _LINES, "source.columns", _all("source")),
+    Analysis("run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS),
+    Analysis("portability", "one application on several platforms", "portability.frames", _PORTABLE),
 )
 ANALYSES = {row.view: row for row in _ROWS}
 
@@ -229,7 +224,7 @@ def render(
         raise ValueError(f"format must be one of {', '.join(analysis.formats)}, not {format!r}")
     row = analysis.formats[format]
     if row.needs and find_spec(row.needs) is None:
-        fix = f"pip install 'ncu-roofline[{row.extra}]'"
+        fix = f"pip install 'ncu-roofline[{format}]'"
         raise RooflineError("Cannot render", format, f"the package {row.needs} is not installed", f"Install it with {fix}.")
     make = analysis.maker(format)
     taken = inspect.signature(make).parameters
@@ -241,7 +236,6 @@ def text_table(roofline: Any, **options: Any) -> str:
     """What `ncu-roofline show` prints: options are those of the view's document and of a terminal (width, color, top ...)."""
     from ncu_roofline.rendering.document import terminal
 
-    analysis = analysis_of(roofline)
-    make = analysis.module("text", analysis.drawn_by).document
+    make = _module(analysis_of(roofline).made["text"]).document
     own = {name: options.pop(name) for name in inspect.signature(make).parameters if name in options}
     return terminal(make(roofline, **own), **options)
