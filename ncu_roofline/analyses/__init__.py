@@ -142,7 +142,9 @@ _ROWS = (
     Analysis("ranks", _RUN, "ranks.frames", {**_AS_DATA, "text": "ranks.frames"}, holds=_RANKS),
     Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
     Analysis("source", _LINES, "source.columns", _all("source")),
-    Analysis("run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS),
+    Analysis(
+        "run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS
+    ),
     Analysis("portability", "one application on several platforms", "portability.frames", _PORTABLE),
 )
 ANALYSES = {row.view: row for row in _ROWS}
