@@ -16,6 +16,12 @@ WHERE = (
     _integer("step", "position in a sweep, from 0: rows of one kernel with steps are joined; -1 outside of sweeps"),
 )
 
+_CLOCKS = (
+    _number("clock_profiled", "hertz", "SM clock while profiled"),
+    _number("clock_max", "hertz", "maximum SM clock of the GPU"),
+    _number("clock_ratio", "ratio", "clock_profiled / clock_max"),
+)
+_LANES = "threads with a true predicate / (32 x warp instructions), where the row counts all warp instructions"
 POINTS = (
     *WHERE,
     _text("precision", "precision id: fp64, fp32, fp16, tensor.fp16.wgmma, ..., or mixed (sum over pipes)", "{kind}"),
@@ -36,13 +42,7 @@ POINTS = (
         "fma_share", "ratio", "alpha: fused multiply-adds among add, multiply and fused instructions", "FMA", 12, missing=""
     ),
     _number("mix_roof", "flop/s", "compute roof that this mix can reach: (1 + alpha) / 2 of compute_roof"),
-    _number(
-        "lanes",
-        "ratio",
-        "threads with a true predicate / (32 x warp instructions), where the row counts all warp instructions",
-        priority=10,
-        missing="",
-    ),
+    _number("lanes", "ratio", _LANES, priority=10, missing=""),
     _number("attainable_theoretical", "flop/s", "the same with theoretical roofs only"),
     _number("fraction_theoretical", "ratio", "performance / attainable_theoretical"),
     _text("roof_origin", "origin of the binding roof of this level: theoretical or measured"),
@@ -55,9 +55,7 @@ POINTS = (
     _number("binding_fraction", "ratio", "performance / lowest attainable over all levels"),
     _number("locality", "ratio", "traffic here / traffic of the next level outwards: the reuse caught between the two"),
     _text("locality_to", "that next level's id"),
-    _number("clock_profiled", "hertz", "SM clock while profiled"),
-    _number("clock_max", "hertz", "maximum SM clock of the GPU"),
-    _number("clock_ratio", "ratio", "clock_profiled / clock_max"),
+    *_CLOCKS,
     _number("coverage", "ratio", "share of the group's time that the row stands for: below 1 where launches lack metrics"),
     _text("source", "binding (our counters), derived (sectors x 32 and the like) or embedded (the report's own chart)"),
     _text("metrics", "ncu metrics that gave work and traffic"),
@@ -120,9 +118,7 @@ KERNELS = (
         "ok (has points), zero-flop, tensor-unknown, no-instructions, no-work-metrics, no-traffic-metrics, no-time, "
         "foreign (counters that may be another kernel's), unknown-chip or no-chart",
     ),
-    _number("clock_profiled", "hertz", "SM clock while profiled"),
-    _number("clock_max", "hertz", "maximum SM clock of the GPU"),
-    _number("clock_ratio", "ratio", "clock_profiled / clock_max"),
+    *_CLOCKS,
     _text(
         "verdict",
         "memory: LEVEL, compute: ROOF (or hardware unit), latency, too short to judge, tensor work unknown or unknown; "

@@ -170,16 +170,12 @@ def _availability(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple
         "no-traffic-metrics": ~np.any([nothing, *traffics.values()], axis=0),
     }
     missing, zero_so_far = [], []
-    known: dict[Any, str] = {}
-    for row, has in enumerate(np.vstack([*core.values(), *inner.values()]).T):
+    for row, has in enumerate(np.vstack([*core.values(), *inner.values()]).T.tolist()):
+        lacking = [name for name, there in zip((*core, *inner), has, strict=True) if not there]
         # Of a chip that nobody knows, and of other tools' files, there is no telling what could be collected; what is not
         # believed was.
-        key = (id(chips[row]), has.tobytes(), foreign[row])
-        if key not in known:
-            lacking = [name for name, there in zip((*core, *inner), has, strict=True) if not there]
-            lacks = None if foreign[row] or chips[row] is None else chips[row].lacks
-            known[key] = "" if lacks is None else " ".join(name for name in lacking if name not in lacks)
-        missing.append(known[key])
+        chip = None if foreign[row] else chips[row]
+        missing.append(" ".join(name for name in lacking if chip is not None and name not in chip.lacks))
         present = [name for name, there in zip(core, has, strict=False) if there]
         absent = ", ".join(name for name in core if name not in present)
         some = idle[row] and present and absent

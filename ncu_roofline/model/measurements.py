@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.chips import Level, Precision, Spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION
@@ -251,11 +250,6 @@ class Measurements:
 
     def __len__(self) -> int:
         return len(self.launch)
-
-    def __repr__(self) -> str:
-        about = [clean(str(name)) for name in dict.fromkeys(self.device) if name]
-        counted = listed((*self.work, *self.traffic), most=12)
-        return f"<Measurements: {len(self)} launches, {listed(about)}; {counted or 'neither work nor traffic'}>"
 
     @cached_property
     def capability_text(self) -> TextArray:

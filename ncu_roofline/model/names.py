@@ -26,7 +26,7 @@ _LAUNCHERS = {
 }
 # Regular expressions are compiled where they are used first.
 _JULIA = r"^(?:julia|ptxcall)_(?=[\d_]*[^\W\d_])(\w+)_\d+$"
-_OPENMP = r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_(?P<function>.+)_l(?P<line>\d+)(?:_\w*)?$"
+_OPENMP = r"^__omp_offloading_[0-9a-f]+_[0-9a-f]+_"
 _RUST_HASH = r"::h[0-9a-f]{16}$"
 # Which arguments are 1, divisible by 16, constants: at least the first is said to be something.
 _TRITON_SPECIALISATION = r"(?<!^)_\d+(?:de|[dce])(?:\d(?:de|[dce])?)*$"
@@ -106,8 +106,11 @@ def _read(full: str) -> CxxName:
 def _without_decoration(text: str) -> str:
     """``text`` without what compilers of other languages add to the name in the source."""
     if region := re.match(_OPENMP, text):
-        identifiers = _mangled_identifiers(region["function"])
-        return f"{identifiers[-1] if identifiers else region['function']}:{region['line']}"
+        rest = text[region.end() :]
+        line = next(reversed(list(re.finditer(r"(?<!^)_l(\d+)(?=_|$)", rest))), None)
+        if line and re.fullmatch(r"\w*", rest[line.end() :]):
+            function = rest[: line.start()]
+            return f"{(_mangled_identifiers(function) or [function])[-1]}:{line.group(1)}"
     if identifiers := _mangled_identifiers(text):
         return _without_decoration("::".join(identifiers))
     text = re.sub(_RUST_HASH, "", text)

@@ -100,13 +100,14 @@ class Displayed:
 
     def glanced(self, table: document.Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
         """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
+        total = len(table.rows) if table else len(next(iter(getattr(self, next(iter(self.counted))).values()), ()))
         if table is None:
             columns, named = getattr(self, next(iter(self.counted))), [one.name for one in self.glance]
-            values = {name: columns[name] for name in (*named, "unit") if name in columns}
-            plain = [values[name].tolist() if hasattr(values[name], "tolist") else values[name] for name in values]
-            rows = [dict(zip(values, row, strict=True)) for row in zip(*plain, strict=True)]
-            table = document.Table("", self.glance, rows, named)
-        total = len(table.rows)
+            shown = {name: columns[name][:most] for name in (*named, "unit") if name in columns}
+            values = ([one.item() if hasattr(one, "item") else one for one in column] for column in shown.values())
+            table = document.Table(
+                "", self.glance, [dict(zip(shown, row, strict=True)) for row in zip(*values, strict=True)], named
+            )
         return list(document.text_columns(replace(table, rows=table.rows[:most])).values()) if total else [], total - most
 
 
