@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.compare.frames import (
@@ -26,6 +25,7 @@ from ncu_roofline.analyses.compare.frames import (
     Comparison,
 )
 from ncu_roofline.analyses.hierarchical.style import level_order
+from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural, shorten
 from ncu_roofline.base.units import percent, time_text
 from ncu_roofline.chips import load_spec
@@ -106,15 +106,11 @@ def main_pair(all_pairs: Sequence[Pair]) -> Pair | None:
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:
-    """Reports by the shortest end of their path that tells them apart."""
+    """What reports are called: the ends of their paths, as long as tells them apart."""
     columns = comparison.summary_columns
-    reports = dict.fromkeys(str(name) for pair in zip(columns["baseline"], columns["report"], strict=True) for name in pair)
-    paths = {report: PurePath(report).parts for report in reports}
-    for length in range(1, max((len(parts) for parts in paths.values()), default=0) + 1):
-        short = {report: "/".join(parts[-length:]) for report, parts in paths.items()}
-        if len(set(short.values())) == len(short):
-            return {report: clean(name) for report, name in short.items()}
-    return {report: clean(report) for report in reports}
+    reports = dict.fromkeys(map(str, (*columns["baseline"], *columns["report"])))
+    called = ReportNames.apart(reports)
+    return {report: clean(called(report)) for report in reports}
 
 
 def level_of(comparison: Comparison) -> str:
