@@ -17,8 +17,7 @@ from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, measurements_of, roofline
-from ncu_roofline.model.columns import ROOFS
+from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, columns, measurements_of, roofline
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
@@ -44,14 +43,7 @@ _HOW_TO_COLLECT = (
 )
 _NAMED = 2  # notes of launches without slices
 _text, _integer, _number = Column.text, Column.integer, Column.number
-WHERE = (
-    _text("report", "report the row comes from: its path, or of commands its base name"),
-    _integer("launch", "position of the result in its report, from 0"),
-    _text("kernel", "short readable name, unique among different kernels"),
-    _text("device", "name of the GPU"),
-    _text("label", "what the step of a sweep is called; '' outside of sweeps"),
-    _integer("step", "position in a sweep, from 0; -1 outside of sweeps"),
-)
+WHERE = tuple(column for column in columns.WHERE if column.name != "compute_capability")
 _SLICE = (
     _integer("slice", "position of the slice of time, from 0"),
     _number("begin", "second", "when the slice begins, from the launch's beginning"),
@@ -102,7 +94,7 @@ SAMPLED = (
     _text("aligned", "how the runs were found, best first"),
     _text("notes", "what a reader must know of this launch, sentences separated by '; '"),
 )
-TABLES = {"points": POINTS, "bands": BANDS, "sampled": SAMPLED, "roofs": ROOFS}
+TABLES = {"points": POINTS, "bands": BANDS, "sampled": SAMPLED, "roofs": columns.ROOFS}
 
 
 @dataclass(frozen=True, repr=False)

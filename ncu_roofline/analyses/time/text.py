@@ -12,7 +12,7 @@ from ncu_roofline.analyses.hierarchical.chart import largest
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, tensor_caveat
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import frames as columns
-from ncu_roofline.analyses.time.frames import WHY, TimeRoofline
+from ncu_roofline.analyses.time.frames import TimeRoofline, why
 from ncu_roofline.base.texts import clean, one_line, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.rendering.document import Document, Note, Table
@@ -70,7 +70,7 @@ def absent_notes(frames: TimeRoofline) -> Iterator[str]:
         time = captions.of_the_time(share for share, _ in members).removeprefix(", ") or "unknown time"
         moved = [traffic for _, traffic in members if math.isfinite(traffic)]
         bytes_text = f" and {format_value(sum(moved), 'byte', 3)} of traffic" if moved else ""
-        yield f"{plural(len(members), 'row')} {WHY.get(status, clean(status))}: {time}{bytes_text}."
+        yield f"{plural(len(members), 'row')} {why(status)}: {time}{bytes_text}."
 
 
 def explanation(frames: TimeRoofline) -> str:
