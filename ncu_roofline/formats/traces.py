@@ -31,6 +31,7 @@ KERNEL, COPY, FILL = "kernel", "copy", "fill"
 _GZIP, _SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 _OF_NSYS = (".nsys-rep", ".qdrep")
 _HEAD, _MOST = 65_536, 4_000_000_000
+_LONGEST = 1e17  # microseconds: more than any clock says
 _EXPORT = "Export it again, and check that it is complete."
 _PROFILE = "Record it with torch.profiler.profile(record_shapes=True) and export_chrome_trace, or with nsys profile."
 _TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|schemaVersion|baseTimeNanoseconds)"\s*:')
@@ -122,7 +123,7 @@ class Ranges:
         self.start.append(start)
         self.end.append(end)
         self.shapes.append(shapes if isinstance(shapes, (list, tuple)) and shapes else None)
-        self.types.append(types if isinstance(types, (list, tuple)) and types else None)
+        self.types.append(tuple(map(str, types)) if isinstance(types, (list, tuple)) and types else None)
         self.values.append(values if isinstance(values, (list, tuple)) and values else None)
 
 
@@ -209,24 +210,26 @@ def _chrome(path: str) -> Trace:
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
         if kind is None or event.ts is None:
             continue
+        if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
+            raise _cannot(path, f"its event {shorten(clean(event.name))} is at {event.ts:g} us for {event.dur or 0.0:g} us")
         start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
         first, last = min(first, start), max(last, start + seconds)
         args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
         if kind in (KERNEL, COPY, FILL):
             rows.append((kind, event))
         elif kind == "launch":
-            launches[args.correlation] = (f"{event.pid} {event.tid}", start)
+            launches[str(args.correlation)] = (f"{event.pid} {event.tid}", start)
         else:
             ranges = operators if kind == "operator" else annotations
             shapes = args.shapes or args.shapes_2021
             ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
     for kind, event in sorted(rows, key=lambda row: row[1].ts):
         args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
-        thread, launched = launches.get(args.correlation, ("", math.nan))
+        thread, launched = launches.get(str(args.correlation), ("", math.nan))
         work.add(
             name=event.name,
             kind=kind,
-            device=args.device if isinstance(args.device, int) else 0,
+            device=_number(args.device),
             stream=str(args.stream if args.stream is not None else event.tid),
             start=event.ts * 1e-6,
             seconds=(event.dur or 0.0) * 1e-6,
@@ -255,7 +258,7 @@ def _forms() -> _Forms:
     named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
     named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
     arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
-    texts = [(name, Any, "") for name in ("ph", "cat", "name", "pid", "tid")]
+    texts: list[Any] = [("ph", str, ""), ("cat", str | None, None), ("name", str, ""), ("pid", Any, ""), ("tid", Any, "")]
     times: list[Any] = [(name, float | None, None) for name in ("ts", "dur")]
     event = defstruct("Event", [*texts, *times, ("args", arguments | list | str | float | None, None)], gc=False)
     events = list[event]  # type: ignore[valid-type]
@@ -272,11 +275,15 @@ def _gpus_of(properties: Any) -> dict[int, Gpu]:
         if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
             capability = (row.get("computeMajor"), row.get("computeMinor"))
             known = tuple(part for part in capability if isinstance(part, int))
-            count = row.get("numSms")
             found[row["id"]] = Gpu(
-                clean(row["name"]), (known[0], known[1]) if len(known) == 2 else (0, 0), count if isinstance(count, int) else 0
+                clean(row["name"]), (known[0], known[1]) if len(known) == 2 else (0, 0), _number(row.get("numSms"))
             )
     return found
+
+
+def _number(value: Any) -> int:
+    """A small number, 0 for anything else."""
+    return value if type(value) is int and 0 <= value < 1_000_000 else 0
 
 
 def _size(numbers: Any) -> str:

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -379,6 +380,21 @@ def test_what_is_no_run_gets_one_sentence(run: Command, tmp_path: Path, name: st
     assert (outcome.code, outcome.out) == (1, "")
     assert reason in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_odd_values_give_an_answer_or_one_sentence(run: Command, write: Callable[..., Path], seed: int) -> None:
+    dice, odd = random.Random(seed), [None, -1, 1e308, "x", [], {}, [[1, 2]], True, 2**70, "\x1b[31m"]
+    content = json.loads(json.dumps(document(MM, SOFTMAX, LATE)))
+    for _ in range(dice.choice([1, 3, 9])):
+        one = dice.choice(content["traceEvents"])
+        target = one if dice.random() < 0.4 else one["args"]
+        if isinstance(target, dict) and target:
+            target[dice.choice(list(target))] = dice.choice(odd)
+    outcome = run("show", write(content))
+    assert outcome.code == 0 or (outcome.code == 1 and len(outcome.err.splitlines()) == 1), outcome.err
+    assert "bug" not in outcome.err
+    assert "\x1b" not in outcome.out + outcome.err
 
 
 def test_traces_and_reports_are_not_mixed(run: Command, write: Callable[..., Path], tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def run_of(
             ]
             if not roofs:
                 called = f"{gpu.name} is in no table" if gpu.name else "the trace names no GPU"
-                notes.append(f"{name}: {called}, so that there are no roofs; name one with --gpu")
+                notes.append(f"{name}: {called}, so that there are no roofs; name one with --board")
     for name in ("operators", "chains"):  # of what is unknown all could go, for all that is known
         tables[name].sort(key=lambda row: -row["share"] if math.isnan(row["recoverable"]) else -row["recoverable"])
     made = {name: of_rows(rows, columns.TABLES[name]) for name, rows in tables.items()}

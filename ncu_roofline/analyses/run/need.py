@@ -208,8 +208,11 @@ def need(
         shape = shapes[place] if place < len(shapes) else None
         kind = types[place] if types and place < len(types) else guessed if shape else ""
         if shape and all(isinstance(inner, (list, tuple)) for inner in shape):  # a list of tensors, whose types nobody records
-            kind, shape = kind if kind in TYPES else guessed, [sum(math.prod(inner) for inner in shape)]
-        if kind in TYPES and isinstance(shape, (list, tuple)) and all(isinstance(size, int) for size in shape):
+            kind, shape = (
+                kind if kind in TYPES else guessed,
+                [sum(math.prod(inner) for inner in shape if all(type(size) is int for size in inner))],
+            )
+        if kind in TYPES and isinstance(shape, (list, tuple)) and all(type(size) is int for size in shape):
             room[argument] = tensor = Tensor(shape)
             tensor.item = TYPES[kind][0]
             tensors.append((kind, tensor))

@@ -39,17 +39,18 @@ SHORT, _MOST_SHORT = 1024, 100_000
 kernel takes memory and a row, whatever it says."""
 PASS_REPORT = "Pass a .ncu-rep or .ncu-repz file as written by 'ncu -o'."
 FETCH_AGAIN = "Copy the file again from where it was written, or profile again."
+_TRACE = "The trace of a run is read by `ncu-roofline show` and `render`."
 _UNPACK = "Unpack it and pass the .ncu-rep file inside."
 
 # First bytes of files that end up under the name of a report, with what they are and what to do.
 _SIGNATURES = (
     (b"version https://git-lfs.github.com/spec/", "it is a git-LFS pointer, not the report itself", "Run 'git lfs pull'."),
-    (b"\x1f\x8b", "it is compressed with gzip", _UNPACK),
+    (b"\x1f\x8b", "it is compressed with gzip", f"{_UNPACK} {_TRACE}"),
     (b"PK\x03\x04", "it is a zip archive", _UNPACK),
     (b"BZh", "it is compressed with bzip2", _UNPACK),
     (b"\xfd7zXZ\0", "it is compressed with xz", _UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", _UNPACK),
-    (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", PASS_REPORT),
+    (b"SQLite format 3\0", "it is an SQLite database, as Nsight Systems and nvprof write it", f"{PASS_REPORT} {_TRACE}"),
     (b"\x7fELF", "it is an executable", PASS_REPORT),
     (b'"ID","Process ID"', "it is the CSV that 'ncu --csv' printed", "Pass the .ncu-rep file that it was made from."),
 )
