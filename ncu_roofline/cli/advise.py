@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.files import ReportNames, matching, pack_folder
+from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_ceilings, add_launches, add_reports, positive
 from ncu_roofline.cli.outputs import progress, terminal_width, warn, write_text
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.formats.inputs import check_report
+from ncu_roofline.formats.report import read_report
 
 if TYPE_CHECKING:
     from ncu_roofline.plugin.nvrules.runner import RuleSet
@@ -60,8 +64,6 @@ def add_advise(parser: ArgumentParser) -> None:
 def run_advise(args: Namespace) -> int:
     """Print the advice; exit code 1 only if a report could not be read."""
     from ncu_roofline.analyses.hierarchical.kernels import answers_of
-    from ncu_roofline.cli import reading
-    from ncu_roofline.formats.ceilings import read_ceilings
     from ncu_roofline.model import Measurements
     from ncu_roofline.model.roofline import check_ceilings
     from ncu_roofline.plugin.nvrules.findings import findings
@@ -121,9 +123,6 @@ def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleS
 
 
 def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: Rules, watched: bool) -> ReportAdvice:
-    from ncu_roofline.cli.reading import check_kernels
-    from ncu_roofline.formats.inputs import check_report
-    from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.plausible import left_out, told
     from ncu_roofline.plugin.nvrules.advice import advise
@@ -132,7 +131,7 @@ def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, ru
     check_report(path, "rules read more of a report than its metrics")
     select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
     with read_report(path) as report, _loaded(rules) as loaded:
-        check_kernels(report)
+        reading.check_kernels(report)
         measurements = select.launches(measurements_of(report, label=called[name]))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
         collected_only = bool(args.rules) and not args.all_rules

@@ -10,6 +10,9 @@ from ncu_roofline.base.files import ReportNames, write_atomically
 from ncu_roofline.base.texts import printable
 from ncu_roofline.cli.options import add_ceilings
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
+from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
+from ncu_roofline.formats.ceilings import read_ceilings
+from ncu_roofline.formats.inputs import check_report
 
 if TYPE_CHECKING:
     from ncu_roofline.model.explanations import Availability
@@ -29,9 +32,6 @@ def add_annotate(parser: ArgumentParser) -> None:
 
 def run_annotate(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
-    from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
-    from ncu_roofline.formats.ceilings import read_ceilings
-    from ncu_roofline.formats.inputs import check_report
     from ncu_roofline.formats.report.opening import as_named
     from ncu_roofline.model import measurements_of
     from ncu_roofline.plugin.annotate.annotation import annotate

@@ -10,10 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.records import inside
+from ncu_roofline.base.records import number as finite
 from ncu_roofline.base.texts import printable
+from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner, tables, theory
+from ncu_roofline.chips import spec
+from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.cli.options import number, ratio, whole_from, words
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
@@ -28,11 +33,11 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU, proven, read_document
+from ncu_roofline.plugin.machine.install import keep
+from ncu_roofline.plugin.machine.machine import this_machine
+from ncu_roofline.rendering.table import listing
 
-if TYPE_CHECKING:
-    from ncu_roofline.bench.build import Built
-    from ncu_roofline.bench.device import Device
 _RUN = """\
 Everything about how it measures, and what a number means, is in the file it writes.
 Exit code: 1 if nothing could be measured, or no ceiling of a device was accepted."""
@@ -142,62 +147,54 @@ def _ids(text: str) -> tuple[str, ...]:
 
 
 def _run(args: Namespace) -> int:
-    from ncu_roofline.bench.campaign import find_devices, list_variants, measure_device
-    from ncu_roofline.bench.catalogue import kinds_of, select
-    from ncu_roofline.bench.device import choose, local_rank
-    from ncu_roofline.bench.measuring import FULL, QUICK
-    from ncu_roofline.bench.picture import draw
-    from ncu_roofline.bench.runner import Runner
-
     if args.output == STANDARD_OUTPUT:
-        next_step = "Name a file; --json prints what is written, too."
-        raise UsageError(
-            "Cannot use --output", args.output, "a run may write a picture beside it and keep it for --ceilings auto", next_step
-        )
+        reason = "a run may write a picture beside it and keep it for --ceilings auto"
+        raise UsageError("Cannot use --output", args.output, reason, "Name a file; --json prints what is written, too.")
     programs = [path for path in (args.runner, args.nvcc) if path]
     check_unread(args.output, programs)
     on_cpu = args.device == CPU
     built = _program(args, on_cpu=on_cpu)
-    runner, rank = Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else local_rank()
-    devices = choose(find_devices(runner), "auto" if on_cpu else args.device, rank)
-    select(kinds_of(list_variants(runner)), args.only, args.skip)
-    targets = _targets(args.output, devices, rank is not None)
+    program, rank = runner.Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else device.local_rank()
+    gpus = device.choose(campaign.find_devices(program), "auto" if on_cpu else args.device, rank)
+    catalogue.select(catalogue.kinds_of(campaign.list_variants(program)), args.only, args.skip)
+    targets = _targets(args.output, gpus, rank is not None)
     pictured = not args.no_picture and rank is None
     for target in targets:
         for path in (target, _picture_of(target)) if pictured else (target,):
             check_output(str(path), args.force, programs)
     given = {name: value for name in ("trials", "sessions", "budget") if (value := getattr(args, name)) is not None}
-    settings = replace(QUICK if args.quick else FULL, data=args.data, seed=args.seed, **given)
+    settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **given)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
     kept = not (args.quick or args.only or args.skip or args.data != "random" or rank is not None)
-    measure = partial(measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
-    nothing = False
-    for device, target in zip(devices, targets, strict=True):
+    measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
+    code = 0
+    for gpu, target in zip(gpus, targets, strict=True):
         if rank is not None:
-            content = measure(built, device, target)
+            content = measure(built, gpu, target)
         else:
-            with Bar(device.name, shown=has_cursor(sys.stderr)) as bar:
-                content = measure(built, device, target, progress=bar)
+            with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
+                content = measure(built, gpu, target, progress=bar)
         _tell(content, target, args.json, rank is not None)
         if not any(entry["accepted"] for entry in content["ceilings"]):
-            _tell_nothing(content, target)
-            nothing = True
+            code = 1
             continue
         if pictured:
-            say(draw(content, _picture_of(target), overwrite=True))
+            say(picture.draw(content, _picture_of(target), overwrite=True))
         if kept:
-            _keep(target)
-    return 1 if nothing else 0
+            try:
+                keep(this_machine(), target)
+                warn(["kept for --ceilings auto"])
+            except RooflineError as error:
+                warn([f"not kept for --ceilings auto: {error}"])
+    return code
 
 
-def _targets(output: str, devices: Sequence[Device], is_rank: bool) -> list[Path]:
+def _targets(output: str, gpus: Sequence[device.Device], is_rank: bool) -> list[Path]:
     """One file per GPU: the one named, or one in the folder named, or in the current one."""
-    from ncu_roofline.bench.campaign import file_name
-
     given = Path(output)
     if given.is_dir():
-        return [given / file_name(device) for device in devices]
-    if len(devices) > 1 or is_rank:
+        return [given / campaign.file_name(gpu) for gpu in gpus]
+    if len(gpus) > 1 or is_rank:
         reason = "each GPU gets a file of its own, and this is no folder"
         raise UsageError("Cannot use --output", output, reason, "Give a folder that is there.")
     return [given]
@@ -205,67 +202,41 @@ def _targets(output: str, devices: Sequence[Device], is_rank: bool) -> list[Path
 
 def _picture_of(target: Path) -> Path:
     """The picture beside a file of measurements, which it must not replace."""
-    picture = target.with_suffix(".svg")
-    if os.path.realpath(picture).lower() == os.path.realpath(target).lower():
+    path = target.with_suffix(".svg")
+    if os.path.realpath(path).lower() == os.path.realpath(target).lower():
         reason = "the picture of the roofline would replace the measurements"
         raise UsageError("Cannot use --output", str(target), reason, "Give a name that ends in .json, or --no-picture.")
-    return picture
+    return path
 
 
 def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -> None:
-    from ncu_roofline.bench.catalogue import UNPROVEN
-    from ncu_roofline.bench.document import as_text, summary_line
-    from ncu_roofline.bench.tables import measured
-    from ncu_roofline.formats.ceilings import proven
-
     if as_json:
-        write_text(as_text(content).rstrip())
+        write_text(document.as_text(content).rstrip())
     elif not is_rank:
-        write_text(measured(content))
+        write_text(tables.measured(content))
     capability = content["device"].get("cc")
-    told = [f"{target}: {summary_line(content)}"]
+    told = [f"{target}: {document.summary_line(content)}"]
     if capability and capability not in proven() and not is_rank:
-        told.append(f"{UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+        told.append(f"{catalogue.UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+    if not any(entry["accepted"] for entry in content["ceilings"]):
+        shares = [finite(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
+        taken = max((share for share in shares if share > measuring.LIMITS.disturbed), default=None)
+        others = "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
+        told.append(f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}")
     warn(told)
 
 
-def _tell_nothing(content: dict[str, Any], target: Path) -> None:
-    from ncu_roofline.base.records import inside, number
-    from ncu_roofline.bench.measuring import LIMITS
-
-    shares = [number(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
-    taken = max((share for share in shares if share > LIMITS.disturbed), default=None)
-    others = "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
-    warn([f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}"])
-
-
-def _keep(target: Path) -> None:
-    from ncu_roofline.plugin.machine.install import keep
-    from ncu_roofline.plugin.machine.machine import this_machine
-
-    try:
-        keep(this_machine(), target)
-    except RooflineError as error:
-        say(f"ncu-roofline: not kept for --ceilings auto: {error}")
-    else:
-        say("ncu-roofline: kept for --ceilings auto")
-
-
-def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> Built:
-    from ncu_roofline.bench.build import build, build_host, describe
-
+def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> build.Built:
     if not args.runner:
-        return build_host(say=say) if on_cpu else build(arch, args.nvcc, say=say)
+        return build.build_host(say=say) if on_cpu else build.build(arch, args.nvcc, say=say)
     if not os.access(args.runner, os.X_OK) or os.path.isdir(args.runner):
         reason = "it is no program" if os.path.exists(args.runner) else "there is no such file"
         raise RooflineError("Cannot use --runner", args.runner, reason, "Build one with `ncu-roofline bench build`.")
-    return describe(Path(args.runner).absolute())
+    return build.describe(Path(args.runner).absolute())
 
 
 def _build(args: Namespace) -> int:
-    from ncu_roofline.bench.build import build, build_apps
-
-    make = build_apps if args.apps else lambda *words, **how: (build(*words, **how),)
+    make = build.build_apps if args.apps else lambda *words, **how: (build.build(*words, **how),)
     for built in make(args.arch, args.nvcc, force=args.force, say=say):
         say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
         write_text(str(built.path))
@@ -273,97 +244,64 @@ def _build(args: Namespace) -> int:
 
 
 def _list(args: Namespace) -> int:
-    from ncu_roofline.bench.build import parse_architectures
-    from ncu_roofline.bench.campaign import find_devices, list_variants
-    from ncu_roofline.bench.catalogue import rows
-    from ncu_roofline.bench.device import choose
-    from ncu_roofline.bench.runner import Runner
-    from ncu_roofline.rendering.table import listing
-
     on_cpu = args.device == CPU
-    runner = Runner(_program(args, args.arch or "native", on_cpu).path, CPU if on_cpu else GPU)
-    capabilities = parse_architectures(args.arch) if args.arch else ()
+    program = runner.Runner(_program(args, args.arch or "native", on_cpu).path, CPU if on_cpu else GPU)
+    capabilities = build.parse_architectures(args.arch) if args.arch else ()
     if args.device and not on_cpu:
-        chosen = choose(find_devices(runner), args.device, None)
-        capabilities = tuple(dict.fromkeys(device.capability_text for device in chosen))
-    listed = rows(list_variants(runner), capabilities)
-    texts = [
-        {key: ", ".join(value) if isinstance(value, list) else value or "-" for key, value in row.items()} for row in listed
-    ]
-    write_text(json.dumps(listed, indent=1) if args.json else "\n".join(listing(texts)))
+        chosen = device.choose(campaign.find_devices(program), args.device, None)
+        capabilities = tuple(dict.fromkeys(gpu.capability_text for gpu in chosen))
+    rows = catalogue.rows(campaign.list_variants(program), capabilities)
+    texts = [{key: ", ".join(cell) if isinstance(cell, list) else cell or "-" for key, cell in row.items()} for row in rows]
+    write_text(json.dumps(rows, indent=1) if args.json else "\n".join(listing(texts)))
     return 0
 
 
 def _theory(args: Namespace) -> int:
-    from ncu_roofline.bench.tables import theory_table
-    from ncu_roofline.bench.theory import table
-    from ncu_roofline.chips.fields import capability_text
-    from ncu_roofline.chips.spec import gpus, named
-
-    chosen = named(args.gpu) if args.gpu else gpus()
+    chosen = spec.named(args.gpu) if args.gpu else spec.gpus()
     if not chosen:
-        known = ", ".join(gpu.id for gpu in gpus())
+        known = ", ".join(gpu.id for gpu in spec.gpus())
         raise UsageError("Cannot use --gpu", args.gpu, "it is in no table", f"There are: {known}.")
-    peaks = [(gpu, table(gpu)) for gpu in chosen]
-    if args.json:
-        capabilities = [{"compute_capability": capability_text(gpu.compute_capability)} for gpu in chosen]
-        rows = [{**asdict(gpu), **cc, "peaks": found} for (gpu, found), cc in zip(peaks, capabilities, strict=True)]
-        write_text(json.dumps(rows, indent=1))
-    else:
-        write_text(theory_table(peaks))
+    peaks = [(gpu, theory.table(gpu)) for gpu in chosen]
+    rows = [
+        {**asdict(gpu), "compute_capability": capability_text(gpu.compute_capability), "peaks": found} for gpu, found in peaks
+    ]
+    write_text(json.dumps(rows, indent=1) if args.json else tables.theory_table(peaks))
     return 0
 
 
 def _merge(args: Namespace) -> int:
-    from ncu_roofline.bench.document import as_text
-    from ncu_roofline.bench.files import merge, open_file
-    from ncu_roofline.bench.tables import measured
-
     if args.output:
         check_output(args.output, args.force, args.files)
-    content = merge([open_file(path) for path in args.files])
+    content = files.merge([files.open_file(path) for path in args.files])
     if args.output:
-        write_output(args.output, as_text(content).encode(), args.force)
+        write_output(args.output, document.as_text(content).encode(), args.force)
     if args.output != STANDARD_OUTPUT:
-        write_text(as_text(content).rstrip() if args.json else measured(content))
+        write_text(document.as_text(content).rstrip() if args.json else tables.measured(content))
     return 0
 
 
 def _compare(args: Namespace) -> int:
-    from ncu_roofline.bench.files import compare, open_file, over
-    from ncu_roofline.bench.tables import compared
-
-    first, *others = [open_file(path) for path in args.files]
+    first, *others = [files.open_file(path) for path in args.files]
     if not others:
         raise UsageError("Cannot compare", first.path, "there is nothing to compare it with", "Give two files or more.")
-    found, limit = [compare(first, other) for other in others], args.threshold
-    slower = [[] if limit is None else [row["ceiling"] for row in over(one, limit)] for one in found]
-    if args.json:
-        rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
-        write_text(json.dumps(rows, indent=1))
-    else:
-        write_text("\n\n".join(compared(one, limit) for one in found))
+    found, limit = [files.compare(first, other) for other in others], args.threshold
+    slower = [[] if limit is None else [row["ceiling"] for row in files.over(one, limit)] for one in found]
+    rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
+    write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(tables.compared(one, limit) for one in found))
     return 1 if any(slower) else 0
 
 
 def _verify(args: Namespace) -> int:
-    from ncu_roofline.bench.files import verify
-
-    found = verify(args.file)
+    found = files.verify(args.file)
     errors = sum(finding.severity == "error" for finding in found)
-    if args.json:
-        write_text(json.dumps([finding._asdict() for finding in found], indent=1))
-    else:
-        lines = [": ".join(filter(None, finding)) for finding in found]
-        write_text("\n".join([*lines, f"{printable(args.file)}: {f'{errors} errors' if errors else 'can be used'}"]))
+    lines = [": ".join(filter(None, finding)) for finding in found]
+    text = "\n".join([*lines, f"{printable(args.file)}: {f'{errors} errors' if errors else 'can be used'}"])
+    write_text(json.dumps([finding._asdict() for finding in found], indent=1) if args.json else text)
     return 1 if errors else 0
 
 
 def _draw(args: Namespace) -> int:
-    from ncu_roofline.bench.picture import FORMATS, render
-    from ncu_roofline.formats.ceilings import read_document
-
-    output_format = chosen_format(args.output, args.format, FORMATS, "no format known ({})")
+    output_format = chosen_format(args.output, args.format, picture.FORMATS, "no format known ({})")
     check_output(args.output, args.force, [args.file])
-    deliver(args.output, render(read_document(args.file), output_format, args.theme), args.force)
+    deliver(args.output, picture.render(read_document(args.file), output_format, args.theme), args.force)
     return 0

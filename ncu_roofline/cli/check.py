@@ -10,21 +10,25 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.base.texts import plural, printable
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import Release, release_text
 from ncu_roofline.cli.options import AUTO, names
 from ncu_roofline.cli.outputs import check_unread, say, warn, write_text
+from ncu_roofline.formats.ceilings import CPU, read_ceilings
+from ncu_roofline.formats.sectionfile.section import RELEASES, release_of
+from ncu_roofline.plugin.check.chips import HOW_TO_GET, Passes, Target, libraries, targets_of
+from ncu_roofline.plugin.check.section_rules import Checked, check_files, loading_releases, section_passes
+from ncu_roofline.plugin.generate.files import differences, write_files
+from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
+from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.generate.sections import render_sections
+from ncu_roofline.rendering.table import listing
 
-if TYPE_CHECKING:
-    from ncu_roofline.chips.fields import Release
-    from ncu_roofline.plugin.check.chips import Passes, Target
-    from ncu_roofline.plugin.check.section_rules import Checked
-
-    Table = dict[str, dict[str, Passes | None]]
-
+Table = dict[str, dict[str, Passes | None]]
 SUFFIX = ".section"
 DEFAULT_TYPE = "fp16"
 
@@ -44,9 +48,6 @@ def add_check(parser: ArgumentParser) -> None:
 
 def run_check(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    from ncu_roofline.plugin.check.chips import HOW_TO_GET, libraries, targets_of
-    from ncu_roofline.plugin.check.section_rules import check_files
-
     release = _release(args.ncu)
     targets = targets_of(args.chip)
     checked = check_files(_paths(args.files), targets, release)
@@ -59,9 +60,6 @@ def run_check(args: Namespace) -> int:
 
 
 def _release(text: str) -> Release | None:
-    from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.formats.sectionfile.section import RELEASES, release_of
-
     if not text:
         return None
     try:
@@ -100,8 +98,6 @@ def _named(argument: str) -> list[str]:
 
 
 def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
-    from ncu_roofline.plugin.check.section_rules import section_passes
-
     contents = {one.path: [one.content] for one in checked if one.content}
     if len(contents) > 1:
         contents["all together"] = [one for group in contents.values() for one in group]
@@ -109,10 +105,6 @@ def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
 
 
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
-    from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.plugin.check.chips import libraries
-    from ncu_roofline.plugin.check.section_rules import loading_releases
-
     files = [
         {
             "path": one.path,
@@ -139,10 +131,6 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
 
 def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool) -> str:
     """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
-    from ncu_roofline.chips.fields import release_text
-    from ncu_roofline.formats.sectionfile.section import RELEASES
-    from ncu_roofline.rendering.table import listing
-
     findings = [found for one in checked for found in one.findings]
     errors = [found for found in findings if found.severity == "error"]
     warnings = sum(found.severity == "warning" for found in findings)
@@ -194,8 +182,6 @@ def add_generate(parser: ArgumentParser) -> None:
 
 def run_generate(args: Namespace) -> int:
     """Write both folders, or with --check compare them; 1 if a file differs."""
-    from ncu_roofline.plugin.generate.files import differences, write_files
-
     out = _folder(args)
     folders = {out / name: texts for name, texts in _render(args).items()}
     if args.check:
@@ -229,12 +215,6 @@ def _folder(args: Namespace) -> Path:
 
 def _render(args: Namespace) -> dict[str, dict[str, str]]:
     """Everything is rendered before anything is written."""
-    from ncu_roofline.chips import load_spec
-    from ncu_roofline.formats.ceilings import CPU, read_ceilings
-    from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
-    from ncu_roofline.plugin.generate.rules import render_rules
-    from ncu_roofline.plugin.generate.sections import render_sections
-
     if not args.tensor:
         raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")
     if args.clock_consistent and not args.ceilings:

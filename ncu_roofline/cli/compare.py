@@ -8,7 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.files import ReportNames
+from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say, terminal_width, warn, without_warnings
 
@@ -77,16 +80,14 @@ def add_compare(parser: ArgumentParser) -> None:
 
 def run_compare(args: Namespace) -> int:
     """Print or write the comparison; exit code 1 if a threshold tripped, nothing was in common, or a report was left out."""
-    from ncu_roofline.analyses import ANALYSES, render
     from ncu_roofline.analyses.compare.text import threshold_lines
     from ncu_roofline.analyses.compare.thresholds import evaluate, parse
-    from ncu_roofline.cli.reading import named_files
 
     known = list(ANALYSES["comparison"].formats)
     output_format = chosen_format(args.output, args.format, known, "no format of comparisons ({})", as_json=args.json)
     conditions = [parse(text) for text in args.fail_if]
     if args.output:
-        check_output(args.output, args.force, named_files(args))
+        check_output(args.output, args.force, reading.named_files(args))
     result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
     theme = {"theme": args.theme} if args.theme else {}
@@ -107,9 +108,7 @@ def run_compare(args: Namespace) -> int:
 
 def _states(arguments: list[str]) -> list[tuple[str, list[str]]]:
     """What to call each state of the application, and its reports: a single argument stands for as many as it names."""
-    from ncu_roofline.cli.reading import expand
-
-    found = [(argument, expand([argument])) for argument in arguments]
+    found = [(argument, reading.expand([argument])) for argument in arguments]
     if len(found) == 1:
         found = [(path, [path]) for path in found[0][1]]
     if len(found) < 2:
@@ -122,8 +121,6 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
     import numpy as np
 
     from ncu_roofline.analyses.compare.frames import Settings, compare, roof_spreads
-    from ncu_roofline.base.files import ReportNames
-    from ncu_roofline.cli import reading
     from ncu_roofline.model import Measurements, roofline
 
     states = _states(args.reports)
@@ -166,10 +163,9 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
 
 
 def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:
-    from ncu_roofline.cli.reading import opened
     from ncu_roofline.model import measurements_of
     from ncu_roofline.model.plausible import left_out
 
-    with opened(path, gpu) as (report, warnings):
+    with reading.opened(path, gpu) as (report, warnings):
         measurements = measurements_of(report, label=name)
         return (name, measurements), (*warnings, *left_out(measurements))

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import one_line
+from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
+from ncu_roofline.formats.report import Report
+from ncu_roofline.rendering.table import command_lines, wrapped
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.formats.inputs.tables import MetricTable
-    from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
 
@@ -33,8 +35,6 @@ def add_explain(parser: ArgumentParser) -> None:
 
 def run_explain(args: Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
-    from ncu_roofline.cli import reading
-
     select = reading.checked_selection(args, view=args.view)
     work = partial(_explain, select=select, gpu=args.gpu, view=args.view)
     found, failed = reading.for_each_report(args, work)
@@ -52,12 +52,10 @@ def run_explain(args: Namespace) -> int:
 def _explain(
     path: str, name: str, select: Selection, gpu: tuple[int, int] | None, view: str
 ) -> tuple[Explanation, tuple[str, ...]]:
-    from ncu_roofline.cli.reading import opened
-    from ncu_roofline.formats.inputs.tables import PointTable
     from ncu_roofline.model import measurements_of
 
     made = ANALYSES[view].viewer
-    with opened(path, gpu) as (report, warnings):
+    with reading.opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             reason = "it has finished numbers of another tool and no metrics of ncu, so there is none to add"
             raise RooflineError("Cannot explain", path, reason, "`ncu-roofline show` prints its numbers.")
@@ -71,7 +69,6 @@ def _explain(
 def _inside(report: Report | MetricTable, m: Measurements) -> Iterator[str]:
     """Whether `source` can look into the kernels, and what to collect where it can't."""
     from ncu_roofline.analyses.source.code import counted
-    from ncu_roofline.formats.report import Report
 
     if not isinstance(report, Report):
         return
@@ -96,8 +93,6 @@ def _over_time(made: Viewer, m: Measurements) -> Iterator[str]:
 
 
 def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
-    from ncu_roofline.rendering.table import command_lines, wrapped
-
     yield from wrapped(one.heading(one.report), width, "  ", whole=True)
     told = []
     for title, row in [*(("work", row) for row in one.precisions), *(("traffic", row) for row in one.levels)]:

@@ -7,7 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli.options import (
     AUTO,
     KEEP_GOING,
@@ -29,6 +31,7 @@ from ncu_roofline.cli.outputs import (
     terminal_width,
     warn,
 )
+from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, launches, none_read
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.portability.runs import Platform
@@ -91,11 +94,8 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
 
 def run_portability(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.analyses import ANALYSES, render
     from ncu_roofline.analyses.portability.frames import Choices, portability
     from ncu_roofline.analyses.portability.runs import Reading, read_runs
-    from ncu_roofline.chips import load_spec
-    from ncu_roofline.cli.reading import Shelf, ceiling_files, launches, none_read
 
     known = ANALYSES["portability"].formats
     output_format = chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
@@ -136,7 +136,6 @@ def run_portability(args: argparse.Namespace) -> int:
 def _inputs(given: Sequence[str]) -> list[Platform]:
     """The files, with what was written before them; a file whose name has an = in it is a file."""
     from ncu_roofline.analyses.portability.runs import Platform
-    from ncu_roofline.cli.reading import expand
 
     found = []
     for text in given:

@@ -6,6 +6,8 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, regex
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
@@ -30,21 +32,19 @@ def add_ranks(parser: ArgumentParser) -> None:
 
 def run_ranks(args: Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses import ANALYSES, render
     from ncu_roofline.analyses.ranks.frames import ranks
-    from ncu_roofline.cli.reading import checked_selection, for_each_report, gpus, named_files, no_launch, wanted
 
     known = ANALYSES["ranks"].formats
     output_format = chosen_format(args.output, args.format, known, "no format of merged ranks ({})", as_json=args.json)
     if args.output:
-        check_output(args.output, args.force, named_files(args))
-    select = checked_selection(args, args.by)
-    named = wanted(args.ceilings)
-    found, failed = for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
+        check_output(args.output, args.force, reading.named_files(args))
+    select = reading.checked_selection(args, args.by)
+    named = reading.wanted(args.ceilings)
+    found, failed = reading.for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
     parts = without_warnings(found)
     if not any(len(part.measurements) for part in parts):
-        raise no_launch(args)
-    ceilings = named.of(gpu for part in parts for gpu in gpus(part.measurements))
+        raise reading.no_launch(args)
+    ceilings = named.of(gpu for part in parts for gpu in reading.gpus(part.measurements))
     result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
     data = render(result, output_format, table=args.table, width=args.width or terminal_width())
     deliver(args.output, data, args.force, output_format)
@@ -53,9 +53,8 @@ def run_ranks(args: Namespace) -> int:
 
 def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> tuple[RankPart, tuple[str, ...]]:
     from ncu_roofline.analyses.ranks.parts import rank_part
-    from ncu_roofline.cli.reading import opened
     from ncu_roofline.model.plausible import left_out
 
-    with opened(path, gpu) as (report, warnings):
+    with reading.opened(path, gpu) as (report, warnings):
         part = rank_part(report, name, select)
         return part, (*warnings, *left_out(part.measurements))

@@ -13,16 +13,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order
+from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, no_room, temporary_folder
 from ncu_roofline.base.texts import by_likeness, clean, listed, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
+from ncu_roofline.formats.inputs import open_ceilings, recognised
+from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
+from ncu_roofline.formats.inputs.text import HEAD_BYTES
+from ncu_roofline.formats.report.opening import MAGIC, bounded, check_content, is_compressed
 
 if TYPE_CHECKING:
-    from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
     from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.plugin.machine.machine import Machine
@@ -94,8 +98,6 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
         next_step = "Send a report there: `cat FILE | ncu-roofline show -`."
     if reason:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
-    from ncu_roofline.base.files import temporary_folder
-
     with temporary_folder() as folder:
         path = folder / STANDARD_INPUT_NAME
         _keep_standard_input(path)
@@ -113,11 +115,6 @@ def _is_standard_input(report: str) -> bool:
 
 def _keep_standard_input(path: Path) -> None:
     """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
-    from ncu_roofline.base.files import no_room
-    from ncu_roofline.formats.inputs import recognised
-    from ncu_roofline.formats.inputs.text import HEAD_BYTES
-    from ncu_roofline.formats.report.opening import MAGIC, bounded, is_compressed
-
     try:
         with path.open("wb") as file:
             head = sys.stdin.buffer.read(HEAD_BYTES)
@@ -150,8 +147,6 @@ def selection(args: Namespace, by: str = "launch") -> Selection:
 
 def checked_selection(args: Namespace, by: str = "launch", view: str = "roofline") -> Selection:
     """The same; precisions and levels that the view does not know are refused by name."""
-    from ncu_roofline.analyses import ANALYSES
-
     select = selection(args, by)
     ANALYSES[view].viewer.check_names(select)
     return select
@@ -160,7 +155,6 @@ def checked_selection(args: Namespace, by: str = "launch", view: str = "roofline
 @contextmanager
 def opened(path: str, gpu: Capability | None) -> Iterator[tuple[Report | MetricTable | PointTable, tuple[str, ...]]]:
     """What a file holds, launches that name no GPU as on ``gpu``, and sentences for the user; what is empty is an error."""
-    from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
     from ncu_roofline.model import closing_input
 
     with closing_input(path) as found:
@@ -177,8 +171,6 @@ def opened(path: str, gpu: Capability | None) -> Iterator[tuple[Report | MetricT
 
 def check_kernels(report: Report | MetricTable) -> None:
     """Raise RooflineError for a report of which nothing could be drawn or said."""
-    from ncu_roofline.formats.report.opening import check_content
-
     check_content("Cannot use", report.path, len(report), len(report.metric_names))
 
 
@@ -324,8 +316,6 @@ def ceiling_files(given: Sequence[str]) -> list[str]:
     return [*(path for path in given if path != AUTO), *(map(str, _own_files()) if AUTO in given else ())]
 
 
-def wanted(given: Sequence[str], read: Callable[[str], Ceilings] | None = None) -> Shelf:
+def wanted(given: Sequence[str], read: Callable[[str], Ceilings] = open_ceilings) -> Shelf:
     """What the values of `--ceilings` ask for: files of any known format.  Raises RooflineError for one that can't be read."""
-    from ncu_roofline.formats.inputs import open_ceilings
-
-    return Shelf(files=[(read or open_ceilings)(path) for path in given if path != AUTO], auto=AUTO in given)
+    return Shelf(files=[read(path) for path in given if path != AUTO], auto=AUTO in given)

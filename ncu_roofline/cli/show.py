@@ -31,10 +31,13 @@ from ncu_roofline.cli.outputs import (
     write_text,
 )
 from ncu_roofline.cli.runs import add_traces, render_run, run_of_args
+from ncu_roofline.formats.inputs import joined
+from ncu_roofline.formats.inputs.tables import PointTable
+from ncu_roofline.formats.report import Report
+from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperError, paper_of
+from ncu_roofline.rendering.table import wrapped
 
 if TYPE_CHECKING:
-    from ncu_roofline.formats.inputs.tables import PointTable
-    from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
     from ncu_roofline.plugin.nvrules.advice import KernelAdvice
@@ -68,8 +71,6 @@ def add_show(parser: ArgumentParser) -> None:
 
 def add_render(parser: ArgumentParser) -> None:
     """What to draw, and into which file."""
-    from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES
-
     parser.epilog = "Formats: see `ncu-roofline list formats`."
     add_reports(parser)
     about = "file to write; its suffix says the format; - is standard output"
@@ -102,7 +103,6 @@ def add_render(parser: ArgumentParser) -> None:
 def run_show(args: Namespace) -> int:
     """Print the table (or JSON); exit code 1 if some report had to be left out."""
     from ncu_roofline.analyses.hierarchical.text import TOP
-    from ncu_roofline.rendering.table import wrapped
 
     if args.output:
         words = ["ncu-roofline", "render", *args.reports, "-o", args.output]
@@ -152,8 +152,6 @@ def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
 
 def run_render(args: Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
-    from ncu_roofline.rendering.paper import PaperError
-
     if run := run_of_args(args):
         return render_run(args, run)
     analysis = ANALYSES[args.view]
@@ -183,8 +181,6 @@ def run_render(args: Namespace) -> int:
 
 def _paper(args: Namespace, output_format: str) -> dict[str, object]:
     """The options of a picture, checked before any report is read."""
-    from ncu_roofline.rendering.paper import PaperError, paper_of
-
     analysis = ANALYSES[args.view]
     given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
     for name in given:
@@ -308,7 +304,6 @@ def _called(m: Measurements, names: ReportNames) -> Measurements:
 
 def _completed(reports: list[ReadReport]) -> list[ReadReport]:
     """The reports, those of other tools' files that complete each other as one."""
-    from ncu_roofline.formats.inputs import joined
     from ncu_roofline.model import measurements_of
 
     own = {id(report.table): report for report in reports if report.table}
@@ -329,8 +324,6 @@ def _read(
     advised: Selection | None,
 ) -> ReadReport:
     """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
-    from ncu_roofline.formats.inputs.tables import PointTable
-    from ncu_roofline.formats.report import Report
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.samples import PASS_GROUPS
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ncu_roofline.analyses import ANALYSES, render, text_table
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.texts import clean, listed
+from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
 from ncu_roofline.cli.outputs import (
     check_output,
@@ -26,12 +28,14 @@ from ncu_roofline.cli.outputs import (
     without_warnings,
     write_text,
 )
+from ncu_roofline.formats.inputs import check_report
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.plugin.machine.machine import disassemble, find_nvdisasm
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.source.build import NotCountedError
     from ncu_roofline.analyses.source.code import Disassemble
     from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.cli.reading import Capability, Gpu
     from ncu_roofline.formats.ceilings import Ceilings
 
 _EPILOG = """\
@@ -79,9 +83,7 @@ def add_source(parser: ArgumentParser) -> None:
 
 def run_source(args: Namespace) -> int:
     """Print or write the view; exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses import ANALYSES
     from ncu_roofline.analyses.source.frames import SourceRoofline
-    from ncu_roofline.cli import reading
     from ncu_roofline.model.roofline import check_ceilings
 
     for folder in args.source_folder:
@@ -132,7 +134,6 @@ def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
 
 def _check_options(args: Namespace, output_format: str) -> None:
     """Raise UsageError for options that nothing would come of."""
-    from ncu_roofline.analyses import ANALYSES
 
     rows_alone, takes = output_format in _ROWS_ALONE, ANALYSES["source"].takes
     if args.table and not rows_alone:
@@ -151,10 +152,8 @@ def _check_options(args: Namespace, output_format: str) -> None:
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out.")
 
 
-def _would_help(gpus: Sequence[Gpu]) -> bool:
+def _would_help(gpus: Sequence[reading.Gpu]) -> bool:
     """Whether the nvdisasm that can be installed is not there, and knows one of the chips."""
-    from ncu_roofline.plugin.machine.machine import find_nvdisasm
-
     return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
 
 
@@ -180,8 +179,6 @@ def _table(args: Namespace) -> str:
 
 def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> None:
     """Print or write what was asked for; what has no room for notes gets them beside it."""
-    from ncu_roofline.analyses import render, text_table
-
     shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
     if output_format == "text":
         shown |= {"width": args.width or terminal_width(), "ascii_only": args.ascii}
@@ -200,7 +197,7 @@ class _Report:
     """What a worker brings back of one report; ``undone`` says why instructions are not whole."""
 
     frames: SourceRoofline
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[reading.Gpu, ...]
     undone: tuple[str, ...]
 
 
@@ -212,16 +209,13 @@ def _read(
     Its ceilings are those ``given``, and for GPUs that none of them is of the first that fits of the ``others``.
     """
     from ncu_roofline.analyses.source.build import NotCountedError, source_roofline
-    from ncu_roofline.cli.reading import check_kernels
-    from ncu_roofline.formats.inputs import check_report
-    from ncu_roofline.formats.report import read_report
     from ncu_roofline.model import Selection, measurements_of
 
     check_report(path, "source counters are in reports only")
     select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch)
     undone: list[str] = []
     with read_report(path) as report:
-        check_kernels(report)
+        reading.check_kernels(report)
         if select != Selection() and not len(select.positions(measurements_of(report))):
             return None, report.warnings
         gpus = tuple((device.name, device.compute_capability or (0, 0)) for device in report.devices)
@@ -248,13 +242,11 @@ def _read(
 
 def _disassembler(failure: Callable[[str], None]) -> Disassemble | None:
     """Whole instructions of functions by offset, None where nvdisasm is not installed; once it failed there are no more."""
-    from ncu_roofline.plugin.machine.machine import disassemble, find_nvdisasm
-
     tool = find_nvdisasm()
     failed: list[RooflineError] = []
     deadline = time.monotonic() + _PATIENCE
 
-    def texts(codes: Sequence[bytes], capability: Capability) -> Sequence[Mapping[int, str]]:
+    def texts(codes: Sequence[bytes], capability: reading.Capability) -> Sequence[Mapping[int, str]]:
         if not tool or failed:
             return [{}] * len(codes)
         size = sum(map(len, codes))

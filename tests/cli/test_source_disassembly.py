@@ -12,7 +12,6 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import source
 from ncu_roofline.formats.report import KernelData
-from ncu_roofline.plugin.machine import machine as disassembly
 from tests.cli.command import Command, Outcome
 from tests.factory import report
 from tests.made_up_code import smooth
@@ -26,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_without_nvdisasm_opcodes_are_named_by_our_own_table(run: Command, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
+    monkeypatch.setattr(source, "find_nvdisasm", lambda: None)
     outcome = run("source", path, "--by", "instruction", "--width", 200)
     assert OWN in outcome.out
     assert "pip install 'ncu-roofline[sass]'" in outcome.out
@@ -37,7 +36,7 @@ def test_without_nvdisasm_opcodes_are_named_by_our_own_table(run: Command, path:
 
 
 def test_no_nvdisasm_is_recommended_where_there_is_none(run: Command, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: None)
+    monkeypatch.setattr(source, "find_nvdisasm", lambda: None)
     monkeypatch.setattr(source.sys, "platform", "darwin")
     assert "pip install" not in run("source", path, "--by", "instruction").out
     monkeypatch.setattr(source.sys, "platform", "linux")
@@ -47,8 +46,8 @@ def test_no_nvdisasm_is_recommended_where_there_is_none(run: Command, path: Path
 
 
 def test_with_it_instructions_are_whole(run: Command, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: Path("nvdisasm"))
-    monkeypatch.setattr(disassembly, "disassemble", lambda *_: [{0x190: "LDG.E R8, [R8.64]", 0x1A0: "\33[2J; DMUL"}])
+    monkeypatch.setattr(source, "find_nvdisasm", lambda: Path("nvdisasm"))
+    monkeypatch.setattr(source, "disassemble", lambda *_: [{0x190: "LDG.E R8, [R8.64]", 0x1A0: "\33[2J; DMUL"}])
     text = run("source", path, "--by", "instruction", "--width", 200).out
     assert "LDG.E R8, [R8.64]" in text
     assert OWN not in text
@@ -58,8 +57,8 @@ def test_where_it_fails_that_is_told_once(run: Command, path: Path, monkeypatch:
     def fails(*_: object) -> Sequence[Mapping[int, str]]:
         raise RooflineError("Cannot disassemble with", "nvdisasm", "it knows no such chip", "Update it.")
 
-    monkeypatch.setattr(disassembly, "find_nvdisasm", lambda: Path("nvdisasm"))
-    monkeypatch.setattr(disassembly, "disassemble", fails)
+    monkeypatch.setattr(source, "find_nvdisasm", lambda: Path("nvdisasm"))
+    monkeypatch.setattr(source, "disassemble", fails)
     outcome = run("source", path, "--by", "instruction")
     assert (outcome.code, outcome.err.count("it knows no such chip")) == (0, 1)
     assert OWN in outcome.out
