@@ -6,7 +6,7 @@ nobody counted is NaN.
 
 from __future__ import annotations
 
-from ncu_roofline.rendering.frames import Column
+from ncu_roofline.rendering.document import Column
 
 WORKS = ("fp64", "fp32", "fp16", "bf16", "tensor")
 """Kinds of work that have a column ``work_KIND`` of their own and add to ``work``; tensor is the sum over tensor types."""
