@@ -367,22 +367,19 @@ class Spec:
         """The architecture of a compute capability, None if unknown."""
         return next((a for a in self.architectures if a.compute_capability == compute_capability), None)
 
-    def stand_in(self, compute_capability: Capability) -> Architecture | None:
-        """What a chip is read as that nobody knows yet: the nearest older one with all counters, None if none is older.
-
-        It has the counters of that chip and none of its peaks: a roof then is one that the report's own counters state.
-        Systems on a chip stand for no other, as they lack counters that their neighbours have.
-        """
-        older = [a for a in self.architectures if a.compute_capability < compute_capability and not a.lacks]
-        if not older:
-            return None
-        near, known = older[-1], "is not known to this version and was read with the counters of"
-        caveat = "compute capability {}.{} {} {}.{}: unproven".format(*compute_capability, known, *near.compute_capability)
-        return replace(near, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, launching={}, caveat=caveat)
-
     def read_as(self, compute_capability: Capability) -> Architecture | None:
-        """The architecture whose bindings read a chip: its own, else that which stands in for it."""
-        return self.architecture(compute_capability) or self.stand_in(compute_capability)
+        """The architecture whose bindings read a chip: its own, else the nearest older one with all counters, None if none is.
+
+        Of that only the counters are taken and no peaks: a roof then is one that the report's own counters state.  Systems on a
+        chip stand for no other, as they lack counters that their neighbours have.
+        """
+        known = self.architecture(compute_capability)
+        older = [a for a in self.architectures if a.compute_capability < compute_capability and not a.lacks]
+        if known or not older:
+            return known
+        near, text = older[-1], "is not known to this version and was read with the counters of"
+        caveat = "compute capability {}.{} {} {}.{}: unproven".format(*compute_capability, text, *near.compute_capability)
+        return replace(near, peaks={}, bandwidth={}, boards=(), notes=(), slices={}, launching={}, caveat=caveat)
 
     def precision(self, precision_id: str) -> Precision:
         """The precision of an id; KeyError if there is none."""

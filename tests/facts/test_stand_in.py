@@ -24,7 +24,7 @@ NEWEST_10 = max(a.compute_capability for a in load_spec().architectures if a.com
 )
 def test_the_nearest_older_chip_stands_in(capability: tuple[int, int], nearest: tuple[int, int]) -> None:
     spec = load_spec()
-    found = spec.stand_in(capability)
+    found = spec.read_as(capability)
     assert found is not None
     assert found.compute_capability == nearest
     assert spec.read_as(capability) == found
@@ -37,13 +37,13 @@ def test_the_nearest_older_chip_stands_in(capability: tuple[int, int], nearest: 
 
 @pytest.mark.parametrize("capability", [(0, 0), (3, 5), (6, 0), (6, 1), (6, 2)])
 def test_nothing_stands_in_for_chips_before_volta(capability: tuple[int, int]) -> None:
-    assert load_spec().stand_in(capability) is None
+    assert load_spec().read_as(capability) is None
     assert load_spec().read_as(capability) is None
 
 
 def test_a_stand_in_has_no_figures_of_a_data_sheet() -> None:
     spec = load_spec()
-    found = spec.stand_in((13, 0))
+    found = spec.read_as((13, 0))
     assert found is not None
     assert not found.boards
     assert all(found.peak(roof, "NVIDIA GeForce RTX 9999") is None for p in spec.precisions for roof in p.roof_ids())

@@ -102,7 +102,7 @@ def test_stock_sets_cost_what_they_cost(target: Target, ncu_releases: dict[str, 
 
     def cost(paths: list[Path]) -> Passes | None:
         contents = [one.content for one in check_files(paths, [target]) if one.content]
-        return section_passes((one for one in contents if "roofline" in reading.sets(one.section)), target)
+        return section_passes((one for one in contents if "roofline" in reading.sets(one.document.section)), target)
 
     alone = cost(stock)
     if alone is None:

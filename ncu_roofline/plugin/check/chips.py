@@ -227,7 +227,10 @@ class Chip:
             return FOREIGN
         if self._request(bare) is not None:
             return OK
-        is_base, foreign = self._is_base(bare), re.match(_FOREIGN, bare)
+        is_base, foreign = False, re.match(_FOREIGN, bare)
+        with suppress(NvperfError):
+            self._library.call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=bare.encode())
+            is_base = True
         if is_base and prefix.startswith("breakdown"):
             return OK
         return FOREIGN if foreign else UNKNOWN if not is_base else SUFFIX if "." in bare else BASE
@@ -241,12 +244,6 @@ class Chip:
             starts = (ctypes.c_size_t * found.count).from_address(found.starts)
             result += [ctypes.string_at(found.names + start).decode() for start in starts]
         return tuple(result)
-
-    def _is_base(self, name: str) -> bool:
-        with suppress(NvperfError):
-            self._library.call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=name.encode())
-            return True
-        return False
 
     def _request(self, name: str) -> EvalRequest | None:
         request, function = EvalRequest(), "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest"

@@ -112,11 +112,6 @@ class RuleTemplate(NamedTuple):
     template: str
     shown: tuple[str, ...] = ()
 
-    @property
-    def parents(self) -> list[str]:
-        """Rules that Nsight Compute runs before, whose messages stand first therefore; until 2023.1 it goes by identifiers."""
-        return ["NcuRooflineVerdict"] if self.section == facts.OVERVIEW_SECTION and self.template != "verdict" else []
-
 
 def rule_templates(spec: facts.Spec) -> tuple[RuleTemplate, ...]:
     """All rules; those of the charts follow the spec, others are what their templates begin with."""
@@ -155,7 +150,7 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     rendered = {f"{name}.py": helper}
     for rule in rules:
         body = render(f"rules/{rule.template}.py.j2", rule=rule, **context).strip()
-        text = render("rules/_head.py.j2", rule=rule, shared=name, body=body, **context)
+        text = render("rules/_head.py.j2", rule=rule, overview=facts.OVERVIEW_SECTION, shared=name, body=body, **context)
         rendered[f"{rule.identifier}.py"] = text.rstrip("\n") + "\n"
     return rendered
 
