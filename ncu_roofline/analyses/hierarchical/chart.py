@@ -174,7 +174,11 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> R
         if kernel.label in shown
     ]
     left_out = max(len(order) - len(panels or [()]), 0)
-    return RooflineChart(panels or [_empty_panel(frames)], kernels, total, left_out, _fills(groups), sum(longest.values()))
+    if not panels:  # the roofs of the first GPU
+        unit = DEFAULT_UNIT.get(view_of(frames), "flop")
+        known = [roof for roof in roofs_of(next(iter(roofs.values()), []), {MIXED}, unit) if not on_request(roof.level)]
+        panels = [Panel("", unit, (), known)]
+    return RooflineChart(panels, kernels, total, left_out, _fills(groups), sum(longest.values()))
 
 
 def _series_of(frames: Frames) -> Iterator[Series]:
@@ -219,9 +223,8 @@ def _drawn(members: Sequence[Series]) -> Iterator[Series]:
 def _said_by(one: Series, other: Series) -> bool:
     """Whether another series has the same work under a name that is as near to its roof, or shorter and as near."""
     a, b = one.precision, other.precision
-    if one is other or not (a.startswith(f"{b}.") or b.startswith(f"{a}.")):
-        return False
-    if not math.isclose(one.performance, other.performance, rel_tol=_SAME) or one.dots != other.dots:
+    related = one is not other and (a.startswith(f"{b}.") or b.startswith(f"{a}."))
+    if not related or one.dots != other.dots or not math.isclose(one.performance, other.performance, rel_tol=_SAME):
         return False
     if one.binding > _MORE * other.binding or other.binding > _MORE * one.binding:
         return one.binding < other.binding
@@ -287,10 +290,3 @@ def _group_title(group: str, precisions: set[str]) -> str:
         return conjoined(names)
     special = {"tensor": "Tensor", EXECUTED: precision_label(EXECUTED)}
     return special.get(group, "Tensor, integer" if group.startswith("tensor") else group.upper())
-
-
-def _empty_panel(frames: Frames) -> Panel:
-    """For a Roofline without points: the roofs of its first GPU that count FLOP."""
-    unit = DEFAULT_UNIT.get(view_of(frames), "flop")
-    roofs = roofs_of(next(iter(roof_rows(frames).values()), []), {MIXED}, unit)
-    return Panel("", unit, (), [roof for roof in roofs if not on_request(roof.level)])
