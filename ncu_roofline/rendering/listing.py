@@ -65,7 +65,8 @@ def below(keys: Sequence[Key], names: Sequence[Key], width: float, pen: Pen) -> 
             x = 4.0
         lines[-1].append((key, x))
         x += wide + _APART * pen.scale
-    placed = [(key, x, foot.height + pen.row * (up + 0.5)) for up, line in enumerate(reversed(lines)) for key, x in line]
+    ups = reversed(range(len(lines)))
+    placed = [(key, x, foot.height + pen.row * (up + 0.5)) for up, line in zip(ups, lines, strict=True) for key, x in line]
     return Legend((*placed, *foot.keys), width, len(lines) * pen.row + foot.height)
 
 
