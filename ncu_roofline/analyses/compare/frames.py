@@ -363,7 +363,7 @@ def _notes(pair: Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterator
 
 def _configuration(totals: Totals, group: int) -> str:
     """The launch configuration of a group for people."""
-    rows, kernels = totals.rows(group), totals.side.kernels
+    rows, kernels = np.flatnonzero(totals.group == group), totals.side.kernels
     grids = list(dict.fromkeys(zip(kernels["grid"][rows], kernels["block"][rows], strict=True)))
     if len(grids) > 1:
         return f"{len(grids)} of them"

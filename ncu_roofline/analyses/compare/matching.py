@@ -132,6 +132,8 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
     how: list[str] = []
     occurrence: list[int] = []
     for word, stem, columns in _PASSES:
+        if any((groups >= 0).all() for groups in taken):  # nothing is left to match
+            break
         left, right = (_keyed(side, stem, columns, groups < 0, in_order) for side, groups in zip(sides, taken, strict=True))
         for key in filter(right.__contains__, left):
             rows = left[key], right[key]
@@ -145,12 +147,13 @@ def match(before: Side, after: Side, in_order: bool = False) -> Matching:
             how.append(word)
             occurrence.append(key[1])
     for side, groups in zip(sides, taken, strict=True):
-        every = _keyed(side, _whole, _EXACTLY, np.ones(len(groups)), in_order=True)
+        alone = _keyed(side, _whole, _EXACTLY, groups < 0, in_order)
+        every = _keyed(side, _whole, _EXACTLY, np.ones(len(groups)), in_order=True) if in_order and alone else {}
         places = {rows[0]: place for (_, place), rows in every.items()}
-        for mine in _keyed(side, _whole, _EXACTLY, groups < 0, in_order).values():
+        for mine in alone.values():
             groups[mine] = len(how)
             how.append("")
-            occurrence.append(places[mine[0]] if in_order else -1)
+            occurrence.append(places.get(mine[0], -1))
     return Matching(*taken, how, occurrence)
 
 
@@ -170,17 +173,13 @@ def _keyed(
 
 
 class Cell(NamedTuple):
-    """Of one precision at one level, by group: FLOP/byte, FLOP/s, and its roofs in FLOP/s."""
+    """Of one precision at one level, by group: FLOP/byte, FLOP/s, its roofs in FLOP/s, and the lower of them."""
 
     intensity: FloatArray
     performance: FloatArray
     compute_roof: FloatArray
     slope: FloatArray
-
-    @property
-    def attainable(self) -> FloatArray:
-        """The lower of the roofs."""
-        return np.minimum(self.compute_roof, self.slope)
+    attainable: FloatArray
 
 
 class Binding(NamedTuple):
@@ -222,10 +221,6 @@ class Totals:
         """Sum over each group; NaN where a row of it lacks the number, and for groups without rows."""
         lacking = self._add(~np.isfinite(values))
         return np.where((lacking > 0) | ~self.present, np.nan, self._add(np.nan_to_num(values)))
-
-    def rows(self, number: int) -> IntArray:
-        """The rows of a group."""
-        return np.flatnonzero(self.group == number)
 
     def common(self, name: str) -> TextArray:
         """What all rows of a group have in a column; '' where they differ, and for groups without rows."""
@@ -290,7 +285,8 @@ class Totals:
                 np.bincount(owner[mine], weights=points[name][mine] * weight[mine], minlength=self.count) / total
                 for name in ("performance", "bandwidth", "compute_roof", "bandwidth_roof")
             )
-            found[key] = Cell(performance / bandwidth, performance, compute, performance / bandwidth * slope)
+            intensity = performance / bandwidth
+            found[key] = Cell(intensity, performance, compute, intensity * slope, np.minimum(compute, intensity * slope))
         return found
 
     @cached_property
