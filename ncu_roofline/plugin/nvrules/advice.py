@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -32,7 +30,6 @@ _OPCODES = "counts per opcode (section @section:SourceCounters:SourceCounters@)"
 _WHY = f" Operations of tensor cores are counted from Nsight Compute {release_text(OPS_PATH_SINCE)} on, not by {{}}."
 Known = dict[object, object]
 """By (name of a rule's method, id or None): what it would work out."""
-_OBJECTS = 200_000  # new ones between two looks for garbage; Python's default is 700
 
 
 def plain_text(message: str) -> str:
@@ -143,21 +140,9 @@ def advise(
     """
     m = measurements_of(report) if measurements is None else measurements
     foreign, lender, found = disbelieved(m), Lender(m), []
-    with rare_collection():
-        for row in watch(range(len(m))):
-            kernel = report.kernels[int(m.launch[row])]
-            outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=lender.of(row))
-            told = tuple(collectable(outcome, report.ncu_version) for outcome in outcomes)
-            found.append(KernelAdvice(str(m.report[row]), int(m.launch[row]), float(m.seconds[row]), told))
+    for row in watch(range(len(m))):
+        kernel = report.kernels[int(m.launch[row])]
+        outcomes = () if foreign[row] else rules.run(kernel, collected_only=collected_only, known=lender.of(row))
+        told = tuple(collectable(outcome, report.ncu_version) for outcome in outcomes)
+        found.append(KernelAdvice(str(m.report[row]), int(m.launch[row]), float(m.seconds[row]), told))
     return tuple(found)
-
-
-@contextmanager
-def rare_collection() -> Iterator[None]:
-    """Rules make many small objects that all stay: looking for garbage among them takes a sixth of the time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

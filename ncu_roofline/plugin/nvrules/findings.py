@@ -18,7 +18,7 @@ from ncu_roofline.formats.report import RuleMessage
 from ncu_roofline.model import Measurements, Roofline, roofline
 from ncu_roofline.model.measurements import IntArray
 from ncu_roofline.model.selection import WORTH, at_stake, group, rank, time_by_gpu
-from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text, rare_collection
+from ncu_roofline.plugin.nvrules.advice import OURS, KernelAdvice, plain_text
 
 VERDICT, CLOCKS = f"{OURS}Verdict", f"{OURS}Clocks"
 """The rule whose finding stands for all that a kernel could save, and that on clocks, which are those of a report."""
@@ -172,35 +172,34 @@ def findings(
     Left out is what is worth less than ``share`` of the run time of all launches on its GPU: a finding is worth the time that
     it concerns, or the part of it that it promises to save.  What has no time, and errors of rules, stay.
     """
-    with rare_collection():
-        whole = _Whole(measurements, ceilings, advice)
-        groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
-        for one in whole.advice:
-            launch = (one.report, one.launch)
-            for outcome in one.outcomes:
-                times: Counter[str] = Counter()
-                for message in (message for message in outcome.messages if message.type != SILENT):
-                    title = without_numbers(message.title or outcome.name)
-                    key = _Key(whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
-                    times[title] += 1
-                    groups[key].append(_Said(launch, one.seconds, message))
-        kept, clocks = list[Finding](), defaultdict[str, list[str]](list)
-        of_clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
-        left_out = 0
-        for key, said in groups.items():
-            kernel = whole.kernels[key.row]
-            if sum(one.worth(key.rule) for one in said) * whole.stands_for(key.row) < share * whole.totals[kernel.device]:
-                left_out += 1
-            elif key.rule == CLOCKS and said[0].message.type == NOTE:
-                of_clocks[kernel.device, key.title] += said
-            else:
-                kept.append(whole.finding(key, _longest_first(said)))
-        for (device, _), said in of_clocks.items():
-            text, spoken = spoken_of([one.message.text for one in _longest_first(said)])
-            clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)
-        found = tuple(sorted(kept, key=lambda one: one.order))
-        kernels = tuple(sorted(whole.kernels, key=lambda kernel: kernel.order))
-        return Findings(found, kernels, whole.roofline, left_out, clocks)
+    whole = _Whole(measurements, ceilings, advice)
+    groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
+    for one in whole.advice:
+        launch = (one.report, one.launch)
+        for outcome in one.outcomes:
+            times: Counter[str] = Counter()
+            for message in (message for message in outcome.messages if message.type != SILENT):
+                title = without_numbers(message.title or outcome.name)
+                key = _Key(whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
+                times[title] += 1
+                groups[key].append(_Said(launch, one.seconds, message))
+    kept, clocks = list[Finding](), defaultdict[str, list[str]](list)
+    of_clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
+    left_out = 0
+    for key, said in groups.items():
+        kernel = whole.kernels[key.row]
+        if sum(one.worth(key.rule) for one in said) * whole.stands_for(key.row) < share * whole.totals[kernel.device]:
+            left_out += 1
+        elif key.rule == CLOCKS and said[0].message.type == NOTE:
+            of_clocks[kernel.device, key.title] += said
+        else:
+            kept.append(whole.finding(key, _longest_first(said)))
+    for (device, _), said in of_clocks.items():
+        text, spoken = spoken_of([one.message.text for one in _longest_first(said)])
+        clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)
+    found = tuple(sorted(kept, key=lambda one: one.order))
+    kernels = tuple(sorted(whole.kernels, key=lambda kernel: kernel.order))
+    return Findings(found, kernels, whole.roofline, left_out, clocks)
 
 
 def most_telling(measurements: Measurements, most: int) -> IntArray:
