@@ -123,6 +123,7 @@ def _all(folder: str, page: str = "page") -> dict[str, str]:
 _DATA = "rendering.data"
 _AS_DATA = dict.fromkeys(("csv", "json", "parquet"), _DATA)
 _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
+_SOURCE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")
 _FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
 _PHASES, _RANKS = ("points", "bands", "sampled", "roofs"), ("kernels", "ranks", "points")
 _PORTABLE = {"csv": _DATA, **dict.fromkeys(("json", "text", "md"), "portability.frames")}
@@ -141,7 +142,7 @@ _ROWS = (
     Analysis("phases", _OVER_TIME, "phases.frames", _all("phases", "text"), _EXPLAINED, _PHASES, ("bands", "sampled")),
     Analysis("ranks", _RUN, "ranks.frames", {**_AS_DATA, "text": "ranks.frames"}, holds=_RANKS),
     Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
-    Analysis("source", _LINES, "source.columns", _all("source")),
+    Analysis("source", _LINES, "source.frames", _all("source"), holds=_SOURCE),
     Analysis(
         "run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS
     ),

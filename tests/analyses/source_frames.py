@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source import columns
-from ncu_roofline.analyses.source.columns import TABLES
-from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source import frames as columns
+from ncu_roofline.analyses.source.frames import TABLES, SourceRoofline
 from ncu_roofline.rendering.frames import Column
 from tests.analyses.time_frames import ordinary, point
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.columns import COUNTS, TABLES
-from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.frames import COUNTS, TABLES, SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Code, CodeFunction
 from ncu_roofline.formats.sass.control_flow import control_flow

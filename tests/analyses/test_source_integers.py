@@ -12,8 +12,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.columns import FLOPS, INTEGERS
-from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.frames import FLOPS, INTEGERS, SourceRoofline
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.totals import Demanded, LaunchRoofs
 from ncu_roofline.model.selection import Selection

@@ -11,8 +11,7 @@ import pytest
 
 from ncu_roofline.analyses import text_table
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.columns import INT32, WORKS
-from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.frames import INT32, WORKS, SourceRoofline
 from ncu_roofline.analyses.source.page import payload
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.thresholds import MOST_OF_TIME, REPEATED

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import render, source_roofline
-from ncu_roofline.analyses.source.columns import TABLES
+from ncu_roofline.analyses.source.frames import TABLES
 from ncu_roofline.analyses.source.text import BY
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli import source

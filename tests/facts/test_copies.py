@@ -42,7 +42,7 @@ ON_PURPOSE = {
     "cli/source.py": {"int32"},
     # The columns of a public frame, fixed when it is imported.
     "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
-    "analyses/source/columns.py": {"shared", "fp64", "fp32", "fp16", "bf16", "int32"},
+    "analyses/source/frames.py": {"shared", "fp64", "fp32", "fp16", "bf16", "int32"},
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
     "analyses/source/findings.py": {"fp64", "fp32"},

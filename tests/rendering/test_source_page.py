@@ -12,8 +12,7 @@ import pytest
 
 from ncu_roofline.analyses.source import page
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.columns import WITHIN
-from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
+from ncu_roofline.analyses.source.frames import WITHIN, SourceRoofline, files_apart
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.analyses.source.text import MEASURES, document, launches

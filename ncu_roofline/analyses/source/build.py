@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
-from ncu_roofline.analyses.source import code, columns
+from ncu_roofline.analyses.source import code, frames
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
 from ncu_roofline.analyses.source.loops import Loops
@@ -159,12 +159,12 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
         names = drawn.kernel_columns["kernel"].tolist()
         parts = [launch.tables(name, texts, options) for launch, name in zip(made, names, strict=True)]
     # INT32 is left out of launches whose performance counts other work.
-    others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == columns.FLOPS}
+    others = {int(m.launch[row]) for row, launch in enumerate(made) if launch.performance_of == frames.FLOPS}
     points = drawn.point_columns
     pairs = zip(points["precision"].tolist(), points["launch"].tolist(), strict=True)
-    kept = np.array([precision != columns.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
+    kept = np.array([precision != frames.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
     tables = {}
-    for name, declared in columns.TABLES.items():
+    for name, declared in frames.TABLES.items():
         each = {one.name: [part[name][one.name] for part in parts] for one in declared}
         values = {
             column: [value for one in some for value in (one.tolist() if isinstance(one, np.ndarray) else one)]
@@ -251,7 +251,7 @@ class LaunchFrames:
         self.performance_of = roofs.performance_of(whole)
         self._where = {name: getattr(m, name)[row] for name in ("report", "launch", "device")} | {
             "performance_of": self.performance_of,
-            "unit": "op" if self.performance_of == columns.INTEGERS else roofs.unit,
+            "unit": "op" if self.performance_of == frames.INTEGERS else roofs.unit,
         }
 
     def files(self) -> Iterator[str]:
@@ -288,7 +288,7 @@ class LaunchFrames:
         where, tables = self._where | {"kernel": name}, {}
         for table, values in own.items():
             size = len(next(iter(values.values())))
-            names = [one.name for one in columns.TABLES[table]]
+            names = [one.name for one in frames.TABLES[table]]
             tables[table] = {one: values[one] if one in values else [where[one]] * size for one in names}
         return tables
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ncu_roofline.analyses.source.columns import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
+from ncu_roofline.analyses.source.frames import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
 from ncu_roofline.base.texts import plural, shorten
 from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
 from ncu_roofline.chips import code_limits as limits

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.analyses.source.columns import FINDINGS, WHERE, WITHIN
+from ncu_roofline.analyses.source.frames import FINDINGS, WHERE, WITHIN
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.chips import findings as rules
 from ncu_roofline.chips import load_stalls, load_units
@@ -34,7 +34,7 @@ def findings(
     about: About,
     called: Sequence[Called] = (),
 ) -> dict[str, list[Any]]:
-    """The findings of one launch, those that touch most first: `columns.FINDINGS` but for where they are from.
+    """The findings of one launch, those that touch most first: `frames.FINDINGS` but for where they are from.
 
     ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
     """

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.roofs import roof_rows, roofs_of, tops
 from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label
-from ncu_roofline.analyses.source.columns import INT32, INTEGERS, WORKS
-from ncu_roofline.analyses.source.frames import SourceRoofline
+from ncu_roofline.analyses.source.frames import INT32, INTEGERS, WORKS, SourceRoofline
 from ncu_roofline.analyses.source.text import Launch, Row, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value

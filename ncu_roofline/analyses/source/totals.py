@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, Instructions
-from ncu_roofline.analyses.source.columns import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
+from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.chips import Spec
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.thresholds import COMPLETE, MOST_OF_TIME
