@@ -404,7 +404,8 @@ def renderer(make: Callable[..., Document], form: str) -> Callable[..., bytes]:
     """What gives a document that ``make`` makes of frames as "md" or as "text": its options are those of both."""
     write = markdown if form == "md" else text
     own, more = ({**inspect.signature(each).parameters} for each in (make, write))
-    own = {name: each for name, each in own.items() if name not in ("notes", "top", *(("title",) if form == "text" else ()))}
+    of_commands = ("notes", "top", "warnings", *(("title",) if form == "text" else ()))
+    own = {name: each for name, each in own.items() if name not in of_commands}
     del more["document"]
 
     def render(frames: Any, **options: Any) -> bytes:
