@@ -6,6 +6,7 @@ own bindings don't cover (third-party sections), and, drawn exactly as Nsight Co
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.chips import Spec, load_spec
+from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.ncu import subject
+from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Report
-from ncu_roofline.formats.sectionfile.charts import Chart, Point, Roof, evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, evaluate_charts
 from ncu_roofline.formats.sectionfile.classify import (
     classify,
     counts_instructions,
@@ -28,8 +30,8 @@ from ncu_roofline.formats.sectionfile.classify import (
     tensor_caveat,
 )
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
-from ncu_roofline.model.measurements import Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import PlausibleMetrics, Remarks, chart_remarks, disbelieved, has_lost, plausible_chart
+from ncu_roofline.model.measurements import IntArray, Measurements, Origin, Quantity
+from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, Remarks, disbelieved, short_name
 from ncu_roofline.model.points import with_reasons
 from ncu_roofline.model.selection import Grouping, Selection
 
@@ -56,6 +58,46 @@ def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = No
     return replace(m, charts=charts, remarks=remarks.texts)
 
 
+def has_lost(chart: Chart, *kinds: str) -> bool:
+    """Whether a "roof" or "point" can't be and was left out: what remains says nothing of the roof of a dot, or the lowest."""
+    return any(one.reason == IMPLAUSIBLE and one.kind in kinds for one in chart.dropped)
+
+
+def plausible_chart(chart: Chart) -> Chart:
+    """A report's own chart without dots and walls that can't be, lines of roofs as NaN; `Chart.dropped` has them."""
+    limits = load_limits()
+    most, dropped = limits.drawn_most, list(chart.dropped)
+
+    def checked(line: Any, least: float, **parts: float) -> list[str]:
+        wrong = [part for part, value in parts.items() if not least <= value <= most]
+        dropped.extend(Dropped(type(line).__name__.lower(), line.label, part, IMPLAUSIBLE, line.metrics) for part in wrong)
+        return wrong
+
+    roofs, points = [], []
+    for roof in chart.roofs:
+        peaks = {"work": roof.peak_work, "traffic": roof.peak_traffic}
+        peaks |= dict.fromkeys(checked(roof, limits.drawn_least, **peaks), math.nan)
+        roofs.append(replace(roof, peak_work=peaks["work"], peak_traffic=peaks["traffic"]))
+    for one in chart.points:
+        wrong = checked(one, 1 / limits.seconds, work=one.work, traffic=one.traffic)
+        if not (wrong or checked(one, 1 / most, value=one.intensity)):
+            points.append(one)
+    walls = [one for one in chart.walls if not checked(one, 1 / most, value=one.intensity)]
+    return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
+
+
+def chart_remarks(charts: Sequence[Chart]) -> str:
+    """A sentence for each line and dot that was left out of a launch's charts."""
+    names = {"traffic": "bandwidth", "value": "intensity"}
+    lost = [(chart, one) for chart in charts for one in chart.dropped if one.reason == IMPLAUSIBLE]
+    texts = (
+        f"{LEFT_OUT} {one.kind} {short_name(one.label)!r} in the chart {short_name(chart.section)}, "
+        f"whose {names.get(one.part, one.part)} no GPU can have"
+        for chart, one in lost
+    )
+    return "; ".join(dict.fromkeys(texts))
+
+
 def section_of(data: bytes) -> Section | None:
     """A section that a report embeds, None where it can't be decoded."""
     try:
@@ -64,16 +106,13 @@ def section_of(data: bytes) -> Section | None:
         return None
 
 
-def filled_from_charts(report: Report, m: Measurements, spec: Spec) -> Measurements:
+def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measurements:
     """Gaps in work and traffic filled from embedded charts of precisions and levels that the spec knows.
 
-    Only launches without any work or without any traffic are looked at: there our own bindings found no counters, and a
-    third party's section may have its own.
+    Only launches without any work or without any traffic are looked at (``rows``): there our own bindings found no counters,
+    and a third party's section may have its own.
     """
-    has_work, has_traffic = m.known(m.work), m.known(m.traffic)
-    rows = np.flatnonzero(~(has_work & has_traffic) & np.isfinite(m.seconds)).tolist()
-    if not rows:
-        return m
+    has_work, has_traffic, spec = m.known(m.work), m.known(m.traffic), load_spec()
     drawn = with_charts(report, m, rows)
     work: dict[str, dict[int, tuple[float, Origin]]] = {}
     traffic: dict[str, dict[int, tuple[float, Origin]]] = {}

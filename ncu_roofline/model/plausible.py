@@ -1,8 +1,7 @@
 """The door through which metric values come into the model: what no launch can have measured is missing there, and told.
 
-Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`, embedded
-charts by `plausible_chart`; of launches with another kernel's counters `believed` leaves nothing.  The report itself keeps
-what its file says.
+Columns of many launches come in by `Gate`, the metrics of one result (embedded charts, rules) by `PlausibleMetrics`; of
+launches with another kernel's counters `believed` leaves nothing.  The report itself keeps what its file says.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.chips.tables import MOST_COUNT, load_limits
 from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.formats.report import Instances, Value
-from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, TextArray, as_float, as_floats, objects
 from ncu_roofline.model.names import short_names
 
@@ -136,46 +134,6 @@ class PlausibleMetrics(Mapping[str, Value]):
             return bound is None
         size = -value if bound.signed and value < 0 else value
         return 0 <= size <= bound.most or size != size
-
-
-def has_lost(chart: Chart, *kinds: str) -> bool:
-    """Whether a "roof" or "point" can't be and was left out: what remains says nothing of the roof of a dot, or the lowest."""
-    return any(one.reason == IMPLAUSIBLE and one.kind in kinds for one in chart.dropped)
-
-
-def plausible_chart(chart: Chart) -> Chart:
-    """A report's own chart without dots and walls that can't be, lines of roofs as NaN; `Chart.dropped` has them."""
-    limits = load_limits()
-    most, dropped = limits.drawn_most, list(chart.dropped)
-
-    def checked(line: Any, least: float, **parts: float) -> list[str]:
-        wrong = [part for part, value in parts.items() if not least <= value <= most]
-        dropped.extend(Dropped(type(line).__name__.lower(), line.label, part, IMPLAUSIBLE, line.metrics) for part in wrong)
-        return wrong
-
-    roofs, points = [], []
-    for roof in chart.roofs:
-        peaks = {"work": roof.peak_work, "traffic": roof.peak_traffic}
-        peaks |= dict.fromkeys(checked(roof, limits.drawn_least, **peaks), math.nan)
-        roofs.append(replace(roof, peak_work=peaks["work"], peak_traffic=peaks["traffic"]))
-    for one in chart.points:
-        wrong = checked(one, 1 / limits.seconds, work=one.work, traffic=one.traffic)
-        if not (wrong or checked(one, 1 / most, value=one.intensity)):
-            points.append(one)
-    walls = [one for one in chart.walls if not checked(one, 1 / most, value=one.intensity)]
-    return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
-
-
-def chart_remarks(charts: Sequence[Chart]) -> str:
-    """A sentence for each line and dot that was left out of a launch's charts."""
-    names = {"traffic": "bandwidth", "value": "intensity"}
-    lost = [(chart, one) for chart in charts for one in chart.dropped if one.reason == IMPLAUSIBLE]
-    texts = (
-        f"{LEFT_OUT} {one.kind} {short_name(one.label)!r} in the chart {short_name(chart.section)}, "
-        f"whose {names.get(one.part, one.part)} no GPU can have"
-        for chart, one in lost
-    )
-    return "; ".join(dict.fromkeys(texts))
 
 
 def left_out(m: Measurements) -> tuple[str, ...]:

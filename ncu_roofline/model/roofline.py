@@ -105,9 +105,8 @@ class Displayed:
             columns, named = getattr(self, next(iter(self.counted))), [one.name for one in self.glance]
             shown = {name: columns[name][:most] for name in (*named, "unit") if name in columns}
             values = ([one.item() if hasattr(one, "item") else one for one in column] for column in shown.values())
-            table = document.Table(
-                "", self.glance, [dict(zip(shown, row, strict=True)) for row in zip(*values, strict=True)], named
-            )
+            rows = [dict(zip(shown, row, strict=True)) for row in zip(*values, strict=True)]
+            table = document.Table("", self.glance, rows, named)
         return list(document.text_columns(replace(table, rows=table.rows[:most])).values()) if total else [], total - most
 
 
@@ -277,7 +276,6 @@ def measurements_of(
             from ncu_roofline.model.extract import imported
 
             return imported(given, name)
-        from ncu_roofline.model.embedded import filled_from_charts, with_charts
         from ncu_roofline.model.extract import measure
 
         m = measure(given, name, load_spec(), load_instructions() if instructions else None)
@@ -287,7 +285,12 @@ def measurements_of(
             from ncu_roofline.model.samples import with_samples
 
             m = with_samples(given, m)
-        return filled_from_charts(given, with_charts(given, m) if charts else m, load_spec())
+        gaps = ~(m.known(m.work) & m.known(m.traffic)) & np.isfinite(m.seconds)
+        if charts or gaps.any():
+            from ncu_roofline.model.embedded import filled_from_charts, with_charts
+
+            m = filled_from_charts(given, with_charts(given, m) if charts else m, np.flatnonzero(gaps))
+        return m
 
     parts: list[Measurements | PointTable] = []
     for one in as_inputs(report):
