@@ -19,16 +19,8 @@ from ncu_roofline.chips.ncu import subject
 from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.sectionfile import classify
 from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, evaluate_charts
-from ncu_roofline.formats.sectionfile.classify import (
-    classify,
-    counts_instructions,
-    is_unfused,
-    levels_of,
-    peaks_of,
-    stock_half_factor,
-    tensor_caveat,
-)
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
 from ncu_roofline.model.measurements import IntArray, Measurements, Origin, Quantity
 from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, Remarks, disbelieved, short_name
@@ -119,12 +111,15 @@ def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measu
     precisions, levels = {precision.id for precision in spec.precisions}, {level.id for level in spec.levels}
     for row, chart in _charts(drawn, rows):
         note, seconds = f"from the report's own chart {chart.section}", m.seconds[row]
-        half = stock_half_factor(chart, m.ncu_version[row])
+        half = classify.stock_half_factor(chart, m.ncu_version[row])
         for point in chart.points:
             if point.lacking or any(map(subject, point.work_metrics)):
                 continue  # no count of the work, or what `annotate` derived from the same report
-            precision, level = _known(classify(point.work_metrics)[0], precisions), classify(point.traffic_metrics)[1]
-            wrong = tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
+            precision, level = (
+                _known(classify.classify(point.work_metrics)[0], precisions),
+                classify.classify(point.traffic_metrics)[1],
+            )
+            wrong = classify.tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
             if precision in precisions and not has_work[row] and not wrong:
                 origin = Origin("embedded", ", ".join(point.work_metrics), note)
                 work.setdefault(precision, {})[row] = point.work * seconds * half.point, origin
@@ -159,7 +154,7 @@ def _charts(m: Measurements, launches: Iterable[int] | None = None) -> Iterator[
 
 def _is_of_instructions(chart: Chart) -> bool:
     lines = [point.work_metrics for point in chart.points] + [roof.work_metrics for roof in chart.roofs]
-    return bool(lines) and all(map(counts_instructions, lines))
+    return bool(lines) and all(map(classify.counts_instructions, lines))
 
 
 def charts_left_out(m: Measurements, launch: int) -> str:
@@ -169,7 +164,6 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 
 
 def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> list[Row]:
-    """Rows of the points frame, one per dot that the viewer draws in a chart of operations."""
     rows = []
     for launch, chart in _charts(m):
         drawn = [_point_row(m, launch, chart, point) for point in chart.points]
@@ -190,14 +184,14 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
 
 
 def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
-    precision, level = classify(point.work_metrics)[0], classify(point.traffic_metrics)[1]
+    precision, level = classify.classify(point.work_metrics)[0], classify.classify(point.traffic_metrics)[1]
     seconds, clock, clock_max = m.seconds[launch], m.clock[launch], m.clock_max[launch]
-    peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else peaks_of(chart, point)
+    peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else classify.peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
     notes = (
         f"{chart.section}: {point.label}",
-        tensor_caveat(point.work_metrics, m.capability[launch]),
-        stock_half_factor(chart, m.ncu_version[launch]).sentence,
+        classify.tensor_caveat(point.work_metrics, m.capability[launch]),
+        classify.stock_half_factor(chart, m.ncu_version[launch]).sentence,
         f"computed here, the viewer had no value: {', '.join(point.computed)}" if point.computed else "",
         f"drawn too low, as the viewer does: the report lacks {', '.join(point.lacking)}" if point.lacking else "",
     )
@@ -259,12 +253,11 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
 
 
 def _lines(chart: Chart, capability: tuple[int, int]) -> Iterator[Row]:
-    """All lines of a chart, compute roofs, bandwidths and walls, without what depends on launches."""
-    dots, spec = {classify(point.traffic_metrics)[1] for point in chart.points}, load_spec()
+    dots, spec = {classify.classify(point.traffic_metrics)[1] for point in chart.points}, load_spec()
     for roof in chart.roofs:
         yield _compute_line(chart, roof, capability)
         named = "" if not roof.is_measured else _named_in(roof.label, ((one.label, one.id) for one in spec.levels)) or ""
-        first, *others = levels_of(roof) or (named,)
+        first, *others = classify.levels_of(roof) or (named,)
         for level in (first, *(one for one in others if one in dots)):
             label = next((one.label for one in spec.levels if one.id == level), roof.label)
             of = {"kind": "bandwidth", "roof": level or roof.label, "level": level, "label": label}
@@ -292,14 +285,14 @@ def _line(chart: Chart, roof: Roof, of: str, caveat: str = "") -> Row:
 
 
 def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
-    line = _line(chart, roof, "work_metrics", tensor_caveat(roof.work_metrics, capability))
-    precision = classify(roof.work_metrics)[0]
+    line = _line(chart, roof, "work_metrics", classify.tensor_caveat(roof.work_metrics, capability))
+    precision = classify.classify(roof.work_metrics)[0]
     name, known = _highest_roof(precision or chart.section), load_spec().precisions
     if line["origin"] == MEASURED and not precision:
         labels = ((one.roof_label(of), (one.id, of)) for one in known for of in one.roof_ids())
         precision, name = _named_in(roof.label, labels) or (precision, name)
     own = next((one for one in known if one.id == precision), None)
-    if own and len(own.roof_ids()) > 1 and is_unfused(roof.work_metrics):
+    if own and len(own.roof_ids()) > 1 and classify.is_unfused(roof.work_metrics):
         name = own.roof_ids()[1]
     label = own.roof_label(name) if own else precision.upper() or roof.label
     of = {"kind": "compute", "roof": name, "precision": precision, "label": label}

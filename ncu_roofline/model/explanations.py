@@ -58,7 +58,6 @@ class UsedSets:
 
     @property
     def sentence(self) -> str:
-        """Both in one sentence, "" where neither is known."""
         made = f"the report was made with --set {self.made_with}: {self.gives}" if self.made_with else ""
         other = f"a command with --set {self.other} would give {self.other_gives}" if self.other else ""
         return "; ".join(filter(None, (made, other)))
@@ -77,7 +76,6 @@ class Availability:
 
     @property
     def partial(self) -> bool:
-        """Whether something is left out of the count."""
         return "embedded" in self.source.split() or "lower bound" in self.notes
 
     @property
@@ -110,7 +108,6 @@ class Explanation:
     sets: UsedSets = field(default_factory=UsedSets)
 
     def heading(self, report: str) -> str:
-        """How much of what a report holds, on which GPUs, and which release made it."""
         devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in self.devices)
         version = self.ncu_version or "of unknown release"
         return f"{report}: {self.launches} launches, {devices or 'no GPU named'}, Nsight Compute {version}"
@@ -127,12 +124,10 @@ class Explanation:
         return [called.get(name, name) for name in names]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and the page."""
         return {**asdict(self), "text": self.summary}
 
 
 def _labels() -> dict[str, str]:
-    """What precisions and levels are called."""
     precisions, levels = load_spec().precisions, load_spec().levels
     return {TENSOR: "Tensor", MIXED: "All pipes"} | {p.id: p.label for p in precisions} | {one.id: one.label for one in levels}
 
@@ -224,7 +219,6 @@ def explain(
 
 
 def availability(owner: Precision | Level | Kind, quantity: Quantity | None) -> Availability:
-    """How many launches have it, and by which way."""
     if quantity is None:
         return Availability(owner.id, owner.label, 0, "", "", "")
     known = np.isfinite(quantity.values)
@@ -297,7 +291,6 @@ def _sets_of(report: Report | MetricTable, m: Measurements, missing: Sequence[st
 
 
 def counts_tensor_operations(metric: str) -> bool:
-    """Whether it is a counter that `OPS_PATH_SINCE` is about."""
     return "ops_path_tensor" in metric
 
 

@@ -10,21 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, load_opcodes, load_units
+from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, formulas, load_opcodes, load_units
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.formulas import (
-    ACTIVE,
-    ATTRIBUTE,
-    DURATION,
-    L2_CLOCK_PAIR,
-    OF_ACTIVE,
-    PEAK_FORM,
-    SLICE_PEAK_FORM,
-    Counters,
-    count_forms,
-    slice_pairs,
-    twin,
-)
+from ncu_roofline.chips.formulas import ATTRIBUTE, DURATION, OF_ACTIVE, Counters
 from ncu_roofline.chips.tables import EXECUTED, load_limits
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, ImportedPoint, MetricTable, PointTable
 from ncu_roofline.formats.report import Report
@@ -56,20 +44,19 @@ class ColumnCounters(Columns, Counters):
 
 def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[str]:
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
-    names = {*L2_CLOCK_PAIR, *(name for pair in slice_pairs(load_units().slices) for name in pair)}
+    names = {*formulas.L2_CLOCK_PAIR, *(name for pair in formulas.slice_pairs(load_units().slices) for name in pair)}
     names |= {ATTRIBUTE + name for name in _ATTRIBUTES} | {DURATION + form for form in (".sum", ".avg", ".max")}
     names |= {
         f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
     }
-    peaked = {c + form for peak in peaks for c in peak.counters() for form in (PEAK_FORM, SLICE_PEAK_FORM)}
+    peaked = {c + form for peak in peaks for c in peak.counters() for form in (formulas.PEAK_FORM, formulas.SLICE_PEAK_FORM)}
     return names | _counted_as(sums) | peaked
 
 
 def _counted_as(sums: Iterable[WeightedSum]) -> set[str]:
-    """Every metric name that could be a counter of these sums."""
     counters = {counter for one in sums for counter in one.counters()}
-    counters |= {other for counter in counters if (other := twin(counter))}
-    return {counter + form for counter in counters for form in count_forms([counter])}
+    counters |= {other for counter in counters if (other := formulas.twin(counter))}
+    return {counter + form for counter in counters for form in formulas.count_forms([counter])}
 
 
 @lru_cache(maxsize=2)
@@ -155,8 +142,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
 
 
 def _used(m: Measurements, counters: Counters, opcodes: Executed) -> Measurements:
-    """The launches of one model of GPU with times, clocks and what is known of the use of its hardware."""
-    hardware, origin = counters.hardware, Origin("derived", f"{ACTIVE} / elapsed cycles")
+    hardware, origin = counters.hardware, Origin("derived", f"{formulas.ACTIVE} / elapsed cycles")
     gauges = {gauge.id: counters.gauge(gauge) for gauge in (*hardware.gauges, *hardware.counts)}
     gauges |= {f"active_{how}": Quantity.of(counters.active(how), origin) for how in ("avg", "min", "max")}
     units = {unit.id: counters.busy(unit) for unit in hardware.units}
@@ -177,7 +163,6 @@ def _used(m: Measurements, counters: Counters, opcodes: Executed) -> Measurement
 
 
 def _counted(m: Measurements, counters: Counters, spec: Spec, opcodes: Executed) -> Measurements:
-    """The same with work, traffic and roofs."""
     chip = counters.chip
     work, summands, fused = work_of(counters, spec, chip.compute_capability, opcodes)
     compute: dict[str, Quantity] = {}
@@ -219,7 +204,6 @@ def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionS
     """The same with warp instructions by kind, transactions by kind, and the peak of instructions per second."""
 
     def first(ways: Sequence[Any]) -> Quantity:
-        """Launch by launch the first way that the report has the counters of."""
         found = Quantity.missing(len(m))
         for way in ways:
             if not (found.origins and found.complete()):
@@ -251,8 +235,11 @@ def imported(table: PointTable, label: str) -> Measurements:
 
     def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
         wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
-        named = f"{LEFT_OUT} {what} of {{}} is {{:.4g}} {unit}, which no machine can"
-        remarks.add(wrong, lambda row: named.format(short_name(points[row].name), values[row]), "row")
+
+        def note(row: int) -> str:
+            return f"{LEFT_OUT} {what} of {short_name(points[row].name)} is {values[row]:.4g} {unit}, which no machine can"
+
+        remarks.add(wrong, note, "row")
         return np.where(wrong, np.nan, values)
 
     def quantities(what: str, rows: Mapping[str, Rows], most: FloatArray | float, unit: str) -> dict[str, Quantity]:

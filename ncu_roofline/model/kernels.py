@@ -21,7 +21,7 @@ from ncu_roofline.model.opcodes import NO_ARITHMETIC, TOLD
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import LOW_CLOCK, above_bandwidths
 from ncu_roofline.model.roofs import Roofs
-from ncu_roofline.model.selection import Grouping, kernel_keys, reports_of
+from ncu_roofline.model.selection import Grouping, kernel_keys, where
 from ncu_roofline.model.work import demands, total_flops, uncounted_tensor
 
 Table = dict[str, Any]
@@ -63,7 +63,7 @@ def kernels_table(
     everything: Sequence[Everything] = (),
 ) -> Table:
     """Columns of the kernels frame (`columns.KERNELS`); shares are of the time of ``everything`` if that is given."""
-    first, single, whole = grouping.first, grouping.by == "launch", grouping.by == "application"
+    first, labels, whole = grouping.first, np.array(grouping.label, dtype=object), grouping.by == "application"
     seconds = np.where(grouping.any(m.rates), np.nan, grouping.sum_known(m.seconds))
     devices = set(m.device)
     total = sum(one.seconds for one in everything if one.device in devices) or np.nansum(seconds)
@@ -84,14 +84,8 @@ def kernels_table(
         available.pop("caveats"),
     )
     return {
-        "report": reports_of(m, grouping),
-        "launch": m.launch[first] if single else np.full(len(first), -1, dtype=np.int64),
-        "kernel": np.array(grouping.label, dtype=object),
-        "device": m.device[first],
-        "compute_capability": m.capability_text[first],
-        "label": grouping.common(m.label),
-        "step": m.step[first],
-        "name": np.array(grouping.label, dtype=object) if whole else m.name[first],
+        **where(m, grouping),
+        "name": labels if whole else m.name[first],
         "kind": np.full(len(first), "application", dtype=object) if whole else m.kind[first],
         "launches": launches.astype(np.int64),
         "untimed": grouping.total(np.where(np.isfinite(m.seconds) & ~m.rates, 0.0, m.invocations)).astype(np.int64),
@@ -113,12 +107,10 @@ def kernels_table(
 
 
 def remarks_of(m: Measurements, grouping: Grouping) -> list[str]:
-    """The remarks on any launch of each row, each once."""
     return _each_once(grouping, ((launch, str(m.remarks[launch])) for launch in np.flatnonzero(m.remarks != "").tolist()))
 
 
 def _each_once(grouping: Grouping, texts: Iterable[tuple[int, str]]) -> list[str]:
-    """The texts on launches, row by row."""
     found: list[dict[str, None]] = [{} for _ in range(grouping.count)]
     for launch, text in texts:
         found[grouping.index[launch]][text] = None
@@ -200,7 +192,6 @@ class Verdicts:
         self._group(grouping)
 
     def _group(self, grouping: Grouping) -> None:
-        """Sums and means over the launches of each row."""
         m, self._grouping = self._m, grouping
         nothing, self._joined = np.full(grouping.count, np.nan), len(grouping.index) > grouping.count
 
@@ -228,7 +219,6 @@ class Verdicts:
         self._short = [float(each) if mostly else None for mostly, each in facts]
 
     def table(self) -> Table:
-        """The columns."""
         nothing, busy = np.full(self._grouping.count, np.nan), self._busy
         units = [unit for unit in self._units.units if unit.id in busy]
         # A named part of the hardware rather than the group that contains it.
@@ -319,7 +309,6 @@ class Verdicts:
         return self._of(replace(one, index=index, first=np.append(one.first, 0), label=(*one.label, "")))._rows
 
     def _of(self, grouping: Grouping) -> Verdicts:
-        """The same launches in other rows."""
         other = copy(self)
         for name in ("_verdicts", "_spread", "_proofs"):
             vars(other).pop(name, None)
@@ -367,7 +356,6 @@ class Verdicts:
         return rows
 
     def _reached(self) -> list[tuple[Reached, ...]]:
-        """What each row reached at each level."""
         m, grouping = self._m, self._grouping
         works = [np.isfinite(demand.work) for demand in self._demands if not demand.precision.on_request]
         counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0)
@@ -383,7 +371,6 @@ class Verdicts:
         return list(zip(*columns, strict=True))
 
     def _asked(self) -> tuple[list[list[Asked]], list[dict[str, float]], list[bool]]:
-        """What the work of each row asks of the pipes, seconds of launches whose work is known, and if it is a lower bound."""
         m, total, first = self._m, self._grouping.total, self._grouping.first
         rows: list[list[Asked]] = [[] for _ in first]
         nothing = np.zeros(len(m), dtype=bool)

@@ -64,7 +64,6 @@ class Quantity:
         return cls(values, choice, tuple(origins))
 
     def complete(self) -> bool:
-        """Whether every launch has it."""
         return not np.isnan(self.values).any()
 
     def filled(self, other: Quantity) -> Quantity:
@@ -104,11 +103,9 @@ class Quantity:
         return found
 
     def is_lower_bound(self) -> Mask:
-        """Which values are lower bounds."""
         return self.has_origin(lambda origin: origin.lower_bound) & np.isfinite(self.values)
 
     def take(self, index: IntArray) -> Quantity:
-        """The launches of ``index``."""
         return Quantity(self.values[index], self.choice[index], self.origins)
 
     @staticmethod
@@ -135,7 +132,6 @@ class Columns:
 
     @staticmethod
     def divided(a: FloatArray, b: FloatArray) -> FloatArray:
-        """``a / b``; what is divided by 0 is no number."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.divide(a, b)
 
@@ -180,7 +176,6 @@ def as_floats(column: Sequence[object]) -> FloatArray:
 
 
 def as_float(value: object) -> float:
-    """One value, as `as_floats` reads a column of them."""
     if not isinstance(value, (int, float)):
         return math.nan
     try:
@@ -276,7 +271,6 @@ class Measurements:
         return quantities[name].values if name in quantities else np.full(len(self), np.nan)
 
     def known(self, quantities: Quantities) -> Mask:
-        """Which launches have any of them."""
         found: Mask = np.zeros(len(self), dtype=bool)
         for quantity in quantities.values():
             found |= np.isfinite(quantity.values)
@@ -296,7 +290,6 @@ class Measurements:
         return [*spec.levels, *(Level(name, name.upper(), 99, ()) for name in extra)]
 
     def take(self, index: IntArray) -> Measurements:
-        """The launches of ``index``, in its order."""
         changed: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)

@@ -107,7 +107,6 @@ class Executed:
 
     @classmethod
     def nothing(cls, count: int) -> Executed:
-        """No opcodes were counted."""
         conversions, copied, shared = np.full((3, count), np.nan)
         return cls({}, {}, conversions, copied, shared, np.zeros(count, dtype=bool), np.zeros(count, dtype=bool))
 
@@ -180,7 +179,6 @@ def executed(
 
 
 def _counts(instances: Instances) -> dict[str, float] | None:
-    """Opcode -> count; None where there are none, or something that is no count."""
     counts: dict[str, float] = {}
     for opcode, value in instances:
         if not isinstance(opcode, str) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
@@ -190,7 +188,6 @@ def _counts(instances: Instances) -> dict[str, float] | None:
 
 
 def _copied(opcode: str) -> int:
-    """Bytes that one thread copies into shared memory by this instruction."""
     name, *modifiers = opcode.split(".")
     return next((_COPIED[modifier] for modifier in modifiers if modifier in _COPIED), _COPIED_LEAST) if name == _COPY else 0
 
@@ -326,7 +323,6 @@ def placed(kernel: Kernel, code: Code, cubin: Cubin, counted: Sequence[int]) -> 
     """
 
     def any_in(address: int, function: Function) -> bool:
-        """Whether something was counted in a function that lies there."""
         return bisect_left(counted, address) < bisect_left(counted, address + len(function.code))
 
     addresses: dict[str, int] = {}  # of several addresses of a function the first at which something was counted

@@ -95,7 +95,6 @@ class Gate(Remarks):
 
 
 def _total(counts: Instances) -> float:
-    """The sum of counts, NaN where one is no count."""
     numbers = [value for _, value in counts]
     if not all(isinstance(value, (int, float)) and value >= 0 for value in numbers):
         return math.nan
@@ -121,7 +120,6 @@ class PlausibleMetrics(Mapping[str, Value]):
         return sum(1 for _ in self)
 
     def recorded(self, name: str) -> Value | None:
-        """What the report has, plausible or not; None if it has no scalar."""
         if name not in self._read:
             self._read[name] = self._metrics.get(name)
         return self._read[name]
@@ -201,7 +199,6 @@ def foreign_counters(columns: Mapping[str, FloatArray], names: Sequence[tuple[st
 
 
 def _first(columns: Mapping[str, FloatArray], names: tuple[str, ...], count: int) -> FloatArray:
-    """The first of some metrics that each launch has."""
     found = np.full(count, np.nan)
     for name in names:
         found = np.where(np.isfinite(found), found, columns.get(name, np.nan))
@@ -243,7 +240,6 @@ def disbelieved(m: Measurements) -> TextArray:
 
 
 def told(m: Measurements) -> tuple[str, ...]:
-    """Why the counters of some launches are not believed, each sentence once."""
     return tuple(dict.fromkeys(filter(None, disbelieved(m).tolist())))
 
 

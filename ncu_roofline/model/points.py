@@ -15,7 +15,7 @@ from ncu_roofline.chips.thresholds import CLOCK_WARNING, MATTERS, PCIE, REPEATED
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues
-from ncu_roofline.model.selection import Grouping, Selection, reports_of
+from ncu_roofline.model.selection import Grouping, Selection, where
 from ncu_roofline.model.work import Work, uncounted_tensor, works_of
 
 _PARTIAL = "some launches lack the metrics"
@@ -161,18 +161,11 @@ def _table(
             ratio = np.where(usable, own["traffic"] / rows[other]["traffic"], ratio)
             to[usable] = other
     keep = np.flatnonzero(own["present"])
-    first, single = grouping.first[keep], grouping.by == "launch"
     own = {name: values[keep] for name, values in own.items()}
     own |= {name: np.where(own["rates"], np.nan, own[name]) for name in ("work", "traffic", "seconds")}  # of no totals
     table = {
         **own,
-        "report": reports_of(m, grouping)[keep],
-        "launch": m.launch[first] if single else np.full(len(keep), -1, dtype=np.int64),
-        "kernel": np.array(grouping.label, dtype=object)[keep],
-        "device": m.device[first],
-        "compute_capability": m.capability_text[first],
-        "label": grouping.common(m.label)[keep],
-        "step": m.step[first],
+        **{name: values[keep] for name, values in where(m, grouping).items()},
         "precision": np.full(len(keep), work.precision, dtype=object),
         "level": np.full(len(keep), level, dtype=object),
         "launches": own["launches"].astype(np.int64),

@@ -95,7 +95,6 @@ class Displayed:
         return "\n".join([head, *sentences, *(lines.head() if columns else ()), *lines.body(), *rest])
 
     def _counts(self) -> list[str]:
-        """How much there is of what."""
         return [plural(len(next(iter(getattr(self, name).values()), ())), row) for name, row in self.counted.items()]
 
     def glanced(self, table: document.Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
@@ -372,7 +371,6 @@ def _build(
 
 
 def gpu_reports(m: Measurements) -> tuple[tuple[str, str], ...]:
-    """GPU and report of some launches, in their order."""
     return tuple(dict.fromkeys(zip(m.device.tolist(), m.report.tolist(), strict=True)))
 
 
@@ -408,10 +406,8 @@ def ordered(tables: list[dict[str, Any]], declared: tuple[Column, ...]) -> Table
 
 
 def of_rows(rows: Sequence[dict[str, Any]], declared: tuple[Column, ...]) -> Table:
-    """Rows as the declared columns."""
     return of_columns({column.name: [row[column.name] for row in rows] for column in declared}, declared)
 
 
 def of_columns(values: dict[str, Any], declared: tuple[Column, ...]) -> Table:
-    """The declared columns, each as an array of its type."""
     return {column.name: np.asarray(values[column.name], dtype=_DTYPES[column.dtype]) for column in declared}

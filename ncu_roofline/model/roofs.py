@@ -56,12 +56,10 @@ class Roofs:
         self._file: IntArray = files.astype(np.int64)
 
     def compute(self) -> dict[str, RoofValues]:
-        """Compute roofs by roof id."""
         measured = (name for file in self._files for name, one in file.by_id.items() if one.unit in ("FLOP/s", "OP/s"))
         return {name: self.values("compute", name) for name in dict.fromkeys([*self._m.compute, *measured])}
 
     def bandwidth(self) -> dict[str, RoofValues]:
-        """Bandwidth roofs by level id."""
         return {level: self.values("bandwidth", level) for level in dict.fromkeys([*self._m.bandwidth, *self._m.traffic])}
 
     def launch_latency(self) -> FloatArray:
@@ -77,7 +75,6 @@ class Roofs:
         return np.where(np.isnan(measured), self._m.by_gpu(published).astype(np.float64), measured)
 
     def values(self, kind: str, name: str) -> RoofValues:
-        """A roof (``kind``: compute or bandwidth) of all launches."""
         if (kind, name) in self._known:
             return self._known[kind, name]
         m, missing = self._m, np.full(len(self._m), np.nan)
@@ -105,7 +102,6 @@ class Roofs:
         return np.where(np.isfinite(share), share, 1.0)
 
     def _writes(self, level: str) -> FloatArray:
-        """The share of a level's bytes that were written."""
         share = Columns.divided(self._m.values(self._m.written, level), self._m.values(self._m.traffic, level))
         return np.where(np.isfinite(share), np.minimum(share, 1.0), np.nan)
 
@@ -204,5 +200,4 @@ def _roof_ids(precision: Precision, known: Sequence[str], spec: Spec) -> list[st
 
 
 def _ceiling_of(file: Ceilings, kind: str, name: str) -> Ceiling | None:
-    """The ceiling of a roof in a file: of kind compute or bandwidth."""
     return file.compute(name) if kind == "compute" else file.bandwidth(name)

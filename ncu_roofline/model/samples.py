@@ -59,7 +59,6 @@ class PassGroup(NamedTuple):
 
     @property
     def last(self) -> float:
-        """When the last sample was taken."""
         return max((float(one.times[-1]) for one in self.series), default=math.nan)
 
     @property
@@ -78,7 +77,6 @@ class Samples(NamedTuple):
 
 
 def with_samples(report: Report, m: Measurements) -> Measurements:
-    """Measurements of a report, launch by launch, with what was sampled."""
     return replace(m, samples=objects([samples_of(report.kernels[launch].metrics) for launch in m.launch.tolist()]))
 
 
@@ -137,7 +135,6 @@ def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Stamped]) ->
         return (times[0] - origin) * _NANO if times else math.nan
 
     def of_group(name: str) -> float:
-        """What a metric with a number per pass group says of this one, NaN for nothing."""
         found = [value for group, value in _instances(metrics, name) if group == index]
         return float(found[0]) if found and isinstance(found[0], (int, float)) else math.nan
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,9 @@ class Grouping:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
         return len(self.first)
 
     def total(self, values: FloatArray) -> FloatArray:
-        """Sum over the launches of each row."""
         if self.by == "launch":
             return values
         if not len(self.index):  # old numpy wants as many weights
@@ -43,7 +42,6 @@ class Grouping:
         return np.bincount(self.index, weights=values, minlength=self.count).astype(np.float64)
 
     def any(self, launches: Mask) -> Mask:
-        """Whether it holds of some launch of each row."""
         return self.total(launches.astype(np.float64)) > 0
 
     def sum_known(self, values: FloatArray) -> FloatArray:
@@ -97,12 +95,21 @@ def group(measurements: Measurements, by: str) -> Grouping:
     return Grouping(by, index, first, tuple(names))
 
 
-def reports_of(m: Measurements, grouping: Grouping) -> TextArray:
-    """The report of each row; '' for a kernel of several reports, and for a step of a sweep that several reports have."""
-    result = grouping.common(m.report)
-    if grouping.by == "kernel" and len(set(m.report)) > 1 and not (m.step >= 0).any():
-        result[:] = ""
-    return result
+def where(m: Measurements, grouping: Grouping) -> dict[str, Any]:
+    """The first columns of all frames: which launch or group a row is of.
+
+    The report of a row is '' for a kernel of several reports, and for a step of a sweep that several reports have.
+    """
+    first, several = grouping.first, grouping.by == "kernel" and len(set(m.report)) > 1 and not (m.step >= 0).any()
+    return {
+        "report": objects([""] * len(first)) if several else grouping.common(m.report),
+        "launch": m.launch[first] if grouping.by == "launch" else np.full(len(first), -1, dtype=np.int64),
+        "kernel": np.array(grouping.label, dtype=object),
+        "device": m.device[first],
+        "compute_capability": m.capability_text[first],
+        "label": grouping.common(m.label),
+        "step": m.step[first],
+    }
 
 
 def kernel_keys(m: Measurements) -> list[tuple[str, str, str]]:
@@ -155,12 +162,10 @@ class Selection:
         return chosen and (not self.levels or not level or level in self.levels)
 
     def launches(self, m: Measurements) -> Measurements:
-        """The launches that pass the filters, in their order."""
         index = self.positions(m)
         return m if len(index) == len(m) else m.take(index)
 
     def positions(self, m: Measurements) -> IntArray:
-        """Where these launches are."""
         keep = np.ones(len(m), dtype=bool)
         if self.kernel:
             names = list(zip(m.name, m.function, strict=True))

@@ -222,7 +222,7 @@ def test_one_note_for_a_line_of_many_launches(tmp_path: Path) -> None:
 def test_other_tools_files_pass_a_gate_of_their_own() -> None:
     points = (
         ImportedPoint("good", 1.0, {"fp64": 1e12}, {"dram": 1e11}),
-        ImportedPoint("work", 1.0, {"fp64": 1e300}, {"dram": 1e11}),
+        ImportedPoint("work", 1.0, {"fp64": 1e300, "fp{0}": -1.0}, {"dram": 1e11}),
         ImportedPoint("time", 1e300, {"fp64": 1e12}, {"dram": 1e11}),
         ImportedPoint("roof", 1.0, {"fp64": 1e12}, {"dram": 1e11}, roofs=(ImportedRoof("dram", "bandwidth", "DRAM", 1e300),)),
     )
@@ -233,6 +233,7 @@ def test_other_tools_files_pass_a_gate_of_their_own() -> None:
     assert {text.split(" is ")[0] for text in left_out(m)} == {
         f"{LEFT_OUT} the time of time",
         f"{LEFT_OUT} work in fp64 of work",
+        f"{LEFT_OUT} work in fp{{0}} of work",
         f"{LEFT_OUT} the roof dram of roof",
     }
 
