@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_instructions, load_spec, load_units
-from ncu_roofline.chips.fields import LAST, WeightedSum, capability_text
+from ncu_roofline.chips.fields import LAST, WeightedSum, capability_text, table
 from ncu_roofline.chips.formulas import covers
 from ncu_roofline.chips.ncu import BY_RELEASE
 from ncu_roofline.chips.palette import PLAIN, TENSOR, WALL
 from ncu_roofline.chips.spec import (
-    INSTRUCTION_SECTION,
-    LIGHT_TENSOR_SECTION,
-    OVERVIEW_SECTION,
     PHASES_SECTION,
-    TENSOR_SECTION,
 )
 from ncu_roofline.chips.tables import counter_of, load_phases
 from ncu_roofline.formats.ceilings import CPU, MEASURE_AGAIN, NOT_COMPARABLE, PUBLISHED, Ceiling, Ceilings
@@ -40,20 +36,6 @@ from ncu_roofline.plugin.generate.lowering import BASE, Chips, Dialect, Lowering
 # Beside the stock rooflines, which have 11 and 12; the next stock section has 15.
 _ORDER = (11, 12)
 SET, LIGHT_SET = "ncu_roofline", "ncu_roofline_light"
-"""The sets of our sections: with all types of the tensor cores, and with one type in few passes.  None joins a set of Nsight
-Compute's own, whose cost is not for us to change."""
-_TRAFFIC = (
-    "Traffic is everything that moves, loads, stores and atomics alike: global, local and texture memory at L1/TEX, what the "
-    "SMs ask of L2 and of system memory, all of DRAM."
-)
-_DOTS = (
-    "One dot per memory level, all at the height of the achieved performance; a dot on a roof of its own colour is bound by it."
-)
-_TYPES = (
-    "Lines have the colour of their memory level, dots and lower roofs that of their type. The dots of a type are at the "
-    "height of its performance, one per level, L1/TEX first and DRAM last."
-)
-_CLOCKS = f"Roofs are at the clocks of the profiled run: {BY_RELEASE}."
 _CLOCK, _MAX_KILOHERTZ = "sm__cycles_elapsed.avg.per_second", "device__attribute_max_gpu_frequency_khz"
 _SAMPLER_SINCE = (7, 5)  # what the PM sampler runs on
 _BODY = ("Table", "RooflineChart", "Timeline")
@@ -412,42 +394,50 @@ def _expression(sums: WeightedSum) -> str:
     return " + ".join(f"{c}.sum.per_second" + (f" * {weight:g}" if weight != 1 else "") for c, weight in sums)
 
 
-Made = tuple[str, Sequence[Any], Mapping[str, Sequence[Any]]]
-"""The description of a section, the metrics of its header, and by field of a body item what the body shows."""
-
-
 class Recipe(NamedTuple):
-    """How a section is made: its names, what makes it, the precision that that needs to know, and the sets it is in."""
+    """How a section is made and what it says of itself, as data/sections.toml explains."""
 
-    identifier: str
+    kind: Literal["overview", "core", "tensor", "light", "instructions", "phases"]
     title: str
-    make: Callable[[Maker, str], Made]
-    precision: str = ""
-    sets: tuple[str, ...] = (SET, LIGHT_SET)
+    description: str
+    sets: tuple[str, ...] = ()
+    identifier: str = ""
 
 
-def _core(maker: Maker, of: str) -> Made:
-    precision = maker.spec.precision(of)
+class _Recipes(NamedTuple):
+    traffic: str
+    dots: str
+    types: str
+    sections: tuple[Recipe, ...]
+
+
+load_recipes = table("sections.toml", _Recipes)
+
+Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
+"""What completes the description of a section, the metrics of its header, and by field of a body item what the body shows."""
+
+
+def _core(maker: Maker, precision: Precision) -> Made:
     tensor = next((other for other in maker.spec.precisions if other.beside == precision.id), None)
-    work = f"Work is {precision.label} operations of CUDA cores by threads whose predicate is true, a fused multiply-add is two"
-    packed = ", a packed half instruction twice that" if precision.packed else ""
     short = ", ".join(map(capability_text, maker.falls_short(precision)))
-    left = (
-        f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them." if short else ""
-    )
-    matrix = "; matrix operations (DMMA) have dots and a roof of their own" if tensor else ""
+    left = f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them."
+    words = {
+        "label": precision.label,
+        "packed": ", a packed half instruction twice that" if precision.packed else "",
+        "left": left if short else "",
+        "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if tensor else "",
+    }
     chart = maker.core(precision, tensor)
     header = (*maker.time_and_clock(), *maker.performance(precision), *maker.traffic_rows())
-    return f"{work}{packed}{matrix}.{left} {_TRAFFIC} {_DOTS} {_CLOCKS}", header, {"RooflineChart": [chart]}
+    return words, header, {"RooflineChart": [chart]}
 
 
-def _tensor(maker: Maker, _: str) -> Made:
+def _tensor(maker: Maker, _: Precision) -> Made:
     precisions = [p for p in maker.spec.precisions if p.kind == "tensor"]
     sparse = "" if maker.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
-    work = "Work is operations of the tensor cores per source type, a multiply-add is two (FLOP, or OP of integer types)."
     chart = maker.tensor(precisions)
     shown = [p for p in precisions if not p.part_of or (p.disjoint and maker.dialect.exact)]
-    return f"{work}{sparse} {_TRAFFIC} {_TYPES} {_CLOCKS}", _tensor_header(maker, shown), {"RooflineChart": [chart]}
+    return {"sparse": sparse}, _tensor_header(maker, shown), {"RooflineChart": [chart]}
 
 
 def _tensor_header(maker: Maker, precisions: Iterable[Precision]) -> tuple[Any, ...]:
@@ -455,27 +445,19 @@ def _tensor_header(maker: Maker, precisions: Iterable[Precision]) -> tuple[Any, 
     return (*maker.time_and_clock(), *rows, *maker.traffic_rows(patched=False))
 
 
-def _light(maker: Maker, of: str) -> Made:
-    wanted = maker.spec.precision(of)
+def _light(maker: Maker, wanted: Precision) -> Made:
     # Sparse work would cost one more pass.
     shown = [p for p in maker.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
-    work = f"How busy the tensor pipe is with each kind of instruction, and the roofline of {wanted.label} alone: few passes."
     chart, header = maker.tensor(shown, wanted.label), _tensor_header(maker, [wanted])
-    body = {"RooflineChart": [chart], "Table": [maker.pipe_table()]}
-    return f"{work} Sparse products are not counted. {_TRAFFIC} {_CLOCKS}", header, body
+    return {"label": wanted.label}, header, {"RooflineChart": [chart], "Table": [maker.pipe_table()]}
 
 
-def _instructions(maker: Maker, _: str) -> Made:
-    work = (
-        "Work is executed warp instructions, traffic is transactions of 32 bytes. The walls are patterns of global loads: the "
-        "dot of the global loads stands at the wall of theirs; the farther left, the more transactions one instruction needs."
-    )
+def _instructions(maker: Maker, _: Precision) -> Made:
     chart = maker.instructions()
-    return f"{work} {_TRAFFIC} {_CLOCKS}", maker.time_and_clock(), {"RooflineChart": [chart]}
+    return {}, maker.time_and_clock(), {"RooflineChart": [chart]}
 
 
-def _overview(maker: Maker, _: str) -> Made:
-    text = "Operations, share of fused ones, traffic per memory level, and the clock against the GPU's maximum, in numbers."
+def _overview(maker: Maker, _: Precision) -> Made:
     header, nested = [*maker.time_and_clock()], maker.dialect.nested_expressions
     # One operator can't give the clock as a share of the maximum (Hz over kHz): then the maximum itself.
     name, label = _MAX_KILOHERTZ, "Maximum SM Frequency [kHz]"
@@ -490,32 +472,33 @@ def _overview(maker: Maker, _: str) -> Made:
         header.append(maker.row(name, f"{precision.label} fused share of add, multiply and FMA instructions"))
     # Where expressions have one operator, they can't say intensities.
     tables = [maker.intensities(precision) for precision in maker.counted_together if nested]
-    return f"{text} {_TRAFFIC}", (*header, *maker.traffic_rows()), {"Table": tables}
+    return {}, (*header, *maker.traffic_rows()), {"Table": tables}
 
 
-def _phases(maker: Maker, _: str) -> Made:
-    text = (
-        "How busy pipes, L2 and DRAM are over the time of a launch, sampled in as few runs of it as counters allow (Turing and "
-        "later); `ncu-roofline show --view phases` makes the roofline over time of it. Not proven on hardware: which counters "
-        "fit into one run is what NVIDIA's library says. Operations of tensor cores are counted by the sections of these."
-    )
+def _phases(maker: Maker, _: Precision) -> Made:
     header = [*maker.time_and_clock(), *(row for one in maker.counted_together for row in maker.performance(one))]
     maker.collect_roofs()
-    return text, (*header, *maker.traffic_rows()), {"Timeline": [maker.timeline()]}
+    return {}, (*header, *maker.traffic_rows()), {"Timeline": [maker.timeline()]}
 
 
-def recipes(spec: Spec, dialect: Dialect, light_type: str) -> tuple[Recipe, ...]:
-    """All sections of a dialect, in the order in which they stand."""
-    core = (Recipe(p.section, f"Hierarchical Roofline, {p.label}", _core, p.id) for p in spec.precisions if p.section)
-    few = "Hierarchical Roofline, Tensor Cores (few passes)"
-    return (
-        Recipe(OVERVIEW_SECTION, "Roofline Overview", _overview),
-        *core,
-        Recipe(TENSOR_SECTION, "Hierarchical Roofline, Tensor Cores", _tensor, sets=(SET,)),
-        Recipe(LIGHT_TENSOR_SECTION, few, _light, f"tensor.{light_type}", (LIGHT_SET,)),
-        Recipe(INSTRUCTION_SECTION, "Instruction Roofline", _instructions, sets=(SET,)),
-        *([Recipe(PHASES_SECTION, "Roofline Phases", _phases, sets=())] if dialect.samples else []),
-    )
+_MAKERS = {
+    "overview": _overview,
+    "core": _core,
+    "tensor": _tensor,
+    "light": _light,
+    "instructions": _instructions,
+    "phases": _phases,
+}
+
+
+def recipes(spec: Spec, dialect: Dialect, light_type: str) -> Iterator[tuple[Recipe, Precision]]:
+    """All sections of a dialect, in the order in which they stand, and the precision that each is of, if of one."""
+    light = spec.precision(f"tensor.{light_type}")
+    for one in load_recipes().sections:
+        core = [p for p in spec.precisions if p.section and one.kind == "core"]
+        yield from ((one._replace(identifier=p.section, title=one.title.format(label=p.label)), p) for p in core)
+        if one.kind != "core" and (one.kind != "phases" or dialect.samples):
+            yield one, light
 
 
 def render_sections(
@@ -546,19 +529,19 @@ def render_sections(
         header.append(f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}.  Not for other GPUs.")
     head = "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in header)
     texts = {}
-    for position, recipe in enumerate(recipes(spec, dialect, light_type)):
+    for position, (recipe, precision) in enumerate(recipes(spec, dialect, light_type)):
         maker = partial(Maker, spec, dialect, ceilings, clock_consistent, aside, dense=SET not in recipe.sets)
-        section = _section(recipe, _ORDER[position > 0], maker)
+        section = _section(recipe, precision, _ORDER[position > 0], maker)
         texts[f"{recipe.identifier}.section"] = head + section_text(section, cc_names=dialect.has_cc_names)
     return texts
 
 
-def _section(recipe: Recipe, order: int, maker_of: Callable[..., Maker]) -> Any:
+def _section(recipe: Recipe, precision: Precision, order: int, maker_of: Callable[..., Maker]) -> Any:
     """A section in which every name has one filter."""
     ambiguous = frozenset[str]()
     while True:
         maker = maker_of(ambiguous=ambiguous)
-        description, header, body = recipe.make(maker, recipe.precision)
+        words, header, body = _MAKERS[recipe.kind](maker, precision)
         items = [made("BodyItem", **{kind: one}) for kind in _BODY for one in body.get(kind, ())]
         shown = [*header, *(metric for item in items for metric in metrics_of(item))]
         found = maker.conflicts(shown) - ambiguous
@@ -571,7 +554,7 @@ def _section(recipe: Recipe, order: int, maker_of: Callable[..., Maker]) -> Any:
         "Section",
         Identifier=recipe.identifier,
         DisplayName=recipe.title,
-        Description=description,
+        Description=recipe.description.format(**load_recipes()._asdict(), clocks=BY_RELEASE, **words),
         Order=order,
         Sets=[made("Set", Identifier=name) for name in recipe.sets],
         Header=made("Header", Metrics=header),
