@@ -13,6 +13,7 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import code, frames
+from ncu_roofline.analyses.source.code import Disassemble
 from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
 from ncu_roofline.analyses.source.loops import Loops
@@ -87,7 +88,7 @@ class _Options(NamedTuple):
     select: Selection
     top: int
     clock: str
-    disassemble: code.Disassemble | None
+    disassemble: Disassemble | None
     only_unlined: bool
     folders: Sequence[str]
 
@@ -99,7 +100,7 @@ def source_roofline(
     select: Selection | None = None,
     top: int = 1,
     clock: str = "profiled",
-    disassemble: code.Disassemble | None = None,
+    disassemble: Disassemble | None = None,
     only_unlined: bool = False,
     folders: Sequence[str] = (),
     label: str = "",
