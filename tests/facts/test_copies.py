@@ -24,21 +24,19 @@ ON_PURPOSE = {
     "formats/inputs/nvprof.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
     "formats/inputs/roof_files.py": {"l1", "l2", "fp64"},  # ERT's L1 is L2 on a GPU; double precision unless told otherwise
     "formats/inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
-    "analyses/hierarchical/nersc.py": {"l1", "shared", "l2", "dram", "system"},
+    "analyses/hierarchical/text.py": {"l1", "shared", "l2", "dram", "system"},
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
     "formats/wire.py": {"int32"},  # a type of protobuf
     "formats/sectionfile/section.py": {"int32"},
     "plugin/generate/rules.py": {"fp64", "fp32"},  # the precisions that its findings are about
     # Hardware units, whose names begin counters.
-    "model/counters.py": {"dram"},
     "plugin/generate/lowering.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared", "dram"},  # wavefronts and asynchronous copies; a unit
-    "model/opcodes.py": {"fp16", "fp32"},  # accumulators
-    "model/halves.py": {"fp16", "bf16"},  # HFMA2 loads constants, HADD2 converts, and both counts BF16
+    "model/opcodes.py": {"fp16", "fp32", "bf16"},  # accumulators; HFMA2 loads constants, HADD2 converts, and both count BF16
     "plugin/generate/sections.py": {"inst.global_ld"},  # the kind whose walls the section has room for
     # What --help shows, which reads no data files.
-    "cli/generate.py": {"fp16"},
+    "cli/check.py": {"fp16"},
     "cli/source.py": {"int32"},
     # The columns of a public frame, fixed when it is imported.
     "model/columns.py": {"l1", "shared", "l2", "dram", "system"},
@@ -46,6 +44,11 @@ ON_PURPOSE = {
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
     "analyses/source/findings.py": {"fp64", "fp32"},
+    # What types of operators of a trace are computed in.
+    "analyses/run/frames.py": {"tensor.fp64"},
+    "analyses/run/need.py": {
+        *("fp64", "fp32", "tensor.fp64", "tensor.tf32", "tensor.bf16", "tensor.fp16", "tensor.fp8", "tensor.int8"),
+    },
     # Words of the benchmark's ids for people, and the roofs of the names of its kernels.
     "bench/catalogue.py": {"l1", "l2", "dram"},
     # What must stand on a known GPU, and what a profiler must count of it.
