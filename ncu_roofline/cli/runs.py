@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
         return None
     from ncu_roofline.formats.traces import is_trace
 
-    traces = [path for path in paths if is_trace(path)]
+    traces = [path for path in paths if os.path.isfile(path) and is_trace(path)]  # a pipe is read once
     if not traces:
         return None
     if len(traces) < len(paths):
