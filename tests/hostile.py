@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.report import schema, writer
+from ncu_roofline.formats.report import framing as schema
+from ncu_roofline.formats.report import writer
 from ncu_roofline.formats.report.writer import ReportData, encode_report
 from ncu_roofline.formats.sectionfile.section import messages
 
