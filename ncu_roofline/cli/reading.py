@@ -129,7 +129,8 @@ def _keep_standard_input(path: Path) -> None:
 
 def named_files(args: Namespace) -> list[str]:
     """All files that a command line names to be read.  Raises RooflineError as `expand`."""
-    return [*expand(args.reports), *([args.dask] if args.dask else []), *ceiling_files(args.ceilings)]
+    others = [*([args.dask] if args.dask else []), *getattr(args, "operators", ())]
+    return [*expand(args.reports), *others, *ceiling_files(args.ceilings)]
 
 
 def launches(args: Namespace) -> Selection:

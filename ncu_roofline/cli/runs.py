@@ -10,7 +10,7 @@ from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say
-from ncu_roofline.cli.reading import expand, wanted
+from ncu_roofline.cli.reading import expand, named_files, wanted
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
@@ -64,7 +64,7 @@ def render_run(args: Namespace, run: Run) -> int:
     """Write a run as Markdown, text or data."""
     analysis = ANALYSES["run"]
     output_format = chosen_format(args.output, args.format, analysis.formats, "a run has no such format yet ({})")
-    check_output(args.output, args.force, expand(args.reports))
+    check_output(args.output, args.force, named_files(args))
     table = args.table or next(iter(analysis.tables))
     if table not in analysis.tables:
         raise UsageError(

@@ -47,6 +47,7 @@ SECTION = "sections/InstructionRooflineChart.section"
 CASES = {
     ("render", "-o", "reports"): Case("render {x} -o {out} --format json"),
     ("render", "-o", "--dask"): Case("render {report} --dask {x} -o {out}"),
+    ("render", "-o", "--operators"): Case("render {report} --operators {x} -o {out}"),
     ("render", "-o", "--ceilings"): Case("render {report} --ceilings {x} -o {out}"),
     ("compare", "-o", "reports"): Case("compare {report} {x} -o {out} --format json"),
     ("compare", "-o", "--dask"): Case("compare {report} {report} --dask {x} -o {out}"),
