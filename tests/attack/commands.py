@@ -129,6 +129,9 @@ render {r} -o {o}.pdf --view instruction
 # Options that no attacked report meets here, and why.
 LEFT_OUT = {
     "--dask": "needs a cluster; the workers run the same readers (tests/cli/test_dask.py)",
+    **dict.fromkeys(
+        ("--operators", "--operators-by", "--board"), "of traces, which are no reports (tests/analyses/test_run.py)"
+    ),
     "--rules": "folders of rules are programs that the user trusts",
 }
 
