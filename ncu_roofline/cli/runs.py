@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say
+from ncu_roofline.cli.outputs import check_output, chosen_format, deliver
 from ncu_roofline.cli.reading import expand, named_files, wanted
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
 
 
+# Options of `show` and `render` that traces have no use for.
+_OF_REPORTS = (
+    *("kernel", "launch", "nvtx", "top", "precision", "level", "gpu", "by", "source", "view", "clock", "launch_latency"),
+    *("trajectory", "label", "dask", "keep_going"),
+)
+
+
 def add_traces(parser: ArgumentParser) -> None:
     """Options that only traces have a use for."""
     group = parser.add_argument_group("traces (PyTorch profiler, Nsight Systems)")
-    about = "rows are apart for the operator, also for annotations or NVTX ranges around it, or for its first kernel"
+    about = "what rows are apart for beside the operator: annotations or NVTX ranges around it, or its first kernel"
     group.add_argument("--operators-by", choices=("operator", "annotation", "kernel"), default="operator", help=about)
     about = "formulas of more operators (TOML, see `guide run`); repeatable"
     group.add_argument("--operators", metavar="FILE", action="append", default=[], help=about)
@@ -40,6 +47,10 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     if len(traces) < len(paths):
         other = next(path for path in paths if path not in traces)
         raise UsageError("Cannot mix", other, "it is no trace, and the others are", "Give traces, or reports.")
+    for name in _OF_REPORTS:
+        if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError("Cannot use", option, "it chooses among what a report of ncu has", "Leave it out for a trace.")
     from ncu_roofline.analyses.run.frames import run_of
     from ncu_roofline.chips.spec import gpus, named
     from ncu_roofline.formats.traces import read_trace
@@ -54,16 +65,13 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     found = [(gpu.name, gpu.compute_capability) for trace in read for gpu in trace.gpus.values()]
     found = found or ([(board.names[0], board.compute_capability)] if board else [])
     ceilings = wanted(args.ceilings).of(found)
-    result = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
-    for note in result.notes:
-        say(f"ncu-roofline: {note}")
-    return result
+    return run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
 
 
 def render_run(args: Namespace, run: Run) -> int:
     """Write a run as Markdown, text or data."""
     analysis = ANALYSES["run"]
-    output_format = chosen_format(args.output, args.format, analysis.formats, "a run has no such format yet ({})")
+    output_format = chosen_format(args.output, args.format, analysis.formats, "no format of a run ({})")
     check_output(args.output, args.force, named_files(args))
     table = args.table or next(iter(analysis.tables))
     if table not in analysis.tables:

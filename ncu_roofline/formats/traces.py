@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import json
 import math
 import os
@@ -34,7 +33,7 @@ _HEAD, _MOST = 65_536, 4_000_000_000
 _LONGEST = 1e17  # microseconds: more than any clock says
 _EXPORT = "Export it again, and check that it is complete."
 _PROFILE = "Record it with torch.profiler.profile(record_shapes=True) and export_chrome_trace, or with nsys profile."
-_TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|schemaVersion|baseTimeNanoseconds)"\s*:')
+_TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:')
 _KERNEL_SUMS = ("Instances", "Total Time (ns)", "Name")
 _CATEGORIES = {
     "kernel": KERNEL,
@@ -131,7 +130,7 @@ class Ranges:
 class Trace:
     """A run: what its GPUs did, and which operators and annotations asked for it.
 
-    ``span``: from its first event to its last (s), None where there is no timeline.
+    ``span``: from its first launch to the end of its last kernel, copy or fill (s), None where there is no timeline.
     """
 
     path: str
@@ -141,6 +140,7 @@ class Trace:
     annotations: Ranges
     gpus: Mapping[int, Gpu]
     span: tuple[float, float] | None
+    counters: bool = False
 
 
 def is_trace(path: str | os.PathLike[str]) -> bool:
@@ -151,7 +151,12 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
         return True
     if text.startswith((b"{", b"[")):
         return bool(_TRACE_KEYS.search(text)) or (b'"ph"' in text and b'"ts"' in text)
-    return all(name.encode() in text.partition(b"\n")[0] for name in _KERNEL_SUMS)
+    return any(map(_is_head, text.decode("utf-8", "replace").splitlines()[:40]))
+
+
+def _is_head(line: str) -> bool:
+    """Whether a line is the head of the sums by kernel; `nsys stats` may print more before it."""
+    return all(name in line for name in _KERNEL_SUMS)
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
@@ -172,6 +177,9 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
     if not trace.work.name:
+        if trace.format == "PyTorch profiler" and trace.counters:
+            reason = "its kernels have counters of CUPTI's range profiler and no times, which are not read yet"
+            raise _cannot(path, reason, "Give the trace of a run without counters.")
         raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
     return trace
 
@@ -203,29 +211,33 @@ def _chrome(path: str) -> Trace:
     events = document if isinstance(document, list) else document.events
     gpus = {} if isinstance(document, list) else _gpus_of(document.gpus)
     work, operators, annotations = Work(), Ranges(), Ranges()
-    launches: dict[Any, tuple[str, float]] = {}
+    launches: dict[str, tuple[str, float, str]] = {}
     rows: list[tuple[Any, Any]] = []
-    first, last = math.inf, -math.inf
+    counted = False
     for event in events:
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
+        counted = counted or event.cat == "cuda_profiler_range"
         if kind is None or event.ts is None:
             continue
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
             raise _cannot(path, f"its event {shorten(clean(event.name))} is at {event.ts:g} us for {event.dur or 0.0:g} us")
         start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
-        first, last = min(first, start), max(last, start + seconds)
         args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
         if kind in (KERNEL, COPY, FILL):
             rows.append((kind, event))
         elif kind == "launch":
-            launches[str(args.correlation)] = (f"{event.pid} {event.tid}", start)
+            if args.correlation is not None:  # what two processes launched under one number nobody can tell apart
+                process, known = str(event.pid), launches.get(str(args.correlation))
+                unique = known is None or known[2] == process
+                launch = (f"{event.pid} {event.tid}", start) if unique else ("", math.nan)
+                launches[str(args.correlation)] = (*launch, process)
         else:
             ranges = operators if kind == "operator" else annotations
             shapes = args.shapes or args.shapes_2021
             ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
     for kind, event in sorted(rows, key=lambda row: row[1].ts):
         args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
-        thread, launched = launches.get(str(args.correlation), ("", math.nan))
+        thread, launched, _ = launches.get(str(args.correlation), ("", math.nan, ""))
         work.add(
             name=event.name,
             kind=kind,
@@ -239,7 +251,7 @@ def _chrome(path: str) -> Trace:
             thread=thread,
             launched=launched,
         )
-    return Trace(path, "PyTorch profiler", work, operators, annotations, gpus, (first, last) if rows else None)
+    return Trace(path, "PyTorch profiler", work, operators, annotations, gpus, _span(work), counted)
 
 
 class _Forms(NamedTuple):
@@ -281,6 +293,12 @@ def _gpus_of(properties: Any) -> dict[int, Gpu]:
     return found
 
 
+def _span(work: Work) -> tuple[float, float] | None:
+    starts = [time for time in (*work.start, *work.launched) if not math.isnan(time)]
+    ends = [start + seconds for start, seconds in zip(work.start, work.seconds, strict=True)]
+    return (min(starts), max(ends)) if starts else None
+
+
 def _number(value: Any) -> int:
     """A small number, 0 for anything else."""
     return value if type(value) is int and 0 <= value < 1_000_000 else 0
@@ -300,7 +318,7 @@ def _sqlite(path: str) -> Trace:
         with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)) as database:
             database.text_factory = lambda data: data.decode("utf-8", "replace")
             return _tables(path, database)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, TypeError, ValueError) as error:
         raise _cannot(path, f"its database is damaged or of another program ({error})") from error
 
 
@@ -322,7 +340,8 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
         if table not in columns:
             return ()
         names = (name if name in columns[table] else "NULL" for name in wanted)
-        return database.execute(f"SELECT {', '.join(names)} FROM {table}")
+        whole = " AND ".join(f"{name} IS NOT NULL" for name in wanted if name in ("start", "end"))
+        return database.execute(f"SELECT {', '.join(names)} FROM {table} {f'WHERE {whole}' if whole else ''}")
 
     launches: dict[Any, tuple[str, float]] = {}
     for correlation, thread, start in rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start"):
@@ -341,11 +360,13 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
             thread, launched = launches.get((correlation, (process or 0) >> 24), ("", math.nan))
             row = {
                 "kind": kind,
-                "device": device,
+                "device": _number(device),
                 "stream": str(stream),
                 "start": start * 1e-9,
                 "seconds": (end - start) * 1e-9,
             }
+            if not 0 <= end - start < _LONGEST * 1e3:
+                raise _cannot(path, f"work of a GPU lasts from {start} to {end} ns")
             row |= {"thread": thread, "launched": launched}
             if kind == KERNEL:
                 row |= {"name": texts.get(rest[0], str(rest[0])), "grid": _size(rest[1:4]), "block": _size(rest[4:7])}
@@ -358,7 +379,7 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
     ranges = rows("NVTX_EVENTS", "start", "end", "eventType", "text", "textId", "globalTid")
     for start, end, event, text, number, thread in ranges:
         name = text if text is not None else texts.get(number, "")
-        if event not in (59, 60) or end is None or not name:  # ranges that are pushed and popped, or started and ended
+        if event != 59 or not isinstance(name, str) or not name:  # ranges that are pushed and popped, and so nested
             continue
         match = _OPERATOR_TEXT.fullmatch(name)
         if match:
@@ -368,9 +389,7 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
     gpus = {}
     for number, name, major, minor, count in rows("TARGET_INFO_GPU", "id", "name", "smMajor", "smMinor", "smCount"):
         gpus[number] = Gpu(clean(str(name)), (major or 0, minor or 0), count or 0)
-    ends = [*(row["start"] + row["seconds"] for row in found), *operators.end, *annotations.end]
-    starts = [*work.start, *operators.start, *annotations.start]
-    return Trace(path, "Nsight Systems", work, operators, annotations, gpus, (min(starts), max(ends)) if found else None)
+    return Trace(path, "Nsight Systems", work, operators, annotations, gpus, _span(work))
 
 
 def _sizes(text: str | None) -> Any:
@@ -394,9 +413,13 @@ def _sums(path: str) -> Trace:
     except OSError as error:
         raise _cannot(path, error.strerror or str(error)) from error
     work = Work()
-    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+    lines = text.splitlines()
+    head = next((place for place, line in enumerate(lines) if _is_head(line)), 0)
+    for number, row in enumerate(csv.DictReader(lines[head:]), start=head + 2):
         try:
             count, seconds = int(row["Instances"]), float(row["Total Time (ns)"]) * 1e-9
+            if not (0 < count < 1e12 and 0 <= seconds < 1e9):
+                raise ValueError(f"{count} instances of {seconds} s")
             sizes = [_size([int(part) for part in (row.get(name) or "").split()]) for name in ("GridXYZ", "BlockXYZ")]
         except (KeyError, TypeError, ValueError) as error:
             raise _cannot(path, f"line {number} has no count of instances or no time ({error})") from error

@@ -15,7 +15,7 @@ RUNS = (
     _number(
         "wall",
         "second",
-        "from the first recorded event to the last; NaN without a timeline",
+        "from the first launch to the end of the last kernel, copy or fill; NaN without a timeline",
     ),
     _number("busy", "second", "time in which the GPU did something; NaN without a timeline"),
     _number("kernel_seconds", "second", "sum of the times of its kernels: what shares are of"),
@@ -37,9 +37,9 @@ OPERATORS = (
         missing="(none)",
         most=(40, 60),
     ),
-    _text("shapes", "sizes of its inputs", "shapes", priority=4, most=(24, 44)),
+    _text("shapes", "sizes of its inputs", "shapes", priority=1, most=(24, 44)),
     _text("types", "their types", "types", priority=5),
-    _text("group", "annotations around it, or the kernel, where --by asks for them", "within", priority=3),
+    _text("group", "annotations around it, or the kernel, where these are asked for", "within", most=(24, 44)),
     _integer("calls", "how often it was called", "calls", priority=2),
     _integer("kernels", "kernels that it launched", "kernels", priority=6),
     _number("seconds", "second", "their time", "time"),
@@ -54,7 +54,7 @@ OPERATORS = (
     _number("fraction", "ratio", "least / seconds", "of roof"),
     _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would go at the roof", "could go"),
     _text("origin", "where the roof is from"),
-    _text("why", "why the need is unknown", "unknown because", priority=1),
+    _text("why", "why the need is unknown", "unknown because", priority=2),
 )
 CHAINS = (
     _text("run", "the trace: its path, or of commands its base name"),

@@ -110,7 +110,7 @@ def run_of(
             rows = _operators(trace, calls, roofs, total, by)
             tables["operators"] += [{**where, **row} for row in rows]
             tables["chains"] += [{**where, **row} for row in _chains(trace, calls, roofs, total)]
-            tables["runs"].append({**where, **_facts(trace, mine, rows, latency_of(gpu, ceilings))})
+            tables["runs"].append({**where, **_facts(trace, mine, rows, latency_of(gpu, ceilings, board))})
             units = {key: "byte" if key == load_spec().memory else "flop" for key in roofs}
             tables["roofs"] += [
                 {**where, "roof": key, "value": value, "unit": units[key], "origin": origin}
@@ -192,7 +192,7 @@ def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, 
     groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
     for call in calls:
         first, row = call.kernels[0], call.row
-        within = work.name[first] if by == "kernel" else ""
+        within = work.name[first] if by == "kernel" or not trace.span else ""
         if around and around[first] >= 0:
             within = trace.annotations.name[around[first]]
         own = (ranges.name[row], _shapes_text(ranges.shapes[row]), _types_text(ranges.types[row])) if row >= 0 else ("", "", "")
@@ -299,16 +299,16 @@ def _chained(trace: Trace, calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 
 def _goes_on(trace: Trace, chain: Sequence[Call], call: Call) -> bool:
-    """Whether a call works on the result of the last of a chain, and may be one with it."""
+    """Whether a call works on the result of the last of a chain, as far as sizes tell, and may be one with it.
+
+    A copy ends a chain: of several copies of one size nobody knows which follows which.
+    """
     last, now, names = chain[-1].need, call.need, trace.operators.name
-    if last is None or now is None:
+    if last is None or now is None or not last.inputs or "copy" in names[chain[-1].row]:
         return False
-    sizes = math.prod(last.out)
-    shapes = (shape for shape in trace.operators.shapes[call.row] or () if isinstance(shape, list))
-    takes = any(shape and math.prod(shape) == sizes for shape in shapes if all(isinstance(size, int) for size in shape))
     products = sum(bool(one.need and one.need.kind == MATRIX) for one in chain)
     attention = products == 1 and any("softmax" in names[one.row] for one in chain)
-    return takes and (now.kind != MATRIX or attention)
+    return math.prod(last.out) in now.inputs and (now.kind != MATRIX or attention)
 
 
 def _shapes_text(shapes: Any) -> str:
@@ -351,20 +351,25 @@ def _facts(trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]],
     }
 
 
-def latency_of(gpu: Gpu, ceilings: Sequence[Ceilings]) -> float:
+def latency_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None) -> float:
     """What a launch costs at least on a GPU (s): measured, else published; NaN where nobody says."""
-    measured = (one.launch_latency() for one in ceilings if one.applies_to(gpu.name, gpu.compute_capability))
+    measured = (one.launch_latency() for one in ceilings if one.applies_to(*_named(gpu, board)))
     architecture = load_spec().architecture(gpu.compute_capability)
     published = architecture.launching.items() if architecture else ()
     found = [ceiling.value for ceiling in measured if ceiling] + [cost for part, cost in published if part in gpu.name]
     return found[0] if found else math.nan
 
 
+def _named(gpu: Gpu, board: Board | None) -> tuple[str, tuple[int, int]]:
+    """Name and compute capability, of the board where the trace does not say them."""
+    return (gpu.name, gpu.compute_capability) if gpu.name or not board else (board.names[0], board.compute_capability)
+
+
 def roofs_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None) -> Roofs:
     """What a GPU can do: what was measured, else by its data sheet; nothing where nobody knows it."""
     spec = load_spec()
     found: dict[str, tuple[float, str]] = {}
-    known = board or find_gpu(gpu.name, gpu.sm_count or None)
+    known = find_gpu(gpu.name, gpu.sm_count or None) or board
     architecture = spec.architecture(known.compute_capability) if known else None
     if known and architecture:
         name = known.names[0]
@@ -375,7 +380,7 @@ def roofs_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None)
             if peak:
                 found[precision.id] = (peak * known.sm_count * clock, f"theory, {known.id}")
     for one in ceilings:
-        if not one.applies_to(gpu.name or (known.names[0] if known else ""), gpu.compute_capability or one.compute_capability):
+        if not one.applies_to(*_named(gpu, known)):
             continue
         for precision in spec.precisions:
             if (ceiling := one.compute(precision.roof)) and not ceiling.impossible:

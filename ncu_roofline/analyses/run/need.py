@@ -45,8 +45,8 @@ _IN_NAMES = (
     (r"bf16|bfloat16", "c10::BFloat16"),
     (r"e4m3|e5m2|fp8", "c10::Float8_e4m3fn"),
     (r"\bdouble\b|dgemm|d884", "double"),
-    (r"half|fp16|f16|hgemm|h884|h1688|h16816", "c10::Half"),
-    (r"\bfloat\b|sgemm|tf32|s1688|fp32|f32", "float"),
+    (r"half|fp16|f16|hgemm|hcudnn|h884|h1688|h16816", "c10::Half"),
+    (r"\bfloat\b|sgemm|scudnn|tf32|s1688|fp32|f32", "float"),
     (r"\blong\b", "long int"),
 )
 
@@ -57,6 +57,8 @@ class Operator(NamedTuple):
     names: tuple[str, ...]
     arguments: tuple[str, ...]
     kind: Literal["matrix", "vector", "link"] = "vector"
+    into: str = ""
+    out_type: str = ""
     out: str = ""
     flops: str = ""
     bytes: str = ""
@@ -73,13 +75,18 @@ class Formula(NamedTuple):
 
     arguments: tuple[str, ...]
     kind: str
+    into: str
+    out_type: str
     out: Any
     flops: Any
     bytes: Any
 
 
 class Need(NamedTuple):
-    """What a call needs: operations on ``precision`` ("" for none), bytes, its ``kind``; the sizes and bytes of its result."""
+    """What a call needs: operations on ``precision`` ("" for none), bytes, its ``kind``; the sizes and bytes of its result.
+
+    ``inputs``: how many elements each of its inputs has; none where its bytes are not inputs and result, each once.
+    """
 
     flops: float
     bytes: float
@@ -87,6 +94,7 @@ class Need(NamedTuple):
     kind: str
     out: tuple[int, ...] = ()
     out_bytes: float = 0.0
+    inputs: tuple[int, ...] = ()
 
 
 class NoFormulaError(ValueError):
@@ -109,7 +117,7 @@ def _read(path: Path) -> dict[str, Formula]:
         for row in read(path, Operators).operator:
             room = (*row.arguments, *_FUNCTIONS, "out")
             codes = [compiled(text, room) for text in (row.out, row.flops, row.bytes)]
-            found |= dict.fromkeys(row.names, Formula(row.arguments, row.kind, *codes))
+            found |= dict.fromkeys(row.names, Formula(row.arguments, row.kind, row.into, row.out_type, *codes))
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
         next_step = "Write tables [[operator]] with names, arguments, flops and bytes, as `ncu-roofline guide run` shows."
@@ -221,24 +229,26 @@ def need(
     if not tensors:
         raise NoFormulaError("no types" if not types else "types that nobody knows")
     main = next((kind for kind, _ in tensors if TYPES[kind][1] or TYPES[kind][2]), tensors[0][0])
+    inputs = [one for one in tensors if one[1] is not room.get(formula.into)]
     try:
         room |= _FUNCTIONS
-        out = Tensor(_run(formula.out, room) if formula.out else _broadcast([tensor for _, tensor in tensors]))
-        out.item = TYPES[main][0]
+        target = room.get(formula.into)
+        out = target if isinstance(target, Tensor) else Tensor(_run(formula.out, room) if formula.out else _broadcast(inputs))
+        out.item = target.item if isinstance(target, Tensor) else TYPES[formula.out_type or main][0]
         room["out"] = out
         flops = float(_run(formula.flops, room)) if formula.flops else 0.0
-        moved = float(_run(formula.bytes, room)) if formula.bytes else sum(_size(one) for _, one in (*tensors, ("", out)))
-    except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
-        raise NoFormulaError(
-            "no values of its arguments" if values is None else "arguments that its formula does not fit"
-        ) from error
+        moved = float(_run(formula.bytes, room)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
+    except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
+        lacking = "its stride and padding were not recorded" if values is None else "arguments that its formula does not fit"
+        raise NoFormulaError(lacking) from error
     if not (0 <= flops < 1e24 and 0 < moved < 1e18):
         raise NoFormulaError("sizes that no GPU has")
     tensor_cores, plain = TYPES[main][1:]
     precision = plain
     if formula.kind == MATRIX:
         precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
-    return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out))
+    counts = () if formula.bytes else tuple(numel(one) for _, one in inputs)
+    return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out), counts)
 
 
 def _run(code: Any, room: dict[str, Any]) -> Any:
@@ -253,7 +263,7 @@ def _value(text: Any) -> Any:
         return None
 
 
-def _broadcast(tensors: Sequence[Tensor]) -> list[int]:
-    rank = max(map(len, tensors))
-    padded = [[1] * (rank - len(tensor)) + tensor for tensor in tensors]
+def _broadcast(tensors: Sequence[tuple[str, Tensor]]) -> list[int]:
+    rank = max(len(tensor) for _, tensor in tensors)
+    padded = [[1] * (rank - len(tensor)) + tensor for _, tensor in tensors]
     return [max(sizes) if 0 not in sizes else 0 for sizes in zip(*padded, strict=True)]

@@ -27,7 +27,8 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     for run in runs:
         mine, fused = ([row for row in rows if _place(row) == _place(run)] for rows in (operators, chains))
         part = _of_run(run, mine, fused, top, notes)
-        parts.append(replace(part, title=f"GPU {run['gpu']}") if len(runs) > 1 else part)
+        number = f"GPU {run['gpu']}"
+        parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(runs) > 1 else part)
     told = [Note(text) for text in frames.notes]
     if len(parts) == 1:
         return replace(parts[0], title=title or parts[0].title, notes=told)
@@ -49,12 +50,11 @@ def _of_run(
     blocks: list[Table | Section] = [table]
     good = [row for row in chains if row["recoverable"] > _WORTH][: _CHAINS if top else None]
     if good:
-        about = "Operators that follow each other, each on the result of the one before, as one kernel would do them:"
+        about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
         blocks.append(Table("chains", columns.CHAINS, good, columns.CHAINS_SHOWN, "Fused", about=about))
     if notes:
         blocks.append(Section(list(_how(run, operators)), "How it was worked out"))
-    number = f"GPU {run['gpu']}" if run["gpu"] else ""
-    facts = ", ".join(filter(None, [run["device"], number, run["run"], run["format"]]))
+    facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
     return Document("Operators of a run", facts, list(_sentences(run, operators, chains)), blocks)
 
 
@@ -64,6 +64,8 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
     if run["copy_seconds"] > 0.05 * run["kernel_seconds"]:
         beside = format_value(run["copy_seconds"], "second", 3)
         yield f"Copies and fills take {beside} beside {format_value(run['kernel_seconds'], 'second', 3)} of kernels."
+    if not run["kernel_seconds"]:
+        return
     yield (
         f"Of the kernels' time {percent(run['attributed'])} was asked for by operators, and for {percent(run['modelled'])} "
         f"their shapes tell what they need."
@@ -78,12 +80,16 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
             f"{label(row)}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
             f"{labels[row['roof']]} roof for the {for_what} it needs: {percent(row['recoverable'])} could go"
         )
-        name = row["operator"].removeprefix("aten::")
-        around = [chain for chain in chains if name in chain["chain"].split(" + ") and chain["calls"] == row["calls"]]
-        left = max((row["share"] - chain["share"] * chain["least"] / chain["seconds"] for chain in around), default=0.0)
-        if left > row["recoverable"]:
-            text += f" ({percent(left)} as one with those around it)"
+        chain = next((chain for chain in chains if _in(chain, row)), None)
+        if chain and row["share"] == max(one["share"] for one in operators if _in(chain, one)):
+            left = row["share"] - chain["share"] * chain["least"] / chain["seconds"]
+            text += f" ({percent(left)} fused: {chain['chain']})"
         yield f"{text}."
+
+
+def _in(chain: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether an operator is in a chain, all of its calls."""
+    return row["operator"].removeprefix("aten::") in chain["chain"].split(" + ") and bool(chain["calls"] == row["calls"])
 
 
 def _busy(run: Mapping[str, Any]) -> str:
@@ -95,7 +101,7 @@ def _busy(run: Mapping[str, Any]) -> str:
     text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"
     if share < _IDLE:
         text += ": most of the time it waits for its host, and what follows is about the rest"
-    if run["launch_seconds"] > 0.1 * run["wall"]:
+    if share < _IDLE and run["launch_seconds"] > 0.1 * run["wall"]:
         text += f"; {format_value(run['launch_seconds'], 'second', 3)} of the run are launches alone"
     return f"{text}."
 
@@ -106,6 +112,11 @@ def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iter
         "What an operator needs follows from its shapes and types: operations, and bytes of what goes in and comes out, each "
         "once. It is no count: kernels may move and execute more."
     )
+    if any(row["fraction"] > 1.005 for row in operators):
+        yield (
+            "More than 100 % of a roof: a kernel found in a cache what its operator reads from memory, or does with fewer "
+            "operations what the formula counts (Winograd's convolutions)."
+        )
     origins = dict.fromkeys(row["origin"] for row in operators if row["origin"])
     if origins:
         yield f"Roofs: {'; '.join(origins)}."
