@@ -278,8 +278,8 @@ def test_needs_that_arguments_change() -> None:
     flash = [[2, 128, 4, 64]] * 3 + [[]] * 6
     causal = need(load(), "aten::_flash_attention_forward", flash, half, [*[""] * 8, "True"], [])
     assert causal.flops == 2 * 2 * 4 * 128 * 128 * 64
-    with pytest.raises(NoFormulaError, match="does not fit"):  # sequences of several lengths
-        several = [[256, 4, 64]] * 3 + [[3]] * 2
+    several = [[256, 4, 64]] * 3 + [[3]] * 2  # sequences of several lengths
+    with pytest.raises(NoFormulaError, match="does not fit"):
         need(load(), "aten::_flash_attention_forward", several, [*half, "int", "int"], [""] * 9, [])
     backward = [[2, 6, 5, 5], [2, 4, 9, 9], [6, 4, 3, 3], *[[]] * 8]
     told = ["", "", "", "[0]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "[False, True, False]"]
@@ -482,7 +482,7 @@ def test_owlv2_is_half_a_softmax() -> None:
         ("qwen-h100.pt.trace.json.gz", 0.699, 0.699, 0.919),
         ("bert-small-h100.pt.trace.json.gz", 1.0, 1.0, 0.079),
         ("resnet50-2021.pt.trace.json.gz", 0.911, 0.470, 0.896),
-        ("alexnet-a100-times.pt.trace.json.gz", 1.0, 0.0, 0.0015),
+        ("alexnet-a100-times.pt.trace.json.gz", 1.0, 0.0, 0.0051),
         ("nsys-h100-2gpu-1s.sqlite", 0.516, 0.0, 0.993),
     ],
 )
