@@ -205,7 +205,7 @@ def _chrome(path: str) -> Trace:
         raise _cannot(path, error.strerror or str(error)) from error
     except (EOFError, zlib.error) as error:
         raise _cannot(path, f"its compressed data are cut or damaged ({error})") from error
-    except (ValueError, RecursionError) as error:  # msgspec's errors are of this kind
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _cannot(path, f"it is no JSON of a trace ({shorten(clean(str(error)), 120)})") from error
     del data
     events = document if isinstance(document, list) else document.events
