@@ -46,9 +46,8 @@ _CATEGORIES = {
     "user_annotation": "annotation",
     **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime"), "launch"),
 }
-_OPERATOR_TEXT = re.compile(
-    r"(?P<name>.+?), (?:seq = \d+|op_id = \d+)(?:, (?:seq = \d+|op_id = \d+))*(?:, sizes = (?P<sizes>.*))?", re.S
-)
+_OPERATOR_TEXT = re.compile(r"(.+?)(?:, (?:seq|op_id) = \d+)+(?:, sizes = (.*))?", re.DOTALL)
+PYTORCH = "PyTorch profiler"
 
 
 @dataclass(frozen=True)
@@ -131,6 +130,7 @@ class Trace:
     """A run: what its GPUs did, and which operators and annotations asked for it.
 
     ``span``: from its first launch to the end of its last kernel, copy or fill (s), None where there is no timeline.
+    ``counters``: whether it has some of CUPTI's range profiler.
     """
 
     path: str
@@ -177,7 +177,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
     if not trace.work.name:
-        if trace.format == "PyTorch profiler" and trace.counters:
+        if trace.counters:
             reason = "its kernels have counters of CUPTI's range profiler and no times, which are not read yet"
             raise _cannot(path, reason, "Give the trace of a run without counters.")
         raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
@@ -212,7 +212,7 @@ def _chrome(path: str) -> Trace:
     gpus = {} if isinstance(document, list) else _gpus_of(document.gpus)
     work, operators, annotations = Work(), Ranges(), Ranges()
     launches: dict[str, tuple[str, float, str]] = {}
-    rows: list[tuple[Any, Any]] = []
+    rows: list[tuple[str, dict[str, Any]]] = []  # by the number of their launch
     counted = False
     for event in events:
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
@@ -224,34 +224,25 @@ def _chrome(path: str) -> Trace:
         start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
         args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
         if kind in (KERNEL, COPY, FILL):
-            rows.append((kind, event))
+            row = {"name": event.name, "kind": kind, "device": _number(args.device), "start": start, "seconds": seconds}
+            row |= {"stream": str(args.stream if args.stream is not None else event.tid)}
+            row |= {"grid": _size(args.grid), "block": _size(args.block)}
+            row |= {"bytes": float(args.bytes) if isinstance(args.bytes, (int, float)) else math.nan}
+            rows.append((str(args.correlation), row))
         elif kind == "launch":
             if args.correlation is not None:  # what two processes launched under one number nobody can tell apart
-                process, known = str(event.pid), launches.get(str(args.correlation))
-                unique = known is None or known[2] == process
-                launch = (f"{event.pid} {event.tid}", start) if unique else ("", math.nan)
-                launches[str(args.correlation)] = (*launch, process)
+                process = f"{event.pid} "
+                unique = launches.get(str(args.correlation), ("", 0.0, process))[2] == process
+                launch = (f"{event.pid} {event.tid}", start, process) if unique else ("", math.nan, "")
+                launches[str(args.correlation)] = launch
         else:
             ranges = operators if kind == "operator" else annotations
             shapes = args.shapes or args.shapes_2021
             ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
-    for kind, event in sorted(rows, key=lambda row: row[1].ts):
-        args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
-        thread, launched, _ = launches.get(str(args.correlation), ("", math.nan, ""))
-        work.add(
-            name=event.name,
-            kind=kind,
-            device=_number(args.device),
-            stream=str(args.stream if args.stream is not None else event.tid),
-            start=event.ts * 1e-6,
-            seconds=(event.dur or 0.0) * 1e-6,
-            grid=_size(args.grid),
-            block=_size(args.block),
-            bytes=float(args.bytes) if isinstance(args.bytes, (int, float)) else math.nan,
-            thread=thread,
-            launched=launched,
-        )
-    return Trace(path, "PyTorch profiler", work, operators, annotations, gpus, _span(work), counted)
+    for correlation, row in sorted(rows, key=lambda pair: pair[1]["start"]):
+        thread, launched, _ = launches.get(correlation, ("", math.nan, ""))
+        work.add(**row, thread=thread, launched=launched)
+    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted)
 
 
 class _Forms(NamedTuple):

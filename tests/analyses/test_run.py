@@ -205,6 +205,8 @@ def test_what_two_processes_launched_under_one_number_is_nobody_s(write: Callabl
     other[1]["args"] = {"correlation": 1000}
     found = rows(run_of([read_trace(write(document(MM, other)))]))
     assert list(found) == [""]
+    again = [{**one, "ts": one["ts"] + 1} for one in other]
+    assert list(rows(run_of([read_trace(write(document(MM, other, again)))]))) == [""]
     nobody = [{**one, "args": {k: v for k, v in one["args"].items() if k != "correlation"}} for one in MM]
     assert list(rows(run_of([read_trace(write(document(nobody)))]))) == [""]
 

@@ -16,11 +16,9 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.traces import KERNEL, Gpu, Ranges, Trace
-from ncu_roofline.model.roofline import of_rows
+from ncu_roofline.model.roofline import frame_of, of_rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ncu_roofline.chips.spec import Gpu as Board
 
 BY = ("operator", "annotation", "kernel")
@@ -40,33 +38,10 @@ class Run:
     notes: tuple[str, ...] = ()
     view: str = "run"
 
-    @property
-    def operators(self) -> pd.DataFrame:
-        """The operators, what could save most first."""
-        return frame(self.operator_columns)
-
-    @property
-    def chains(self) -> pd.DataFrame:
-        """Operators that could be one, likewise."""
-        return frame(self.chain_columns)
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """A row per trace and GPU."""
-        return frame(self.run_columns)
-
-    @property
-    def roofs(self) -> pd.DataFrame:
-        """What the GPUs can do."""
-        return frame(self.roof_columns)
-
-
-def frame(table: Mapping[str, Any]) -> pd.DataFrame:
-    """Columns as a DataFrame."""
-    import pandas as pd
-
-    made: pd.DataFrame = pd.DataFrame(dict(table))
-    return made
+    operators = frame_of("operator_columns", "The operators, what could save most first.")
+    chains = frame_of("chain_columns", "Operators that could be one, likewise.")
+    runs = frame_of("run_columns", "A row per trace and GPU.")
+    roofs = frame_of("roof_columns", "What the GPUs can do.")
 
 
 class Call(NamedTuple):
@@ -135,17 +110,14 @@ def attributed(trace: Trace) -> list[int]:
 
 def _innermost(ranges: Ranges, asked: Iterable[tuple[str, float]]) -> list[int]:
     """The range that begins last among those that hold a time on a thread; ranges of a thread are nested."""
-    threads: dict[str, tuple[list[float], list[int], list[int]]] = {}
-    order = sorted(range(len(ranges.name)), key=lambda row: (ranges.start[row], -ranges.end[row]))
+    threads: dict[str, tuple[list[float], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
     parent: dict[int, int] = {}
-    open_ones: dict[str, list[int]] = defaultdict(list)
-    for row in order:
-        starts, rows, _ = threads.setdefault(ranges.thread[row], ([], [], []))
-        stack = open_ones[ranges.thread[row]]
-        while stack and ranges.end[stack[-1]] <= ranges.start[row]:
-            stack.pop()
-        parent[row] = stack[-1] if stack else -1
-        stack.append(row)
+    for row in sorted(range(len(ranges.name)), key=lambda row: (ranges.start[row], -ranges.end[row])):
+        starts, rows, around = threads[ranges.thread[row]]
+        while around and ranges.end[around[-1]] <= ranges.start[row]:
+            around.pop()
+        parent[row] = around[-1] if around else -1
+        around.append(row)
         starts.append(ranges.start[row])
         rows.append(row)
     found = []

@@ -37,7 +37,7 @@ TYPES: Mapping[str, tuple[float, str, str]] = {
     "short int": (2, "", ""),
     "int": (4, "", ""),
     **dict.fromkeys(("long int", "long"), (8, "", "")),
-    **dict.fromkeys(("c10::complex<float>",), (8, "", "fp32")),
+    "c10::complex<float>": (8, "", "fp32"),
 }
 # Types in the names of kernels, for traces that have none; the first that is found counts.
 _IN_NAMES = (
@@ -216,10 +216,8 @@ def need(
         shape = shapes[place] if place < len(shapes) else None
         kind = types[place] if types and place < len(types) else guessed if shape else ""
         if shape and all(isinstance(inner, (list, tuple)) for inner in shape):  # a list of tensors, whose types nobody records
-            kind, shape = (
-                kind if kind in TYPES else guessed,
-                [sum(math.prod(inner) for inner in shape if all(type(size) is int for size in inner))],
-            )
+            kind = kind if kind in TYPES else guessed
+            shape = [sum(math.prod(inner) for inner in shape if all(type(size) is int for size in inner))]
         if kind in TYPES and isinstance(shape, (list, tuple)) and all(type(size) is int for size in shape):
             room[argument] = tensor = Tensor(shape)
             tensor.item = TYPES[kind][0]

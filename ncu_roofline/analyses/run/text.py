@@ -12,6 +12,7 @@ from ncu_roofline.analyses.run.columns import label
 from ncu_roofline.analyses.run.frames import Run
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
+from ncu_roofline.formats.traces import PYTORCH
 from ncu_roofline.rendering.document import Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records
 
@@ -127,5 +128,5 @@ def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iter
     told = [f"{why} {percent(share)}" for why, share in sorted(reasons.items(), key=lambda item: -item[1]) if share > 0]
     if told:
         yield f"Unknown, in shares of the kernels' time: {', '.join(told)}."
-    if run["format"] == "PyTorch profiler" and "no shapes" in reasons:
+    if run["format"] == PYTORCH and "no shapes" in reasons:
         yield "Shapes are recorded with torch.profiler.profile(record_shapes=True)."
