@@ -68,7 +68,7 @@ def test_folders_and_patterns(good: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_json(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bad = FIXTURES / "bad-value.section"
+    bad = FIXTURES / "unknown-field.section"
     assert main(["check", str(good), str(bad), "--json", "--chip", "GH100", "--passes"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["files"][0] == {
@@ -81,7 +81,7 @@ def test_json(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert document["files"][1] == {"path": str(bad), "identifier": None, "releases": []}
     (found,) = document["findings"]
     assert (found["severity"], found["path"], found["line"], found["column"], found["code"]) == (
-        *("error", str(bad), 3, 1, "bad-value"),
+        *("error", str(bad), 6, 5, "unknown-field"),
     )
     assert document["chips"] == ["GH100"]
     row = document["passes"][str(good)]

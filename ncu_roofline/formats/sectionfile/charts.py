@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ncu_roofline.formats.sectionfile.section import PER_SECOND, Filter, Section, arch_number, filter_of, name_on, text_of
 
@@ -52,18 +52,32 @@ NAN_AS_ZERO, NAN_AS_ZERO_SINCE = "nan_as_zero", (2025, 3)
 Value = float | int | str | None
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()])|(?P<bad>\S)|$)", re.ASCII
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?P<call>nan_as_zero\s*\()|(?P<name>[A-Za-z_][\w.:]*)|(?P<mark>[-+*/()])"
+    r"|(?P<bad>\S)|$)",
+    re.ASCII,
 )
 _MAX_LENGTH = 10_000
-_DEEPEST = 50
+_DEEPEST = 100  # operators and parentheses that wait for their end
 _UINT64 = 2**64
 _DIGITS = 40  # of whole numbers that are looked at as such: more than those of 64 bits have
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
-_PRECEDENCE = ("+-", "*/")
+_RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "negate": 3}
+
+
+class _Sides:
+    """What has work on one side and traffic on the other."""
+
+    work_metrics: tuple[str, ...]
+    traffic_metrics: tuple[str, ...]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All metrics that gave it; empty for constants."""
+        return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
 
 
 @dataclass(frozen=True)
-class Roof:
+class Roof(_Sides):
     """Peak work (horizontal line) and peak traffic (diagonal line); `model.plausible` makes NaN of a line that can't be.
 
     `computed` names derived metrics that the report lacks and that were computed here from the section's definitions;
@@ -80,18 +94,13 @@ class Roof:
     lacking: tuple[str, ...] = ()
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """All metrics that gave the roof; empty for one made of constants."""
-        return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
-
-    @property
     def is_measured(self) -> bool:
         """Whether the section calls it measured; all others are theoretical."""
         return re.search(r"\bmeasured\b", self.label) is not None
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(_Sides):
     """Achieved work and traffic per second, and their quotient."""
 
     label: str
@@ -103,11 +112,6 @@ class Point:
     color: int | None = None
     computed: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """All metrics that gave the point."""
-        return tuple(dict.fromkeys(self.work_metrics + self.traffic_metrics))
 
 
 @dataclass(frozen=True)
@@ -179,25 +183,6 @@ class Program(NamedTuple):
     definitions: Mapping[str, Expression]
 
 
-@lru_cache(maxsize=1024)
-def compile_section(section: Section, arch: int) -> Program:
-    """The program of `section` for an architecture number (`section.arch_number`)."""
-    charts, of_section = [], filter_of(section.message)
-    for position, item in enumerate(section.charts):
-        around, shown = of_section, True
-        for inner in item.filters:
-            around = inner.inside(around)
-            shown = shown and around.matches(arch)
-        if shown:
-            charts.append((position, _lines(item.message.RooflineChart, arch, around)))
-    definitions: dict[str, Expression] = {}
-    for one in section.message.MetricDefinitions.MetricDefinitions:  # the first one of a name counts
-        if filter_of(one).inside(of_section).matches(arch):
-            with suppress(ValueError):  # charts that use what can't be read lack the metric, and say so
-                definitions.setdefault(text_of(one.Name), parse_expression(text_of(one.Expression)))
-    return Program(tuple(charts), definitions)
-
-
 _PARTS = {
     "roof": ("Rooflines", (("work", "PeakWork"), ("traffic", "PeakTraffic"))),
     "point": ("AchievedValues", (("work", "AchievedWork"), ("traffic", "AchievedTraffic"))),
@@ -205,38 +190,52 @@ _PARTS = {
 }
 
 
-def _lines(chart: Any, arch: int, around: Filter) -> tuple[Line, ...]:
-    def names_of(metrics: Iterable[Any]) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def compile_section(section: Section, arch: int) -> Program:
+    """The program of `section` for an architecture number (`section.arch_number`)."""
+    of_section = filter_of(section.message)
+
+    def names_of(metrics: Iterable[Any], around: Filter) -> tuple[str, ...]:
         """Names that hold here; what has none is left out."""
         return tuple(name for metric in metrics if (name := name_on(metric, arch, around)) is not None)
 
-    def term(value: Any) -> Term:
+    def term(value: Any, around: Filter) -> Term:
         if value.HasField(PER_SECOND):
             # Summands that the section has not for this chip count as absent from the sum (packed FP32 only is on 10.0, 10.3).
             product = value.ValueCyclesPerSecondExpression
-            names, clocked = names_of(product.ValuePerCycleMetrics), product.HasField("CyclesPerSecondMetric")
-            clock = names_of([product.CyclesPerSecondMetric]) if clocked else ()
-            if clocked and not product.ValuePerCycleMetrics:
-                return Term(problem=NO_VALUE)
+            names, clocked = names_of(product.ValuePerCycleMetrics, around), product.HasField("CyclesPerSecondMetric")
+            clock = names_of([product.CyclesPerSecondMetric], around) if clocked else ()
             if names and clock:
                 return Term(names, clock[0])
-            return Term(names, problem=NOT_FOR_THIS_CHIP if clocked else NO_CLOCK)
+            empty = clocked and not product.ValuePerCycleMetrics
+            return Term(names, problem=NO_VALUE if empty else NOT_FOR_THIS_CHIP if clocked else NO_CLOCK)
         if value.HasField("Metric"):
-            names = names_of([value.Metric])
+            names = names_of([value.Metric], around)
             return Term(names, problem="" if names else NOT_FOR_THIS_CHIP)
         if value.HasField("Constant"):
             return Term(constant=value.Constant, problem="" if math.isfinite(value.Constant) else NOT_A_NUMBER)
         return Term(problem=NO_VALUE)
 
-    lines = []
-    for kind, (field, parts) in _PARTS.items():
-        for line in getattr(chart, field):
-            color = line.Options.Color.ColorValue if line.Options.Color.HasField("ColorValue") else None
-            terms = tuple((part, term(getattr(line, name))) for part, name in parts)
-            hiding = line.Options.ShowOnlyIfNotZero if kind == "roof" else None
-            condition = term(hiding) if hiding is not None and hiding.ListFields() else None
-            lines.append(Line(kind, text_of(line.Options.Label), color, terms, condition))
-    return tuple(lines)
+    charts = []
+    for position, item in enumerate(section.charts):
+        around, shown, lines = of_section, True, list[Line]()
+        for inner in item.filters:
+            around = inner.inside(around)
+            shown = shown and around.matches(arch)
+        for kind, (field, parts) in _PARTS.items() if shown else ():
+            for line in getattr(item.message.RooflineChart, field):
+                color = line.Options.Color.ColorValue if line.Options.Color.HasField("ColorValue") else None
+                terms = tuple((part, term(getattr(line, name), around)) for part, name in parts)
+                hiding = kind == "roof" and line.Options.ShowOnlyIfNotZero.ListFields()
+                condition = term(line.Options.ShowOnlyIfNotZero, around) if hiding else None
+                lines.append(Line(kind, text_of(line.Options.Label), color, terms, condition))
+        charts += [(position, tuple(lines))] if shown else []
+    definitions: dict[str, Expression] = {}
+    for one in section.message.MetricDefinitions.MetricDefinitions:  # the first one of a name counts
+        if filter_of(one).inside(of_section).matches(arch):
+            with suppress(ValueError):  # charts that use what can't be read lack the metric, and say so
+                definitions.setdefault(text_of(one.Name), parse_expression(text_of(one.Expression)))
+    return Program(tuple(charts), definitions)
 
 
 def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tuple[int, int]) -> list[Chart]:
@@ -251,23 +250,18 @@ def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tupl
         item = section.charts[position]
         drawn: dict[type, list[Any]] = {kind: [] for kind in (Roof, Point, Wall, Dropped)}
         for line in lines:
-            found = _drawn(line, reader)
+            found = reader.drawn(line)
             drawn[type(found)].append(found)
         label = text_of(item.message.RooflineChart.Label)
         charts.append(Chart(section.identifier, title, label, item.body, *map(tuple, drawn.values())))
     return charts
 
 
-_Read = tuple[float, str, tuple[str, ...]]
-"""What became of a term: its value, why it has none, and the metrics that are at fault."""
-
-
 class _Reader:
     """Values of one kernel, derived metrics included."""
 
     def __init__(self, metrics: Metrics, definitions: Mapping[str, Expression]) -> None:
-        self.metrics = metrics
-        self.definitions = definitions
+        self.metrics, self.definitions = metrics, definitions
         self.derived: dict[str, Value] = {}
         self.depth = 0
 
@@ -283,58 +277,55 @@ class _Reader:
             self.depth -= 1
         return self.derived.get(name)
 
-    def term(self, term: Term) -> _Read:
-        """The value, or NaN with the reason; at fault besides a value are the summands that it lacks."""
+    def term(self, term: Term) -> tuple[float, str, tuple[str, ...]]:
+        """The value, or NaN with the reason; and the metrics at fault, besides a value the summands that it lacks."""
         if term.problem or not term.names:
             return term.constant, term.problem, term.names if term.problem else ()
         values = {name: self.value(name) for name in term.all_names}
         missing = tuple(name for name, value in values.items() if value is None)
         if term.clock in missing or not set(term.names) - set(missing):
             return math.nan, MISSING, missing
-        numbers = {name: _number(value) for name, value in values.items() if value is not None}
-        for wrong, reason in ((math.isnan, NOT_A_NUMBER), (math.isinf, IMPLAUSIBLE)):
-            bad = tuple(name for name, number in numbers.items() if wrong(number))
-            if bad:
-                return math.nan, reason, bad
+        numbers = {name: _number(value) for name, value in values.items()}
+        bad = {name: number for name, number in numbers.items() if name not in missing and not math.isfinite(number)}
+        if bad:
+            no_number = tuple(name for name, number in bad.items() if math.isnan(number))
+            return math.nan, NOT_A_NUMBER if no_number else IMPLAUSIBLE, no_number or tuple(bad)
         # summed by position: old sections list a metric twice to count an FMA as two
-        total = sum(numbers[name] for name in term.names if name in numbers) * (numbers[term.clock] if term.clock else 1.0)
+        total = sum(numbers[name] for name in term.names if name not in missing) * (numbers[term.clock] if term.clock else 1.0)
         return (total, "", missing) if math.isfinite(total) else (math.nan, IMPLAUSIBLE, term.all_names)
+
+    def drawn(self, line: Line) -> Roof | Point | Wall | Dropped:
+        """A line with numbers, or why it is not drawn."""
+        label, values, absent = line.label, list[float](), list[str]()
+        if line.condition:
+            value, reason, culprits = self.term(line.condition)
+            if reason or value == 0:
+                return Dropped(line.kind, label, "condition", reason or HIDDEN, culprits or line.condition.all_names)
+        for part, term in line.parts:
+            value, reason, culprits = self.term(term)
+            if reason or value <= 0:
+                reason = reason or (IMPLAUSIBLE if value < 0 and term.names else NOT_POSITIVE)
+                return Dropped(line.kind, label, part, reason, culprits or term.all_names)
+            values.append(value)
+            absent += culprits
+        names = [tuple(name for name in term.all_names if name not in absent) for _, term in line.parts]
+        computed = tuple(dict.fromkeys(name for part in names for name in part if name in self.derived))
+        rest = (line.color, computed, tuple(dict.fromkeys(absent)))
+        if line.kind == "wall":
+            return Wall(label, values[0], names[0], *rest)
+        quotient = values[0] / values[1]
+        if not 0 < quotient < math.inf:
+            return Dropped(line.kind, label, "value", IMPLAUSIBLE, names[0] + names[1])
+        if line.kind == "roof":
+            return Roof(label, values[0], values[1], names[0], names[1], *rest)
+        return Point(label, values[0], values[1], quotient, names[0], names[1], *rest)
 
 
 def _number(value: Value) -> float:
     try:
-        return math.nan if value is None or isinstance(value, str) else float(value)
+        return float(value) if isinstance(value, (int, float)) else math.nan
     except OverflowError:
         return math.inf
-
-
-def _drawn(line: Line, reader: _Reader) -> Roof | Point | Wall | Dropped:
-    """A line with numbers, or why it is not drawn."""
-    label, color = line.label, line.color
-    if line.condition:
-        value, reason, culprits = reader.term(line.condition)
-        if reason or value == 0:
-            return Dropped(line.kind, label, "condition", reason or HIDDEN, culprits or line.condition.all_names)
-    values: list[float] = []
-    absent: list[str] = []
-    for part, term in line.parts:
-        value, reason, culprits = reader.term(term)
-        if reason or value <= 0:
-            reason = reason or (IMPLAUSIBLE if value < 0 and term.names else NOT_POSITIVE)
-            return Dropped(line.kind, label, part, reason, culprits or term.all_names)
-        values.append(value)
-        absent += culprits
-    lacking = tuple(dict.fromkeys(absent))
-    names = [tuple(name for name in term.all_names if name not in lacking) for _, term in line.parts]
-    computed = tuple(dict.fromkeys(name for part in names for name in part if name in reader.derived))
-    if line.kind == "wall":
-        return Wall(label, values[0], names[0], color, computed, lacking)
-    quotient = values[0] / values[1]
-    if not 0 < quotient < math.inf:
-        return Dropped(line.kind, label, "value", IMPLAUSIBLE, names[0] + names[1])
-    if line.kind == "roof":
-        return Roof(label, values[0], values[1], names[0], names[1], color, computed, lacking)
-    return Point(label, values[0], values[1], quotient, names[0], names[1], color, computed, lacking)
 
 
 class Expression(NamedTuple):
@@ -347,96 +338,63 @@ class Expression(NamedTuple):
         """The value, with `value_of(metric)` for each metric; None if any operand is missing or the result has no value."""
         stack: list[Value] = []
         for action, argument in self.steps:
-            if action == "number":
-                stack.append(argument)
-            elif action == "name":
-                stack.append(value_of(str(argument)))
-            elif action in ("negate", NAN_AS_ZERO):
-                stack.append(_unary(action, stack.pop()))
-            else:
+            if action in ("number", "name"):
+                stack.append(argument if action == "number" else value_of(str(argument)))
+            elif action not in ("negate", NAN_AS_ZERO):
                 right = stack.pop()
-                stack.append(_binary(action, stack.pop(), right))
+                stack.append(_calculated(action, stack.pop(), right))
+            elif isinstance(stack[-1], (int, float)):
+                value = stack.pop()
+                # unsigned integers have no negative
+                stack.append(-float(value) if action == "negate" else 0.0 if math.isnan(value) else value)  # type: ignore[arg-type]
         return stack.pop()
 
 
 @lru_cache(maxsize=1024)
 def parse_expression(text: str) -> Expression:
     """Parse an expression.  Raises ValueError for anything that is not one, or is nested or long beyond reason."""
+    steps: list[tuple[str, Value]] = []
+    waiting: list[str] = []  # operators and parentheses, the innermost last
+    operand = True  # is what comes next
+
+    def refuse(what: str) -> ValueError:
+        return ValueError(f"{what} in expression {text[:200]!r}")
+
     if len(text) > _MAX_LENGTH:
-        raise ValueError("expression is too long")
-    parser = _Parser(text)
-    parser.chain(0, 0)
-    if parser.kind:
-        parser.fail(f"unexpected {parser.text!r}")
-    names = dict.fromkeys(str(argument) for action, argument in parser.steps if action == "name")
-    return Expression(tuple(names), tuple(parser.steps))
-
-
-class _Parser:
-    """Recursive descent; chains are loops, so only parentheses nest."""
-
-    def __init__(self, source: str) -> None:
-        self.source, self.steps, self.kind, self.text = source, list[tuple[str, Value]](), "", ""
-        self.tokens = _TOKEN.finditer(source)
-        self.take()
-
-    def take(self) -> tuple[str, str]:
-        """Kind and text of the token that is next, "" at the end."""
-        taken, match = (self.kind, self.text), next(self.tokens, None)
-        self.kind = (match and match.lastgroup) or ""
-        self.text = match[self.kind] if match and self.kind else ""
-        return taken
-
-    def fail(self, what: str) -> NoReturn:
-        raise ValueError(f"{what} in expression {self.source!r}")
-
-    def chain(self, rank: int, depth: int) -> None:
-        """Operands of one precedence, from left to right."""
-        if depth > _DEEPEST:
-            raise ValueError("expression is nested too deeply")
-        if rank == len(_PRECEDENCE):
-            return self.factor(depth)
-        self.chain(rank + 1, depth)
-        while self.text and self.text in _PRECEDENCE[rank]:
-            _, action = self.take()
-            self.chain(rank + 1, depth)
-            self.steps.append((action, None))
-        return None
-
-    def factor(self, depth: int) -> None:
-        kind, text = self.take()
-        as_zero = text == NAN_AS_ZERO and self.text == "("
-        if as_zero or text == "(":
-            if as_zero:
-                self.take()
-            self.chain(0, depth + 1)
-            if self.take()[1] != ")":
-                self.fail("unbalanced parenthesis")
-            self.steps += [(NAN_AS_ZERO, None)] if as_zero else []
-        elif text == "-":
-            self.chain(len(_PRECEDENCE), depth + 1)
-            self.steps.append(("negate", None))
-        elif kind in ("number", "name"):
-            self.steps.append((kind, _literal(text) if kind == "number" else text))
+        raise refuse("too much")
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        word = match[kind] if kind else ""
+        if operand and kind in ("number", "name"):
+            # a whole number of 64 bits, any other as a double, which is infinite where it is too large
+            whole = int(word) if word.isdigit() and len(word) <= _DIGITS else _UINT64
+            value: Value = word if kind == "name" else whole if whole < _UINT64 else float(word)
+            steps.append((kind, value))
+            operand = False
+        elif operand and (kind == "call" or word in ("(", "-")):
+            waiting.append(NAN_AS_ZERO if kind == "call" else "negate" if word == "-" else "(")
+            if len(waiting) > _DEEPEST:
+                raise refuse("too much nested")
+        elif operand:
+            raise refuse("operand missing")
+        elif word and word not in _RANK and word != ")":
+            raise refuse(f"unexpected {word!r}")
         else:
-            self.fail("operand missing")
+            while waiting and waiting[-1] in _RANK and _RANK[waiting[-1]] >= _RANK.get(word, 0):
+                steps.append((waiting.pop(), None))
+            if word in _RANK:
+                waiting.append(word)
+                operand = True
+            elif bool(word) != bool(waiting):
+                raise refuse("unbalanced parenthesis")
+            elif word and waiting.pop() == NAN_AS_ZERO:
+                steps.append((NAN_AS_ZERO, None))
+            elif not word:
+                break
+    return Expression(tuple(dict.fromkeys(str(name) for kind, name in steps if kind == "name")), tuple(steps))
 
 
-def _literal(text: str) -> Value:
-    """A whole number of 64 bits, any other as a double, which is infinite where it is too large."""
-    whole = int(text) if text.isdigit() and len(text) <= _DIGITS else _UINT64
-    return whole if whole < _UINT64 else float(text)
-
-
-def _unary(action: str, value: Value) -> Value:
-    if value is None or isinstance(value, str):
-        return value
-    if action == "negate":
-        return -float(value)  # unsigned integers have no negative
-    return 0.0 if math.isnan(value) else value
-
-
-def _binary(action: str, left: Value, right: Value) -> Value:
+def _calculated(action: str, left: Value, right: Value) -> Value:
     if left is None or right is None:
         return None
     if isinstance(left, str) or (action == "/" and isinstance(right, int) and right == 0):

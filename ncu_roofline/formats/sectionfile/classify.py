@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec
@@ -66,26 +66,31 @@ def classify(metrics: tuple[str, ...]) -> tuple[str, str]:
     names = [name if subject(name) else name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
     precisions = {precision for name in names if (precision := _precision(name))}
     levels = {level for name in names if (level := _level(name)) is not None}
-    return _shared(precisions), levels.pop() if len(levels) == 1 else ""
+    common: list[str] = []  # the dotted prefix that all have, sparse if all of them are
+    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in precisions), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    sparse = _SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in precisions) else ""
+    return ".".join(common) + sparse, levels.pop() if len(levels) == 1 else ""
 
 
 def _level(name: str) -> str | None:
     if own := subject(name):
-        return own if own in _level_ids() else None
+        return own if _is_level(own) else None
     if re.search(_CLOCK, name) and "lts2xbar_cycles_active" not in name and "xbar2lts_cycles_active" not in name:
         return None
     return next((level for pattern, level in _LEVELS.items() if re.search(pattern, name)), None)
 
 
-@cache
-def _level_ids() -> frozenset[str]:
-    return frozenset(level.id for level in load_spec().levels)
+def _is_level(name: str) -> bool:
+    return any(level.id == name for level in load_spec().levels)
 
 
 def _precision(name: str) -> str:
     if own := subject(name):
         head, _, last = own.rpartition(".")
-        return "" if own in _level_ids() else head if last in ROOF_NAMES else own  # fp64 of fp64.nofma
+        return "" if _is_level(own) else head if last in ROOF_NAMES else own  # fp64 of fp64.nofma
     if core := re.search(_CORE, name):
         return _CORE_TYPES[core[1]]
     if tensor := re.search(_TENSOR_OPS, name):
@@ -95,16 +100,6 @@ def _precision(name: str) -> str:
         sparse = _SPARSE if "sparsity_on" in source else ""
         return next((f"tensor.{kind}{family}{sparse}" for kind in kinds), "tensor")
     return next((precision for pattern, precision in _TENSOR_INSTRUCTIONS.items() if re.search(pattern, name)), "")
-
-
-def _shared(ids: set[str]) -> str:
-    """The dotted prefix that all ids have in common, sparse if all of them are."""
-    common: list[str] = []
-    for parts in zip(*(one.removesuffix(_SPARSE).split(".") for one in ids), strict=False):
-        if len(set(parts)) > 1:
-            break
-        common.append(parts[0])
-    return ".".join(common) + (_SPARSE if len(common) > 1 and all(one.endswith(_SPARSE) for one in ids) else "")
 
 
 @lru_cache(maxsize=4096)
@@ -196,8 +191,7 @@ class HalfFactor(NamedTuple):
 
 
 _TWICE = HalfFactor(
-    2.0,
-    2.0,
+    *(2.0, 2.0),
     "Nsight Compute before 2025.1 counts a packed half-precision instruction as one lane: this chart's roofs are 2x too low, "
     "and so are its points if the kernel uses packed instructions (for scalar ones the points are right)",
 )

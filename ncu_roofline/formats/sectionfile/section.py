@@ -19,10 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from ncu_roofline.chips.fields import Release
+from ncu_roofline.chips.fields import DATA, Release
 
 RELEASES: tuple[Release, ...] = (
     *((2020, 3), (2021, 1), (2021, 2), (2021, 3), (2022, 1), (2022, 2), (2022, 3), (2022, 4)),
@@ -45,7 +44,6 @@ NAMED_ONLY: Mapping[tuple[str, str], Release] = {
     **{(owner, name): (2026, 2) for owner in _TIMELINE for name in ("GroupRow", "MaxType", "Overlay", "Markers")},
 }
 """(message, field) -> first release, where neither number nor type is published."""
-_TABLE = Path(__file__).resolve().parents[2] / "data" / "section_fields.txt"
 _MAX_NESTING = 20  # containers in containers; stock sections have one level
 # Nsight Compute 2025.1 and 2025.2 called the chip of Thor 10.1; all later releases call the same chip 11.0.
 _RENAMED = {101: 110}
@@ -68,16 +66,8 @@ class History(NamedTuple):
 ALWAYS = History()
 
 
-class EnumValue(NamedTuple):
-    """A value of an enum."""
-
-    name: str
-    number: int
-    history: History
-
-
 class FieldType(NamedTuple):
-    """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table."""
+    """A field: `kind` is a scalar of protobuf, or the name of a message or an enum of the table; or a value of an enum."""
 
     name: str
     number: int
@@ -92,7 +82,7 @@ class Schema(NamedTuple):
     """The table: fields of each message by name, values of each enum."""
 
     messages: dict[str, dict[str, FieldType]]
-    enums: dict[str, tuple[EnumValue, ...]]
+    enums: dict[str, tuple[FieldType, ...]]
 
 
 def release_of(text: str) -> Release:
@@ -107,7 +97,7 @@ def release_of(text: str) -> Release:
 def schema() -> Schema:
     """The table, read once."""
     found = Schema({}, {})
-    for paragraph in _TABLE.read_text("utf-8").strip().split("\n\n")[1:]:
+    for paragraph in (DATA / "section_fields.txt").read_text("utf-8").strip().split("\n\n")[1:]:
         owner, _, entries = paragraph.partition(":")
         fields: dict[str, FieldType] = {}
         for entry in entries.split(","):  # `name=number type|choice @since-until`
@@ -119,8 +109,7 @@ def schema() -> Schema:
             kind, _, oneof = "".join(words).partition("|")
             fields[name] = FieldType(name, int(number), kind.rstrip("*!"), "*" in kind, "!" in kind, oneof, history)
         if owner.startswith("enum "):
-            values = tuple(EnumValue(one.name, one.number, one.history) for one in fields.values())
-            found.enums[owner.removeprefix("enum ")] = values
+            found.enums[owner.removeprefix("enum ")] = tuple(fields.values())
         else:
             found.messages[owner] = fields
     return found
@@ -134,11 +123,10 @@ def messages() -> dict[str, Any]:
     """
     from ncu_roofline.formats.wire import build_messages
 
-    lines = []
-    for owner, fields in schema().messages.items():
-        kinds = {one: "int32" if one.kind in schema().enums else one.kind for one in fields.values()}
-        entries = (f"{one.name}={one.number} {kind}{'*' if one.repeated else ''}" for one, kind in kinds.items())
-        lines.append(f"{owner}: {', '.join(entries)}")
+    def entry(one: FieldType) -> str:
+        return f"{one.name}={one.number} {'int32' if one.kind in schema().enums else one.kind}{'*' * one.repeated}"
+
+    lines = [f"{owner}: {', '.join(map(entry, fields.values()))}" for owner, fields in schema().messages.items()]
     return build_messages("ncu_roofline.sections", "\n\n".join(lines))
 
 
@@ -177,12 +165,12 @@ def filter_of(owner: Any) -> Filter:
     """The filter of a section, body item, metric, alternative or definition."""
     if not owner.HasField("Filter"):
         return EVERYWHERE
-    return Filter(*_range(owner.Filter), tuple(map(_range, owner.Filter.Items)))
 
+    def ends(bounds: Any) -> Range:
+        low = bounds.MinArch if bounds.HasField("MinArch") else None
+        return low, bounds.MaxArch if bounds.HasField("MaxArch") else None
 
-def _range(bounds: Any) -> Range:
-    low = bounds.MinArch if bounds.HasField("MinArch") else None
-    return low, bounds.MaxArch if bounds.HasField("MaxArch") else None
+    return Filter(*ends(owner.Filter), tuple(map(ends, owner.Filter.Items)))
 
 
 def name_on(metric: Any, arch: int, around: Filter = EVERYWHERE) -> str | None:
@@ -244,9 +232,8 @@ class Section:
 
 @lru_cache(maxsize=512)
 def parse_section(data: bytes) -> Section:
-    """Decode an embedded section.
+    """Decode an embedded section: reports repeat one in every kernel, and equal bytes give the same object.
 
-    Reports repeat the same section in every kernel, so results are cached by content and equal bytes give the same object.
     Raises ValueError for bytes that are not a section (damaged, larger than `MOST_BYTES`, or nested beyond reason).
     """
     if len(data) > MOST_BYTES:

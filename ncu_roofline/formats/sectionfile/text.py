@@ -1,18 +1,19 @@
-"""`.section` files: text -> fields with their places and the section, with the verdict of Nsight Compute's own parser.
+"""`.section` files: text -> fields with their places and the section, read by protobuf's own text format; and sections as text.
 
-The grammar is that of protobuf's C++ parser, which Nsight Compute uses (extension names, `[a.b]`, do not occur in sections).
-protobuf's own `text_format` gives no places of fields, and takes or refuses other corners (non-breaking blanks, oneofs, -0).
+Nsight Compute reads them by protobuf's C++ parser.  Corners where Python's differs (`\\u` in texts, blanks that are not ASCII)
+are in no real file: of four releases all 89 files give the same bytes.
 """
 
 from __future__ import annotations
 
 import bisect
+import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import Release
 from ncu_roofline.formats.sectionfile.section import (
@@ -27,29 +28,10 @@ from ncu_roofline.formats.sectionfile.section import (
     text_of,
 )
 
-Scalar = str | float | int | bool
-
 _TOKEN = re.compile(
-    r"(?P<space>(?:[ \t\n\r\v\f]+|\#[^\n]*)+)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?<![0-9.])(?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fF]?)(?![A-Za-z0-9_.]))"
-    r"""|(?P<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')"""
-    r"|(?P<mark>[{}<>\[\]:;,-])"
+    r"""\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}<>\[\]:,;])|[-+.\w]+""",
+    re.ASCII,
 )
-_ESCAPE = re.compile(
-    r"\\(?:(?P<character>[abfnrtv\\?'\"])|(?P<octal>[0-7]{1,3})|x(?P<byte>[0-9a-fA-F]{1,2})"
-    r"|(?P<point>u[0-9a-fA-F]{4}|U00[01][0-9a-fA-F]{5}))?"
-)
-_CHARACTERS = dict(zip("abfnrtv\\?'\"", b"\a\b\f\n\r\t\v\\?'\"", strict=True))
-_WORDS = {**dict.fromkeys(("true", "True", "t", "1"), True), **dict.fromkeys(("false", "False", "f", "0"), False)}
-_NEEDED = {
-    "bytes": "a text in quotes",
-    "bool": "true or false",
-    "uint32": "a whole number from 0 to 4294967295",
-    "int64": "a whole number",
-    "double": "a decimal number",
-}
-_MAX_DEPTH = 60
 _WIDTH = 128  # of lines that are written
 
 
@@ -57,11 +39,8 @@ class SectionSyntaxError(ValueError):
     """A section text that Nsight Compute refuses: line and column (from 1), what is wrong, and the kind of mistake."""
 
     def __init__(self, line: int, column: int, message: str, code: str = "syntax") -> None:
-        super().__init__(line, column, message, code)
+        super().__init__(f"line {line}, column {column}: {message}")
         self.line, self.column, self.message, self.code = line, column, message, code
-
-    def __str__(self) -> str:
-        return f"line {self.line}, column {self.column}: {self.message}"
 
 
 @dataclass(frozen=True, eq=False)  # compared and hashed by identity: a section has thousands
@@ -71,7 +50,7 @@ class Field:
     name: str
     line: int
     column: int
-    value: Scalar | None = None
+    value: str | float | None = None
     children: tuple[Field, ...] = ()
     message: Any = None
 
@@ -137,245 +116,158 @@ def read_bytes(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
+@cache
+def _strict() -> Any:
+    """The class of section messages that text is read into: enums have names, choices are one field each."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    proto = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="section.proto", package="section", syntax="proto2")
+    for name, values in schema().enums.items():
+        enum = file.message_type.add(name=f"{name}_").enum_type.add(name=name)  # values of two enums have one name
+        enum.options.allow_alias = True
+        for one in values:
+            enum.value.add(name=one.name, number=one.number)
+    for owner, fields in schema().messages.items():
+        message, choices = file.message_type.add(name=owner), list[str]()
+        for one in fields.values():
+            label = proto.LABEL_REPEATED if one.repeated else proto.LABEL_OPTIONAL
+            field = message.field.add(name=one.name, number=one.number, label=label)
+            if one.kind in schema().messages:
+                field.type, field.type_name = proto.TYPE_MESSAGE, f".section.{one.kind}"
+            elif one.kind in schema().enums:
+                field.type, field.type_name = proto.TYPE_ENUM, f".section.{one.kind}_.{one.kind}"
+            else:
+                field.type = getattr(proto, f"TYPE_{one.kind.upper()}")
+            if one.oneof and one.oneof not in choices:
+                choices.append(one.oneof)
+                message.oneof_decl.add(name=one.oneof)
+            if one.oneof:
+                field.oneof_index = choices.index(one.oneof)
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    class_of: Any = getattr(message_factory, "GetMessageClass", None)
+    if class_of is None:  # protobuf 3.20
+        class_of = message_factory.MessageFactory().GetPrototype  # type: ignore[attr-defined]
+    return class_of(pool.FindMessageTypeByName(f"section.{ROOT}"))
+
+
 def parse_document(text: str) -> Document:
     """A section text.  Raises SectionSyntaxError for whatever makes Nsight Compute drop the file."""
-    parser = _Parser(text)
-    message = messages()[ROOT]()
-    children = parser.fields(ROOT, message, "", 0)
-    if parser.token.kind != "end":
-        parser.fail(parser.token.start, f"a field name is expected, not {parser.token}")
-    parser.require(ROOT, children, 0, "the section")
-    return Document(Field(ROOT, 1, 1, None, children, message), tuple(parser.uses))
+    from google.protobuf import text_format
+
+    try:
+        strict = text_format.Parse(text, _strict()(), allow_unknown_field=True)
+        message = messages()[ROOT].FromString(strict.SerializeToString())
+    except text_format.ParseError as error:
+        reason = re.sub(r"^\d+:\d+ : |section\.", "", str(error))
+        raise SectionSyntaxError(error.GetLine() or 1, error.GetColumn() or 1, reason) from None
+    except Exception as error:  # RecursionError, and what an implementation of protobuf says of such depth
+        raise SectionSyntaxError(1, 1, "messages are nested too deeply") from error
+    walk = _Walk(text)
+    root = Field(ROOT, 1, 1, None, walk.fields(ROOT, message, ""), message)
+    walk.require(ROOT, root.children, (1, 1), "the section")
+    if walk.tokens[walk.at][1]:
+        raise SectionSyntaxError(
+            *walk.places[walk.tokens[walk.at][2]], f"a field name is expected, not {walk.tokens[walk.at][1]!r}"
+        )
+    return Document(root, tuple(walk.uses))
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-
-    def __str__(self) -> str:
-        return repr(self.text) if self.text else "the end of the file"
-
-
-class _Parser:
-    """Recursive descent over the tokens; each field is read by the schema where it stands."""
+class _Walk:
+    """Goes through the tokens of a text that was read, beside its message: protobuf does not tell where its fields stand."""
 
     def __init__(self, text: str) -> None:
-        self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.uses: list[Use] = []
-        self.tokens = self.scan(text)
-        self.token = next(self.tokens)
-
-    def scan(self, text: str) -> Iterator[_Token]:
-        at = 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if not match:
-                self.fail(at, f"what begins with {text[at]!r} is no word, number, text or mark, or does not end on its line")
-            for escape in _ESCAPE.finditer(match[0]) if match.lastgroup == "string" else ():
-                if not escape.lastgroup:
-                    self.fail(at + escape.start(), f"{match[0][escape.start() :][:2]!r} is no escape sequence")
-            if match.lastgroup != "space":
-                yield _Token(str(match.lastgroup), match[0], at)
-            at = match.end()
-        yield _Token("end", "", at)
-
-    def fail(self, offset: int, message: str, code: str = "syntax") -> NoReturn:
-        raise SectionSyntaxError(*self.where(offset), message, code)
-
-    def where(self, offset: int) -> tuple[int, int]:
-        line = bisect.bisect_right(self.line_starts, offset)
-        return line, offset - self.line_starts[line - 1] + 1
-
-    def take(self) -> _Token:
-        token = self.token
-        self.token = next(self.tokens, token)
-        return token
+        lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        found = [(match.lastgroup, match[0], match.start()) for match in _TOKEN.finditer(text) if match[0][0] != "#"]
+        self.tokens, self.at, self.uses = [*found, (None, "", len(text))], 0, list[Use]()
+        self.places = {at: (line := bisect.bisect_right(lines, at), at - lines[line - 1] + 1) for _, _, at in self.tokens}
 
     def skip(self, *marks: str) -> bool:
-        """Take the next token if it is one of `marks`."""
-        found = self.token.kind == "mark" and self.token.text in marks
-        if found:
-            self.take()
+        """Take the next token if it is one of these."""
+        found = self.tokens[self.at][1] in marks
+        self.at += found
         return found
 
-    def fields(self, kind: str, message: Any, path: str, depth: int) -> tuple[Field, ...]:
-        """The fields of a message, which they are also put into; of kind "" any fields, which are left out."""
-        known = schema().messages.get(kind, {})
-        seen: dict[str, tuple[str, int]] = {}
-        children: list[Field] = []
-        while self.token.kind == "name":
-            name = self.take()
-            field = known.get(name.text)
+    def fields(self, kind: str, message: Any, path: str) -> tuple[Field, ...]:
+        """The fields of a message; of kind "" any fields, which are left out."""
+        known, seen, children = schema().messages.get(kind, {}), dict[str, int](), list[Field]()
+        while self.tokens[self.at][0] == "word":
+            _, name, start = self.tokens[self.at]
+            self.at += 1
+            field = known.get(name)
             if kind and field is None:
-                since = NAMED_ONLY.get((kind, name.text))
+                since = NAMED_ONLY.get((kind, name))
                 if since is None:
-                    similar = _similar(name.text, known)
-                    self.fail(name.start, f"no release knows a field {path}{name.text}{similar}", "unknown-field")
-                self.use(name.start, f"{kind}.{name.text}", History(since))
-            colon = self.skip(":")
-            several = self.token.text == "[" and self.take()
-            if several and field and not field.repeated:
-                self.fail(several.start, f"{path}{name.text} is a single value, not a list")
-            members = 0
-            while not (several and self.skip("]")) and not (members and not several):
-                if members and not self.skip(","):
-                    self.fail(self.token.start, f"',' or ']' is expected, not {self.token}")
-                start = self.token.start if several else name.start
+                    close = difflib.get_close_matches(name, list(known), 1)
+                    meant = f"; {close[0]} is meant?" if close else ""
+                    reason = f"no release knows a field {path}{name}{meant}"
+                    raise SectionSyntaxError(*self.places[start], reason, "unknown-field")
+                self.uses.append(Use(*self.places[start], f"{kind}.{name}", History(since)))
+            self.skip(":")
+            several = self.skip("[")
+            while not (several and self.skip("]")):
+                start = self.tokens[self.at][2] if several else start
+                position = seen[name] = seen.get(name, -1) + 1
+                value = getattr(message, name)[position] if field and field.repeated else field and getattr(message, name)
+                child = self.field(field, f"{path}{name}", value, self.places[start])
                 if field:
-                    self.once(field, start, seen)
-                    self.use(start, f"{kind}.{name.text}" if path else name.text, field.history)
-                child = self.value(field, f"{path}{name.text}", message, start, colon, depth)
-                children += [child] if child else []
-                members += 1
+                    self.use(self.places[start], f"{kind}.{name}" if path else name, field.history)
+                    children.append(child)
+                self.skip(",")
+                if not several:
+                    break
             self.skip(",", ";")
         return tuple(children)
 
-    def once(self, field: FieldType, start: int, seen: dict[str, tuple[str, int]]) -> None:
-        """Refuses a second value of a field or of a choice."""
-        other, line = seen.get(field.oneof or field.name, ("", 0))
-        if other == field.name:
-            self.fail(start, f"{field.name} is given twice, first in line {line}", "duplicate-field")
-        if other:
-            self.fail(start, f"{field.name} and {other} (line {line}) exclude each other", "duplicate-field")
-        if not field.repeated:
-            seen[field.oneof or field.name] = field.name, self.where(start)[0]
-
-    def use(self, start: int, name: str, history: History) -> None:
-        if history != ALWAYS:
-            self.uses.append(Use(*self.where(start), name, history))
-
-    def require(self, kind: str, children: Sequence[Field], start: int, where: str) -> None:
-        """Refuses the lack of required fields."""
-        fields, given = schema().messages.get(kind, {}), {child.name for child in children}
-        missing = [name for name, field in fields.items() if field.required and name not in given]
-        if missing:
-            self.fail(start, f"{where} lacks the required {' and '.join(missing)}", "required-field")
-
-    def value(self, field: FieldType | None, path: str, owner: Any, start: int, colon: bool, depth: int) -> Field | None:
-        """One value of a field, None of one that is not in the schema."""
+    def field(self, field: FieldType | None, path: str, value: Any, place: tuple[int, int]) -> Field:
         name = path.rpartition(".")[2]
-        kind = field.kind if field and field.kind in schema().messages else ""
-        opening = self.token
         if self.skip("{", "<"):
-            if field and not kind:
-                self.fail(start, f"{path} is a single value, not {{ }}")
-            if depth == _MAX_DEPTH:
-                self.fail(start, "nested too deeply")
-            inner: Any = getattr(owner, name) if field else None
-            if field and field.repeated:
-                inner = inner.add()
-            elif field:
-                inner.SetInParent()
-            children = self.fields(kind, inner, f"{path}.", depth + 1)
-            closing = "}" if opening.text == "{" else ">"
-            if self.token.kind == "end":
-                self.fail(opening.start, f"{name} is opened here and never closed: {closing!r} is missing")
-            if not self.skip(closing):
-                self.fail(self.token.start, f"a field name is expected, not {self.token}")
-            self.require(kind, children, start, path)
-            return Field(name, *self.where(start), None, children, inner) if field else None
-        if not colon:
-            self.fail(self.token.start, f"':' or '{{' is expected after {name}, not {self.token}")
-        negative = self.token.kind != "string" and self.skip("-")
-        token = self.take()
-        if token.kind not in ("string", "name", "number"):
-            self.fail(token.start, f"{name} needs a value, not {token}")
-        literals = [token.text]
-        while token.kind == self.token.kind == "string":  # adjacent strings are one
-            literals.append(self.take().text)
-        if field is None:
-            return None
-        if kind:
-            self.fail(start, f"{path} is a message: it needs {{ }}")
-        value = self.scalar(field, start, negative, literals)
-        try:
-            if field.repeated:
-                getattr(owner, name).append(value)
-            else:
-                setattr(owner, name, value)
-        except (TypeError, ValueError):  # None, or out of range
-            said = f"{'-' * negative}{' '.join(literals)}"
-            self.fail(start, f"{name} needs {_NEEDED[field.kind]}, not {said}", "bad-value")
-        return Field(name, *self.where(start), text_of(value) if isinstance(value, bytes) else value)
-
-    def scalar(self, field: FieldType, start: int, negative: bool, literals: Sequence[str]) -> Scalar | bytes | None:
-        """The value, None for what no field of this kind may have: numbers as the C++ parser takes them."""
-        first = literals[0]
-        if field.kind == "bytes":
-            return b"".join(map(_bytes, literals)) if first[0] in "\"'" else None
-        number = _integer(first, negative)
-        if values := schema().enums.get(field.kind):
-            raw = f"{'-' * negative}{first}"
-            known = [one for one in values if one.name == raw] or [one for one in values if one.number == number]
-            if not known:
-                similar = _similar(raw, [one.name for one in values])
-                self.fail(start, f"no release knows a value {raw} of {field.name}{similar}", "unknown-value")
+            kind = field.kind if field else ""
+            children = self.fields(kind, value, f"{path}.")
+            self.skip("}", ">")
+            self.require(kind, children, place, path)
+            return Field(name, *place, None, children, value)
+        self.skip("-")
+        of_value, raw = self.tokens[self.at][:2]
+        self.at += 1
+        while of_value == self.tokens[self.at][0] == "text":  # adjacent texts are one
+            self.at += 1
+        values = schema().enums.get(field.kind, ()) if field else ()
+        if known := [one for one in values if one.name == raw] or [one for one in values if one.number == value]:
             since, until = min(one.history.since for one in known), max(one.history.until for one in known)
-            self.use(start, f"{field.name} {raw}", History(since, until))
-            return known[0].number
-        if field.kind == "bool":
-            return None if negative else _WORDS.get(str(number) if first[0].isdigit() else first)
-        if field.kind == "double":  # decimal only
-            other_base = first[0] == "0" and first[1:2].isalnum() and first[1] not in "efEF"
-            if first[0] in "\"'" or other_base or (first[0].isalpha() and first.lower() not in ("inf", "infinity", "nan")):
-                return None
-            value = float(first if first[0].isalpha() else first.rstrip("fF"))
-            return -value if negative else value
-        return None if negative and field.kind == "uint32" else number
+            self.use(place, f"{name} {raw}", History(since, until))
+        return Field(name, *place, text_of(value) if isinstance(value, bytes) else value)
 
+    def use(self, place: tuple[int, int], name: str, history: History) -> None:
+        if history != ALWAYS:
+            self.uses.append(Use(*place, name, history))
 
-def _integer(digits: str, negative: bool) -> int | None:
-    try:
-        number = int(digits, 8) if digits.startswith("0") and digits.isdecimal() else int(digits, 0)
-    except ValueError:
-        return None
-    return -number if negative else number
-
-
-def _bytes(literal: str) -> bytes:
-    parts, at = [], 1
-    for escape in _ESCAPE.finditer(literal):
-        parts += [literal[at : escape.start()].encode("utf-8", "surrogatepass"), _escaped(escape)]
-        at = escape.end()
-    return b"".join((*parts, literal[at:-1].encode("utf-8", "surrogatepass")))
-
-
-def _escaped(escape: re.Match[str]) -> bytes:
-    if escape["character"]:
-        return bytes([_CHARACTERS[escape["character"]]])
-    if escape["point"]:
-        code = int(escape["point"][1:], 16)
-        return chr(code).encode("utf-8", "surrogatepass") if code < 0x110000 else escape[0].encode()
-    return bytes([(int(escape["byte"], 16) if escape["byte"] else int(escape["octal"], 8)) & 0xFF])
-
-
-def _similar(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    found = difflib.get_close_matches(name, list(known), 1)
-    return f"; {found[0]} is meant?" if found else ""
+    def require(self, kind: str, children: Sequence[Field], place: tuple[int, int], where: str) -> None:
+        """Refuses the lack of required fields."""
+        given = {child.name for child in children}
+        missing = [name for name, one in schema().messages.get(kind, {}).items() if one.required and name not in given]
+        if missing:
+            raise SectionSyntaxError(*place, f"{where} lacks the required {' and '.join(missing)}", "required-field")
 
 
 def section_text(section: Any, *, cc_names: bool) -> str:
     """The fields of a section, each on one line if it fits; ``cc_names``: architectures are called CC_80, else by number."""
-    return "".join(_fields(ROOT, section, "", cc_names))
 
+    def fields(kind: str, message: Any, indent: str) -> Iterator[str]:
+        known = schema().messages[kind]
+        present = [(known[descriptor.name], content) for descriptor, content in message.ListFields()]
+        for field, content in sorted(present, key=lambda pair: pair[0].kind in schema().messages):  # what is short first
+            for value in content if field.repeated else [content]:
+                if field.kind not in schema().messages:
+                    yield f"{indent}{field.name}: {_scalar(field, value, cc_names)}\n"
+                    continue
+                inner = list(fields(field.kind, value, f"{indent}  "))
+                line = f"{indent}{field.name} {{ {' '.join(map(str.strip, inner))}{' ' if inner else ''}}}\n"
+                fits = len(line) <= _WIDTH and not any("\n" in text[:-1] for text in inner)
+                yield line if fits else f"{indent}{field.name} {{\n{''.join(inner)}{indent}}}\n"
 
-def _fields(kind: str, message: Any, indent: str, cc_names: bool) -> Iterator[str]:
-    known = schema().messages[kind]
-    present = [(known[descriptor.name], content) for descriptor, content in message.ListFields()]
-    for field, content in sorted(present, key=lambda pair: pair[0].kind in schema().messages):  # what is short first
-        for value in content if field.repeated else [content]:
-            if field.kind not in schema().messages:
-                yield f"{indent}{field.name}: {_scalar(field, value, cc_names)}\n"
-                continue
-            inner = list(_fields(field.kind, value, f"{indent}  ", cc_names))
-            line = f"{indent}{field.name} {{ {' '.join(map(str.strip, inner))}{' ' if inner else ''}}}\n"
-            if len(line) <= _WIDTH and not any("\n" in text[:-1] for text in inner):
-                yield line
-            else:
-                yield f"{indent}{field.name} {{\n{''.join(inner)}{indent}}}\n"
+    return "".join(fields(ROOT, section, ""))
 
 
 def _scalar(field: FieldType, value: Any, cc_names: bool) -> str:
