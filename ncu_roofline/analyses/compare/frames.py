@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.analyses.compare import columns
-from ncu_roofline.analyses.compare.matching import (
-    NAME_ONLY,
-    NUMBERS,
-    PARAMETERS,
-    TEMPLATE,
-    Matching,
-    Side,
-    Totals,
-    match,
-    side_of,
-)
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.thresholds import SHORT_LAUNCH
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.model import Displayed, Roofline, roofline_of
-from ncu_roofline.model.measurements import FloatArray, TextArray
-from ncu_roofline.model.names import short_names
+from ncu_roofline.model import Displayed, Roofline, Selection, roofline_of
+from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
+from ncu_roofline.model.names import CxxName, parse, short_names
 from ncu_roofline.model.roofline import Source, frame_of, of_columns, of_rows, seen
 from ncu_roofline.rendering.document import Column
 
@@ -41,13 +32,24 @@ FASTER, SLOWER, SAME, CLOSER, FURTHER = "faster", "slower", "same", "closer", "f
 ADDED, REMOVED, UNKNOWN, NOT_JUDGED = "added", "removed", "unknown", "not judged"
 NOTHING = "nothing in common"
 _OTHER_GPU = "the GPUs differ: times are not comparable, shares of the roof are"
-_HOW = {
-    NAME_ONLY: "matched by name only",
-    PARAMETERS: "matched without the function's parameters, which changed",
-    NUMBERS: "matched by a name in which numbers changed",
-    TEMPLATE: "matched by the function's name: its template arguments came or went",
-}
+_NAME_READ = 4_096  # characters of a name that are parsed; longer ones exist only in hostile reports
+_TO_SIGMA = 1.4826  # the median absolute deviation of normal noise is 0.6745 of its standard deviation
 _ANY_CLOCK = "memory"  # the whole memory system: which part of it is full is not known
+_KEY, _LAUNCHED = ("report", "launch", "kernel", "device"), ("grid", "block")
+_EXACTLY = (*_LAUNCHED, "device")
+# How rows are matched, the closest agreement first: what of the name agrees (as `_stem` has it), and which columns do.
+_NUMBERS, _PARAMETERS, _TEMPLATE = "numbers", "parameters", "template"
+_PASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("configuration", _EXACTLY), ("device", _LAUNCHED), ("name", ()), (_PARAMETERS, _LAUNCHED), (_PARAMETERS, ()),
+    (_NUMBERS, _LAUNCHED), (_NUMBERS, ()),  # where the pass before has found the pair of names in another configuration
+    (_TEMPLATE, _LAUNCHED), (_TEMPLATE, ()),
+)  # fmt: skip
+_HOW = {
+    "name": "matched by name only",
+    _PARAMETERS: "matched without the function's parameters, which changed",
+    _NUMBERS: "matched by a name in which numbers changed",
+    _TEMPLATE: "matched by the function's name: its template arguments came or went",
+}
 _OF_LEVELS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 Table = dict[str, Any]  # columns by name, a row per group
 State = Roofline | Source | Sequence[Source]
@@ -126,18 +128,280 @@ class Comparison(Displayed):
     )
 
 
-class Pair(NamedTuple):
+class _Side:
+    """The kernels of a Roofline as compared: ``index`` of a point is the row of its kernel, -1 where there is none.
+
+    ``units``: how many of what is compared each row stands for: its launches, but an application is one run.
+    """
+
+    def __init__(self, roofline: Roofline, label: str) -> None:
+        self.kernels, self.points, self.roofs = roofline.kernel_columns, roofline.point_columns, roofline.roof_columns
+        rows = {key: row for row, key in enumerate(zip(*(self.kernels[name] for name in _KEY), strict=True))}
+        keys = zip(*(self.points[name] for name in _KEY), strict=True)
+        self.index: IntArray = np.array([rows.get(key, -1) for key in keys], dtype=np.int64)
+        whole, named = self.kernels["kind"] == "application", self.kernels["name"]
+        self.names: TextArray = np.where(whole, "application", np.where(named == "", self.kernels["kernel"], named))
+        self.units: FloatArray = np.where(whole, 1.0, self.kernels["launches"])
+        self.label = label or ", ".join(dict.fromkeys(report for report in self.kernels["report"] if report))
+        self.work, self.traffic = dict(roofline.work), dict(roofline.traffic)
+        for amounts, by, what in ((self.work, "precision", "work"), (self.traffic, "level", "traffic")):
+            if not amounts:  # of tables of points
+                for row, key, value in zip(self.index, self.points[by], self.points[what], strict=True):
+                    amounts.setdefault(key, np.full(len(self.names), np.nan))[row] = value
+
+
+def _parsed(name: str) -> CxxName:
+    return (parse(name) if len(name) <= _NAME_READ else None) or CxxName((), name, (), ())
+
+
+def _stem(how: str, name: str, several: Mapping[Any, int]) -> Hashable:
+    """What of a name has to agree; ``several``: how many kernels a function is, with overloads and instances of a template."""
+    if how == _NUMBERS:
+        return re.sub(r"\d+", "*", name)
+    if how not in (_PARAMETERS, _TEMPLATE):
+        return name
+    parsed = _parsed(name)
+    if how == _PARAMETERS:
+        return parsed.scopes, parsed.base, parsed.template
+    return (parsed.scopes, parsed.base) if several[parsed.scopes, parsed.base] == 1 else name
+
+
+def _keyed(side: _Side, how: str, agree: Sequence[str], where: Any, in_order: bool) -> dict[tuple[Hashable, int], list[int]]:
+    """Some rows of a side by what has to agree and their occurrence (-1 where order does not matter)."""
+    rows = np.flatnonzero(where).tolist()
+    names = set(side.names) if how == _TEMPLATE else ()
+    several = Counter((parsed.scopes, parsed.base) for parsed in map(_parsed, names))
+    stems = {name: _stem(how, name, several) for name in set(side.names[rows])}
+    met: Counter[Hashable] = Counter()
+    found: dict[tuple[Hashable, int], list[int]] = {}
+    for row in rows:
+        key = (stems[side.names[row]], *(side.kernels[name][row] for name in agree))
+        found.setdefault((key, met[key] if in_order else -1), []).append(row)
+        met[key] += 1
+    return found
+
+
+def _match(before: _Side, after: _Side, in_order: bool) -> tuple[IntArray, IntArray, list[str], list[int]]:
+    """The numbers of the groups that the rows of two sides are in, and of each group what agrees ("": only one side has it)
+    and which of the launches it is, from 0 (-1: all).  The closest agreement first; what is left over stays alone.
+
+    A kernel whose parameters changed keeps its scopes, name and template arguments; compilers of directives number kernels by
+    the line of the source, and sizes are template arguments; a function may become a template.  Such names are matched where
+    that is unambiguous: of overloads, or of instances of one template, there is no telling which became which.
+    All rows with one key are one group; ``in_order``, the n-th row of a key on one side meets the n-th on the other.
+    """
+    sides = ((before, np.full(len(before.names), -1)), (after, np.full(len(after.names), -1)))
+    linked: set[tuple[str, ...]] = set()  # pairs of names that differ in numbers
+    how: list[str] = []
+    occurrence: list[int] = []
+    for word, agree in _PASSES:
+        if any((groups >= 0).all() for _, groups in sides):  # nothing is left to match
+            break
+        left, right = (_keyed(side, word, agree, groups < 0, in_order) for side, groups in sides)
+        for key in filter(right.__contains__, left):
+            rows = left[key], right[key]
+            if word in (_PARAMETERS, _NUMBERS, _TEMPLATE):  # one name on each side
+                pair = tuple(name for (side, _), mine in zip(sides, rows, strict=True) for name in set(side.names[mine]))
+                alike = word == _TEMPLATE and len({bool(_parsed(name).template) for name in pair}) < 2
+                if len(pair) != 2 or alike or (word == _NUMBERS and not agree and pair not in linked):
+                    continue
+                linked |= {pair} if word == _NUMBERS else set()
+            for (_, groups), mine in zip(sides, rows, strict=True):
+                groups[mine] = len(how)
+            how.append(word)
+            occurrence.append(key[1])
+    for side, groups in sides:
+        alone = _keyed(side, "", _EXACTLY, groups < 0, in_order)
+        every = _keyed(side, "", _EXACTLY, np.ones(len(groups)), in_order=True) if in_order and alone else {}
+        places = {rows[0]: place for (_, place), rows in every.items()}
+        for mine in alone.values():
+            groups[mine] = len(how)
+            how.append("")
+            occurrence.append(places.get(mine[0], -1))
+    return sides[0][1], sides[1][1], how, occurrence
+
+
+class _Sums:
+    """Sums over the rows of each group: ``group[row]`` is from 0 to ``count``, the last for rows of no group, and not given.
+
+    A sum of which one row is missing is missing (NaN); roofs are means weighted by time, as in a Roofline by kernel.
+    ``weight[row]`` is how often a row counts in the sums.  ``units`` are the launches of each group.
+    """
+
+    def __init__(self, side: _Side, group: IntArray, count: int, weight: FloatArray | float = 1.0) -> None:
+        self.side, self.group, self.count = side, np.where(group < 0, count, group), count
+        self._weight = np.ones(len(side.names)) * weight
+        first = np.full(count + 1, -1)
+        first[self.group[::-1]] = np.arange(len(group))[::-1]
+        self.first, self.present = first[:-1], first[:-1] >= 0
+        kernels, clock = side.kernels, side.kernels["clock_profiled"]
+        seconds = kernels["seconds"] * self._weight
+        self.seconds, self.work_known = self._total(seconds), self._total(kernels["work"] * self._weight)
+        self.launches, self.units = self._add(kernels["launches"]), self._add(side.units)
+        mean = self._total(clock) / self._add(np.ones(len(clock)))
+        self.clock = np.where(np.isnan(self.seconds) & self.present, mean, self._total(clock * seconds) / self.seconds)
+        self.work = {name: self._total(values * self._weight) for name, values in side.work.items()}
+        self.traffic = {name: self._total(values * self._weight) for name, values in side.traffic.items()}
+
+    def _add(self, values: Any) -> FloatArray:
+        return np.bincount(self.group, weights=values, minlength=self.count + 1)[:-1].astype(np.float64)
+
+    def _total(self, values: Any) -> FloatArray:
+        """Sum over each group; NaN where a row of it lacks the number, and for groups without rows."""
+        lacking = self._add(~np.isfinite(values)) > 0
+        return np.where(lacking | ~self.present, np.nan, self._add(np.nan_to_num(values)))
+
+    def common(self, name: str) -> TextArray:
+        """What all rows of a group have in a column; '' where they differ, and for groups without rows."""
+        texts = np.append(self.side.kernels[name], "")
+        result: TextArray = np.append(texts[self.first], "")
+        result[self.group[texts[:-1] != result[self.group]]] = ""
+        return result[:-1]
+
+    def of_kernels(self) -> Table:
+        """What the frame of kernels has of each group: medians over launches, sums, and what the model says of most time."""
+        (seconds, spread), (verdict, limit) = self._time(), self._verdicts()
+        return {
+            "name": np.append(self.side.names, "")[self.first],
+            **{name: self.common(name) for name in ("grid", "block", "device")},
+            "launches": self.launches,
+            "seconds": seconds,
+            "total_seconds": self.seconds,
+            "spread": spread,
+            "clock": self.clock,
+            "cycles": seconds * self.clock,
+            "work": self.work_known / self.units,
+            "total_work": self.work_known,
+            **self._busiest(),
+            "verdict": verdict,
+            "limit": limit,
+        }
+
+    def _time(self) -> tuple[FloatArray, FloatArray]:
+        """Median run time of the launches of a group, and its relative spread: 1.4826 * median absolute deviation / median.
+
+        The median is NaN where a run time is unknown, the spread below two known ones.  A row that is a sum counts with the
+        mean of its launches.
+        """
+        times = self.side.kernels["seconds"] / self.side.units
+        rows = np.flatnonzero(np.isfinite(times))
+        every, known = (np.bincount(group, minlength=self.count + 1) for group in (self.group, self.group[rows]))
+        start = np.cumsum(known) - known
+        low, high = (np.where(known, start + half, -1) for half in ((known - 1) // 2, known // 2))
+
+        def median(values: FloatArray) -> FloatArray:
+            ordered = np.append(values[rows][np.lexsort((values[rows], self.group[rows]))], np.nan)
+            return np.asarray((ordered[low] + ordered[high]) / 2)
+
+        middle = median(times)
+        spread = _TO_SIGMA * median(np.abs(times - middle[self.group])) / middle
+        spread = np.where((known > 1) & (middle > 0), spread, np.nan)
+        return np.where(known == every, middle, np.nan)[:-1], spread[:-1]
+
+    def _verdicts(self) -> tuple[TextArray, TextArray]:
+        """The verdict of most of the time of each group, and of its launches the nearest limit; of equals the first."""
+        spent: list[dict[str, dict[str, float]]] = [{} for _ in range(self.count + 1)]
+        facts = (np.nan_to_num(self.side.kernels["seconds"]), self.side.kernels["verdict"], self.side.kernels["limit"])
+        for group, seconds, verdict, limit in zip(self.group.tolist(), *(fact.tolist() for fact in facts), strict=True):
+            limits = spent[group].setdefault(verdict, {})
+            limits[limit] = limits.get(limit, 0.0) + seconds
+        most = [max(one, key=lambda name, one=one: sum(one[name].values()), default="") for one in spent[:-1]]  # type: ignore[misc]
+        limits_of = [one.get(name, {}) for one, name in zip(spent[:-1], most, strict=True)]
+        nearest = [max(limits, key=limits.__getitem__, default="") for limits in limits_of]
+        return np.array(most, dtype=object), np.array(nearest, dtype=object)
+
+    @cached_property
+    def cells(self) -> dict[tuple[str, str], dict[str, FloatArray]]:
+        """By precision and level: intensity (FLOP/byte), performance, roofs and the lower of these (FLOP/s) of each group."""
+        points, owner = self.side.points, np.append(self.group, self.count)[self.side.index]
+        # Of files that give rates only, each row counts alike.
+        weight = np.where(np.isfinite(points["seconds"]), points["seconds"], 1.0)
+        weight = weight * np.append(self._weight, 1.0)[self.side.index]
+        found = {}
+        for precision, level in dict.fromkeys(zip(points["precision"], points["level"], strict=True)):
+            mine = np.flatnonzero((points["precision"] == precision) & (points["level"] == level) & (owner < self.count))
+            total = np.bincount(owner[mine], weights=weight[mine], minlength=self.count)
+            performance, bandwidth, compute, slope = (
+                np.bincount(owner[mine], weights=points[name][mine] * weight[mine], minlength=self.count) / total
+                for name in ("performance", "bandwidth", "compute_roof", "bandwidth_roof")
+            )
+            cell = {"intensity": performance / bandwidth, "performance": performance, "compute": compute}
+            cell["slope"] = cell["intensity"] * slope
+            found[precision, level] = {**cell, "attainable": np.minimum(compute, cell["slope"])}
+        return found
+
+    @cached_property
+    def bindings(self) -> dict[str, Table]:
+        """By precision: performance (FLOP/s), its share of the lowest attainable one over all levels, and what binds."""
+        points, spec, found = self.side.points, load_spec(), {}
+        levels = {level.id for level in spec.levels} | {"", *points["level"]}
+        roof_ids = {one.id: one.roof_ids()[0] for one in spec.precisions}
+        owner = np.append(self.group, self.count)[self.side.index]
+        of_roof = (owner < self.count) & ~np.isin(points["binds"], list(levels))
+        for precision in dict.fromkeys(name for name, _ in self.cells):
+            # The compute roof of each group: what its rows name as binding, else the first of this precision.
+            roofs: TextArray = np.full(self.count, roof_ids.get(precision, f"{precision}.fma"), dtype=object)
+            mine = np.flatnonzero((points["precision"] == precision) & of_roof)
+            roofs[owner[mine]] = points["binds"][mine]
+            lowest, performance = np.full(self.count, np.nan), np.full(self.count, np.nan)
+            binds: TextArray = np.full(self.count, "", dtype=object)
+            for level, cell in ((level, cell) for (name, level), cell in self.cells.items() if name == precision):
+                performance = np.where(np.isnan(performance), cell["performance"], performance)
+                better = np.isfinite(cell["attainable"]) & ~(cell["attainable"] >= lowest)
+                binds = np.where(better, np.where(cell["slope"] < cell["compute"], level, roofs), binds)
+                lowest = np.where(better, cell["attainable"], lowest)
+            found[precision] = {"performance": performance, "fraction": performance / lowest, "binds": binds}
+        return found
+
+    def _busiest(self) -> Table:
+        """The precision that did most of the work of each group (mixed is the sum over pipes), '' without any; what binds it.
+
+        One that is drawn on request stands for groups only that do no other work.
+        """
+        most, last = np.full(self.count, -1.0), load_spec().on_request
+        nothing, empty = np.full(self.count, np.nan), np.full(self.count, "", dtype=object)
+        found: Table = {"precision": empty, "performance": nothing, "fraction": nothing, "binds": empty}
+        for precision, binding in sorted(self.bindings.items(), key=lambda item: item[0] in last):
+            better = np.nan_to_num(binding["performance"], nan=-1.0) > most
+            if precision in last:
+                better &= found["precision"] == ""
+            mine = {"precision": np.full(self.count, precision, dtype=object), **binding}
+            found = {name: np.where(better, mine[name], values) for name, values in found.items()}
+            most = np.where(better, binding["performance"], most)
+        return found
+
+    def of_level(self, precision: str, level: str, units: FloatArray) -> dict[str, FloatArray]:
+        """The numbers of each group at a level; NaN for what this kind of row does not have, and for what is unknown."""
+        result = dict.fromkeys(_OF_LEVELS, np.full(self.count, np.nan))
+        seconds, units = (np.where(values == 0, np.nan, values) for values in (self.seconds, units))
+        if precision and precision in self.work:
+            work = self.work[precision]
+            result |= {"total_work": work, "work": work / units, "performance": work / seconds}
+        if level and level in self.traffic:
+            traffic = self.traffic[level]
+            result |= {"total_traffic": traffic, "traffic": traffic / units, "bandwidth": traffic / seconds}
+        cell, binding = self.cells.get((precision, level)), self.bindings.get(precision)
+        if cell is not None:
+            fraction = cell["performance"] / cell["attainable"]
+            result |= {"intensity": cell["intensity"], "performance": cell["performance"], "fraction": fraction}
+        elif binding is not None and not level:
+            known = result["performance"]
+            performance = np.where(np.isnan(known), binding["performance"], known)
+            result |= {"performance": performance, "fraction": binding["fraction"]}
+        return result
+
+
+class _Pair(NamedTuple):
     """Two sides with what was matched, the sums of both over each group, and which groups both have.
 
     ``ratio``: launches of the baseline over those of the new report; ``where``: the columns that all rows of the pair share.
     """
 
     where: dict[str, Any]
-    before: Side
-    after: Side
-    matching: Matching
-    old: Totals
-    new: Totals
+    how: list[str]
+    occurrence: list[int]
+    old: _Sums
+    new: _Sums
     common: Any
     ratio: FloatArray
 
@@ -163,40 +427,37 @@ def compare(baseline: State, *new: State, settings: Settings | None = None, labe
         roofline_of(baseline)  # what is wrong with it is said first
         raise TypeError("compare() takes two states or more: there is nothing to compare the baseline with")
     names = labels if labels is not None else [""] * (len(new) + 1)
-    sides = [side_of(one, label) for one, label in zip(map(roofline_of, (baseline, *new)), names, strict=True)]
-    full = [name for side in sides for name in side.names]
+    sides = [_Side(one, label) for one, label in zip(map(roofline_of, (baseline, *new)), names, strict=True)]
+    full = list(dict.fromkeys(name for side in sides for name in side.names))
     short = dict(zip(full, short_names(full), strict=True))
     kernels: list[Table] = []
     levels: list[Table] = []
     summaries: list[Table] = []
+    steps = [("baseline", 0, step) for step in range(1, len(sides))]
+    steps += [("previous", step - 1, step) for step in range(1 if settings.against == "previous" else 2, len(sides))]
     with np.errstate(all="ignore"):  # counters of odd reports may be any number: what overflows is no number
-        for step in range(1, len(sides)):
-            for against, reference in (("baseline", 0), ("previous", step - 1)):
-                if settings.against not in (against, "both") or (
-                    settings.against == "both" and against == "previous" and step == 1
-                ):
-                    continue
-                pair = _pair(step, against, sides[reference], sides[step], settings.in_order)
-                found = _kernels(pair, short, settings)
-                summaries.append(_summary(pair, found, settings.tolerance))
-                found = _longest(found, settings.top)
-                levels += _levels(pair, found, sum(len(one["kernel"]) for one in kernels), settings)
-                kernels.append({**found, **_repeated(pair.where, len(found["kernel"]))})
+        for against, reference, step in sorted(steps, key=lambda one: one[2]):
+            if settings.against not in (against, "both"):
+                continue
+            before, after = sides[reference], sides[step]
+            groups, now, how, occurrence = _match(before, after, settings.in_order)
+            old, sums = _Sums(before, groups, len(how)), _Sums(after, now, len(how))
+            where = {"step": step, "against": against, "baseline": before.label, "report": after.label}
+            pair = _Pair(where, how, occurrence, old, sums, old.present & sums.present, old.units / sums.units)
+            found = _kernels(pair, short, settings)
+            summaries.append(_summary(pair, found, settings.tolerance))
+            most = np.fmax(np.fmax(found["total_seconds_before"], found["total_seconds"]), 0.0)
+            if 0 < settings.top < len(most):  # those with the most time on either side
+                kept = np.flatnonzero(most >= np.sort(most)[-settings.top])[: settings.top]
+                found = {name: values[kept] for name, values in found.items()}
+            levels += _levels(pair, found, sum(len(one["kernel"]) for one in kernels), settings)
+            kernels.append({**found, **_repeated(where, len(found["kernel"]))})
         return Comparison(
             of_columns(_joined(kernels), columns.COMPARISON_KERNELS),
             of_columns(_joined(levels), columns.COMPARISON_LEVELS) if levels else of_rows([], columns.COMPARISON_LEVELS),
             of_rows(summaries, columns.COMPARISON_SUMMARY),
             of_rows(_roof_rows(sides), columns.COMPARISON_ROOFS),
         )
-
-
-def _pair(step: int, against: str, before: Side, after: Side, in_order: bool) -> Pair:
-    matching = match(before, after, in_order)
-    old, new = (
-        Totals(side, groups, len(matching.how)) for side, groups in ((before, matching.before), (after, matching.after))
-    )
-    where = {"step": step, "against": against, "baseline": before.label, "report": after.label}
-    return Pair(where, before, after, matching, old, new, old.present & new.present, old.units / new.units)
 
 
 def _repeated(values: Mapping[str, Any], count: int) -> Table:
@@ -221,123 +482,93 @@ def _limit(limit: str) -> tuple[bool, str]:
     return roof is not None or "." in limit, f"nearest its {roof or limit} roof"  # roofs of tables: x.peak
 
 
-def _kernels(pair: Pair, short: Mapping[str, str], settings: Settings) -> Table:
-    """The kernels, the largest change of time first; ``group`` is the number in the pair."""
-    count, names = len(pair.common), pair.matching.how
-    k: Table = {"group": np.arange(count), "occurrence": np.array(pair.matching.occurrence)}
-    k["matched"] = np.array(names, dtype=object)
-    for suffix, totals in (("_before", pair.old), ("", pair.new)):
-        k |= {f"{name}{suffix}": values for name, values in _numbers(totals).items()}
-    k["name"] = np.where(pair.new.present, k["name"], k["name_before"])
-    k["kernel"] = np.array([short[name] for name in k["name"]], dtype=object)
-    one_gpu = k["device"] == k["device_before"]
-    _add_times(k, pair, one_gpu, settings.times)
-    k["comparable"] = one_gpu & ~np.isnan(k["time_change"])
-    spreads = [k["spread_before"], k["spread"]]
-    for binds in (k["binds_before"], k["binds"]):  # of measured roofs, where shares of them are compared
-        roof = np.array([settings.roof_spreads.get(one, math.nan) for one in binds])
-        spreads.append(np.where(k["comparable"], np.nan, roof))
-    squares = sum(np.where(np.isfinite(spread), spread, 0.0) ** 2 for spread in spreads)
-    k["noise"] = np.maximum(settings.tolerance, np.sqrt(squares))
-    shares = [k[name] / np.nansum(k[name]) for name in ("total_seconds_before", "total_seconds")]
-    k["time_share"] = np.where(pair.new.present, shares[1], shares[0])
-    # What is small has to be so in both reports.
-    of_time = np.where(_below(SMALL_SHARE, *shares), f"under {100 * SMALL_SHARE:.0f} % of the time", "")
-    brief = _below(SHORT_LAUNCH, k["seconds_before"], k["seconds"])
-    small = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
-    k["small"] = np.where(settings.small, "", small)
-    _add_outcome(k, pair)
-    k["notes"] = np.array(["; ".join(_notes(pair, k, row, short)) for row in range(count)], dtype=object)
-    order = np.argsort(np.where(np.isfinite(k["seconds_saved"]), -np.abs(k["seconds_saved"]), 0.0), kind="stable")
-    return {name: values[order] for name, values in k.items()}
-
-
-def _numbers(totals: Totals) -> Table:
-    """What one side has of each group."""
-    (seconds, spread), (verdict, limit), (precision, binding) = totals.time(), totals.verdicts(), totals.busiest()
-    return {
-        "name": np.append(totals.side.names, "")[totals.first],
-        **{name: totals.common(name) for name in ("grid", "block", "device")},
-        "launches": totals.launches,
-        "seconds": seconds,
-        "total_seconds": totals.seconds,
-        "spread": spread,
-        "clock": totals.clock,
-        "cycles": seconds * totals.clock,
-        "work": totals.flops / totals.units,
-        "total_work": totals.flops,
-        "precision": precision,
-        "performance": binding.performance,
-        "fraction": binding.fraction,
-        "binds": binding.binds,
-        "verdict": verdict,
-        "limit": limit,
-    }
-
-
-def _add_times(k: Table, pair: Pair, one_gpu: Any, times: str) -> None:
-    """The new time at the clock of the baseline, which of the two times counts, and what was saved.
+def _kernels(pair: _Pair, short: Mapping[str, str], settings: Settings) -> Table:
+    """The kernels, the largest change of time first; ``group`` is the number in the pair.
 
     "launched": run time of as many launches as the baseline has; where the numbers differ, that many medians, as a row's own
     change: the mean of other launches may be that of one odd launch.
     """
-    ratio = k["clock"] / k["clock_before"]
-    nearest = (k["limit"] != "") & (k["limit"] != _ANY_CLOCK)
-    k["limits"] = np.where(nearest, k["limit"], k["binds"])
+    common, ratio = pair.common, pair.ratio
+    k: Table = {"group": np.arange(len(common)), "occurrence": np.array(pair.occurrence)}
+    k["matched"] = np.array(pair.how, dtype=object)
+    k |= {f"{name}_before": values for name, values in pair.old.of_kernels().items()} | pair.new.of_kernels()
+    k["name"] = np.where(pair.new.present, k["name"], k["name_before"])
+    k["kernel"] = np.array([short[name] for name in k["name"]], dtype=object)
+    one_gpu = k["device"] == k["device_before"]
+    # The new time at the clock of the baseline, which of the two times counts, and what was saved.
+    clocks = k["clock"] / k["clock_before"]
+    k["limits"] = np.where((k["limit"] != "") & (k["limit"] != _ANY_CLOCK), k["limit"], k["binds"])
     scaled = np.array([_limit(limit)[0] for limit in k["limits"]], dtype=bool)
-    known = pair.common & (k["limits"] != "") & one_gpu & np.isfinite(ratio)
-    scale = np.where(known, np.where(scaled, ratio, 1.0), np.nan)
-    k["clocks_differ"] = np.abs(ratio - 1) > CLOCK_DIFFERS
-    use = np.isfinite(scale) & (times != "raw") & ((times == "normalised") | k["clocks_differ"])
+    known = common & (k["limits"] != "") & one_gpu & np.isfinite(clocks)
+    scale = np.where(known, np.where(scaled, clocks, 1.0), np.nan)
+    k["clocks_differ"] = np.abs(clocks - 1) > CLOCK_DIFFERS
+    use = np.isfinite(scale) & (settings.times != "raw") & ((settings.times == "normalised") | k["clocks_differ"])
     k["time_basis"] = np.where(use, "normalised", "raw")
     change = k["seconds"] * np.where(use, scale, 1.0) / k["seconds_before"] - 1
-    k["time_change"] = np.where(pair.common & (k["seconds_before"] > 0), change, np.nan)
+    k["time_change"] = np.where(common & (k["seconds_before"] > 0), change, np.nan)
     k |= {f"{name}_normalised": k[name] * scale for name in ("seconds", "total_seconds")}
     for suffix in ("_before", "", "_normalised"):
         medians = k[f"seconds{suffix}"] * pair.old.units
-        k[f"launched{suffix}"] = np.where(pair.ratio == 1, k[f"total_seconds{suffix}"], medians)
+        k[f"launched{suffix}"] = np.where(ratio == 1, k[f"total_seconds{suffix}"], medians)
     total, launched = (np.where(use, k[f"{name}_normalised"], k[name]) for name in ("total_seconds", "launched"))
-    k["mean_change"] = total * pair.ratio / k["total_seconds_before"] - 1
+    k["mean_change"] = total * ratio / k["total_seconds_before"] - 1
     # Of kernels that only one report has, all is saved or lost.
     alone = np.where(np.isnan(k["total_seconds_before"]), -k["total_seconds"], k["total_seconds_before"])
-    k["seconds_saved"] = np.where(pair.common, k["launched_before"] - launched, alone)
+    k["seconds_saved"] = np.where(common, k["launched_before"] - launched, alone)
+    # What is noise, and what is small: that it has to be in both reports.
+    comparable = one_gpu & ~np.isnan(k["time_change"])
+    spreads = [k["spread_before"], k["spread"]]
+    for binds in (k["binds_before"], k["binds"]):  # of measured roofs, where shares of them are compared
+        roof = np.array([settings.roof_spreads.get(one, math.nan) for one in binds])
+        spreads.append(np.where(comparable, np.nan, roof))
+    squares = sum(np.where(np.isfinite(spread), spread, 0.0) ** 2 for spread in spreads)
+    k["noise"] = np.maximum(settings.tolerance, np.sqrt(squares))
+    shares = [k[name] / np.nansum(k[name]) for name in ("total_seconds_before", "total_seconds")]
+    k["time_share"] = np.where(pair.new.present, shares[1], shares[0])
+    of_time = np.where(_below(SMALL_SHARE, *shares), f"under {100 * SMALL_SHARE:.0f} % of the time", "")
+    brief = _below(SHORT_LAUNCH, k["seconds_before"], k["seconds"])
+    small = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
+    k["small"] = np.where(settings.small, "", small)
+    # The outcome in a word.  Uneven: the mean of the launches changed otherwise than their median, more than noise does.
+    k["uneven"] = comparable & (np.abs(k["mean_change"] - k["time_change"]) > k["noise"])
+    gain = np.where(k["fraction_before"] > 0, k["fraction"] / k["fraction_before"] - 1, np.nan)
+    word = _word(-k["time_change"], k["noise"], FASTER, SLOWER)
+    # Of as many launches the sum is what was spent; its median must not say otherwise.
+    contradicted = k["uneven"] & (ratio == 1) & (word != _word(-k["mean_change"], k["noise"], FASTER, SLOWER))
+    word = np.where(comparable, word, _word(gain, k["noise"], CLOSER, FURTHER))
+    undecided = contradicted | ((k["small"] != "") & (word != SAME) & (word != UNKNOWN))
+    outcome = np.select([~pair.old.present, ~pair.new.present, undecided], [ADDED, REMOVED, NOT_JUDGED], word)
+    k["outcome"] = outcome.astype(object)
+    notes = ["; ".join(_notes(pair, k, row, short)) if common[row] else "" for row in range(len(common))]
+    k["notes"] = np.array(notes, dtype=object)
+    order = np.argsort(np.where(np.isfinite(k["seconds_saved"]), -np.abs(k["seconds_saved"]), 0.0), kind="stable")
+    return {name: values[order] for name, values in k.items()}
 
 
 def _below(limit: float, before: Any, after: Any) -> Any:
     """Whether what is known of two numbers is below a limit."""
-    known = [np.where(np.isfinite(values), values, np.nan) for values in (before, after)]
-    return np.fmax(*known) < limit
+    return np.fmax(*(np.where(np.isfinite(values), values, np.nan) for values in (before, after))) < limit
 
 
 def _word(gain: Any, noise: Any, better: str, worse: str) -> Any:
     return np.select([np.isnan(gain), np.abs(gain) <= noise, gain > 0], [UNKNOWN, SAME, better], worse)
 
 
-def _add_outcome(k: Table, pair: Pair) -> None:
-    """The outcome in a word; ``uneven``: the mean of the launches changed otherwise than their median, more than noise does."""
-    k["uneven"] = k["comparable"] & (np.abs(k["mean_change"] - k["time_change"]) > k["noise"])
-    gain = np.where(k["fraction_before"] > 0, k["fraction"] / k["fraction_before"] - 1, np.nan)
-    word = _word(-k["time_change"], k["noise"], FASTER, SLOWER)
-    # Of as many launches the sum is what was spent; its median must not say otherwise.
-    contradicted = k["uneven"] & (pair.ratio == 1) & (word != _word(-k["mean_change"], k["noise"], FASTER, SLOWER))
-    word = np.where(k["comparable"], word, _word(gain, k["noise"], CLOSER, FURTHER))
-    undecided = contradicted | ((k["small"] != "") & (word != SAME) & (word != UNKNOWN))
-    found = np.select([~pair.old.present, ~pair.new.present, undecided], [ADDED, REMOVED, NOT_JUDGED], word)
-    k["outcome"] = found.astype(object)
-
-
-def _notes(pair: Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterator[str]:
+def _notes(pair: _Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterator[str]:
     """What must be known of a kernel that both reports have."""
-    if not pair.common[row]:
-        return
     one = {name: values[row] for name, values in k.items()}
     if one["matched"] in _HOW:
         yield _HOW[one["matched"]]
         if (before := short.get(one["name_before"], "")) != one["kernel"]:
             yield f"before it was {before}"
-        before, now = (_configuration(totals, row) for totals in (pair.old, pair.new))
-        if before != now:
-            yield f"configuration was {before} and is {now}"
+        texts = []
+        for sums in (pair.old, pair.new):
+            rows, kernels = np.flatnonzero(sums.group == row), sums.side.kernels
+            (grid, block), *others = dict.fromkeys(zip(kernels["grid"][rows], kernels["block"][rows], strict=True))
+            alone = f"grid {grid} block {block}" if grid else "unknown"
+            texts.append(f"{len(others) + 1} of them" if others else alone)
+        if texts[0] != texts[1]:
+            yield f"configuration was {texts[0]} and is {texts[1]}"
     if one["outcome"] == NOT_JUDGED and one["small"]:
         yield f"not judged without --small: {one['small']}"
     if pair.ratio[row] != 1:
@@ -361,29 +592,46 @@ def _notes(pair: Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterator
         yield "some launch has no run time"
 
 
-def _configuration(totals: Totals, group: int) -> str:
-    """The launch configuration of a group for people."""
-    rows, kernels = np.flatnonzero(totals.group == group), totals.side.kernels
-    grids = list(dict.fromkeys(zip(kernels["grid"][rows], kernels["block"][rows], strict=True)))
-    if len(grids) > 1:
-        return f"{len(grids)} of them"
-    return f"grid {grids[0][0]} block {grids[0][1]}" if grids[0][0] else "unknown"
+def _sum(values: FloatArray) -> float:
+    """The sum of the numbers among them; NaN if there is none."""
+    known = values[np.isfinite(values)]
+    return float(np.sum(known)) if len(known) else math.nan
 
 
-def _summary(pair: Pair, k: Table, tolerance: float) -> dict[str, Any]:
+def _summary(pair: _Pair, k: Table, tolerance: float) -> dict[str, Any]:
     """The application: what both sides have of it, launched as often as in the baseline; the rest apart."""
-    devices = [", ".join(dict.fromkeys(side.kernels["device"])) for side in (pair.before, pair.after)]
-    matched, one_gpu = k["matched"] != "", devices[0] == devices[1]
-    timed = matched & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
+    devices = [", ".join(dict.fromkeys(sums.side.kernels["device"])) for sums in (pair.old, pair.new)]
+    both, one_gpu = k["matched"] != "", devices[0] == devices[1]
+    timed = both & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
     ratio = pair.ratio[k["group"]]
     at_clock = np.where(np.isnan(k["launched_normalised"]), k["launched"], k["launched_normalised"])
     old = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
     used = old - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
     seconds = _sum(k["launched"][timed])
     noise = max(tolerance, math.hypot(*(k["noise"] * k["launched_before"])[timed].tolist()) / old)
-    word = str(_word((old - used) / old, noise, FASTER, SLOWER)) if matched.any() else NOTHING
+    word = str(_word((old - used) / old, noise, FASTER, SLOWER)) if both.any() else NOTHING
     short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, old, seconds))
-    relaunched = int((matched & (ratio != 1)).sum())
+    matched, relaunched, scaled = (
+        int(both.sum()),
+        int((both & (ratio != 1)).sum()),
+        int((k["time_basis"] == "normalised").sum()),
+    )
+    notes = []
+    if not one_gpu:
+        notes.append(f"{_OTHER_GPU} ({devices[0] or 'unknown'} and {devices[1] or 'unknown'})")
+    if relaunched:
+        notes.append(
+            f"the number of launches differs in {relaunched} of {matched} kernels that both reports have: the medians of their "
+            "launches are compared, and weighted by the launches of the baseline in the sum"
+        )
+    if scaled:
+        notes.append(
+            f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(both)} kernels: their times are compared at "
+            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 is nearest to its limit and not where "
+            "DRAM or system memory is"
+        )
+    if lacking := matched - int(timed.sum()):
+        notes.append(f"{lacking} of {matched} kernels have no run time in one of the reports and are not in the sum")
     return {
         **pair.where,
         "device_before": devices[0],
@@ -403,110 +651,53 @@ def _summary(pair: Pair, k: Table, tolerance: float) -> dict[str, Any]:
         "total_seconds": _sum(pair.new.seconds),
         "seconds_removed": _sum(k["total_seconds_before"][k["outcome"] == REMOVED]),
         "seconds_added": _sum(k["total_seconds"][k["outcome"] == ADDED]),
-        "work_before": _sum(k["total_work_before"][matched]),
-        "work": _sum((k["total_work"] * ratio)[matched]),
-        "matched": int(matched.sum()),
+        "work_before": _sum(k["total_work_before"][both]),
+        "work": _sum((k["total_work"] * ratio)[both]),
+        "matched": matched,
         "added": int((k["outcome"] == ADDED).sum()),
         "removed": int((k["outcome"] == REMOVED).sum()),
         "relaunched": relaunched,
-        "notes": "; ".join(_summary_notes(k["time_basis"], devices, int(matched.sum()), int(timed.sum()), relaunched)),
+        "notes": "; ".join(notes),
     }
 
 
-def _sum(values: FloatArray) -> float:
-    """The sum of the numbers among them; NaN if there is none."""
-    known = values[np.isfinite(values)]
-    return float(np.sum(known)) if len(known) else math.nan
-
-
-def _summary_notes(bases: TextArray, devices: list[str], matched: int, timed: int, relaunched: int) -> Iterator[str]:
-    """``matched``, ``timed``, ``relaunched``: kernels of both reports, those with times, with other numbers of launches."""
-    if devices[0] != devices[1]:
-        yield f"{_OTHER_GPU} ({devices[0] or 'unknown'} and {devices[1] or 'unknown'})"
-    if relaunched:
-        yield (
-            f"the number of launches differs in {relaunched} of {matched} kernels that both reports have: the medians of their "
-            "launches are compared, and weighted by the launches of the baseline in the sum"
-        )
-    scaled = int((bases == "normalised").sum())
-    if scaled:
-        yield (
-            f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(bases)} kernels: their times are compared at "
-            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 is nearest to its limit and not where "
-            "DRAM or system memory is"
-        )
-    if timed < matched:
-        yield f"{matched - timed} of {matched} kernels have no run time in one of the reports and are not in the sum"
-
-
-def _longest(kernels: Table, top: int) -> Table:
-    """The ``top`` kernels with the most time on either side, in the order given; all for 0."""
-    most = np.fmax(np.fmax(kernels["total_seconds_before"], kernels["total_seconds"]), 0.0)
-    if not 0 < top < len(most):
-        return kernels
-    kept = np.flatnonzero(most >= np.sort(most)[-top])[:top]
-    return {name: values[kept] for name, values in kernels.items()}
-
-
-def _levels(pair: Pair, kernels: Table, first: int, settings: Settings) -> Iterator[Table]:
-    """Columns of each kernel, and last of the application; ``first`` is the number of the first kernel.
+def _levels(pair: _Pair, kernels: Table, first: int, settings: Settings) -> list[Table]:
+    """Columns of each kernel, and last of the application; ``first`` is the number of the first kernel.  [] without any.
 
     Precisions alone, levels alone, and those that meet in a point.  The application is what both reports have of it, with as
     many launches as the baseline.
     """
-    common, ratio = np.append(pair.common, False), np.append(pair.ratio, np.nan)  # -1, rows of no group, picks the last
-    before, after = (np.where(common[groups], 0, -1) for groups in (pair.matching.before, pair.matching.after))
-    sides = (
-        ("_before", pair.old, Totals(pair.before, before, 1)),
-        ("", pair.new, Totals(pair.after, after, 1, ratio[pair.matching.after])),
-    )
+    common, ratio = np.append(pair.common, False), np.append(pair.ratio, np.nan)  # the last: of rows of no group
+    sides = [
+        ("_before", pair.old, _Sums(pair.old.side, np.where(common[pair.old.group], 0, -1), 1)),
+        ("", pair.new, _Sums(pair.new.side, np.where(common[pair.new.group], 0, -1), 1, ratio[pair.new.group])),
+    ]
     numbers = np.append(np.arange(first, first + len(kernels["kernel"])), -1)
     names = np.append(kernels["kernel"], "")
-    points = [*dict.fromkeys(key for _, totals, _ in sides for key in totals.cells)]
-    precisions = dict.fromkeys([*pair.before.work, *pair.after.work, *(name for name, _ in points)])
-    levels = dict.fromkeys([*pair.before.traffic, *pair.after.traffic])
+    points = [*dict.fromkeys(key for _, _, whole in sides for key in whole.cells)]
+    precisions = dict.fromkeys([*pair.old.work, *pair.new.work, *(name for name, _ in points)])
+    levels = dict.fromkeys([*pair.old.traffic, *pair.new.traffic])
+    select = Selection(precisions=settings.precisions, levels=settings.levels)
     tables: list[Table] = []
     for precision, level in [*((name, "") for name in precisions), *(("", name) for name in levels), *points]:
-        chosen = not settings.precisions or not precision
-        chosen = chosen or any(f"{precision}.".startswith(f"{one}.") for one in settings.precisions)
-        if not chosen or (level and settings.levels and level not in settings.levels):
+        if not select.wants(precision, level):
             continue
         found: Table = {}
-        for suffix, totals, whole in sides:
-            by_kernel = _level_numbers(totals, precision, level, totals.units)
-            in_all = _level_numbers(whole, precision, level, np.ones(1))
+        for suffix, sums, whole in sides:
+            by_kernel, in_all = sums.of_level(precision, level, sums.units), whole.of_level(precision, level, np.ones(1))
             found |= {f"{name}{suffix}": np.append(by_kernel[name][kernels["group"]], in_all[name]) for name in _OF_LEVELS}
         rows = np.flatnonzero(~np.isnan(np.array(list(found.values()))).all(axis=0))
         where = _repeated({**pair.where, "precision": precision, "level": level}, len(rows))
         found = {name: values[rows] for name, values in found.items()}
         tables.append({**where, **found, "row": numbers[rows], "kernel": names[rows], "order": rows})
-    if tables:
-        joined = _joined(tables)
-        order = np.argsort(joined["order"], kind="stable")  # by kernel, and of each by key
-        yield {name: values[order] for name, values in joined.items()}
+    if not tables:
+        return []
+    joined = _joined(tables)
+    order = np.argsort(joined["order"], kind="stable")  # by kernel, and of each by key
+    return [{name: values[order] for name, values in joined.items()}]
 
 
-def _level_numbers(totals: Totals, precision: str, level: str, units: FloatArray) -> dict[str, FloatArray]:
-    """The numbers of each group; NaN for what this kind of row does not have, and for what is unknown."""
-    result = dict.fromkeys(_OF_LEVELS, np.full(totals.count, np.nan))
-    seconds, units = (np.where(values == 0, np.nan, values) for values in (totals.seconds, units))
-    if precision in totals.work and precision:
-        work = totals.work[precision]
-        result |= {"total_work": work, "work": work / units, "performance": work / seconds}
-    if level in totals.traffic and level:
-        traffic = totals.traffic[level]
-        result |= {"total_traffic": traffic, "traffic": traffic / units, "bandwidth": traffic / seconds}
-    cell, binding = totals.cells.get((precision, level)), totals.bindings.get(precision)
-    if cell is not None:
-        fraction = cell.performance / cell.attainable
-        result |= {"intensity": cell.intensity, "performance": cell.performance, "fraction": fraction}
-    elif binding is not None and not level:
-        known = result["performance"]
-        result |= {"performance": np.where(np.isnan(known), binding.performance, known), "fraction": binding.fraction}
-    return result
-
-
-def _roof_rows(sides: Sequence[Side]) -> list[dict[str, Any]]:
+def _roof_rows(sides: Sequence[_Side]) -> list[dict[str, Any]]:
     """The roofs of each side, the highest where its reports differ: clocks jitter."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     names = [column.name for column in columns.COMPARISON_ROOFS if column.name not in ("step", "report")]

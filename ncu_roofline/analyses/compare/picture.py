@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -61,17 +61,10 @@ def figure(
     Raises ValueError for an unknown theme.
     """
     chart = comparison_chart(comparison, top, points >= WIDE, clean(title))
-    paper: dict[str, Any] = {"width": points / 72, "dpi": dpi}
-    return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, **paper)
+    return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, width=points / 72, dpi=dpi)
 
 
-def _alone(
-    comparison: Comparison, *, title: str = "", theme: str = "light", top: int = said.MOST, dpi: float | None = None
-) -> Figure:
-    return figure(comparison, title=title, theme=theme, top=top, dpi=dpi)
-
-
-render_png, render_svg, render_pdf = pictures(_alone)
+render_png, render_svg, render_pdf = pictures(figure)
 
 
 def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = False, title: str = "") -> Chart:
@@ -81,16 +74,16 @@ def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = 
     if pair is None:
         return Chart(title or "Comparison", (), "nothing was compared", [], [], {}, [])
     shown, rest = said.matters(pair)
-    longest = sorted(filter(_long, rest), key=lambda row: -row["time_share"])
+    longest = sorted((row for row in rest if row["time_share"] >= frames.SMALL_SHARE), key=lambda row: -row["time_share"])
     kept = {row["number"] for row in [*shown, *longest][:top]}
     chosen = [row for row in pair.rows if row["number"] in kept] or pair.rows[:1]
     answer, _, more = said.headline(pair).partition("; ")
     about = "; ".join(filter(None, (more, said.about(pair))))
     panels = _panels(comparison, pair, chosen) if pair.same_gpu else []
-    drawn = panels[:MAX_PANELS]
-    blocks: list[Sequence[Block]] = [drawn[at : at + 2] for at in range(0, len(drawn), 2)]
-    listing = _listing(pair, chosen, said.names_of(comparison))
-    blocks = [[*drawn, listing]] if wide and len(drawn) == 1 else [*blocks, [listing]]
+    drawn, listing = panels[:MAX_PANELS], _listing(pair, chosen, said.names_of(comparison))
+    blocks: list[Sequence[Block]] = [*(drawn[at : at + 2] for at in range(0, len(drawn), 2)), [listing]]
+    if wide and len(drawn) == 1:
+        blocks = [[*drawn, listing]]
     legend = said.legend(pair)
     notes = [f"{legend[:1].upper()}{legend[1:]}."]
     if panels:
@@ -104,10 +97,6 @@ def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = 
         notes.append(f"One of {len(all_pairs)} pairs of reports; the page and the table have the others.")
     sentences = [f"{answer}: {about}" if title else about]
     return Chart(title or answer, sentences, "", blocks, [], {str(row["number"]): "" for row in chosen}, notes)
-
-
-def _long(row: Row) -> bool:
-    return bool(row["time_share"] >= frames.SMALL_SHARE)
 
 
 def _listing(pair: Pair, chosen: Sequence[Row], names: Mapping[str, str]) -> Listing:
@@ -130,7 +119,8 @@ def _listing(pair: Pair, chosen: Sequence[Row], names: Mapping[str, str]) -> Lis
 
 
 def _panels(comparison: Comparison, pair: Pair, chosen: Sequence[Row]) -> list[Panel]:
-    """A roofline of each GPU and group of precisions, with the kernels that both reports have.
+    """A roofline of each GPU and group of precisions, with the kernels that both reports have: a hollow dot before and a full
+    one after, each of the precision with most work in its report, and an arrow between.
 
     Precisions of tensor cores are a group, the others of floating-point numbers another one; what counts other operations has
     axes of its own.
@@ -138,10 +128,14 @@ def _panels(comparison: Comparison, pair: Pair, chosen: Sequence[Row]) -> list[P
     cells = {(row["row"], row["precision"], row["level"]): row for row in records(comparison.level_columns)}
     memory, levels = said.level_of(comparison), {level.id for level in load_spec().levels}
     groups: dict[tuple[str, str], list[tuple[Row, str, Place, Place | None]]] = {}
-    for row in list(filter(_long, chosen)) or chosen:
+    for row in [row for row in chosen if row["time_share"] >= frames.SMALL_SHARE] or chosen:
         level = row["binds"] if row["binds"] in levels else memory
-        after = _place(cells.get((row["number"], row["precision"], level)), "")
-        before = _place(cells.get((row["number"], row["precision_before"], level)), "_before")
+        places: list[Place | None] = []
+        for suffix in ("_before", ""):  # a place on logarithmic axes
+            cell = cells.get((row["number"], row[f"precision{suffix}"], level))
+            x, y = (cell[f"{name}{suffix}"] if cell else 0.0 for name in ("intensity", "performance"))
+            places.append((x, y) if 0 < x < math.inf and 0 < y < math.inf else None)
+        before, after = places
         if row["matched"] and after:
             precision = row["precision"]
             alike = _unit(precision) == _unit(row["precision_before"])  # else the dots are not of one axis
@@ -149,36 +143,25 @@ def _panels(comparison: Comparison, pair: Pair, chosen: Sequence[Row]) -> list[P
             groups.setdefault((clean(row["device"]), group), []).append((row, level, after, before if alike else None))
     roofs = [row for row in records(comparison.roof_columns) if row["step"] == pair.whole["step"]]
     panels = []
-    for device, group in sorted(groups):
-        moves = groups[device, group]
+    for (device, group), moves in sorted(groups.items(), key=lambda item: item[0]):
         named = {row["precision"] for row, *_ in moves}
         numbers = {row["number"] for row, *_ in moves}
         precisions = {precision for number, precision, _ in cells if number in numbers} - {""} if "mixed" in named else named
         mine = [row for row in roofs if clean(row["device"]) == device]
         bandwidths = {level for _, level, *_ in moves} | {memory}
-        shown = plain_roofs(_roofs(mine, precisions, bandwidths, _unit(group), len(precisions) > 1))
+        drawn: list[marks.Mark] = [*plain_roofs(_roofs(mine, precisions, bandwidths, _unit(group)))]
+        for row, level, after, before in moves:
+            name, hue = str(row["number"]), level_style(level)
+            texts = tuple(f"{shorten(row['label'], length)} {row['change']}" for length in (_NAMED, _BRIEF))
+            drawn.append(marks.Text(role="name", labels=texts, places=(after,), key=name))
+            drawn.append(marks.Point(role="dot", hue=hue, x=after[0], y=after[1], name=name))
+            if before:
+                drawn.append(marks.Point(role="dot", hue=hue, x=before[0], y=before[1], name=name, fill="none"))
+                drawn.append(marks.Line(role="move", places=(before, after)))
         title = ", ".join(precision_label(precision) for precision in sorted(named, key=precision_order))
         title += f"; {device}" if len({device for device, _ in groups}) > 1 else ""
-        drawn = [*shown, *(mark for move in moves for mark in _move(*move))]
         panels.append(Panel(title, *axes_of(_unit(group)), drawn, "roofline", _ROOM))
     return panels
-
-
-def _place(cell: Row | None, suffix: str) -> Place | None:
-    """A place on logarithmic axes."""
-    x, y = (cell[f"intensity{suffix}"], cell[f"performance{suffix}"]) if cell else (0.0, 0.0)
-    return (x, y) if 0 < x < math.inf and 0 < y < math.inf else None
-
-
-def _move(row: Row, level: str, after: Place, before: Place | None) -> Iterator[marks.Mark]:
-    """A hollow dot before and a full one after, each of the precision with most work in its report, and an arrow between."""
-    name, hue = str(row["number"]), level_style(level)
-    texts = tuple(f"{shorten(row['label'], length)} {row['change']}" for length in (_NAMED, _BRIEF))
-    yield marks.Text(role="name", labels=texts, places=(after,), key=name)
-    yield marks.Point(role="dot", hue=hue, x=after[0], y=after[1], name=name)
-    if before:
-        yield marks.Point(role="dot", hue=hue, x=before[0], y=before[1], name=name, fill="none")
-        yield marks.Line(role="move", places=(before, after))
 
 
 def _unit(precision: str) -> str:
@@ -186,20 +169,20 @@ def _unit(precision: str) -> str:
     return next((unit for name, unit in known.items() if precision == name or precision.startswith(f"{name}.")), "flop")
 
 
-def _roofs(
-    rows: Iterable[Row], precisions: set[str], levels: set[str], unit: str, tops: bool
-) -> Iterator[tuple[str, str, float, str, str]]:
-    """The roofs of some precisions and levels, the one that counts of each; with ``tops`` the highest of each precision."""
+def _roofs(rows: Iterable[Row], precisions: set[str], levels: set[str], unit: str) -> list[tuple[str, str, float, str, str]]:
+    """The roofs of some precisions and levels, the one that counts of each; of several precisions the highest of each."""
     best: dict[tuple[str, str], Row] = {}
     for row in rows:
         compute = row["kind"] == "compute" and row["unit"] == f"{unit}/s" and covers(row["precision"], precisions - {"mixed"})
         drawn = compute or (row["kind"] == "bandwidth" and row["level"] in levels)
         if drawn and 0 < row["value"] < math.inf and row["origin"] != UNUSED:
-            key = row["kind"], row["precision"] if compute and tops else row["roof"]
+            key = row["kind"], row["precision"] if compute and len(precisions) > 1 else row["roof"]
             best[key] = max(best.get(key, row), row, key=lambda one: (one["origin"] == "measured", one["value"]))
-    for row in best.values():
-        value = f"{format_value(row['value'], row['unit'], 3)}{' measured' if row['origin'] == 'measured' else ''}"
-        yield row["kind"], row["level"], row["value"], shorten(clean(row["label"]), 30), value
+    texts = (
+        f"{format_value(one['value'], one['unit'], 3)}{' measured' * (one['origin'] == 'measured')}" for one in best.values()
+    )
+    facts = zip(best.values(), texts, strict=True)
+    return [(row["kind"], row["level"], row["value"], shorten(clean(row["label"]), 30), text) for row, text in facts]
 
 
 def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto") -> bytes:
@@ -212,15 +195,26 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
     heading = one_line(title) or pair.title or "Comparison"
     values: dict[str, Any] = dict.fromkeys(("subtitle", "said", "legend"), "")
     values |= {"headline": "Nothing was compared", "charts": {}, "notes": []}
+    # Colours of the light chart and what stands for them on dark ground; its ground is that of the card it stands on.
+    light, dark = THEMES["light"], THEMES["dark"]
+    roles = ("ground", "text", "faint", "grid", "compute", "connector")
+    pairs_of_hues = [(getattr(light, role), getattr(dark, role)) for role in roles]
+    styles: list[Any] = [GAIN, LOSS, *(level_style(level.id) for level in load_spec().levels)]
+    themed = {one.lower(): other for one, other in [*pairs_of_hues, *((hue.light, hue.dark) for hue in styles)]}
     if pairs:
         values = {
             "headline": said.headline(pair),
             "subtitle": said.about(pair, titled=heading != pair.title),
             "said": one_line(said.details(pair)),
             "legend": said.legend(pair),
-            "charts": {name: _chart(comparison, name) for name in WIDTHS},
+            "charts": {name: _chart(comparison, name, themed) for name in WIDTHS},
             "notes": list(map(one_line, said.notes_of(pair))),
         }
+    apart = []
+    for label, word in (("New", frames.ADDED), ("Gone", frames.REMOVED)):
+        listed = [(clean(row["kernel"]), row["time"]) for row in pair.rows if row["outcome"] == word]
+        apart.append((label, (listed[:_APART], max(len(listed) - _APART, 0))))
+    themed[light.ground.lower()] = "var(--card)"
     return self_contained(
         __package__,
         ("page_csv.js", "page.js"),
@@ -230,63 +224,57 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
         title=heading,
         theme=theme,
         **values,
-        hues=_hues(),
+        hues=[(f"--hue-{one[1:]}", other if other == "var(--card)" else one, other) for one, other in themed.items()],
         steps=[(each.title, said.headline(each)) for each in pairs],
         tripped=any(line.startswith("tripped: ") for line in lines),
         thresholds=list(map(one_line, lines)),
-        apart=[(label, _listed(pair, word)) for label, word in (("New", frames.ADDED), ("Gone", frames.REMOVED))],
+        apart=apart,
         reports=list(said.names_of(comparison).values()),
     )
-
-
-def _listed(pair: Pair, word: str) -> tuple[list[tuple[str, str]], int]:
-    """The longest kernels that only one report has, with their times, and how many more there are."""
-    listed = [(clean(row["kernel"]), row["time"]) for row in pair.rows if row["outcome"] == word]
-    return listed[:_APART], max(len(listed) - _APART, 0)
 
 
 def _table(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> dict[str, Any]:
     """The table of a pair of reports: columns with the texts and values of all rows, and what its filters look at."""
     rows, columns = pair.rows, []
 
-    def add(label: str, heading: str, texts: list[str], values: list[float] | None = None, between: bool = False) -> None:
+    def add(label: str, texts: list[str], values: list[float] | None = None, heading: str = "", between: bool = False) -> None:
         """``heading``: in its file, with the unit; ``values`` where texts are not these; ``between``: folded away."""
         numbers = None if values is None else list(map(number, values))
         if any(texts):
-            columns.append({"label": label, "heading": heading, "texts": texts, "values": numbers, "between": between})
+            column = {"label": label, "heading": heading or label, "texts": texts, "values": numbers, "between": between}
+            columns.append(column)
 
-    def add_number(label: str, heading: str, values: list[float], text: Callable[[float], str], between: bool = False) -> None:
-        add(label, heading, [text(value) if math.isfinite(value) else "" for value in values], values, between)
+    def add_number(
+        label: str, values: list[float], text: Callable[[float], str] = time_text, heading: str = "", between: bool = False
+    ) -> None:
+        texts = [text(value) if math.isfinite(value) else "" for value in values]
+        add(label, texts, values, heading or f"{label} [s]", between)
 
     for label, name in (("Kernel", "label"), ("Change", "change"), ("Verdict", "limits")):
-        add(label, label.lower(), [row[name] for row in rows])
-    add_number("Time before", "Time before [s]", [row["before"] for row in rows], time_text)
+        add(label, [row[name] for row in rows], heading=label.lower())
+    add_number("Time before", [row["before"] for row in rows])
     for label, times in _between(comparison, pairs, pair):
-        add_number(label, f"{label} [s]", times, time_text, between=True)
+        add_number(label, times, between=True)
     # Between GPUs as measured: nobody compares it.
-    add_number("Time after", "Time after [s]", [row["after" if pair.same_gpu else "total_seconds"] for row in rows], time_text)
+    add_number("Time after", [row["after" if pair.same_gpu else "total_seconds"] for row in rows])
     saved = [row["seconds_saved"] if row["device"] == row["device_before"] or not row["matched"] else math.nan for row in rows]
-    add_number("Saved", "saved [s]", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)))
-    add_number("Speed-up", "speed-up", [row["speedup"] for row in rows], said.ratio_text)
-    add_number("Share of roof before", "share of roof before", [row["fraction_before"] for row in rows], percent)
-    add_number("after", "share of roof after", [row["fraction"] for row in rows], percent)
+    add_number("Saved", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)), "saved [s]")
+    add_number("Speed-up", [row["speedup"] for row in rows], said.ratio_text, "speed-up")
+    add_number("Share of roof before", [row["fraction_before"] for row in rows], percent, "share of roof before")
+    add_number("after", [row["fraction"] for row in rows], percent, "share of roof after")
     level = said.level_of(comparison)
-    for name, label in (
-        ("FLOP", "FLOP"),
-        ("bytes", f"{level_style(level).label if level else ''} bytes"),
-        ("FLOP/B", "FLOP/B"),
-    ):
+    bytes_of = f"{level_style(level).label if level else ''} bytes"
+    for name, label in (("FLOP", "FLOP"), ("bytes", bytes_of), ("FLOP/B", "FLOP/B")):
         changes = [after / before - 1 if before else math.nan for before, after in (row["ratios"][name] for row in rows)]
-        add(label, f"change of {label}", [row[name] if row[name] != "n/a" else "" for row in rows], changes)
+        add(label, [row[name] if row[name] != "n/a" else "" for row in rows], changes, f"change of {label}")
     if {row["count"] for row in rows} - {"1"}:
-        add("Launches", "launches", [row["count"] for row in rows])
+        add("Launches", [row["count"] for row in rows], heading="launches")
+    quiet = (frames.SAME, frames.NOT_JUDGED)
     return {
         "columns": columns,
         "names": [clean(row["name"] or row["name_before"])[:_NAME] for row in rows],
         "outcomes": [row["outcome"] for row in rows],
-        "changed": [
-            row["outcome"] not in (frames.SAME, frames.NOT_JUDGED) or row["verdict_before"] != row["verdict"] for row in rows
-        ],
+        "changed": [row["outcome"] not in quiet or row["verdict_before"] != row["verdict"] for row in rows],
     }
 
 
@@ -305,22 +293,7 @@ def _between(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> list[
     return found
 
 
-def _themed() -> dict[str, str]:
-    """Colours of the light chart and what stands for them on dark ground."""
-    light, dark = THEMES["light"], THEMES["dark"]
-    roles = ("ground", "text", "faint", "grid", "compute", "connector")
-    hues = [(getattr(light, role), getattr(dark, role)) for role in roles] + [(hue.light, hue.dark) for hue in (GAIN, LOSS)]
-    hues += [(style.light, style.dark) for style in (level_style(level.id) for level in load_spec().levels)]
-    return {one.lower(): other for one, other in hues}
-
-
-def _hues() -> list[tuple[str, str, str]]:
-    """Name, light and dark of each colour of the chart; its ground is that of the card it stands on."""
-    themed = _themed() | {THEMES["light"].ground.lower(): "var(--card)"}
-    return [(f"--hue-{one[1:]}", other if other == "var(--card)" else one, other) for one, other in themed.items()]
-
-
-def _chart(comparison: Comparison, name: str) -> str:
+def _chart(comparison: Comparison, name: str, hues: Iterable[str]) -> str:
     """The chart of a width as svg inside html: its texts are texts, and its colours those of the page's theme."""
     drawn = saved(partial(figure, comparison, points=WIDTHS[name], heading=False), "svg").decode()
     box = re.search(r'viewBox="([^"]*)"', drawn)
@@ -328,6 +301,6 @@ def _chart(comparison: Comparison, name: str) -> str:
     svg = re.sub(r"(?s)^.*?<svg[^>]*>|<metadata.*?</metadata>|<style.*?</style>", "", drawn)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", svg)
-    for hue in _themed():
+    for hue in hues:
         svg = svg.replace(f": {hue}", f": var(--hue-{hue[1:]})")
     return f'<svg viewBox="{box[1] if box else ""}">{svg}'

@@ -7,23 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ncu_roofline.analyses.compare.frames import (
-    ADDED,
-    CLOSER,
-    FASTER,
-    FURTHER,
-    NOT_JUDGED,
-    NOTHING,
-    REMOVED,
-    SAME,
-    SLOWER,
-    SMALL_SHARE,
-    UNKNOWN,
-    Comparison,
-)
+from ncu_roofline.analyses.compare import frames
+from ncu_roofline.analyses.compare.frames import ADDED, CLOSER, FASTER, FURTHER, NOT_JUDGED, REMOVED, SAME, SLOWER, SMALL_SHARE
 from ncu_roofline.analyses.hierarchical.style import level_order
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural, shorten
@@ -45,10 +33,11 @@ _STEP = 0.8  # of the rows that are folded away stay, time and again, until all 
 WORDS = {
     CLOSER: "closer to the roof",
     FURTHER: "further from the roof",
-    UNKNOWN: "not comparable",
+    frames.UNKNOWN: "not comparable",
     ADDED: "new",
     REMOVED: "gone",
 }
+_ORDER = (FASTER, SLOWER, SAME, CLOSER, FURTHER, ADDED, REMOVED, frames.UNKNOWN, NOT_JUDGED)
 _COLUMNS = (
     Column("label", "str", "", "", "kernel"),
     Column("count", "text", "", "", "launches", 3),
@@ -62,6 +51,7 @@ _COLUMNS = (
     Column("limits", "str", "", "", "verdict", 4),
     Column("outcome", "str", "", ""),
 )
+_COMMENTED = {"label": "kernel", "time": "time", "change": "change", "share": "share of roof", "limits": "verdict"}
 Row = dict[str, Any]
 
 
@@ -83,9 +73,11 @@ class Pair(NamedTuple):
         return bool(self.whole["device_before"] == self.whole["device"])
 
 
-def pairs(comparison: Comparison) -> list[Pair]:
+def pairs(comparison: frames.Comparison) -> list[Pair]:
     """All pairs of reports."""
-    names, cells = names_of(comparison), _cells(comparison)
+    names, levels = names_of(comparison), comparison.level_columns
+    here = levels["level"] == level_of(comparison)
+    moved = {(row["row"], row["precision"]): row for row in records({name: levels[name][here] for name in levels})}
     kernels: dict[tuple[int, str], list[Row]] = {}
     for number, row in enumerate(records(comparison.kernel_columns)):
         kernels.setdefault((row["step"], row["against"]), []).append({**row, "number": number})
@@ -94,7 +86,7 @@ def pairs(comparison: Comparison) -> list[Pair]:
         rows = kernels.get((whole["step"], whole["against"]), [])
         several = Counter(row["kernel"] for row in rows)
         for row in rows:
-            row |= _seen(row, several[row["kernel"]] > 1, cells)
+            row |= _seen(row, several[row["kernel"]] > 1, moved)
         what = "baseline" if whole["against"] == "baseline" else "the step before"
         found.append(Pair(whole, f"{names[whole['report']]} against {names[whole['baseline']]} ({what})", rows))
     return found
@@ -105,7 +97,7 @@ def main_pair(all_pairs: Sequence[Pair]) -> Pair | None:
     return max(all_pairs, key=lambda pair: (pair.whole["step"], pair.whole["against"] == "baseline"), default=None)
 
 
-def names_of(comparison: Comparison) -> dict[str, str]:
+def names_of(comparison: frames.Comparison) -> dict[str, str]:
     """What reports are called: the ends of their paths, as long as tells them apart."""
     columns = comparison.summary_columns
     reports = dict.fromkeys(map(str, (*columns["baseline"], *columns["report"])))
@@ -113,21 +105,17 @@ def names_of(comparison: Comparison) -> dict[str, str]:
     return {report: clean(called(report)) for report in reports}
 
 
-def level_of(comparison: Comparison) -> str:
+def level_of(comparison: frames.Comparison) -> str:
     """The level whose bytes and intensity are shown: DRAM, else the outermost that is known."""
     levels, memory = level_order({str(level) for level in set(comparison.level_columns["level"])} - {""}), load_spec().memory
     return memory if memory in levels or not levels else levels[-1]
 
 
-def _cells(comparison: Comparison) -> dict[tuple[int, str], Row]:
-    """Traffic and intensities at that level, by number of the kernel and precision."""
-    columns = comparison.level_columns
-    here = columns["level"] == level_of(comparison)
-    return {(row["row"], row["precision"]): row for row in records({name: columns[name][here] for name in columns})}
+def _seen(row: Row, several: bool, moved: dict[tuple[int, str], Row]) -> Row:
+    """What people see of a kernel.
 
-
-def _seen(row: Row, several: bool, cells: dict[tuple[int, str], Row]) -> Row:
-    """What people see of a kernel; ``several``: where others have its name, too."""
+    ``several``: others have its name, too; ``moved``: traffic and intensities at the level shown, by kernel and precision.
+    """
     grid, place = row["grid"] or row["grid_before"], f" #{row['occurrence'] + 1}" if row["occurrence"] >= 0 else ""
     before, after, comparable = row["total_seconds_before"], row["total_seconds"], row["device_before"] == row["device"]
     if row["matched"]:
@@ -138,15 +126,23 @@ def _seen(row: Row, several: bool, cells: dict[tuple[int, str], Row]) -> Row:
     speedup = 1 / (1 + row["time_change"]) if judged else math.nan
     ratio = {FASTER: speedup, SLOWER: 1 + row["time_change"]}.get(row["outcome"], math.nan)
     star = "*" if row["time_basis"] == "normalised" else ""
-    shares = [_known(row[name], percent) for name in ("fraction_before", "fraction")]
+
+    def known(value: float, text: Any = time_text) -> str:
+        return str(text(value)) if math.isfinite(value) else ""
+
+    def times(name: str) -> str:  # a change and the times beside it are on one basis
+        if row["outcome"] in (ADDED, REMOVED):
+            return time_text(row[name if row["outcome"] == ADDED else f"{name}_before"])
+        return f"{time_text(row[f'{name}_before'])}{_ARROW}{time_text(row[f'{name}_normalised' if star else name])}{star}"
+
+    shares = [known(row[name], percent) for name in ("fraction_before", "fraction")]
     if shares[0] != shares[1] and shares[1]:
         shares[0] = shares[0].removesuffix(" %")
     nothing = dict.fromkeys(("traffic_before", "traffic", "intensity_before", "intensity"), math.nan)
-    moved = cells.get((row["number"], ""), nothing)
-    old, new = (cells.get((row["number"], row[name]), nothing) for name in ("precision_before", "precision"))
+    traffic, old, new = (moved.get((row["number"], one), nothing) for one in ("", row["precision_before"], row["precision"]))
     ratios = {
         "FLOP": (row["work_before"], row["work"]),
-        "bytes": (moved["traffic_before"], moved["traffic"]),
+        "bytes": (traffic["traffic_before"], traffic["traffic"]),
         "FLOP/B": (old["intensity_before"], new["intensity"]),
     }
     return {
@@ -156,9 +152,9 @@ def _seen(row: Row, several: bool, cells: dict[tuple[int, str], Row]) -> Row:
         "count": from_to(str(row["launches_before"] or ""), str(row["launches"] or "")),
         "before": before,
         "after": after,
-        "time": from_to(_known(before, time_text), _known(after, time_text)),
-        "once": _times(row, "seconds", star),
-        "total": _times(row, "total_seconds", star),
+        "time": from_to(known(before), known(after)),
+        "once": times("seconds"),
+        "total": times("total_seconds"),
         "relative": _relative(1.0, 1.0 + row["time_change"]) + star if comparable else "",
         "change": f"{ratio_text(ratio)} {row['outcome']}" if ratio < math.inf else WORDS.get(row["outcome"], row["outcome"]),
         "speedup": speedup,
@@ -167,22 +163,9 @@ def _seen(row: Row, several: bool, cells: dict[tuple[int, str], Row]) -> Row:
     }
 
 
-def _known(value: float, text: Any) -> str:
-    return str(text(value)) if math.isfinite(value) else ""
-
-
-def _times(row: Row, name: str, star: str) -> str:
-    """Times that are compared: a change and the times beside it are on one basis."""
-    if row["outcome"] in (ADDED, REMOVED):
-        return time_text(row[name if row["outcome"] == ADDED else f"{name}_before"])
-    return f"{time_text(row[f'{name}_before'])}{_ARROW}{time_text(row[f'{name}_normalised' if star else name])}{star}"
-
-
 def from_to(before: str, after: str) -> str:
     """Two texts with an arrow between them; one where they are equal, or only one is there."""
-    if before == after or not after:
-        return before
-    return f"{before}{_ARROW}{after}" if before else after
+    return f"{before}{_ARROW}{after}" if before and after and before != after else before or after
 
 
 def ratio_text(ratio: float) -> str:
@@ -208,32 +191,30 @@ def _relative(before: float, after: float) -> str:
 
 def headline(pair: Pair) -> str:
     """The answer in a line: ``1.13x faster: 15.5 ms -> 13.7 ms (12 % less time); 2 kernels slower``, with an arrow for ->."""
-    told = pair.whole["outcome"] if pair.same_gpu else ""
-    words = [word for word in (FASTER, SLOWER, CLOSER, FURTHER, ADDED, REMOVED) if word != told]
-    alone = len(pair.rows) == 1 and pair.rows[0]["outcome"] == told
-    counts = {} if alone else {word: _kernels([row for row in pair.rows if row["outcome"] == word]) for word in words}
-    parts = [f"{plural(count, 'kernel')} {WORDS.get(word, word)}" for word, count in counts.items() if count]
-    return "; ".join([_whole(pair), *parts])
-
-
-def _whole(pair: Pair) -> str:
-    whole = pair.whole
-    if whole["outcome"] == NOTHING:
-        return "Nothing in common"
-    if not pair.same_gpu:
-        return "Another GPU: shares of the roof are compared, times are not"
-    if math.isnan(whole["seconds_saved"]):
-        return "No run times to compare"
+    whole, outcome = pair.whole, pair.whole["outcome"]
     spent = time_text(whole["seconds_before"]) + _ARROW + time_text(whole["seconds_before"] - whole["seconds_saved"])
     if whole["time_basis"] == "normalised":
         spent += " at the clock of the baseline"
-    if whole["outcome"] == NOT_JUDGED:
-        return f"Too short to judge: {spent}"
-    if whole["outcome"] == SAME:
-        return f"The same within {percent(whole['noise'])}: {spent}"
-    faster = whole["outcome"] == FASTER
-    ratio = ratio_text(whole["speedup"] if faster else 1 + whole["time_change"])
-    return f"{ratio} {whole['outcome']}: {spent} ({percent(abs(whole['time_change']))} {'less' if faster else 'more'} time)"
+    if outcome == frames.NOTHING:
+        answer = "Nothing in common"
+    elif not pair.same_gpu:
+        answer = "Another GPU: shares of the roof are compared, times are not"
+    elif math.isnan(whole["seconds_saved"]):
+        answer = "No run times to compare"
+    elif outcome in (NOT_JUDGED, SAME):
+        same = f"The same within {percent(whole['noise'])}"
+        answer = f"{same if outcome == SAME else 'Too short to judge'}: {spent}"
+    else:
+        ratio = ratio_text(whole["speedup"] if outcome == FASTER else 1 + whole["time_change"])
+        less = f"{percent(abs(whole['time_change']))} {'less' if outcome == FASTER else 'more'} time"
+        answer = f"{ratio} {outcome}: {spent} ({less})"
+    told = outcome if pair.same_gpu else ""
+    alone = len(pair.rows) == 1 and pair.rows[0]["outcome"] == told
+    words = [word for word in (FASTER, SLOWER, CLOSER, FURTHER, ADDED, REMOVED) if word != told and not alone]
+    counts = {word: len({row["name"] for row in pair.rows if row["outcome"] == word}) for word in words}
+    return "; ".join(
+        [answer, *(f"{plural(count, 'kernel')} {WORDS.get(word, word)}" for word, count in counts.items() if count)]
+    )
 
 
 def about(pair: Pair, titled: bool = True) -> str:
@@ -275,19 +256,13 @@ def details(pair: Pair) -> str:
         )
         told.append(f"In all: {before}{_ARROW}{after}.")
     counts = Counter(row["outcome"] for row in pair.rows)
-    order = (FASTER, SLOWER, SAME, CLOSER, FURTHER, ADDED, REMOVED, UNKNOWN, NOT_JUDGED)
-    outcomes = ", ".join(f"{counts[word]} {WORDS.get(word, word)}" for word in order if counts[word])
+    outcomes = ", ".join(f"{counts[word]} {WORDS.get(word, word)}" for word in _ORDER if counts[word])
     return " ".join([*told, f"{_counted(pair.rows)}: {outcomes or 'none'}."])
-
-
-def _kernels(rows: Sequence[Row]) -> int:
-    """How many kernels some rows are about: one launched in several configurations is one."""
-    return len({row["name"] for row in rows})
 
 
 def _counted(rows: Sequence[Row]) -> str:
     """``2 kernels``, or ``4 kernels in 32 configurations``."""
-    count = _kernels(rows)
+    count = len({row["name"] for row in rows})
     return plural(count, "kernel") + (f" in {len(rows):,} configurations" if count < len(rows) else "")
 
 
@@ -298,21 +273,17 @@ def matters(pair: Pair) -> tuple[list[Row], list[Row]]:
     """
     whole = pair.whole["seconds_before"]
     whole = whole if whole > 0 else max(pair.whole["total_seconds_before"], pair.whole["total_seconds"], 0.0)
-
-    def moved(row: Row) -> bool:
-        if row["outcome"] in (FASTER, ADDED, REMOVED):
-            return not abs(row["seconds_saved"]) < SMALL_SHARE * whole  # of what nobody timed that is not known
+    weights: dict[int, float] = {}  # the time that each saved or lost, between GPUs that it takes
+    for row in pair.rows:
         changed = row["outcome"] == CLOSER or row["verdict_before"] != row["verdict"]
-        return row["outcome"] in (SLOWER, FURTHER) or bool(changed and not row["time_share"] < SMALL_SHARE)
-
-    def weight(row: Row) -> float:
-        """The time that it saved or lost, between GPUs that it takes."""
-        saved = (
-            abs(row["seconds_saved"]) if row["device"] == row["device_before"] or not row["matched"] else row["total_seconds"]
-        )
-        return float(saved) if math.isfinite(saved) else 0.0
-
-    shown = {row["number"] for row in sorted(filter(moved, pair.rows), key=lambda row: -weight(row))[:MOST]}
+        moved = row["outcome"] in (SLOWER, FURTHER) or (changed and not row["time_share"] < SMALL_SHARE)
+        if row["outcome"] in (FASTER, ADDED, REMOVED):
+            moved = not abs(row["seconds_saved"]) < SMALL_SHARE * whole  # of what nobody timed that is not known
+        if moved:
+            alike = row["device"] == row["device_before"] or not row["matched"]
+            saved = abs(row["seconds_saved"]) if alike else row["total_seconds"]
+            weights[row["number"]] = saved if math.isfinite(saved) else 0.0
+    shown = set(sorted(weights, key=lambda number: -weights[number])[:MOST])
     return [row for row in pair.rows if row["number"] in shown], [row for row in pair.rows if row["number"] not in shown]
 
 
@@ -327,7 +298,7 @@ def notes_of(pair: Pair) -> list[str]:
     return notes + ([f"and {len(of) - MOST_NOTES} more notes, see csv or json"] if len(of) > MOST_NOTES else [])
 
 
-def threshold_lines(comparison: Comparison) -> list[str]:
+def threshold_lines(comparison: frames.Comparison) -> list[str]:
     """What tripped, what was not judged or evaluated and why, and how many passed."""
     rows, names = records(comparison.threshold_columns), names_of(comparison)
     lines = []
@@ -345,7 +316,7 @@ def threshold_lines(comparison: Comparison) -> list[str]:
     return [*lines, f"Thresholds: {', '.join(told)}."] if rows else lines
 
 
-def document(comparison: Comparison) -> Document:
+def document(comparison: frames.Comparison) -> Document:
     """Each pair of reports: what changed in a sentence, kernel by kernel, and what must be known of it; then the thresholds."""
     parts = []
     for pair in pairs(comparison):
@@ -361,53 +332,43 @@ def document(comparison: Comparison) -> Document:
     return Document("Comparison", blocks=[*parts, tuple(threshold_lines(comparison))])
 
 
-def render_md(comparison: Comparison, *, title: str = "") -> bytes:
+def render_md(comparison: frames.Comparison, *, title: str = "") -> bytes:
     """The comparison as Markdown of GitHub and GitLab; whatever comes from a report is escaped.
 
     At most 65,536 bytes, which is what a comment may have: rows that are left out are counted.
     """
+
+    def table(rows: Sequence[Row]) -> str:
+        texts = {name: [shorten(row[name], _NAME) if name == "label" else row[name] for row in rows] for name in _COMMENTED}
+        shown = (TextColumn(head, texts[name], left=name in ("label", "limits")) for name, head in _COMMENTED.items())
+        return markdown(TextTable(tuple(shown)))
+
+    def folded(summary: str, *blocks: str) -> str:  # the empty lines make GitHub and GitLab read Markdown inside
+        inside = "\n\n".join(filter(None, blocks))
+        return f"<details>\n<summary>{summary}</summary>\n\n{inside}\n\n</details>"
+
     parts, lines = pairs(comparison), threshold_lines(comparison)
     most = max([len(lines), *(len(pair.rows) for pair in parts)])
     while True:
-        tested, more = [], len(lines) - 1 - most
-        if lines:
-            tested = [f"**{escape(lines[-1])}**", bullets(lines[:-1][:most])]
-            tested += [f"{more:,} more left out: a comment holds 65,536 characters."] * (more > 0)
+        tested = [f"**{escape(lines[-1])}**", bullets(lines[:-1][:most])] if lines else []
+        if len(lines) - 1 > most:
+            tested.append(f"{len(lines) - 1 - most:,} more left out: a comment holds 65,536 characters.")
         blocks = [MARKER, f"## {escape(title)}" if title else ""]
         for pair in parts:
-            blocks += [f"### {escape(headline(pair))}", escape(about(pair)), *tested, *_comment(pair, most)]
+            shown, rest = matters(pair)
+            blocks += [f"### {escape(headline(pair))}", escape(about(pair)), *tested]
+            if pair.rows:
+                blocks.append(table(shown) if shown else "No kernel changed by more than its noise.")
+            if rest:
+                told = f"{len(rest) - most:,} more left out: a comment holds 65,536 characters; csv and json have all."
+                kept = (table(rest[:most]) if most else "", told if len(rest) > most else "")
+                blocks.append(folded(f"The rest: {_counted(rest)}", *kept))
+            blocks.append(folded("Notes", bullets([details(pair), *notes_of(pair), legend(pair)])))
             tested = []
         data = markdown_document(blocks)
         if len(data) <= LONGEST:
             return data
         if not most:  # headings, notes or thresholds alone are too long: whole lines of them
-            told = b"\n\nCut here: a comment holds 65,536 characters.\n"
-            return data[: LONGEST - len(told)].rpartition(b"\n")[0] + told
+            told = "\n\nCut here: a comment holds 65,536 characters.\n"
+            return data[: LONGEST - len(told)].rpartition(b"\n")[0] + told.encode()
         most = int(most * _STEP)
-
-
-def _comment(pair: Pair, most: int) -> Iterator[str]:
-    """The kernels that matter, and folded below them the others, ``most`` of them, and the notes."""
-    shown, rest = matters(pair)
-    if pair.rows:
-        yield _markdown_table(shown) if shown else "No kernel changed by more than its noise."
-    if rest:
-        left_out = len(rest) - most
-        told = f"{left_out:,} more left out: a comment holds 65,536 characters; csv and json have all."
-        yield _folded(f"The rest: {_counted(rest)}", _markdown_table(rest[:most]) if most else "", told if left_out > 0 else "")
-    yield _folded("Notes", bullets([details(pair), *notes_of(pair), legend(pair)]))
-
-
-def _folded(summary: str, *blocks: str) -> str:
-    """What is shown on a click; the empty lines make GitHub and GitLab read Markdown inside."""
-    inside = "\n\n".join(filter(None, blocks))
-    return f"<details>\n<summary>{summary}</summary>\n\n{inside}\n\n</details>"
-
-
-def _markdown_table(rows: Sequence[Row]) -> str:
-    shown = (("kernel", "label"), ("time", "time"), ("change", "change"), ("share of roof", "share"), ("verdict", "limits"))
-    columns = []
-    for header, name in shown:
-        texts = [shorten(row[name], _NAME) if name == "label" else row[name] for row in rows]
-        columns.append(TextColumn(header, texts, left=name in ("label", "limits")))
-    return markdown(TextTable(tuple(columns)))
