@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.analyses.hierarchical.marks import axes_of
+from ncu_roofline.analyses.hierarchical.picture import axes_of
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten

@@ -201,7 +201,7 @@ def test_sections_in_words() -> None:
     ids = {attributes.get("id") for _, attributes in markup.elements}
     assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= ids
     assert "ncu --metrics lts__t_bytes.sum ./app" in markup.text
-    assert "2 launches" in markup.text
+    assert "2 kernels without metrics" in markup.text
     assert "without metrics of floating-point work" in markup.text
     assert "Profiled at 0.78" in markup.text
 

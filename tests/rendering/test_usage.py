@@ -14,7 +14,6 @@ from matplotlib.patches import Polygon, Rectangle
 
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import chart
 from ncu_roofline.analyses.hierarchical.kernels import (
     Kernel,
     kernels_of,
@@ -23,8 +22,8 @@ from ncu_roofline.analyses.hierarchical.kernels import (
     tensor_caveat,
     without_dots,
 )
-from ncu_roofline.analyses.hierarchical.roofs import Band
-from ncu_roofline.analyses.hierarchical.style import precision_label, precision_order
+from ncu_roofline.analyses.hierarchical.picture import chart
+from ncu_roofline.analyses.hierarchical.style import Band, precision_label, precision_order
 from ncu_roofline.base.units import percent, range_text
 from ncu_roofline.rendering.table import columns_wide
 from tests.rendering.frames import FakeRoofline, make_roofline

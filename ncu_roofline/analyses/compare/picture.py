@@ -16,9 +16,8 @@ from ncu_roofline.analyses.compare import frames
 from ncu_roofline.analyses.compare import text as said
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.text import Pair, Row
-from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
-from ncu_roofline.analyses.hierarchical.roofs import covers
-from ncu_roofline.analyses.hierarchical.style import level_style, precision_label, precision_order
+from ncu_roofline.analyses.hierarchical.picture import axes_of, plain_roofs
+from ncu_roofline.analyses.hierarchical.style import covers, level_style, precision_label, precision_order
 from ncu_roofline.base.texts import clean, one_line, plural, shorten
 from ncu_roofline.base.units import format_value, percent, time_text
 from ncu_roofline.chips import load_spec

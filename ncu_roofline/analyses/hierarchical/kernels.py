@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import SimpleNamespace
@@ -18,7 +18,6 @@ from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT,
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS as LEVELS
-from ncu_roofline.model.kernels import Everything
 from ncu_roofline.model.selection import WORTH, at_stake, order
 from ncu_roofline.rendering.frames import Frames, optional, records, rows, table, view_of
 
@@ -28,10 +27,8 @@ ZERO = frozenset({"zero-flop", "zero-asked"})  # work was counted, and is none: 
 SM = "sm"  # in the place of a level: the busiest unit inside the SMs
 MARK = "\N{DAGGER}"  # behind the name of a kernel whose tensor work is unknown
 LONGEST = "Of several launches of a kernel, time and share are of all, the rest is of the longest."
-NAMED = 5
-"""Kernels that a sentence names."""
-SENTENCES = 3
-"""Kernels that have a sentence, at most."""
+NAMED = 5  # kernels that a sentence names
+SENTENCES = 3  # kernels that have a sentence, at most
 _NOTEWORTHY = 0.01  # of the bandwidth of a kernel's busiest level: less of an unrated level is no column's worth
 _VISIBLE = 0.001  # a unit that no kernel uses more has no bar to see
 _TOLD = 0.005  # a part of the time below this is not told
@@ -43,8 +40,10 @@ _TEXTS = ("label", "missing", "device", "kind", "verdict", "reason", "limit", "b
 
 
 class Kernel(SimpleNamespace):
-    """One row of the kernels with columns as attributes; ``kernel`` as `kernel_labels` has it, ``status`` as `_status` says.
+    """One row of the kernels with columns as attributes; ``kernel`` as `kernel_labels` has it.
 
+    ``status`` is "zero-asked" where all work asked for was counted and is zero, "uncounted-asked" where it was not counted,
+    "unshown" where it is there, but at none of the levels chosen.
     ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs.
     ``longest``: launches, times and share are of several launches, the rest is of the longest of them.
     """
@@ -75,6 +74,27 @@ class Kernel(SimpleNamespace):
         return f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
 
 
+class Drawn(NamedTuple):
+    """A kernel in a picture; ``share`` of the time of all rows is NaN where unknown, ``mark`` goes behind its name.
+
+    ``recoverable``: seconds that its headroom would save, all of its time where that is unknown; NaN without a time.
+    ``matters`` where it takes more than next to none of the time of a GPU: only then its dots decide how far the axes reach.
+    """
+
+    label: str
+    share: float
+    mark: str = ""
+    recoverable: float = math.nan
+    matters: bool = True
+
+
+class Answer(NamedTuple):
+    """What is to be said of one GPU: ``sentences`` on the whole and then on the kernels that could save most time."""
+
+    device: str
+    sentences: tuple[str, ...]
+
+
 def kernel_labels(frames: Frames) -> dict[tuple[str, str], str]:
     """(report, kernel) -> label: the short name, with the report where several reports have that kernel outside of a sweep."""
     pairs = {row for name in ("kernels", "points") for row in rows(frames, name, "report", "kernel", "step")}
@@ -94,21 +114,29 @@ def kernels_of(frames: Frames) -> dict[Key, Kernel]:
     missing = {column.name: lacking[column.dtype] for column in KERNELS}
     read = {name: optional(frames, "kernels", name, missing[name]) for name in (*_SUMMED, *_PLAIN, *_NUMBERS)}
     read |= {name: list(map(clean, optional(frames, "kernels", name, ""))) for name in _TEXTS}
-    of_levels = {
-        kind: {level: optional(frames, "kernels", f"{kind}_{level}", math.nan) for level in (SM, *LEVELS)}
+    rates, shares = (
+        {level: optional(frames, "kernels", f"{kind}_{level}", math.nan) for level in (SM, *LEVELS)}
         for kind in ("bandwidth", "fraction")
-    }
+    )
     drawn = set(rows(frames, "points", *KEY)) if view_of(frames) in ("roofline", "instruction") else None
+    asked: tuple[str, ...] = getattr(frames, "asked", ())
+    work = [
+        values
+        for precision, values in getattr(frames, "work", {}).items()
+        if any(precision == one or precision.startswith(f"{one}.") for one in asked)
+    ]
     found = {}
     for index, key in enumerate(rows(frames, "kernels", *KEY)):
         row = Kernel(**{name: values[index] for name, values in read.items()}, kernel=labels[key[0], key[2]], longest=False)
-        known = {
-            kind: {level: of[index] for level, of in levels.items() if math.isfinite(of[index])}
-            for kind, levels in of_levels.items()
-        }
-        row.bandwidths, row.fractions = known.values()
+        row.bandwidths, row.fractions = (
+            {level: of[index] for level, of in levels.items() if math.isfinite(of[index])} for levels in (rates, shares)
+        )
         if row.status == "ok" and drawn is not None and key not in drawn:
-            row.status = _without_dot(frames, index, row.tensor_active)
+            counted = [float(values[index]) for values in work if math.isfinite(values[index])]
+            unseen = not counted or (any(one.startswith("tensor") for one in asked) and row.tensor_active >= TENSOR_ACTIVE)
+            row.status = "uncounted-asked" if unseen else "zero-asked"
+            if not asked or any(one > 0 for one in counted):
+                row.status = "unshown"
         found[key] = row
     return found
 
@@ -122,22 +150,17 @@ def points_of(frames: Frames, columns: Iterable[str]) -> dict[Key, dict[str, lis
     return found
 
 
-def _without_dot(frames: Frames, row: int, active: float) -> str:
-    """The status of a row that could have dots and has none.
-
-    "zero-asked": all work asked for was counted and is zero; "uncounted-asked": it was not counted; "unshown": it is there,
-    but at none of the levels chosen.
-    """
-    asked: tuple[str, ...] = getattr(frames, "asked", ())
-    counted = [
-        float(values[row])
-        for precision, values in getattr(frames, "work", {}).items()
-        if any(precision == one or precision.startswith(f"{one}.") for one in asked) and math.isfinite(values[row])
-    ]
-    if not asked or any(work > 0 for work in counted):
-        return "unshown"
-    tensor = any(one.split(".")[0] == "tensor" for one in asked)
-    return "uncounted-asked" if not counted or (tensor and active >= TENSOR_ACTIVE) else "zero-asked"
+def largest(
+    frames: Frames, name: str, labels: Mapping[tuple[str, str], str], drawable: set[str], limit: int
+) -> tuple[tuple[Drawn, ...], int]:
+    """The kernels that can be drawn, the longest first by the frame ``name``, and how many there are."""
+    seconds, share = defaultdict[str, float](float), defaultdict[str, float](float)
+    for report, kernel, time, part in rows(frames, name, "report", "kernel", "seconds", "time_share"):
+        label = labels[report, kernel]
+        seconds[label] += time if math.isfinite(time) else 0.0
+        share[label] += part if math.isfinite(part) else 0.0
+    order = sorted(drawable, key=lambda label: (-seconds[label], label))
+    return tuple(Drawn(label, share[label] or math.nan) for label in order[:limit]), len(order)
 
 
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:
@@ -145,14 +168,15 @@ def by_time(found: Iterable[Kernel]) -> list[Kernel]:
     return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
 
 
+def ranks(found: Iterable[Kernel]) -> list[int]:
+    """Places: what could save most time first; what takes next to none of the time of its GPU behind it (see `order`)."""
+    return order((one.device, one.seconds, one.recoverable) for one in found)
+
+
 def ranked(found: Iterable[Kernel]) -> list[Kernel]:
-    """What could save most time first; what takes next to none of the time of its GPU comes behind it (see `ranking`)."""
+    """The kernels in the order of their `ranks`."""
     given = list(found)
     return [given[place] for place in ranks(given)]
-
-
-def ranks(found: Iterable[Kernel]) -> list[int]:
-    return order((one.device, one.seconds, one.recoverable) for one in found)
 
 
 def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
@@ -192,26 +216,24 @@ def unit_label(unit: str) -> str:
 
 def units_of(found: Sequence[Kernel]) -> list[str]:
     """Units that some row used enough to see it, the SMs first, then levels from the inside outwards; all if none is."""
-    known = {unit: max((one.fractions.get(unit, 0.0) for one in found), default=0.0) for unit in (SM, *LEVELS)}
-    present = [unit for unit in known if any(unit in one.fractions for one in found)]
-    return [unit for unit in present if known[unit] >= _VISIBLE] or present
+    present = [unit for unit in (SM, *LEVELS) if any(unit in one.fractions for one in found)]
+    return [unit for unit in present if any(one.fractions.get(unit, 0.0) >= _VISIBLE for one in found)] or present
 
 
 def levels_of(found: Sequence[Kernel]) -> list[str]:
     """Levels of which some row knows its share or moves some of its bytes, innermost first."""
     present = {level for one in found for level in one.fractions}
     for one in found:
-        largest = max(one.bandwidths.values(), default=0.0)
-        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * largest > 0}
+        most = max(one.bandwidths.values(), default=0.0)
+        present |= {level for level, rate in one.bandwidths.items() if rate >= _NOTEWORTHY * most > 0}
     return [level for level in LEVELS if level in present]
 
 
 def tensor_caveat(frames: Frames, mark: str = "") -> str:
     """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
     names = [one.name for one in by_time(kernels_of(frames).values()) if one.tensor_unknown]
-    if not names:
-        return ""
-    return f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names, NAMED)}.".strip()
+    said = f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names, NAMED)}."
+    return said.strip() if names else ""
 
 
 def reasons(found: Iterable[Kernel]) -> list[tuple[str, str]]:
@@ -224,33 +246,11 @@ def reasons(found: Iterable[Kernel]) -> list[tuple[str, str]]:
         groups.setdefault((one.name, one.verdict), []).append(one)
     several, told = Counter(name for name, _ in groups), []
     for (name, _), members in groups.items():
-        first, alike = members[0], len({member.reason for member in members}) == 1
-        if first.launch >= 0 and (several[name] > 1 or not alike):
+        first = members[0]
+        if first.launch >= 0 and (several[name] > 1 or len({one.reason for one in members}) > 1):
             name += f" (launch {first.launch}{f', longest of {len(members)}' if len(members) > 1 else ''})"
         told.append((name, first.reason))
     return told
-
-
-class Answer(NamedTuple):
-    """What is to be said of one GPU: ``sentences`` on the whole and then on the kernels that could save most time."""
-
-    device: str
-    sentences: tuple[str, ...]
-
-
-def answers_of(frames: Frames) -> list[Answer]:
-    """One per GPU, that with most time first; none for frames without verdicts.
-
-    Of a sweep only the last step is judged, as its steps are the same work done again.
-    """
-    devices: dict[str, list[Kernel]] = {}
-    for one in kernels_of(frames).values():
-        devices.setdefault(one.device, []).append(one)
-    judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
-    everything = {clean(one.device): one for one in getattr(frames, "everything", ())}
-    spots = getattr(frames, "spots", {})
-    longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
-    return [Answer(device, tuple(_sentences(device, judged[device], everything.get(device), spots))) for device in longest]
 
 
 def leading(roofline: Roofline, m: Measurements, reports: Container[str]) -> Iterator[tuple[Kernel, Measurements]]:
@@ -266,44 +266,55 @@ def leading(roofline: Roofline, m: Measurements, reports: Container[str]) -> Ite
             yield first, m.take(np.array(launches[:1]))
 
 
+# The answer in sentences
+
+
+def answers_of(frames: Frames) -> list[Answer]:
+    """One per GPU, that with most time first; none for frames without verdicts.
+
+    Of a sweep only the last step is judged, as its steps are the same work done again.
+    """
+    devices: dict[str, list[Kernel]] = {}
+    for one in kernels_of(frames).values():
+        devices.setdefault(one.device, []).append(one)
+    judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
+    longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
+    return [Answer(device, tuple(_sentences(frames, device, judged[device]))) for device in longest]
+
+
 def _seconds(found: Iterable[Kernel]) -> float:
     return float(sum(one.seconds for one in found if one.seconds > 0))
 
 
-def _sentences(
-    device: str, found: Sequence[Kernel], everything: Everything | None, spots: Mapping[tuple[str, str], str]
-) -> Iterator[str]:
+def _sentences(frames: Frames, device: str, found: Sequence[Kernel]) -> Iterator[str]:
     last = max(one.step for one in found)
     judged = [one for one in found if one.step == last]
     kernels = ranked(per_kernel(judged))
-    total = _seconds(kernels)
+    total = whole = _seconds(kernels)
     if last >= 0:
-        everything = None
         yield f"{_steps(found, last)}; at {kernels[0].label or 'the last'} {_headroom(judged)}."
     else:
+        counts, launches = counts_text(kernels), sum(one.launches for one in kernels)
+        everything = next((one for one in getattr(frames, "everything", ()) if clean(one.device) == device), None)
+        whole = everything.seconds if everything else total
+        if everything and launches < everything.launches and not any(one.kind == "application" for one in kernels):
+            # Where a selection leaves some out: 2 of 6 kernels, 4 of 9 launches, 46 % of the time.
+            pairs = [(len({one.kernel for one in kernels}), everything.kernels, "kernel")]
+            pairs.append((launches, everything.launches, "launch"))
+            parts = [f"{n:,} of {plural(all_, noun)}" if n < all_ else plural(n, noun) for n, all_, noun in pairs]
+            parts = parts[: 1 if pairs[0][:2] == pairs[1][:2] else None]
+            counts = ", ".join([*parts, *([f"{as_percent(total / whole)} of the time"] if total > 0 and whole > 0 else [])])
         untimed = sum(one.untimed if one.seconds > 0 else one.launches for one in kernels)
         without = f" ({plural(untimed, 'launch')} without a run time)" if untimed else ""
         time = f", {format_value(total, 'second', 3)}{without}" if total > 0 else ""
-        yield f"{_counts(kernels, everything)}{time}: {_headroom(judged)}."
-    whole = everything.seconds if everything else total
+        yield f"{counts}{time}: {_headroom(judged)}."
+    spots: Mapping[tuple[str, str], str] = getattr(frames, "spots", {})
     more = [one for one in kernels[1:SENTENCES] if at_stake(one.seconds, one.recoverable) >= WORTH * total > 0]
     for one in (kernels[0], *more):
         share = [f"{as_percent(one.seconds / whole)} of the time"] if len(kernels) > 1 and one.seconds > 0 else []
         launch = ["in its longest launch"] if one.longest else []
         said = f"{one.name}: {', '.join([*share, *launch, one.reason or one.verdict])}"
         yield f"{'; '.join(filter(None, (said, spots.get((device, one.kernel), ''))))}."
-
-
-def _counts(kernels: Sequence[Kernel], everything: Everything | None) -> str:
-    """Where a selection leaves some out ``2 of 6 kernels, 4 of 9 launches, 46 % of the time``."""
-    launches = sum(one.launches for one in kernels)
-    if not everything or launches >= everything.launches or any(one.kind == "application" for one in kernels):
-        return counts_text(kernels)
-    pairs = [(len({one.kernel for one in kernels}), everything.kernels, "kernel"), (launches, everything.launches, "launch")]
-    pairs = pairs[: 1 if pairs[0][:2] == pairs[1][:2] else None]
-    parts = [f"{count:,} of {plural(among, noun)}" if count < among else plural(count, noun) for count, among, noun in pairs]
-    share = _seconds(kernels) / everything.seconds if everything.seconds > 0 else 0.0
-    return ", ".join([*parts, *([f"{as_percent(share)} of the time"] if share > 0 else [])])
 
 
 def counts_text(kernels: Sequence[Kernel]) -> str:
@@ -336,9 +347,8 @@ def _headroom(found: Sequence[Kernel]) -> str:
         said += f", {times(counted / needed)} to the compute roofs{part}"
     short = sum(one.short_seconds for one in timed) / total
     unknown = 1 - whole / total - short
-    rest = [f"unknown for {percent(unknown)} of the time"] if unknown >= _TOLD else []
-    rest += [f"{percent(short)} of the time is in launches {TOO_SHORT}"] if short >= _TOLD else []
-    return "; ".join([said, *rest])
+    said += f"; unknown for {percent(unknown)} of the time" if unknown >= _TOLD else ""
+    return said + (f"; {percent(short)} of the time is in launches {TOO_SHORT}" if short >= _TOLD else "")
 
 
 def _steps(found: Sequence[Kernel], last: int) -> str:
@@ -346,9 +356,8 @@ def _steps(found: Sequence[Kernel], last: int) -> str:
     steps = sorted({one.step for one in found})
     first, final = ([one for one in found if one.step == step] for step in (steps[0], last))
     before, after = _seconds(first), _seconds(final)
-    name = f"{first[0].label or 'the first'} to {final[0].label or 'the last'}"
+    name = f"{len(steps)} steps, {first[0].label or 'the first'} to {final[0].label or 'the last'}"
     if not before > 0 or not after > 0:
-        return f"{len(steps)} steps, {name}"
+        return name
     change = f"{before / after:.3g}x as fast" if after <= before else f"{after / before:.3g}x as long"
-    times = " to ".join(format_value(seconds, "second", 3) for seconds in (before, after))
-    return f"{len(steps)} steps, {name}: {times}, {change}"
+    return f"{name}: {format_value(before, 'second', 3)} to {format_value(after, 'second', 3)}, {change}"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
-from ncu_roofline.analyses.hierarchical.roofs import Band
 from ncu_roofline.analyses.hierarchical.text import about_table
 from ncu_roofline.analyses.hierarchical.view import TABLES
 from ncu_roofline.base.texts import listed, one_line, plural
@@ -46,14 +44,18 @@ def render_html(
     Raises ValueError for an unknown theme.
     """
     every, absent = list(kernels.kernels_of(roofline).values()), kernels.without_dots(roofline)
-    reports = [one_line(name) for name in captions.report_names(roofline).values()]
+    called = captions.report_names(roofline)
+    reports = [one_line(name) for name in called.values()]
     of = f" of {reports[0] if len(reports) == 1 else plural(len(reports), 'report')}" if reports else ""
-    missing = Counter[str]()
-    statuses: dict[str, list[kernels.Kernel]] = {}
-    for one in every:
-        if one.status not in kernels.ZERO:  # of work that was counted and is zero nothing is missing
-            missing.update(dict.fromkeys(one.missing.split(), max(one.launches, 1)))
-            statuses.setdefault(one.status, []).append(one)
+    roofs = []
+    names = ("label", "source", "device", "metrics", "notes")
+    about = ("report", "origin", "unit", "clock", "clock_basis", "value", "value_min", "value_max")
+    for *texts, report, origin, unit, clock, basis, value, low, high in rows(roofline, "roofs", *names, *about):
+        row = dict(zip(names, map(one_line, texts), strict=True)) | {"report": one_line(called.get(report, report))}
+        row["value"] = style.Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}"
+        row["origin"] = PUBLISHED if row["source"] == PUBLISHED and origin != UNUSED else one_line(origin)
+        row["clock"] = f"{format_value(clock, 'hertz')} {one_line(basis)}".strip() if math.isfinite(clock) else ""
+        roofs.append(row)
     notes = [captions.above_note(roofline), captions.source_note(roofline), *captions.notes_of(roofline, _NOTES)]
     return self_contained(
         __package__,
@@ -72,16 +74,10 @@ def render_html(
         has_points=len(column(roofline, "points", "kernel")) > 0,
         has_kernels=bool(every),
         view=view_of(roofline),
-        statuses=[
-            (captions.why_absent(roofline, found)[0], listed((one.kernel for one in found), kernels.NAMED))
-            for status, found in statuses.items()
-            if status != "ok"
-        ],
-        missing=[(one_line(style.label_of(word)), plural(launches, "launch")) for word, launches in missing.most_common()],
-        lacking=bool(missing or statuses.keys() - {"ok"}),
+        lacking=captions.why_absent(roofline, (one for one in absent if one.status not in kernels.ZERO), lacks=True),
         explanations=explanations_of(explanations),
         told=[one_line(note) for note in notes if note],
-        roofs=_roofs(roofline),
+        roofs=roofs[:_ROOFS],
         advice=_by_kernel(advice),
         strips=getattr(roofline, "strips", ()),
     )
@@ -117,20 +113,6 @@ def _usage(frames: Frames, absent: Sequence[kernels.Kernel]) -> dict[str, Any]:
     }
 
 
-def _roofs(frames: Frames) -> list[dict[str, str]]:
-    """Every roof as a row of texts."""
-    called, found = captions.report_names(frames), []
-    names = ("label", "source", "device", "metrics", "notes")
-    about = ("report", "origin", "unit", "clock", "clock_basis", "value", "value_min", "value_max")
-    for *texts, report, origin, unit, clock, basis, value, low, high in rows(frames, "roofs", *names, *about):
-        row = dict(zip(names, map(one_line, texts), strict=True)) | {"report": one_line(called.get(report, report))}
-        row["value"] = Band.of(value, low, high).text(unit, 4) if unit else f"{value:.4g}"
-        row["origin"] = PUBLISHED if row["source"] == PUBLISHED and origin != UNUSED else one_line(origin)
-        row["clock"] = f"{format_value(clock, 'hertz')} {one_line(basis)}".strip() if math.isfinite(clock) else ""
-        found.append(row)
-    return found[:_ROOFS]
-
-
 def _by_kernel(advice: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Findings of a kernel together with the first of their titles, kernels and findings in the order of ``advice``."""
     groups: dict[str, list[dict[str, str]]] = {}
@@ -141,17 +123,17 @@ def _by_kernel(advice: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         parts += [f"{percent(share)} of the time"] if share is not None else []
         parts += [f"could save {format_value(seconds, 'second', 3)}"] if seconds else []
         groups.setdefault(texts["kernel"], []).append({**texts, "facts": ", ".join(parts)})
-    found = []
-    for kernel, findings in groups.items():
-        summary = listed((entry["title"] for entry in findings), _FINDINGS)
-        found.append({"kernel": kernel, "findings": findings, "summary": summary})
-    return found
+    return [
+        {"kernel": kernel, "findings": findings, "summary": listed((entry["title"] for entry in findings), _FINDINGS)}
+        for kernel, findings in groups.items()
+    ]
 
 
 def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows: columns with a pool of texts.
 
-    Of the kernels those that have points, their ``order`` as `ranking` has it; a point says what its ``owner`` does not.
+    Of the kernels those that have points, their ``order`` as `ranks` has it; a point says what its ``owner`` does not.
+    Of levels whether they are of the chain of memories, of precisions whether they are ``part`` of a kind of instruction.
     """
     texts: dict[str, int] = {}
     called = captions.report_names(frames)
@@ -164,15 +146,30 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
     kept = {row: place for place, row in enumerate(sorted(set(owners)))}
     told = {name: [values[owner] for owner in owners] for name, values in about.items()}
     beyond = {name: values for name, values in points.items() if told.get(name) != values}
+    ids = {*points["level"], *filter(None, roofs["level"])}  # "" only if a point has no level
+    levels = {level: style.level_style(level) for level in style.level_order(ids)}
+    precisions = sorted(set(points["precision"]), key=style.precision_order)
+    whole = {one for one in precisions if style.is_instruction(one) and not style.apart(one)}
     return {
         "devices": list(dict.fromkeys(about["device"])),
-        "levels": _levels(frames),
-        "precisions": _precisions(frames),
+        "levels": [
+            {"id": level, **look._asdict(), "label": look.label or _OTHER, "chain": level in load_spec().chain}
+            for level, look in levels.items()
+        ],
+        "precisions": [
+            {
+                "id": one,
+                "label": style.precision_label(one) if one else _OTHER,
+                "apart": style.apart(one),
+                "part": one in whole and any(one.startswith(f"{other}.") for other in precisions),
+            }
+            for one in precisions
+        ],
         "counted": {
             unit: {"intensity": one.intensity_axis, "unit": one.intensity_unit, "of": one.performance_of}
             for unit, one in style.COUNTED.items()
         },
-        "unit": style.DEFAULT_UNIT.get(view_of(frames), "flop"),
+        "unit": style.default_unit(frames),
         "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
         "kernels": packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
         "points": {**packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
@@ -180,27 +177,3 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
         "texts": list(texts),
         "order": [kept[row] for row in kernels.ranks(every) if row in kept],
     }
-
-
-def _levels(frames: Frames) -> list[dict[str, Any]]:
-    """Levels that have points or roofs, innermost first, each with label, colours and whether it is of the chain of memories.
-
-    "" only if a point has no level.
-    """
-    ids = {one_line(v) for name in ("points", "roofs") for v in column(frames, name, "level") if v or name == "points"}
-    chain, styles = load_spec().chain, {level: style.level_style(level) for level in style.level_order(ids)}
-    return [
-        {"id": level, "label": look.label or _OTHER, "light": look.light, "dark": look.dark, "chain": level in chain}
-        for level, look in styles.items()
-    ]
-
-
-def _precisions(frames: Frames) -> list[dict[str, Any]]:
-    """Precisions that have points, widest first, "mixed" last; ``part`` of a kind of instruction that another one holds."""
-    found = sorted({one_line(v) for v in column(frames, "points", "precision")}, key=style.precision_order)
-    apart = {one for one in found if style.apart(one)}
-    parts = {one for one in found if style.is_instruction(one) and any(one.startswith(f"{other}.") for other in found)} - apart
-    return [
-        {"id": one, "label": style.precision_label(one) if one else _OTHER, "apart": one in apart, "part": one in parts}
-        for one in found
-    ]

@@ -1,27 +1,428 @@
-"""The roofline as a chart of marks, and as png, svg or pdf, as one would put it in a paper."""
+"""The roofline as panels of dots under roofs, as a chart of marks, and as png, svg or pdf, as one would put it in a paper.
+
+One panel holds one GPU and one group of precisions whose numbers belong on one axis: all that the cores compute in FLOP, all
+tensor types of one unit, or another unit of work.  The precisions of a panel differ by how their symbols are filled.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from ncu_roofline.analyses.hierarchical import captions, kernels, marks
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, Panel, RooflineChart, Series, by_verdict, chart
-from ncu_roofline.analyses.hierarchical.style import COUNTED, level_style, precision_label
-from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.analyses.hierarchical import captions, kernels, style
+from ncu_roofline.analyses.hierarchical.kernels import Drawn
+from ncu_roofline.analyses.hierarchical.style import ChartRoof, level_style, precision_label
+from ncu_roofline.base.texts import clean, conjoined, plural, shorten
 from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.chips.verdict import REACHED
+from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as draw
 from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.rendering.paper import SIZES
 from ncu_roofline.rendering.picture import figure_of, pictures
 from ncu_roofline.rendering.style import MARKERS
 
-_BESIDE = 8  # kernels in the bars below a chart that has dots
-_DIRECT = 8  # kernels that are named at their dots, those that could save most
-_NAME, _BRIEF, _LONGEST = 32, 18, 40  # characters of a name: at a dot, there where room is scarce, in the legend
-_SMALLEST, _WHOLE = 2.8, 13.0  # symbols in points of no and of all the time
-_EXAMPLES = (0.5, 0.05)  # shares of the time whose dots explain the sizes
+STEPS = "steps"  # key of the legend's entries on steps
+MAX_KERNELS, MAX_PANELS = 30, 8
+MAX_MIXES = 3  # lines in a panel; more of them are clutter, and the table has them all
+_BESIDE, _DIRECT = 8, 8  # kernels in the bars below a chart that has dots; kernels named at their dots
+_NAME, _BRIEF, _LONGEST, _STEP = 32, 18, 40, 20  # characters of a name: at a dot, there if need be, in the legend, of a step
+_SMALLEST, _WHOLE, _EXAMPLES = 2.8, 13.0, (0.5, 0.05)  # symbols in points of no and of all the time; shares in the legend
+_MATTERS = 0.01  # share of the time
+_FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as matplotlib calls them
+_SIDE = 0.02  # of the share of its roof of a launch's main precision: less is by the way, as constants loaded by HFMA2
+_MORE = 1.01  # by so much nearer to its roof is what binds
+_SAME = 0.01  # roofs and ceilings closer than this are one line on paper
+_SAME_WORK = 0.02  # work of steps that differs by less is the same
+_SHORT = 0.06  # decades: what joins two dots that are nearer has no room for a text
+_REACH = 1.5  # so many times the intensity of its dots the line of a mix goes on
+_FEW, _SOME = 3, 8  # up to so many kernels every step is named; up to so many the first and the last
+_PIECES = 18  # arrows with a speed-up; more of them are clutter
+_POINT = ("level", "intensity", "performance", "unit", "seconds", "label", "fma_share", "mix_roof")
+_LIMITS = ("binding_fraction", "compute_roof", "bandwidth_roof", "binds")
+
+
+# The data of a picture
+
+
+class Series(NamedTuple):
+    """The dots of one launch (or aggregate) and precision: (level id, FLOP/B) each, all at ``performance`` FLOP/s.
+
+    ``step`` is its place in a sweep, -1 outside of sweeps; ``fma_share`` and ``mix_roof`` (FLOP/s) are NaN where unknown.
+    ``nearest`` is the level whose roof is the lowest above it, "" where no roof is known; ``binds`` the level or roof that
+    limits it, ``binding`` and ``compute`` the shares of that and of its compute roof; ``side``: other precisions do all but all
+    of its work.  ``group`` of precisions: those whose axes it stands on.
+    """
+
+    kernel: str
+    precision: str
+    performance: float
+    seconds: float
+    dots: Sequence[tuple[str, float]]
+    device: str = ""
+    unit: str = "flop"
+    step: int = -1
+    step_label: str = ""
+    fma_share: float = math.nan
+    mix_roof: float = math.nan
+    nearest: str = ""
+    binds: str = ""
+    binding: float = math.nan
+    compute: float = math.nan
+    side: bool = False
+    group: str = ""
+
+    def at(self, level: str) -> draw.Place | None:
+        """Its dot at a level."""
+        return next(((x, self.performance) for name, x in self.dots if name == level), None)
+
+
+class Panel(NamedTuple):
+    """One set of axes."""
+
+    title: str
+    unit: str
+    series: Sequence[Series]
+    roofs: Sequence[ChartRoof]
+
+    @property
+    def precisions(self) -> list[str]:
+        """Its precisions, from wide to narrow."""
+        return sorted({one.precision for one in self.series}, key=style.precision_order)
+
+    def of_kind(self, kind: str) -> list[ChartRoof]:
+        """The roofs of one kind, highest first."""
+        return sorted((roof for roof in self.roofs if roof.kind == kind), key=lambda roof: (-roof.value, roof.id))
+
+
+class RooflineChart(NamedTuple):
+    """Everything a picture shows; ``total`` counts the kernels that have points, drawn or not.
+
+    ``fills`` says by precision how symbols are filled; ``seconds`` is the time of all rows.
+    """
+
+    panels: Sequence[Panel]
+    kernels: Sequence[Drawn]
+    total: int
+    panels_left_out: int
+    fills: Mapping[str, str]
+    seconds: float
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the values of its roofs come from, measured first."""
+        given = {origin for panel in self.panels for roof in panel.roofs for origin in roof.bands}
+        return [origin for origin in ("measured", "theoretical") if origin in given]
+
+
+def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> RooflineChart:
+    """The chart of a Roofline: its ``limit`` largest kernels by time, all their precisions and levels, in ``most`` panels.
+
+    Panels whose kernels take next to no time are left out where there are others.
+    """
+    found, series = kernels.kernels_of(frames), list(_series_of(frames))
+    longest, times, saved = defaultdict[str, float](float), defaultdict[tuple[str, str], float](float), dict[str, float]()
+    for (*_, device), row in found.items():
+        times[device, row.kernel] += row.seconds  # unknown where row is
+        longest[device] += row.seconds if math.isfinite(row.seconds) else 0.0
+        if math.isfinite(row.seconds):
+            part = row.recoverable if math.isfinite(row.recoverable) else row.seconds
+            saved[row.kernel] = saved.get(row.kernel, 0.0) + part
+
+    def matters(device: str, kernel: str) -> bool:
+        return not times.get((device, kernel), 0.0) < _MATTERS * longest[device]
+
+    drawn, total = kernels.largest(frames, "kernels", kernels.kernel_labels(frames), {one.kernel for one in series}, limit)
+    names = {kernel.label for kernel in drawn}
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for one in series:
+        if one.kernel in names:
+            groups.setdefault((one.device, one.group), []).append(one)
+    order = sorted(
+        groups, key=lambda key: (-longest.get(key[0], 0.0), key[0], key[1] != "core", *style.precision_order(key[1]))
+    )
+    notable = [key for key in order if any(matters(key[0], one.kernel) for one in groups[key])] or order
+    roofs, several = style.roof_rows(frames), len({device for device, _ in groups}) > 1
+    panels = [_panel_of(roofs.get(key[0], []), *key, groups[key], several) for key in notable[:most]]
+    shown = {one.kernel for panel in panels for one in panel.series}
+    marked = {one.kernel for one in found.values() if one.tensor_unknown}
+    kept = [
+        kernel._replace(
+            mark=kernels.MARK if kernel.label in marked else "",
+            recoverable=saved.get(kernel.label, math.nan),
+            matters=any(matters(device, kernel.label) for device in longest),
+        )
+        for kernel in drawn
+        if kernel.label in shown
+    ]
+    left_out = max(len(order) - len(panels or [()]), 0)
+    if not panels:  # the roofs of the first GPU
+        unit = style.default_unit(frames)
+        known = [
+            roof for roof in style.roofs_of(next(iter(roofs.values()), []), {MIXED}, unit) if not style.on_request(roof.level)
+        ]
+        panels = [Panel("", unit, (), known)]
+    # The symbols of the widest precision of a group are filled wholly, those of the next not at all, others by halves.
+    fills, present = dict[str, str](), defaultdict[str, set[str]](set)
+    for (_, group), members in groups.items():
+        present[group] |= {one.precision for one in members}
+    for precisions in present.values():
+        for index, precision in enumerate(sorted(precisions, key=style.precision_order)):
+            fills.setdefault(precision, _FILLS[index % len(_FILLS)])
+    return RooflineChart(panels, kept, total, left_out, fills, sum(longest.values()))
+
+
+def _series_of(frames: Frames) -> Iterator[Series]:
+    """All series that can stand on a log-log chart; of several that say the same of a launch the one that binds."""
+    labels = kernels.kernel_labels(frames)
+    for (report, _, kernel, step, device), kinds in kernels.points_of(frames, (*_POINT, *_LIMITS)).items():
+        members = []
+        for precision, points in kinds.items():
+            drawable = [row for row in points if 0 < row["intensity"] < math.inf and 0 < row["performance"] < math.inf]
+            if not drawable:
+                continue
+            at, first = {row["level"]: row["intensity"] for row in drawable}, drawable[0]
+            limits = ((row["intensity"] * row["bandwidth_roof"], row["level"]) for row in drawable)
+            roof = first["compute_roof"]
+            series = Series(
+                labels[report, kernel], precision, first["performance"], first["seconds"],
+                [(level, at[level]) for level in style.level_order(at)], device, first["unit"], step, clean(first["label"]),
+                first["fma_share"], first["mix_roof"], min((pair for pair in limits if pair[0] > 0), default=(0.0, ""))[1],
+                first["binds"], first["binding_fraction"], first["performance"] / roof if roof > 0 else math.nan,
+            )  # fmt: skip
+            members.append(series)
+        kept = [one for one in members if not any(_said_by(one, other) for other in members)]
+        single = [one for one in kept if one.precision != MIXED]
+        nearest = max((one.binding for one in single if not math.isnan(one.binding)), default=math.nan)
+        most = defaultdict[str, float](float)
+        for one in single:
+            if one.compute > 0 and one.unit != "inst":  # kinds of instruction are looked for
+                most[one.unit] = max(most[one.unit], one.compute)
+        main = max((one for one in single if one.unit == "flop"), key=lambda one: one.performance, default=None)
+        for one in kept:
+            # The sum over pipes is as near to its roof as the nearest of them, but where pipes share what limits them.
+            if one.precision != MIXED or not single or not one.binding <= _MORE * nearest:
+                of = main.precision if one.precision == MIXED and main else one.precision
+                yield one._replace(side=one.compute < _SIDE * most[one.unit], group=_group_of(of, one.unit))
+
+
+def _said_by(one: Series, other: Series) -> bool:
+    """Whether another series has the same work under a name that is as near to its roof, or shorter and as near."""
+    a, b = one.precision, other.precision
+    related = one is not other and (a.startswith(f"{b}.") or b.startswith(f"{a}."))
+    if not related or one.dots != other.dots or not math.isclose(one.performance, other.performance, rel_tol=1e-3):
+        return False
+    if one.binding > _MORE * other.binding or other.binding > _MORE * one.binding:
+        return one.binding < other.binding
+    return len(b) < len(a)
+
+
+def _group_of(precision: str, unit: str) -> str:
+    """The axes that a precision stands on: those of the cores that count FLOP, all tensor types of one unit, or its own."""
+    if precision.startswith("tensor"):
+        return "tensor" if unit == "flop" else f"tensor.{unit}"
+    if unit == "flop":
+        return "core"
+    return unit if unit == "inst" and not style.apart(precision) else precision
+
+
+def _panel_of(given: Sequence[style.RoofRow], device: str, group: str, series: Sequence[Series], several: bool) -> Panel:
+    unit, precisions = series[0].unit, {one.precision for one in series}
+    limited = {one.precision for one in series if not one.side} or precisions
+    limited = limited - {MIXED} or limited
+    roofs, titled = style.roofs_of(given, limited, unit), precisions
+    if group == "core" and len(precisions) > 1:
+        # Of what is by the way the roofs that don't stretch the chart.
+        top = max((roof.value for roof in roofs if roof.kind == "compute"), default=0.0)
+        aside = [
+            roof for roof in style.roofs_of(given, precisions - {MIXED}, unit) if roof.kind == "compute" and roof not in roofs
+        ]
+        roofs += [roof for roof in style.tops(aside, ()) if roof.value <= (1 + style.WIDE) * top]
+        titled = limited | {roof.precision for roof in roofs if roof.precision in precisions}
+    if group == "core" and len(limited) > 1:  # no FMA, half rates: over several precisions they would be too many lines
+        roofs = style.tops(roofs, {one.binds for one in series})
+    names = [precision_label(one) for one in sorted(titled, key=style.precision_order)]
+    if len(names) == 1 or group == "core":
+        title = conjoined(names)
+    elif group.startswith("tensor"):
+        title = "Tensor" if group == "tensor" else "Tensor, integer"
+    else:
+        title = precision_label(EXECUTED) if group == EXECUTED else group.upper()
+    title += f", {clean(device)}" if several else ""
+    # A link to the host is a decade or more slower than the rest: without dots there it would only squeeze the chart.
+    levels = {level for one in series for level, _ in one.dots}
+    return Panel(title, unit, series, [roof for roof in roofs if roof.level in levels or not style.on_request(roof.level)])
+
+
+# Axes and roofs as marks
+
+
+def axes_of(unit: str) -> tuple[draw.Axis, draw.Axis]:
+    """Intensity and performance in a unit of work."""
+    name, of, performance = style.COUNTED[unit]
+    words, _, bracket = name.partition(" [")
+    across = draw.Axis(of, (name, f"{words.split()[-1].capitalize()} [{bracket}", f"[{bracket}"), prefix="none")
+    upwards = f"Performance [{performance}{{unit}}]"
+    return across, draw.Axis(f"{unit}/s", (upwards, upwards, upwards.partition(" ")[2]), prefix="name")
+
+
+def plain_roofs(roofs: Iterable[tuple[str, str, float, str, str]], role: str = "roof") -> Iterator[draw.Roof]:
+    """Roofs of one origin, of rows (kind, level, value, name, value as text), with their values where there is room.
+
+    Compute roofs come first, then bandwidths from the outermost inwards.
+    """
+    found = sorted(roofs, key=lambda roof: (roof[0] != "compute", -roof[2] if roof[0] == "compute" else roof[2]))
+    top, steepest = (max((roof[2] for roof in found if roof[0] == kind), default=math.inf) for kind in ("compute", "bandwidth"))
+    for kind, level, value, name, text in found:
+        hue, meets = level_style(level) if level else None, steepest if kind == "compute" else top
+        labels = tuple(filter(None, (f"{name} {text}".strip(), name)))
+        yield draw.Roof(role=role, labels=labels, hue=hue, kind=kind, value=value, meets=meets)
+
+
+def _twins(roofs: Sequence[ChartRoof]) -> list[list[ChartRoof]]:
+    """Roofs, highest first, those of practically the same value together."""
+    groups: list[list[ChartRoof]] = []
+    for roof in roofs:
+        if groups and math.isclose(groups[-1][0].value, roof.value, rel_tol=_SAME):
+            groups[-1].append(roof)
+        else:
+            groups.append([roof])
+    return groups
+
+
+def roof_texts(roofs: Sequence[ChartRoof]) -> tuple[str, ...]:
+    """Labels for roofs of the same value, from complete to terse."""
+    first = roofs[0]
+    names = list(dict.fromkeys(roof.label or roof.id for roof in roofs))
+    names = [name for name in names if not any(name.startswith(f"{other}, ") for other in names)]  # a mode as fast as the rest
+    name = ", ".join(names)
+    name = shorten(name, 36) if len(name) <= 36 else f"{shorten(names[0], 24)} and {len(names) - 1} more"
+    if first.kind == "wall":  # its label says where it stands
+        return name, name.partition(":")[0]
+    value, theory = (first.band(origin).text(first.unit) for origin in (first.origin, "theoretical"))
+    both = (f"{name} {value} (theory {theory})",) if len(first.values) == 2 else ()
+    return (*both, f"{name} {value}", name)
+
+
+def _roof_marks(panel: Panel, both: bool) -> Iterator[draw.Mark]:
+    """Roofs of both origins, labelled once: compute roofs, the bandwidths from the outermost inwards, walls; ridge points.
+
+    Bandwidth roofs end at the highest compute roof of their own origin, compute roofs begin at the highest bandwidth roof.
+    ``both``: measured and theoretical ones are both in the picture, and drawn as such.
+    """
+    compute, bandwidth, walls = map(panel.of_kind, ("compute", "bandwidth", "wall"))
+    for group in [*_twins(compute), *reversed(_twins(bandwidth)), *_twins(walls)]:
+        labels, beside = roof_texts(group), tuple(value for roof in group for value in roof.values)
+        for upon, roof in enumerate(group):
+            for origin in ("theoretical", "measured"):
+                if origin not in roof.bands:
+                    continue
+                band, others = roof.bands[origin], bandwidth if roof.kind == "compute" else compute
+                same = [other.bands[origin].line for other in others if origin in other.bands]
+                role = "wall" if roof.kind == "wall" else "theory" if origin == "theoretical" and both else "roof"
+                yield draw.Roof(
+                    role=f"{role}-upon" if upon and roof.kind == "bandwidth" else role, labels=labels, kind=roof.kind,
+                    hue=level_style(roof.level) if roof.level else None, value=band.line, beside=beside,
+                    meets=max(same or [other.value for other in others], default=math.inf),
+                    band=(band.low, band.high) if band.wide else None,
+                )  # fmt: skip
+                labels = ()
+    # Where bandwidth roofs meet the highest compute roof; the outermost with its machine balance.
+    ridges = [(compute[0].value / group[0].value, group[0]) for group in _twins(bandwidth) if compute]
+    for intensity, roof in ridges:
+        hue, place = level_style(roof.level), (intensity, compute[0].value)
+        yield draw.Point(role="ridge", hue=hue, x=place[0], y=place[1])
+        if intensity == max(x for x, _ in ridges):
+            text = f"ridge {format_value(intensity, style.COUNTED[panel.unit].intensity_unit, 3)}"
+            yield draw.Text(role="ridge", labels=(text,), hue=hue, places=(place,))
+
+
+# Sweeps and FMA mixes as marks
+
+
+def _sweeps(panel: Panel) -> list[list[Series]]:
+    """The series of each kernel and precision that has several steps, in their order."""
+    found: dict[tuple[str, str], list[Series]] = {}
+    for one in panel.series:
+        if one.step >= 0:
+            found.setdefault((one.kernel, one.precision), []).append(one)
+    return [sorted(steps, key=lambda one: one.step) for steps in found.values() if len(steps) > 1]
+
+
+def _time(one: Series) -> str:
+    return format_value(one.seconds, "second", 3) if one.seconds > 0 else ""
+
+
+def _step_keys(panels: Sequence[Panel]) -> list[str]:
+    """``nw1  264 us`` for each step of a sweep of one kernel, which tells the times where dots have no room for them."""
+    found = [steps for panel in panels for steps in _sweeps(panel)]
+    if len({steps[0].kernel for steps in found}) != 1:
+        return []
+    times = {one.step: f"{shorten(one.step_label, _STEP)}  {_time(one)}".rstrip() for steps in found for one in steps}
+    return [text for _, text in sorted(times.items())]
+
+
+def sweep_marks(panel: Panel, panels: Sequence[Panel]) -> Iterator[draw.Mark]:
+    """Lines along each sweep, names and times of its steps, and by what they are faster."""
+    groups, in_legend, texts = _sweeps(panel), bool(_step_keys(panels)), list[draw.Text]()
+    speedups = sum(len(steps) - 1 for steps in groups) <= _PIECES
+    for steps in groups:
+        levels = style.level_order(level for step in steps for level, _ in step.dots)
+        for level in levels:
+            places = tuple(at for step in steps if (at := step.at(level)))
+            if len(places) > 1:
+                yield draw.Line(role="trajectory", hue=level_style(level), places=places)
+        levels.sort(key=lambda level: level != steps[-1].nearest)  # that which limits the last step first
+        for one in reversed(steps) if len(groups) <= _SOME else ():  # the last step always
+            last, name, time = one in (steps[0], steps[-1]), shorten(one.step_label, _STEP), _time(one)
+            if last or len(groups) <= _FEW:
+                places = tuple(at for level in levels if (at := one.at(level)))
+                text, key = f"{name}, {time}" if time else name, STEPS if in_legend else ""
+                yield draw.Text(role="step", labels=(text,), places=places, key=key, brief=name if last else "")
+        for before, after in pairwise(steps) if speedups else ():
+            work = [one.performance * one.seconds for one in (before, after)]
+            if min(work) > 0 and max(work) < (1 + _SAME_WORK) * min(work):  # with more or less work it would mislead
+                ends = [(a, b) for level in levels if (a := before.at(level)) and (b := after.at(level))]
+                middles = (
+                    (math.sqrt(a[0] * b[0]), math.sqrt(a[1] * b[1]))
+                    for a, b in ends
+                    if math.hypot(*(math.log10(y / x) for x, y in zip(a, b, strict=True))) > _SHORT
+                )
+                labels = (f"{before.seconds / after.seconds:.2g}x",)
+                texts.append(draw.Text(role="speedup", labels=labels, places=tuple(middles)))
+    yield from texts
+
+
+def mixes(panel: Panel) -> list[draw.Line]:
+    """The FMA-mix ceilings that limit kernels of a panel, from high to low; none if they are more than MAX_MIXES.
+
+    None for a kernel that its memory limits to less, nor for a ceiling that a compute roof draws already (all fused, none
+    fused).  A line goes over the outermost dots of its kernels, not left of where the steepest bandwidth reaches it.
+    """
+    drawn, bandwidth = [value for roof in panel.of_kind("compute") for value in roof.values], panel.of_kind("bandwidth")
+    steepest = max((roof.value for roof in bandwidth), default=math.inf)
+    highest = {roof.level: roof.highest for roof in bandwidth}
+    lines: dict[float, list[Series]] = {}
+    for one in sorted((one for one in panel.series if one.mix_roof > 0), key=lambda one: -one.mix_roof):
+        at = next((value for value in lines if math.isclose(value, one.mix_roof, rel_tol=_SAME)), one.mix_roof)
+        limits = not any(one.mix_roof > x * highest.get(level, math.inf) for level, x in one.dots)
+        if limits and _SAME <= one.fma_share <= 1 - _SAME and not any(math.isclose(at, roof, rel_tol=_SAME) for roof in drawn):
+            lines.setdefault(at, []).append(one)
+    found = []
+    for at, members in lines.items() if len(lines) <= MAX_MIXES else ():
+        xs, value = [member.dots[-1][1] for member in members], format_value(at, f"{panel.unit}/s", 3)
+        left = max(min(xs) / _REACH, at / steepest)
+        labels = (f"FMA mix {50 * (1 + members[0].fma_share):.3g} % {value}", f"mix {value}")
+        places = (left, at), (max(*xs, left) * _REACH, at)
+        found.append(draw.Line(role="mix", labels=labels, places=places, beside=(at,)))
+    return found
+
+
+# The picture
 
 
 def charts(frames: Frames, *, top: int = MAX_KERNELS, size: str = "equal") -> Callable[[int], draw.Chart | None]:
@@ -64,35 +465,57 @@ def roofline_chart(
 ) -> draw.Chart:
     """What is drawn of a Roofline: panels of dots under roofs, and the first ``bars`` of kernels without dots."""
     saving = sorted(data.kernels, key=lambda kernel: -kernel.recoverable if kernel.recoverable > 0 else 0.0)
-    panels = [_panel(panel, data, _named(panel, data, saving), by_time) for panel in data.panels]
+    panels = [_panel(panel, data, saving, by_time) for panel in data.panels]
     dotted = any(panel.series for panel in data.panels)
     blocks: list[Sequence[draw.Block]] = [panels[start : start + 2] for start in range(0, len(panels), 2)]
-    notes = captions.footnotes(frames, data)
+    notes = footnotes(frames, data)
     if listed:
         blocks.append([_listing(bars[:listed], "Kernels without dots" if dotted else "Kernels by time")])
         notes += [kernels.LONGEST] if any(row.longest for row in bars[:listed]) else []
     if listed < len(bars):
         notes.append(f"Bars of the {listed} longest of {len(bars)} kernels without dots.")
-    answers, numbered = kernels.answers_of(frames), len(data.kernels) > len(MARKERS)
-    names = {
-        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(f'{kernel.label} {kernel.mark}'.rstrip(), _LONGEST)}"
-        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
-        for number, kernel in enumerate(data.kernels, 1)
-    }
     title = captions.name_of(frames) if data.panels else "Utilisation"
     if title == "Roofline" and len(data.panels) == 1 and data.panels[0].title:
         title = f"{title}, {data.panels[0].title}"
+    answers = kernels.answers_of(frames)
     return draw.Chart(
         title,
         answers[0].sentences[:1] if len(answers) == 1 else (),
         captions.subtitle(frames),
         blocks,
         _keys(frames, data, by_time) if data.panels else [],
-        names,
+        legend_names(data.kernels),
         notes,
         captions.explanation(frames) if data.panels and not dotted else "",
         inside=True,
     )
+
+
+def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
+    """Sentences below a chart, the weightiest first.
+
+    Of notes on kernels and rows only those that make a number doubtful: where numbers come from is told in tables and data.
+    Kernels whose tensor work is unknown bear a mark in pictures, and so does the sentence on them.
+    """
+    notes = [kernels.tensor_caveat(frames, kernels.MARK), captions.above_note(frames), captions.clock_note(frames)]
+    if len(data.kernels) < data.total:
+        part = captions.of_the_time(kernel.share for kernel in data.kernels).removeprefix(", ")
+        drawn = f"The {len(data.kernels)} largest of {plural(data.total, 'kernel')} by time are drawn"
+        notes.append(f"{drawn}{f' ({part})' if part else ''}.")
+    notes += [captions.sweep_note(frames), *captions.why_absent(frames, kernels.without_dots(frames))]
+    if data.panels_left_out:
+        notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")
+    return [note for note in (*notes, captions.roof_note(frames), *captions.doubts_of(frames)) if note]
+
+
+def legend_names(drawn: Sequence[Drawn]) -> dict[str, str]:
+    """What the legend says of each kernel: its name and share of the time, with its number where shapes are too few."""
+    numbered = len(drawn) > len(MARKERS)
+    return {
+        kernel.label: f"{f'{number} ' if numbered else ''}{shorten(f'{kernel.label} {kernel.mark}'.rstrip(), _LONGEST)}"
+        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
+        for number, kernel in enumerate(drawn, 1)
+    }
 
 
 def _size(share: float) -> float:
@@ -101,59 +524,53 @@ def _size(share: float) -> float:
 
 
 def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
-    """Levels, precisions, lines and sizes, as far as the chart has them."""
+    """Levels, precisions (where a panel has several), lines and sizes, as far as the chart has them."""
     labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
-    styles = {level: level_style(level) for level in data.levels}
-    found = [draw.Key(labels.get(level) or style.label, "dot", style) for level, style in styles.items()]
-    fills: dict[str, list[str]] = {}
-    for precision in data.precisions():
-        fills.setdefault(data.fills[precision], []).append(precision_label(precision))
-    found += [draw.Key(" or ".join(names), "dot", fill=fill) for fill, names in fills.items()]  # fills are of all panels
-    several, empirical = len(data.origins) > 1, captions.empirical_name(frames)
+    dots = {level for panel in data.panels for one in panel.series for level, _ in one.dots}
+    levels = style.level_order(dots | {roof.level for panel in data.panels for roof in panel.roofs if roof.level})
+    found = [draw.Key(labels.get(level) or level_style(level).label, "dot", level_style(level)) for level in levels]
+    several = {one for panel in data.panels if len(panel.precisions) > 1 for one in panel.precisions}
+    fills: dict[str, list[str]] = {}  # of all panels
+    for precision, fill in data.fills.items():
+        if precision in several:
+            fills.setdefault(fill, []).append(precision_label(precision))
+    found += [draw.Key(" or ".join(names), "dot", fill=fill) for fill, names in fills.items()]
     for origin in data.origins:
-        line = "theory" if several and origin == "theoretical" else "roof"
-        found.append(draw.Key(f"{empirical if origin == 'measured' else origin} roof", line))
+        line = "theory" if len(data.origins) > 1 and origin == "theoretical" else "roof"
+        found.append(draw.Key(f"{captions.empirical_name(frames) if origin == 'measured' else origin} roof", line))
     wide = any(band.wide for panel in data.panels for roof in panel.roofs for band in roof.bands.values())
     found += [draw.Key("range over launches", "band")] if wide else []
     found += [draw.Key(f"{percent(share)} of the time", "dot", size=_size(share)) for share in _EXAMPLES if by_time]
-    return [*found, *(draw.Key(text, instead=marks.STEPS) for text in marks.step_keys(data.panels))]
+    return [*found, *(draw.Key(text, instead=STEPS) for text in _step_keys(data.panels))]
 
 
-def _named(panel: Panel, data: RooflineChart, saving: Sequence[ChartKernel]) -> Sequence[ChartKernel]:
-    """The kernels named in a panel: of those that could save most, in the one of most of their work by share of a roof."""
+def _panel(panel: Panel, data: RooflineChart, saving: Sequence[Drawn], by_time: bool) -> draw.Panel:
+    """Roofs, ridge points, sweeps, dots in the shape of their kernel, and the names of kernels.
 
-    def best(kernel: ChartKernel, among: Panel) -> tuple[float, ...]:
+    Those are named that could save most, in the panel of most of their work by share of a roof.
+    """
+
+    def by_verdict(one: Series) -> tuple[float, ...]:
+        """Of a kernel its last step, its longest launch, and the precision nearest to its roof first."""
+        seconds, share = (value if value > 0 else 0.0 for value in (one.seconds, one.compute))
+        return one.side, -one.step, -seconds, -share, -one.performance
+
+    def best(kernel: Drawn, among: Panel) -> tuple[float, ...]:
         return min((by_verdict(one) for one in among.series if one.kernel == kernel.label), default=(math.inf,))
 
-    return [one for one in saving[:_DIRECT] if min(data.panels, key=lambda each: best(one, each)) is panel]
-
-
-def _panel(panel: Panel, data: RooflineChart, named: Sequence[ChartKernel], by_time: bool) -> draw.Panel:
-    """Roofs, ridge points, sweeps, dots in the shape of their kernel, and the names of kernels."""
     series = sorted(panel.series, key=by_verdict)
-    drawn = [*marks.roof_marks(panel, len(data.origins) > 1), *_ridges(panel), *marks.sweep_marks(panel, data.panels)]
-    drawn += _dots(panel, series, data, by_time)
-    for kernel in named:
-        mine = [one for one in series if one.kernel == kernel.label]
-        more = f"{f' {kernel.mark}' if kernel.mark else ''}{f' {percent(kernel.share)}' if kernel.share > 0 else ''}"
-        labels = tuple(f"{shorten(kernel.label, length)}{more}" for length in (_NAME, _BRIEF))
-        main = [one for one in mine if one.precision == mine[0].precision]
-        places = tuple((x, one.performance) for one in main for _, x in reversed(one.dots))
-        weight = kernel.share if kernel.share > 0 else 0.0
-        drawn.append(draw.Text(role="name", labels=labels, places=places, key=kernel.label, weight=weight))
-    return draw.Panel(panel.title if len(data.panels) > 1 else "", *marks.axes_of(panel.unit), drawn, "roofline")
-
-
-def _ridges(panel: Panel) -> Iterator[draw.Mark]:
-    """Where bandwidth roofs meet the highest compute roof; the outermost with its machine balance."""
-    compute = panel.of_kind("compute")
-    found = [(compute[0].value / group[0].value, group[0]) for group in marks.twins(panel.of_kind("bandwidth")) if compute]
-    for intensity, roof in found:
-        hue = level_style(roof.level)
-        yield draw.Point(role="ridge", hue=hue, x=intensity, y=compute[0].value)
-        if intensity == max(x for x, _ in found):
-            text = f"ridge {format_value(intensity, COUNTED[panel.unit].intensity_unit, 3)}"
-            yield draw.Text(role="ridge", labels=(text,), hue=hue, places=((intensity, compute[0].value),))
+    marks = [*_roof_marks(panel, len(data.origins) > 1), *mixes(panel), *sweep_marks(panel, data.panels)]
+    marks += _dots(panel, series, data, by_time)
+    for kernel in saving[:_DIRECT]:
+        if min(data.panels, key=lambda each: best(kernel, each)) is panel:
+            mine = [one for one in series if one.kernel == kernel.label]
+            more = f"{f' {kernel.mark}' if kernel.mark else ''}{f' {percent(kernel.share)}' if kernel.share > 0 else ''}"
+            labels = tuple(f"{shorten(kernel.label, length)}{more}" for length in (_NAME, _BRIEF))
+            main = [one for one in mine if one.precision == mine[0].precision]
+            places = tuple((x, one.performance) for one in main for _, x in reversed(one.dots))
+            weight = kernel.share if kernel.share > 0 else 0.0
+            marks.append(draw.Text(role="name", labels=labels, places=places, key=kernel.label, weight=weight))
+    return draw.Panel(panel.title if len(data.panels) > 1 else "", *axes_of(panel.unit), marks, "roofline")
 
 
 def _dots(panel: Panel, series: Sequence[Series], data: RooflineChart, by_time: bool) -> Iterator[draw.Mark]:

@@ -1,4 +1,4 @@
-"""How levels and precisions look and are called: colours, order, readable names.
+"""How levels, precisions and roofs look and are called, and which roofs go with a chart.
 
 Colours are Okabe and Ito's palette (Color Universal Design, 2008), which readers with any colour vision can tell apart; on
 dark ground the same hues, lightened.  Levels are also told apart by their place and their label, never by colour alone.
@@ -6,15 +6,21 @@ dark ground the same hues, lightened.  Levels are also told apart by their place
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
-from ncu_roofline.base.units import UNITS
+from ncu_roofline.base.texts import clean
+from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.chips import Level, load_instructions, load_spec
 from ncu_roofline.chips.palette import PLAIN, SPARE
 from ncu_roofline.chips.tables import EXECUTED, Kind
+from ncu_roofline.model.columns import UNUSED
+from ncu_roofline.rendering.frames import Frames, rows, view_of
+
+WIDE = 0.01  # clocks jitter by less; roofs that differ by more are drawn and written as a range
 
 
 class Style(NamedTuple):
@@ -38,16 +44,19 @@ COUNTED = {
     "op": Counted(f"Arithmetic intensity [{UNITS['op/byte'].symbol}]", "op/byte"),
     "inst": Counted(f"Warp instructions per transaction [{UNITS['inst/txn'].symbol}]", "inst/txn", "warp "),
 }
-# Unit of work of a view without points.
-DEFAULT_UNIT = {"instruction": "inst"}
 
 
-@lru_cache(maxsize=1)
+def default_unit(frames: Frames) -> str:
+    """Unit of work of a view without points."""
+    return "inst" if view_of(frames) == "instruction" else "flop"
+
+
+@cache
 def _levels() -> dict[str, Level]:
     return {level.id: level for level in load_spec().levels}
 
 
-@lru_cache(maxsize=1)
+@cache
 def _kinds() -> dict[str, Kind]:
     return {kind.id: kind for kind in load_instructions().kinds}
 
@@ -109,3 +118,139 @@ def precision_order(precision: str) -> tuple[int, str]:
 def label_of(name: str) -> str:
     """What a level or a precision is called."""
     return level_style(name).label if name in _levels() else precision_label(name)
+
+
+class Band(NamedTuple):
+    """A roof over its launches, in its unit: the lowest and the highest; equal where they differ by less than WIDE.
+
+    ``typical`` has what stands for the launches of each report.
+    """
+
+    low: float
+    high: float
+    typical: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, value: float, low: float, high: float) -> Band:
+        """The band of a roof whose typical ``value`` stands for launches from ``low`` to ``high`` (NaN: not given)."""
+        found = cls(low if low > 0 else value, high if 0 < high < math.inf else value, (value,))
+        return found if found.wide else cls(value, value)
+
+    @property
+    def wide(self) -> bool:
+        return self.high > (1 + WIDE) * self.low
+
+    @property
+    def line(self) -> float:
+        """Where its line goes: the median inside the band, for nothing may have run at its edges."""
+        from statistics import median
+
+        return min(max(median(self.typical), self.low), self.high) if self.wide and self.typical else self.high
+
+    def joined(self, other: Band) -> Band:
+        """One band over both; small differences between reports are no band, the higher value stands for both."""
+        typical = tuple(value for band in (other, self) for value in band.typical or (band.high,))
+        both = Band(min(self.low, other.low), max(self.high, other.high), typical)
+        return both if both.wide else Band(both.high, both.high)
+
+    def text(self, unit: str, digits: int = 3) -> str:
+        """The value with its unit, or the range: ``1.91 to 2.10 TFLOP/s``; "" where unknown."""
+        if math.isnan(self.high):
+            return ""
+        return range_text(self.low, self.high, unit, digits) if self.wide else format_value(self.high, unit, digits)
+
+
+class ChartRoof(NamedTuple):
+    """One roof over all launches and reports: ``bands`` by origin, measured and theoretical, as far as these are given.
+
+    Values are in FLOP/s, OP/s, B/s, or FLOP/B for a wall, NaN where an origin is not given; of a band the median.
+    """
+
+    id: str
+    kind: str
+    level: str
+    precision: str
+    label: str
+    unit: str
+    bands: Mapping[str, Band]
+
+    def band(self, origin: str) -> Band:
+        """The lowest and highest value of an origin; both NaN where it is not given."""
+        return self.bands.get(origin) or Band(math.nan, math.nan)
+
+    @property
+    def origin(self) -> str:
+        """Where the value that counts comes from."""
+        return "measured" if "measured" in self.bands else "theoretical"
+
+    @property
+    def value(self) -> float:
+        """What the hardware was seen to do, else what it should."""
+        return self.bands[self.origin].line
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All that are given, measured first."""
+        return tuple(self.bands[origin].line for origin in ("measured", "theoretical") if origin in self.bands)
+
+    @property
+    def highest(self) -> float:
+        """What no launch was above: the upper edge of its band."""
+        return self.bands[self.origin].high
+
+
+RoofRow = tuple[Any, ...]  # id, kind, level, precision, label, unit, origin, value, lowest and highest
+
+
+def roof_rows(frames: Frames) -> dict[str, list[RoofRow]]:
+    """What the frame of roofs says of each GPU: of thousands of platforms each is one."""
+    columns = ("roof", "kind", "level", "precision", "label", "unit", "origin", "value", "value_min", "value_max")
+    found: dict[str, list[RoofRow]] = {}
+    for device, *row in rows(frames, "roofs", "device", *columns):
+        found.setdefault(device, []).append(tuple(row))
+    return found
+
+
+def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
+    """Each roof over all of its launches and reports."""
+    found: dict[tuple[str, str], ChartRoof] = {}
+    for roof, kind, level, precision, label, unit, origin, *values in given:
+        if origin != UNUSED:
+            known, band = found[kind, roof].bands if (kind, roof) in found else {}, Band.of(*values)
+            bands = {**known, origin: band.joined(known[origin]) if origin in known else band}
+            found[kind, roof] = ChartRoof(roof, kind, level, precision, clean(label), unit, bands)
+    return list(found.values())
+
+
+def covers(roof_precision: str, precisions: set[str]) -> bool:
+    """Whether a compute roof limits one of ``precisions``; the sum over all pipes is limited by every one."""
+    return "mixed" in precisions or any(
+        p == roof_precision or p.startswith(f"{roof_precision}.") or roof_precision.startswith(f"{p}.") for p in precisions
+    )
+
+
+def roofs_of(given: Iterable[RoofRow], precisions: set[str], unit: str) -> list[ChartRoof]:
+    """The roofs of one GPU, of its rows, for some precisions."""
+    plain = not any(map(apart, precisions))
+
+    def goes(row: RoofRow) -> bool:
+        _, kind, _, owner, _, roof_unit, _, value, *_ = row
+        if not 0 < value < math.inf:
+            return False
+        if kind == "compute":
+            return covers(owner, precisions) and bool(roof_unit == f"{unit}/s")
+        # Of a bandwidth or wall the owner is the only kind of instruction that it is for, if any.
+        return owner in precisions or (plain and (not owner or (kind == "wall" and not apart(owner))))
+
+    found = joined_roofs(filter(goes, given))
+    return tops(found, ()) if "mixed" in precisions else found
+
+
+def tops(roofs: Sequence[ChartRoof], bind: Iterable[str]) -> list[ChartRoof]:
+    """The roofs, of compute roofs the highest of each precision and those that ``bind``."""
+    best: dict[str, ChartRoof] = {}
+    for roof in roofs:
+        if roof.kind == "compute" and (roof.precision not in best or roof.value > best[roof.precision].value):
+            best[roof.precision] = roof
+    named = set(bind)
+    return [roof for roof in roofs if roof.kind != "compute" or roof in best.values() or roof.id in named]

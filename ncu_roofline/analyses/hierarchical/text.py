@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
-from ncu_roofline.analyses.hierarchical.roofs import ChartRoof, RoofRow, joined_roofs, roof_rows
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
@@ -23,23 +22,14 @@ from ncu_roofline.rendering.document import Column, Document, Note, Section, Tab
 from ncu_roofline.rendering.frames import Frames, each_gpu, rows, view_of
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW
 
-TOP = 20
-"""Kernels that a terminal shows unless all are asked for."""
+TOP = 20  # kernels that a terminal shows unless all are asked for
 _MOST_NOTES = 8
 _STEPS = ((24, 7), (14, 1))  # the cheap columns go for readable names of kernels, the others only for the shortest ones
 _ABOUT = ("kernel", "label", "launch", "launches", "seconds", "time_share")
 _JUDGED = ("verdict", "headroom", "headroom_compute", "recoverable", "limit")
 _FIRST = ("kernel", "label", "precision", "launch", *_JUDGED[:4])
 _POINT = (
-    "level",
-    "intensity",
-    "performance",
-    "unit",
-    "binding_fraction",
-    "binds",
-    "fma_share",
-    "mix_roof",
-    "lanes",
+    *("level", "intensity", "performance", "unit", "binding_fraction", "binds", "fma_share", "mix_roof", "lanes"),
     "compute_roof",
 )
 _KINDS = ("compute", "bandwidth", "wall")
@@ -50,26 +40,26 @@ _QUOTES = dict.fromkeys(map(ord, "'\"`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION M
 
 def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document:
     """The whole, a part per GPU where there are several; without ``notes`` only those that make a number doubtful."""
+
+    def of_gpu(frames: Frames, title: str) -> Document:
+        """Sentences, the kernels, why some have no dots, other reasons for verdicts, and roofs."""
+        sentences = [text for answer in kernels.answers_of(frames) for text in answer.sentences]
+        found, table = kernels.by_time(kernels.kernels_of(frames).values()), kernels_table(frames)
+        absent = [one for one in found if one.status != "ok"]
+        dots, told = bool(table.detail), kernels.tells(frames, absent)
+        unknown = [] if dots or told else captions.explanation(frames).splitlines()[: None if notes else 1]
+        lacking = [] if unknown and notes else captions.why_absent(frames, absent, lacks=notes)  # the explanation says it
+        lacking += captions.how_to_add(frames) if notes and not dots and told else []
+        others = [f"{name}: {why}" for name, why in kernels.reasons(found) if why not in " ".join(sentences)] if notes else ()
+        verdicts, absences = Section(others, "Verdicts", late=True), Section(lacking, hanging=False)
+        blocks = (Section(unknown, hanging=False), table, absences, verdicts, roofs_table(frames))
+        return Document(title, captions.subtitle(frames), sentences, blocks)
+
     about = [note(frames) for note in (kernels.tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
     about.append(captions.source_note(frames) if notes else captions.source_note(frames, [OPCODES]))
     of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.doubts_of(frames)
-    told = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
-    return each_gpu(frames, title or captions.name_of(frames), lambda part, name: _of_gpu(part, name, notes), told)
-
-
-def _of_gpu(frames: Frames, title: str, notes: bool) -> Document:
-    """What is said of one GPU: sentences, its kernels, why some have no dots, other reasons for verdicts, and roofs."""
-    sentences = [text for answer in kernels.answers_of(frames) for text in answer.sentences]
-    found, table = kernels.by_time(kernels.kernels_of(frames).values()), kernels_table(frames)
-    absent = [one for one in found if one.status != "ok"]
-    dots, told = bool(table.detail), kernels.tells(frames, absent)
-    unknown = [] if dots or told else captions.explanation(frames).splitlines()[: None if notes else 1]
-    lacking = [] if unknown and notes else captions.why_absent(frames, absent, lacks=notes)  # the explanation says it
-    lacking += captions.how_to_add(frames) if notes and not dots and told else []
-    others = [f"{name}: {why}" for name, why in kernels.reasons(found) if why not in " ".join(sentences)] if notes else ()
-    verdicts = Section(others, "Verdicts", late=True)
-    blocks = (Section(unknown, hanging=False), table, Section(lacking, hanging=False), verdicts, roofs_table(frames))
-    return Document(title, captions.subtitle(frames), sentences, blocks)
+    all_notes = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
+    return each_gpu(frames, title or captions.name_of(frames), of_gpu, all_notes)
 
 
 def kernels_table(frames: Frames) -> Table:
@@ -79,83 +69,64 @@ def kernels_table(frames: Frames) -> Table:
     """
     works, found = works_of(frames), kernels.kernels_of(frames)
     dots = [one for key, one in found.items() if key in works]
-    ordered = _ordered([*dots, *kernels.by_time(one for key, one in found.items() if key not in works)])
-    of = {id(one): works.get(key, []) for key, one in found.items()}
-    parts = [of[id(one)] for one in ordered]
-    detail = _work_table([row for members in parts for row in members], any(one.verdict for one in ordered)) if dots else None
-    return replace(about_table(ordered, used=not dots), detail=detail, parts=list(map(len, parts)))
-
-
-def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
-    """What is said of kernels, where they have no dots how full they kept the GPU, too."""
-    levels = kernels.levels_of(given)
-    alone = len({(one.kernel, one.step, one.label) for one in given}) == len(given)
-    shown = [name for name in _ABOUT if name != "launch" or not alone]
-    shown += _JUDGED if any(one.verdict for one in given) else ()
-    shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"] if used else ()
-    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels}}
-    declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
-    limits = _limits()
-    cells = [_cells(one, levels, limits) for one in given]
-    return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
-
-
-def _limits() -> dict[str, str]:
-    """What each limit is called, by its id."""
-    spec = load_spec()
-    found = {unit.id: unit.label for unit in load_units().units}
-    found |= {roof: one.roof_label(roof) for one in spec.precisions for roof in one.roof_ids()}
-    return found | {level.id: level.short for level in spec.levels}
-
-
-def _limit(one: kernels.Kernel, names: Mapping[str, str]) -> str:
-    """How near the nearest limit is, by its name where the verdict does not say that: ``663 GB/s, 74 %``, ``L2 15 %``."""
-    share = as_percent(one.limit_fraction) if math.isfinite(one.limit_fraction) else ""
-    if ": " not in one.verdict:
-        return f"{names.get(one.limit, one.limit)} {share}".rstrip() if one.limit else ""
-    rate = format_value(one.bandwidths[one.limit], "byte/s", 3) if one.limit in one.bandwidths else ""
-    return ", ".join(filter(None, (rate, share)))
-
-
-def _level(one: kernels.Kernel, level: str) -> str:
-    """Bandwidth in GB/s and share of its peak, as far as known: ``512 43.1 %``."""
-    rate, share = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
-    number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
-    return " ".join([number] * math.isfinite(rate) + [percent(share)] * math.isfinite(share))
-
-
-def _cells(one: kernels.Kernel, levels: Sequence[str], limits: Mapping[str, str]) -> dict[str, Any]:
-    """A kernel as people read it."""
-    unknown = "unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else ""
-    saves = one.seconds > 0 and math.isfinite(one.recoverable)
-    busiest = percent(one.busiest_fraction) if math.isfinite(one.busiest_fraction) else ""
-    achieved = f"{100 * one.occupancy:.0f} " if math.isfinite(one.occupancy) else ""
-    possible = f"of {100 * one.occupancy_theoretical:.0f} " if math.isfinite(one.occupancy_theoretical) else ""
-    waves = f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
-    return {
-        **vars(one),
-        "headroom": one.headroom_text or unknown,
-        "headroom_compute": as_times(one.headroom_compute) if math.isfinite(one.headroom_compute) else "",
-        "recoverable": format_value(one.recoverable, "second", 3) if saves else "",
-        "limit": _limit(one, limits),
-        "busiest_unit": f"{one.busiest_unit} {busiest}".rstrip() if one.busiest_unit else "",
-        "occupancy": f"{achieved}{possible}%" if achieved or possible else "",
-        "waves": waves if math.isfinite(one.waves) else "",
-        **{f"bandwidth_{level}": _level(one, level) for level in levels},
-    }
-
-
-def _ordered(given: Sequence[kernels.Kernel]) -> list[kernels.Kernel]:
-    """By what could be saved, as `ranking`; steps of a sweep stay together, in their order."""
-    groups: dict[object, list[kernels.Kernel]] = {}
-    for one in given:
+    groups: dict[object, list[kernels.Kernel]] = {}  # steps of a sweep stay together, in their order
+    for one in (*dots, *kernels.by_time(one for key, one in found.items() if key not in works)):
         groups.setdefault(one.kernel if one.step >= 0 else id(one), []).append(one)
     members, stakes = list(groups.values()), []
     for steps in members:
         timed = [one for one in steps if one.seconds > 0]
         saved = sum(at_stake(one.seconds, one.recoverable) for one in timed)
         stakes.append((steps[0].device, sum(one.seconds for one in timed), saved))
-    return [one for place in order(stakes) for one in sorted(members[place], key=lambda one: one.step)]
+    ordered = [one for place in order(stakes) for one in sorted(members[place], key=lambda one: one.step)]
+    of = {id(one): works.get(key, []) for key, one in found.items()}
+    parts = [of[id(one)] for one in ordered]
+    detail = _work_table([row for rows in parts for row in rows], any(one.verdict for one in ordered)) if dots else None
+    return replace(about_table(ordered, used=not dots), detail=detail, parts=list(map(len, parts)))
+
+
+def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
+    """What is said of kernels, where they have no dots how full they kept the GPU, too."""
+    levels, spec = kernels.levels_of(given), load_spec()
+    alone = len({(one.kernel, one.step, one.label) for one in given}) == len(given)
+    shown = [name for name in _ABOUT if name != "launch" or not alone]
+    shown += _JUDGED if any(one.verdict for one in given) else ()
+    shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"] if used else ()
+    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels}}
+    declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
+    limits = {unit.id: unit.label for unit in load_units().units}
+    limits |= {roof: one.roof_label(roof) for one in spec.precisions for roof in one.roof_ids()}
+    limits |= {level.id: level.short for level in spec.levels}
+    cells = [_cells(one, levels, limits) for one in given]
+    return Table("kernels", declared, cells, shown, weight="time_share", first=_FIRST, steps=_STEPS)
+
+
+def _cells(one: kernels.Kernel, levels: Sequence[str], limits: Mapping[str, str]) -> dict[str, Any]:
+    """A kernel as people read it."""
+    share = as_percent(one.limit_fraction) if math.isfinite(one.limit_fraction) else ""
+    limit = f"{limits.get(one.limit, one.limit)} {share}".rstrip() if one.limit else ""
+    if ": " in one.verdict:  # which says what the limit is: 663 GB/s, 74 %
+        rate = format_value(one.bandwidths[one.limit], "byte/s", 3) if one.limit in one.bandwidths else ""
+        limit = ", ".join(filter(None, (rate, share)))
+    saves = one.seconds > 0 and math.isfinite(one.recoverable)
+    busiest = percent(one.busiest_fraction) if math.isfinite(one.busiest_fraction) else ""
+    achieved = f"{100 * one.occupancy:.0f} " if math.isfinite(one.occupancy) else ""
+    possible = f"of {100 * one.occupancy_theoretical:.0f} " if math.isfinite(one.occupancy_theoretical) else ""
+    waves = f"{one.waves:.0f}" if one.waves >= 100 else f"{one.waves:.3g}"
+    found = {
+        **vars(one),
+        "headroom": one.headroom_text or ("unknown" if one.verdict not in ("", TOO_SHORT) and one.seconds > 0 else ""),
+        "headroom_compute": as_times(one.headroom_compute) if math.isfinite(one.headroom_compute) else "",
+        "recoverable": format_value(one.recoverable, "second", 3) if saves else "",
+        "limit": limit,
+        "busiest_unit": f"{one.busiest_unit} {busiest}".rstrip() if one.busiest_unit else "",
+        "occupancy": f"{achieved}{possible}%" if achieved or possible else "",
+        "waves": waves if math.isfinite(one.waves) else "",
+    }
+    for level in levels:  # GB/s and share of its peak, as far as known: 512 43.1 %
+        rate, part = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
+        number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"
+        found[f"bandwidth_{level}"] = " ".join([number] * math.isfinite(rate) + [percent(part)] * math.isfinite(part))
+    return found
 
 
 def works_of(frames: Frames) -> dict[kernels.Key, list[dict[str, Any]]]:
@@ -164,7 +135,8 @@ def works_of(frames: Frames) -> dict[kernels.Key, list[dict[str, Any]]]:
     ``fraction`` is of the lowest roof over all levels; of a precision that is one of several, which share memory, of its own
     compute roof.  A precision and the part of it that is all of it are one row.
     """
-    bound = {roof: style.level_style(roof).label if roof == level else clean(label) for roof, level, label in _labels(frames)}
+    labels = rows(frames, "roofs", "roof", "level", "label")
+    bound = {roof: style.level_style(roof).label if roof == level else clean(label) for roof, level, label in labels}
     points = kernels.points_of(frames, _POINT)
     levels = {f"intensity_{row['level']}": math.nan for kinds in points.values() for of in kinds.values() for row in of}
     parents = {one.id: one.part_of for one in load_spec().precisions if not one.disjoint}
@@ -183,15 +155,14 @@ def works_of(frames: Frames) -> dict[kernels.Key, list[dict[str, Any]]]:
     return found
 
 
-def _labels(frames: Frames) -> Iterable[tuple[str, str, str]]:
-    return rows(frames, "roofs", "roof", "level", "label")
-
-
 def _work_table(works: Sequence[dict[str, Any]], judged: bool) -> Table:
     """Intensities and the share of the roof are what the table is for: they never go."""
-    levels = style.level_order(
-        name.removeprefix("intensity_") for row in works for name in row if name.startswith("intensity_")
-    )
+
+    def colour(row: Mapping[str, Any]) -> str:
+        share = row["fraction"]
+        return GREEN if share >= 0.8 else YELLOW if share >= 0.4 else RED if share >= 0 else DIM
+
+    levels = style.level_order(name[10:] for row in works for name in row if name.startswith("intensity_"))
     declared = {one.name: one for one in POINTS}
     counts_instructions = {row["unit"] for row in works} == {"inst"}
     fused, intensity = declared["fma_share"], declared["intensity"]
@@ -200,7 +171,7 @@ def _work_table(works: Sequence[dict[str, Any]], judged: bool) -> Table:
         replace(declared["precision"], priority=0 if len({row["precision"] for row in works}) > 1 else 8, words=str),
         *(replace(intensity, name=f"intensity_{one}", label=style.level_style(one).label) for one in levels),
         declared["performance"],
-        replace(declared["fraction"], label="of roof", colour=_colour),
+        replace(declared["fraction"], label="of roof", colour=colour),
         fused,
         replace(fused, name="mix_fraction", label="of mix", long="of mix roof", priority=13),
         declared["lanes"],
@@ -211,32 +182,21 @@ def _work_table(works: Sequence[dict[str, Any]], judged: bool) -> Table:
     return Table("work", about, cells, [one.name for one in about], words=words)
 
 
-def _colour(row: Mapping[str, Any]) -> str:
-    if not row["fraction"] >= 0:
-        return DIM
-    return GREEN if row["fraction"] >= 0.8 else YELLOW if row["fraction"] >= 0.4 else RED
-
-
 def roofs_table(frames: Frames) -> Table:
     """Compute roofs from high to low, then bandwidths, over all launches and reports; measured ones beside theoretical ones."""
+    found = []
+    for roof in style.joined_roofs(row for of_gpu in style.roof_rows(frames).values() for row in of_gpu):
+        wall = style.precision_label(roof.precision) if roof.kind == "wall" and roof.precision else ""
+        place = _KINDS.index(roof.kind), wall, -max(band.high for band in roof.bands.values())
+        values = {origin: roof.band(origin).text(roof.unit) for origin in ("measured", "theoretical")}
+        found.append((place, {"roof": ", ".join(filter(None, (wall, roof.label or roof.id))), **values}))
+    cells = [row for _, row in sorted(found, key=lambda pair: pair[0])]
+    labels = {"roof": "", "measured": captions.empirical_name(frames), "theoretical": ""}
+    declared = [Column(name, "str" if name == "roof" else "text", "", "", label) for name, label in labels.items()]
+    return Table("roofs", declared, cells, list(labels), ruled=False)
 
-    def wall_of(roof: ChartRoof) -> str:
-        return style.precision_label(roof.precision) if roof.kind == "wall" and roof.precision else ""
 
-    def place(roof: ChartRoof) -> tuple[object, ...]:
-        return _KINDS.index(roof.kind), wall_of(roof), -max(band.high for band in roof.bands.values())
-
-    found = joined_roofs(row for of_gpu in roof_rows(frames).values() for row in of_gpu)
-    cells = [
-        {
-            "roof": ", ".join(filter(None, (wall_of(roof), roof.label or roof.id))),
-            **{origin: roof.band(origin).text(roof.unit) for origin in ("measured", "theoretical")},
-        }
-        for roof in sorted(found, key=place)
-    ]
-    declared = [Column("roof", "str", "", ""), Column("measured", "text", "", "", captions.empirical_name(frames))]
-    declared.append(Column("theoretical", "text", "", ""))
-    return Table("roofs", declared, cells, [one.name for one in declared], ruled=False)
+# NERSC's data file
 
 
 def render_nersc(roofline: Frames) -> bytes:
@@ -245,15 +205,15 @@ def render_nersc(roofline: Frames) -> bytes:
     Roofs and points of the precision with the most work, named in a comment; measured roofs where given.  Raises RooflineError
     for points of several GPUs, which the format can't tell apart, and for other views.
     """
-    if view_of(roofline) != "roofline":
-        raise _error("it holds rooflines only", "Leave out --view, or choose another format.")
     points = kernels.points_of(roofline, ("level", "intensity", "performance", "work", "label"))
-    if not points:
-        raise _error("no kernel has a point", "Ask `ncu-roofline explain` what the report lacks.")
     devices = list(dict.fromkeys(device for *_, device in points))
-    if len(devices) > 1:
-        reason = f"it has one set of roofs, and the points are of {len(devices)} GPUs"
-        raise _error(reason, "Give the reports of one GPU.")
+    for good, reason, next_step in (
+        (view_of(roofline) == "roofline", "it holds rooflines only", "Leave out --view, or choose another format."),
+        (points, "no kernel has a point", "Ask `ncu-roofline explain` what the report lacks."),
+        (len(devices) < 2, f"it holds the points of one GPU, not of {len(devices)}", "Give the reports of one GPU."),
+    ):
+        if not good:
+            raise RooflineError("Cannot render", "nersc", reason, next_step)
     totals: dict[str, float] = {}
     for kinds in points.values():
         for name, (row, *_) in kinds.items():
@@ -271,42 +231,32 @@ def render_nersc(roofline: Frames) -> bytes:
     # Its readers look for their keywords anywhere in a line: comments stand apart and use none of them.
     note = f"{style.precision_label(precision)} only{f'; with less work and left out: {others}' if others else ''}"
     lines = [f"# {clean(devices[0]) or 'unnamed machine'}, {note}", "# in GB/s, GFLOP/s and FLOP/byte"]
-    lines += [*_roofs([row for rows in roof_rows(roofline).values() for row in rows], precision, names), ""]
-    for level, name in names.items():
-        lines.append(f"AI_{name} {_values(at[level]['intensity'] if level in at else math.nan for at in rows_of)}")
-    first = [next(iter(reversed(at.values()))) for at in rows_of]
-    lines.append(f"FLOPS {_values(row['performance'] / 1e9 for row in first)}")
-    lines.append(f"labels {_quoted(row['label'] or row['kernel'] for row in first)}")
-    return "\n".join(lines).encode("utf-8", "replace") + b"\n"
 
+    def add(name: str, values: Iterable[float]) -> None:
+        lines.append(f"{name} {' '.join(repr(float(value)) for value in values)}")
 
-def _error(reason: str, next_step: str) -> RooflineError:
-    return RooflineError("Cannot render", "nersc", reason, next_step)
+    def quoted(name: str, texts: Iterable[str]) -> None:  # in straight quotes, of which the format can't write one
+        quotes = " ".join(f"'{clean(text, None).translate(_QUOTES)}'" for text in texts)
+        lines.append(f"{name} {quotes}")
 
-
-def _roofs(given: Sequence[RoofRow], precision: str, names: Mapping[str, str]) -> Iterator[str]:
-    """Bandwidths and compute roofs, each kind in two lines."""
-    ids = dict.fromkeys(roof for roof, _, _, of, *_ in given if of == precision)
-    memory = [(name, [row for row in given if row[2] == level]) for level, name in names.items()]
-    compute = [(_roof_name(precision, one), [row for row in given if row[0] == one]) for one in ids]
+    # Bandwidths and compute roofs, each kind in two lines.
+    given = [row for of_gpu in style.roof_rows(roofline).values() for row in of_gpu]
+    family = "" if precision == "fp" else style.precision_label(precision)
+    memory, compute = [(name, [row for row in given if row[2] == level]) for level, name in names.items()], []
+    for roof in dict.fromkeys(row[0] for row in given if row[3] == precision):
+        kind = roof.removeprefix(precision).lstrip(".")
+        name = " ".join(filter(None, (family, _ROOF_NAMES.get(kind, kind))))
+        compute.append((name, [row for row in given if row[0] == roof]))
     for kind, pairs in (("mem", memory), ("comp", compute)):
         best = [(name, *min(rows, key=lambda row: row[6] != "measured")[6:8]) for name, rows in pairs if rows]
         if best:
-            yield f"{kind}roofs {_values(value / 1e9 for _, _, value in best)}"
+            add(f"{kind}roofs", (value / 1e9 for _, _, value in best))
             called = (name if origin == "measured" else f"Theoretical {name}" for name, origin, _ in best)
-            yield f"{kind}_roof_names {_quoted(called)}"
-
-
-def _roof_name(precision: str, roof: str) -> str:
-    kind = roof.removeprefix(precision).lstrip(".")
-    words = ("" if precision == "fp" else style.precision_label(precision), _ROOF_NAMES.get(kind, kind))
-    return " ".join(filter(None, words))
-
-
-def _values(values: Iterable[float]) -> str:
-    return " ".join(repr(float(value)) for value in values)
-
-
-def _quoted(names: Iterable[str]) -> str:
-    """Names in straight quotes, without any inside, since the format has no way to write one."""
-    return " ".join(f"'{clean(name, None).translate(_QUOTES)}'" for name in names)
+            quoted(f"{kind}_roof_names", called)
+    lines.append("")
+    for level, name in names.items():
+        add(f"AI_{name}", (at[level]["intensity"] if level in at else math.nan for at in rows_of))
+    first = [next(iter(reversed(at.values()))) for at in rows_of]
+    add("FLOPS", (row["performance"] / 1e9 for row in first))
+    quoted("labels", (row["label"] or row["kernel"] for row in first))
+    return "\n".join(lines).encode("utf-8", "replace") + b"\n"

@@ -51,15 +51,11 @@ class Viewer:
             raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock, --ceilings and --trajectory.")
 
     def check_names(self, select: Selection) -> None:
-        """Raise RooflineError for levels and precisions that are not known."""
-        _check_known("--level", select.levels, {level.id for level in load_spec().levels}, "levels")
-        self.check_precisions(select.precisions)
-
-    def check_precisions(self, given: Sequence[str]) -> None:
-        """Raise RooflineError for a precision that is neither an id nor its first parts."""
+        """Raise RooflineError for levels and precisions that are not known; of a precision the first parts are enough."""
+        check_known("--level", select.levels, {level.id for level in load_spec().levels}, "levels")
         parts = [precision.id.split(".") for precision in load_spec().precisions]
         known = {".".join(words[: count + 1]) for words in parts for count in range(len(words))}
-        _check_known("--precision", given, {"mixed", *known}, "precisions")
+        check_known("--precision", select.precisions, {"mixed", *known}, "precisions")
 
     def explain(self, report: Report | MetricTable, measurements: Measurements, select: Selection) -> Explanation:
         """What a report can show of what is selected, and what it lacks."""
@@ -74,7 +70,8 @@ class Viewer:
         return roofline(measurements, ceilings, clock=asked.clock, by=asked.by, source=asked.source, select=asked.select)
 
 
-def _check_known(option: str, given: Sequence[str], known: Collection[str], what: str) -> None:
+def check_known(option: str, given: Sequence[str], known: Collection[str], what: str) -> None:
+    """Raise RooflineError for a name that is not known."""
     for one in given:
         if one not in known:
             next_step = advice(f"See `ncu-roofline list {what}`", one, known)

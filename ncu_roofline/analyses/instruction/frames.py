@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
+from ncu_roofline.analyses.hierarchical.view import Asked, Viewer, check_known
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import Precision, Spec, load_instructions, load_spec
@@ -289,9 +289,10 @@ class _Instruction(Viewer):
             raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view instruction.")
         super().check(asked)
 
-    def check_precisions(self, given: Sequence[str]) -> None:
+    def check_names(self, select: Selection) -> None:
+        check_known("--level", select.levels, {level.id for level in load_spec().levels}, "levels")
         kinds = [kind.id for kind in load_instructions().kinds]
-        for one in given:
+        for one in select.precisions:
             if one not in kinds:
                 next_step = advice(f"With --view instruction name {', '.join(kinds)}", one, kinds)
                 raise RooflineError("Cannot use --precision", one, "it is no kind of instruction", next_step)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ncu_roofline.analyses.hierarchical.captions import subtitle
-from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
+from ncu_roofline.analyses.hierarchical.picture import axes_of, plain_roofs
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.phases.frames import PhaseRoofline
 from ncu_roofline.analyses.phases.text import Launch, Path, explanation, launches, notes_of

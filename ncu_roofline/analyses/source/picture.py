@@ -6,9 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses.hierarchical.marks import axes_of, plain_roofs
-from ncu_roofline.analyses.hierarchical.roofs import roof_rows, roofs_of, tops
-from ncu_roofline.analyses.hierarchical.style import COUNTED, level_order, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.picture import axes_of, plain_roofs
+from ncu_roofline.analyses.hierarchical.style import (
+    COUNTED,
+    level_order,
+    level_style,
+    precision_label,
+    roof_rows,
+    roofs_of,
+    tops,
+)
 from ncu_roofline.analyses.source.frames import INT32, INTEGERS, WORKS, SourceRoofline
 from ncu_roofline.analyses.source.text import Launch, Row, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten

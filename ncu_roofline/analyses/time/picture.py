@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import MAX_KERNELS, ChartKernel, largest
-from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels
+from ncu_roofline.analyses.hierarchical.kernels import Drawn as DrawnKernel
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest
+from ncu_roofline.analyses.hierarchical.picture import MAX_KERNELS, legend_names
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import text as words
 from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
-from ncu_roofline.base.texts import clean, plural, shorten
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering.chart import Axis, Chart, Contours, Corner, Key, Line, Mark, Panel, Place, Point, Region, Roof, Text
 from ncu_roofline.rendering.frames import records, rows, table
 from ncu_roofline.rendering.picture import figure_of, pictures
-from ncu_roofline.rendering.style import MARKERS
 
 Row = dict[str, Any]
 MOST_DEVICES = 3  # in one picture; a page has them all
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
         return "op" if {row["unit"] for row in self.symbols} == {"op"} else "flop"
 
 
-def _drawn(frames: TimeRoofline, limit: int) -> tuple[list[Drawn], tuple[ChartKernel, ...], int]:
+def _drawn(frames: TimeRoofline, limit: int) -> tuple[list[Drawn], tuple[DrawnKernel, ...], int]:
     """What a picture can show: each GPU, the ``limit`` largest kernels by time, and how many kernels have symbols."""
     labels, found = kernel_labels(frames), dict[str, list[Row]]()
     for row in records(table(frames, "points")):
@@ -90,11 +90,6 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
         title = f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"
         panels.append([_complexity(one, title, level), _time(one, level)])
         panels.append([_both(one, machine, level) for machine in one.balanced[:most]])
-    names = {
-        kernel.label: f"{f'{number} ' if len(kernels) > len(MARKERS) else ''}{shorten(kernel.label, 40)}"
-        f"{f'  {percent(kernel.share)}' if kernel.share > 0 else ''}"
-        for number, kernel in enumerate(kernels, 1)
-    }
     answers = answers_of(frames)
     lacking = dict.fromkeys(precision_label(row["precision"]) for one in devices for row in one.balanced[most:])
     notes = words.about(frames)
@@ -112,7 +107,7 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
         captions.subtitle(frames),
         [row for row in panels if row],
         _keys([row for one in devices for row in one.symbols], level),
-        names,
+        legend_names(kernels),
         [note for note in notes if note],
         "" if panels else words.explanation(frames),
     )

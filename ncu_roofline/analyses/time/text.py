@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.chart import largest
-from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, tensor_caveat
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest, tensor_caveat
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import frames as columns
 from ncu_roofline.analyses.time.frames import TimeRoofline, why
