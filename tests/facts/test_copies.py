@@ -18,12 +18,15 @@ FACTS = LEVELS | PRECISIONS | KINDS | {*SPEC.sections.values()}
 # What names one on purpose, and why; whole files where they are such a table.
 ON_PURPOSE = {
     # Words of other programs, and what they mean.
-    "formats/inputs/advisor.py": {"l1", "l2", "dram", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
     "formats/inputs/likwid.py": {"l2", "dram"},
-    "formats/inputs/intel.py": {"l1", "dram", "fp32", "fp64"},
+    "formats/inputs/intel.py": {"l1", "l2", "dram", "fp32", "fp64", "fp64.fma", "fp64.nofma", "fp32.fma", "fp32.nofma"},
     "formats/inputs/nvprof.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16"},
-    "formats/inputs/roof_files.py": {"l1", "l2", "fp64"},  # ERT's L1 is L2 on a GPU; double precision unless told otherwise
-    "formats/inputs/spelling.py": {"dram"},  # beside ddr, the beginning of words for plain memory
+    "formats/inputs/roof_files.py": {
+        "l1",
+        "l2",
+        "dram",
+        "fp64",
+    },  # ERT: L1 is L2 on a GPU, double precision
     "analyses/hierarchical/text.py": {"l1", "shared", "l2", "dram", "system"},
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
     "formats/wire.py": {"int32"},  # a type of protobuf

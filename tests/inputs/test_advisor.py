@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import advisor, open_ceilings
+from ncu_roofline.formats.inputs import intel, open_ceilings
 from tests.cli.command import Command, assert_refused
 
 PREAMBLE = (
@@ -92,15 +92,15 @@ def test_rows_of_the_python_interface(tmp_path: Path, run: Command) -> None:
     [("Float64", "fp64"), ("Float32; Int32", "fp32"), ("Float32; Float64", "fp"), ("", "fp"), ("Int64", "fp")],
 )
 def test_precision(tmp_path: Path, types: str, precision: str) -> None:
-    (point,) = advisor.read(write(tmp_path / "s.csv", survey({**TRIAD, "types": types}))).points
+    (point,) = intel.read_advisor(write(tmp_path / "s.csv", survey({**TRIAD, "types": types}))).points
     assert point.work == {precision: 10e9}
 
 
 def test_the_rate_stands_in_for_the_operations(tmp_path: Path) -> None:
-    (point,) = advisor.read(write(tmp_path / "s.csv", survey({**TRIAD, "gflop": ""}))).points
+    (point,) = intel.read_advisor(write(tmp_path / "s.csv", survey({**TRIAD, "gflop": ""}))).points
     assert point.work == {"fp64": pytest.approx(10e9)}
     assert "Self GFLOPS" in point.columns
-    (point,) = advisor.read(write(tmp_path / "t.csv", survey({**TRIAD, "elapsed": ""}))).points
+    (point,) = intel.read_advisor(write(tmp_path / "t.csv", survey({**TRIAD, "elapsed": ""}))).points
     assert point.seconds == pytest.approx(2.0)
 
 
@@ -108,7 +108,7 @@ def test_parts_of_a_loop_only_without_the_loop(tmp_path: Path) -> None:
     part = {**TRIAD, "name": "[child] [loop in triad at a.c:7]"}
     empty = {"name": "[loop in copy at a.c:9]"}
     other = {**TRIAD, "name": "[child] [loop in copy at a.c:9]"}
-    points = advisor.read(write(tmp_path / "s.csv", survey(TRIAD, part, empty, other))).points
+    points = intel.read_advisor(write(tmp_path / "s.csv", survey(TRIAD, part, empty, other))).points
     assert [point.name for point in points] == [TRIAD["name"], empty["name"], other["name"]]
 
 
@@ -118,7 +118,7 @@ def test_what_is_left_out_is_named(tmp_path: Path) -> None:
         {"name": "tiny", "time": "< 0.001s"},
         columns=(*COLUMNS, "Self NVM GB", "Why No Vectorization"),
     )
-    table = advisor.read(write(tmp_path / "s.csv", text))
+    table = intel.read_advisor(write(tmp_path / "s.csv", text))
     assert [warning.partition(": ")[2] for warning in table.warnings] == [
         "columns that are not used: Self NVM GB.",
         'times below the smallest that Advisor writes ("< 0.001s") are no numbers: tiny.',
@@ -142,7 +142,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_files_are_refused(tmp_path: Path, run: Command, bad: str) -> None:
     path = write(tmp_path / "bad.csv", BAD[bad])
-    assert advisor.recognises(BAD[bad])
+    assert intel.recognises_advisor(BAD[bad])
     assert_refused(run("show", path), path)
     with pytest.raises(RooflineError):
         roofline(path)
@@ -186,7 +186,7 @@ BAD_ROOFS = {
 @pytest.mark.parametrize("bad", BAD_ROOFS)
 def test_bad_roofs_are_refused(tmp_path: Path, run: Command, bad: str) -> None:
     path = write(tmp_path / "roofs.csv", BAD_ROOFS[bad])
-    assert advisor.recognises_roofs(BAD_ROOFS[bad])
+    assert intel.recognises_roofs(BAD_ROOFS[bad])
     assert_refused(run("show", write(tmp_path / "s.csv", GOOD), "--ceilings", path), path)
 
 
@@ -199,5 +199,5 @@ def test_roofs_are_no_kernels(tmp_path: Path, run: Command) -> None:
     "text", ["kernel,flops,bytes\n", "Name,Bandwidth,Type\nx,1,memory\n", "Function Call Sites and Loops\n"]
 )
 def test_other_files_are_not_taken(text: str) -> None:
-    assert not advisor.recognises(text)
-    assert not advisor.recognises_roofs(text)
+    assert not intel.recognises_advisor(text)
+    assert not intel.recognises_roofs(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import advisor, ncu_csv, nvprof, open_input, plain_table
+from ncu_roofline.formats.inputs import intel, ncu_csv, nvprof, open_input, plain_table
 from ncu_roofline.formats.inputs.tables import PointTable
 from tests.inputs import intel_output, ncu_tables, nvprof_logs, test_advisor, test_likwid
 from tests.inputs.test_plain_table import PLAIN
@@ -80,7 +80,7 @@ def test_a_padded_summary_without_types(tmp_path: Path) -> None:
 def test_which_reader_takes_them() -> None:
     assert nvprof.recognises(PADDED)
     assert plain_table.recognises(PLAIN_QUOTED)
-    assert advisor.recognises(test_advisor.GOOD)
+    assert intel.recognises_advisor(test_advisor.GOOD)
     assert ncu_csv.recognises(ncu_tables.text_of(ncu_tables.wide(ncu_tables.SUMS)))
 
 

@@ -1,6 +1,6 @@
-"""One run of an application under Intel's tools: operations and L1 traffic from SDE, DRAM traffic and time from VTune.
+"""One run of an application under Intel's tools: Advisor's survey and roofs; SDE's operations and VTune's traffic and time.
 
-The tools run it once each, so the parts are of different executions of the same work.  The method is NERSC's "Measuring
+SDE and VTune run it once each, so the parts are of different executions of the same work.  The method is NERSC's "Measuring
 Arithmetic Intensity" (docs.nersc.gov).  Layouts are from public documentation and scripts, that of SDE also from a public mix
 of version 9.24; its masked counts, and VTune's reports, are unproven on a file of ours.
 
@@ -15,14 +15,20 @@ VTune's reports as CSV: bytes of the memory controllers (``-report hw-events``),
 the controllers (``UNC_M_CAS_COUNT.RD`` and ``.WR``; ``UNC_E_RPQ_INSERTS`` and ``UNC_E_WPQ_INSERTS`` of the memory on Knights
 Landing's package) is a line of 64 bytes; they count what all of the machine moves.  The time is "Elapsed Time", which leaves
 out pauses.
+
+Advisor's survey with trip counts and FLOP gives one point per loop or function, by what it does itself: work is "Self GFLOP",
+traffic "Self Memory GB" (all that the cores load and store, level l1: the cache-aware roofline), and with cache simulation
+"Self L2 GB", "Self L3 GB" and "Self DRAM GB" (1e9).  The time is "Self Elapsed Time", by which Advisor divides as well.  A loop
+is fp64 or fp32 where "Data Types" names only Float64 or only Float32.  "Total" columns are sums of these and not used.  Its
+roofs (``advisor --report=roofs --format=csv``) have columns Name, Bandwidth, Type and Device, in byte/s and FLOP/s; those of
+part of the machine ("DRAM Bandwidth (single node)", "(single-threaded)") are left out.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from os import PathLike
@@ -31,9 +37,9 @@ from typing import NamedTuple
 
 from ncu_roofline.base.files import JOINED
 from ncu_roofline.base.texts import listed
-from ncu_roofline.formats.ceilings import UNNAMED_CPU
-from ncu_roofline.formats.inputs.tables import ImportedPoint, PointTable
-from ncu_roofline.formats.inputs.text import Row, Table, delimiter_of, lines_of, row_of, text_of
+from ncu_roofline.formats.ceilings import UNNAMED_CPU, Ceiling, Ceilings
+from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, PointTable
+from ncu_roofline.formats.inputs.text import Table, delimiter_of, lines_of, row_of, text_of
 
 _SIGN = re.compile(r"^[ \t]*# (?:Mix output version|EMIT_(?:GLOBAL_)?DYNAMIC_STATS)\b", re.MULTILINE)
 _BEGIN = re.compile(r"# EMIT_(GLOBAL_)?DYNAMIC_STATS\b(?:.*?\bTID\s+(\d+))?")
@@ -64,6 +70,24 @@ _REPORT = (
     "Report with `vtune -report hw-events -group-by=package -column=UNC_M_CAS_COUNT -format=csv`, and the time with "
     "`vtune -report summary -format=csv`."
 )
+
+_LOOP = "function_call_sites_and_loops"
+_LOOK_AHEAD = 40  # lines above the heading, at most
+_GIGA = 1e9
+# Each level's bytes: in one column, or loaded and stored apart.
+_TRAFFIC = {
+    level: ((f"self_{name}_gb",), (f"self_{apart}loaded_gb", f"self_{apart}stored_gb"))
+    for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
+}
+_USED = {"self_gflop", "self_gflops", *(column for ways in _TRAFFIC.values() for way in ways for column in way)}
+_COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
+_ROOFS = {
+    **{f"{level} bandwidth": level for level in ("l1", "l2", "l3", "dram", "mcdram")},
+    "dp vector fma peak": "fp64.fma",
+    "dp vector add peak": "fp64.nofma",
+    "sp vector fma peak": "fp32.fma",
+    "sp vector add peak": "fp32.nofma",
+}
 
 
 class _Part(NamedTuple):
@@ -109,15 +133,20 @@ def joined(tables: Sequence[PointTable]) -> list[PointTable]:
 def _table(parts: Sequence[_Part]) -> PointTable:
     """One point from the parts of a run: processes that SDE counted add up."""
     path, mixes = JOINED.join(part.path for part in parts), [part for part in parts if part.is_mix]
-    work, fused = _added([part.work for part in mixes]), _added([part.fused for part in mixes])
-    traffic = _added([part.traffic for part in mixes])
+
+    def added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return {key: sum(one[key] for one in several) for key in (several or [{}])[0] if all(key in one for one in several)}
+
+    work, fused = added([part.work for part in mixes]), added([part.fused for part in mixes])
+    traffic = added([part.traffic for part in mixes])
     for part in parts:
         traffic |= {} if part.is_mix else part.traffic
     notes = [*(note for part in parts for note in part.notes), *([f"the sum of {len(mixes)} processes"] if mixes[1:] else [])]
+    seconds = next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan)
     point = ImportedPoint(
         name=(mixes or parts)[0].name,
         device=UNNAMED_CPU,
-        seconds=next((part.seconds for part in parts if not math.isnan(part.seconds)), math.nan),
+        seconds=seconds,
         work=work,
         traffic=traffic,
         # Of instructions, from operations, of which a fused instruction does two.
@@ -125,26 +154,17 @@ def _table(parts: Sequence[_Part]) -> PointTable:
         columns=", ".join(dict.fromkeys(column for part in parts for column in part.columns)),
         note="; ".join(notes),
     )
-    reading = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
-    lacking = [f"{path}: {sentence}." for sentence in _lacking(point, bool(mixes))]
-    return PointTable(path, "intel", (point,), warnings=(*reading, *lacking), parts=tuple(parts))
-
-
-def _added(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {key: sum(one[key] for one in several) for key in (several or [{}])[0] if all(key in one for one in several)}
-
-
-def _lacking(point: ImportedPoint, counted: bool) -> Iterable[str]:
-    if not counted:
-        yield "it holds no operations; give the mix of the same run by Intel SDE as well (`sde -iform 1 -omix FILE -- ./app`)"
-    elif math.isnan(point.seconds):
-        total = sum(point.work.values())
-        known = [f"{total / moved:.3g} FLOP/B at {level}" for level, moved in point.traffic.items() if total and moved]
-        about = f"it holds no time, so of its place in a roofline only the intensity is known ({listed(known)})"
-        yield (
-            f"{about if known else 'it holds no time'}; give the summary of the same run by VTune as well "
-            "(`vtune -report summary -format=csv`), or write its numbers with seconds into a plain table"
-        )
+    warnings = [f"{part.path}: {sentence}." for part in parts for sentence in part.reading]
+    if not mixes:
+        mix = "the mix of the same run by Intel SDE as well (`sde -iform 1 -omix FILE -- ./app`)"
+        warnings.append(f"{path}: it holds no operations; give {mix}.")
+    elif math.isnan(seconds):
+        total = sum(work.values())
+        known = listed(f"{total / moved:.3g} FLOP/B at {level}" for level, moved in traffic.items() if total and moved)
+        about = f", so of its place in a roofline only the intensity is known ({known})" if known else ""
+        summary = "give the summary of the same run by VTune as well (`vtune -report summary -format=csv`)"
+        warnings.append(f"{path}: it holds no time{about}; {summary}, or write its numbers with seconds into a plain table.")
+    return PointTable(path, "intel", (point,), warnings=tuple(warnings), parts=tuple(parts))
 
 
 def recognises_sde(head: str) -> bool:
@@ -162,7 +182,40 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
         if stated not in (None, added):
             raise mix.damaged(f"its *mem-{way}-N add up to {added:.0f}, and its *mem-{way} is {stated:.0f}")
     traffic = {"l1": sum(size * value for _, size, value in sizes)} if sizes else {}
-    work, fused, notes, reading = _work(counts, mix)
+    # By type and numbers that one instruction computes: elements, those of them under a mask, fused ones, perhaps masked ones.
+    lanes: dict[str, dict[int, list[float]]] = {kind: {} for kind in _PRECISIONS}
+    unknown: dict[str, str] = {}  # a fused instruction that ran, and whose width is not known
+    for name, count in counts.items():
+        if match := _ELEMENTS.fullmatch(name):
+            lanes[match[1]].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
+        elif count and (match := _FUSED.fullmatch(name)):
+            kind, bits = _LETTERS[match[2]]
+            if match[1] == "P" and not match[3]:
+                unknown[kind] = name
+            else:
+                width = 1 if match[1] == "S" else _BITS[match[3]] // bits
+                lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
+    work, fused, notes, reading = {}, {}, [], []
+    for kind, precision in _PRECISIONS.items():
+        low = high = pairs = 0.0
+        for width, (plain, masked, sure, either) in lanes[kind].items():
+            if sure + either > plain + masked:
+                raise mix.damaged(f"it has more fused instructions on {width} numbers of {precision} than instructions")
+            sure_at_least = sure + max(0.0, either - masked)
+            low += width * (plain + sure_at_least)
+            high += width * (plain + masked + sure + either)
+            pairs += 2 * width * sure_at_least
+        if kind in unknown:
+            reading.append(f"{precision} work left out: {unknown[kind]} does not say how wide it is; run SDE with -iform 1")
+        elif high - low > _CLOSE * low:
+            reading.append(
+                f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
+                "numbers its masked instructions computed"
+            )
+        elif lanes[kind]:
+            work[precision], fused[precision] = low, pairs
+            if high > low:
+                notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
     if not (work or traffic or reading):
         raise mix.damaged("its counts hold neither operations nor bytes")
     unused = [one for one, value in counts.items() if value and _UNCOUNTED.fullmatch(one) and not _READ.fullmatch(one)]
@@ -192,8 +245,15 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
             elif _END.match(line) or (line.startswith("# $") and not line.endswith("dynamic-counts")):
                 block = None  # the statistics of a function: the sums hold them already
             elif block is not None:
-                if line and not line.startswith("#"):
-                    _count(mix, block, line, number)
+                if not line or line.startswith("#"):
+                    continue
+                match = _COUNT.fullmatch(line)
+                name = match[1] if match else line.split()[0]
+                if _READ.fullmatch(name) or _UNCOUNTED.fullmatch(name):
+                    value = mix.number(name, number, match[2] if match else "")
+                    if value is None or value != int(value) or name in block:
+                        raise mix.damaged(f"{name} in line {number} has no count, or stands there twice")
+                    block[name] = value
             elif line.startswith("# "):
                 images = _IMAGES.match(line) is not None or (images and not line.startswith("# END"))
             elif images and not image and (match := _IMAGE.fullmatch(line)):
@@ -207,57 +267,6 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
         return blocks[""], image
     names = dict.fromkeys(name for one in blocks.values() for name in one)
     return {name: sum(one.get(name, 0.0) for one in blocks.values()) for name in names}, image
-
-
-def _count(mix: Table, block: dict[str, float], line: str, number: int) -> None:
-    match = _COUNT.fullmatch(line)
-    name = match[1] if match else line.split()[0]
-    if _READ.fullmatch(name) or _UNCOUNTED.fullmatch(name):
-        value = mix.number(name, number, match[2] if match else "")
-        if value is None or value != int(value):
-            raise mix.damaged(f"{name} in line {number} has no count")
-        if name in block:
-            raise mix.damaged(f"line {number} gives {name} again")
-        block[name] = value
-
-
-def _work(counts: Mapping[str, float], mix: Table) -> tuple[dict[str, float], dict[str, float], list[str], list[str]]:
-    """Operations by precision, those of them that fused instructions do, notes, and sentences on what is left out."""
-    # By type and numbers that one instruction computes: elements, those of them under a mask, fused ones, perhaps masked ones.
-    lanes: dict[str, dict[int, list[float]]] = {kind: {} for kind in _PRECISIONS}
-    unknown: dict[str, str] = {}  # a fused instruction that ran, and whose width is not known
-    for name, count in counts.items():
-        if match := _ELEMENTS.fullmatch(name):
-            lanes[match[1]].setdefault(int(match[2]), [0.0] * 4)[1 if match[3] else 0] += count
-        elif count and (match := _FUSED.fullmatch(name)):
-            kind, bits = _LETTERS[match[2]]
-            if match[1] == "P" and not match[3]:
-                unknown[kind] = name
-            else:
-                width = 1 if match[1] == "S" else _BITS[match[3]] // bits
-                lanes[kind].setdefault(width, [0.0] * 4)[3 if "_MASK" in name else 2] += count
-    work, fused, notes, warnings = {}, {}, [], []
-    for kind, precision in _PRECISIONS.items():
-        low = high = pairs = 0.0
-        for width, (plain, masked, sure, either) in lanes[kind].items():
-            if sure + either > plain + masked:
-                raise mix.damaged(f"it has more fused instructions on {width} numbers of {precision} than instructions")
-            sure_at_least = sure + max(0.0, either - masked)
-            low += width * (plain + sure_at_least)
-            high += width * (plain + masked + sure + either)
-            pairs += 2 * width * sure_at_least
-        if kind in unknown:
-            warnings.append(f"{precision} work left out: {unknown[kind]} does not say how wide it is; run SDE with -iform 1")
-        elif high - low > _CLOSE * low:
-            warnings.append(
-                f"{precision} work left out: it is between {low:.4g} and {high:.4g} FLOP, for the mix does not say how many "
-                "numbers its masked instructions computed"
-            )
-        elif lanes[kind]:
-            work[precision], fused[precision] = low, pairs
-            if high > low:
-                notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
-    return work, fused, notes, warnings
 
 
 def recognises_vtune(head: str) -> bool:
@@ -283,31 +292,25 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     ((start, columns),) = headings
     summary = _SUMMARY[0] in columns
     rows = list(table.rows(lines, start + 1, delimiter_of(lines[start]), 0 if summary else len(columns)))
-    if not summary:
-        return _table([_events(table, columns, rows)])
-    at = columns.index(_SUMMARY[0])
-    times = [row for row in rows if len(row.cells) > at + 1 and row.cells[at].rstrip(":") == _TIME]
-    if len(times) != 1:
-        raise table.damaged(f'it says "{_TIME}" {len(times)} times')
-    seconds = table.seconds(_TIME, times[0].line, times[0].cells[at + 1])
-    if not seconds:
-        raise table.damaged(f"{_TIME} in line {times[0].line} is no time")
-    return _table([_Part(table.path, False, table.stem, seconds=seconds, columns=(_TIME,))])
-
-
-def _events(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> _Part:
+    if summary:
+        at = columns.index(_SUMMARY[0])
+        times = [(line, cells[at + 1]) for line, cells in rows if len(cells) > at + 1 and cells[at].rstrip(":") == _TIME]
+        seconds = table.seconds(_TIME, *times[0]) if len(times) == 1 else None
+        if not seconds:
+            raise table.damaged(f'it has no "{_TIME}", or several')
+        return _table([_Part(table.path, False, table.stem, seconds=seconds, columns=(_TIME,))])
     if columns[0].lower() != "package":
         raise table.damaged(f"it is grouped by {columns[0][:40]!r}, so lines of several levels may count the same")
-    names = Counter((*filter(None, columns), *(row.cells[0] for row in rows)))
-    if twice := [name for name, count in names.items() if count > 1]:
+    names = [*filter(None, columns), *(cells[0] for _, cells in rows)]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise table.damaged(f"{twice[0]!r} stands there twice")
     totals: dict[tuple[str, str], float] = {}
-    for row in rows:
-        for column, cell in zip(columns, row.cells, strict=True):
+    for line, cells in rows:
+        for column, cell in zip(columns, cells, strict=True):
             if match := _EVENT.fullmatch(column):
-                count = table.number(column, row.line, cell)
+                count = table.number(column, line, cell)
                 if count is None:
-                    raise table.damaged(f"{column} in line {row.line} has no number")
+                    raise table.damaged(f"{column} in line {line} has no number")
                 event = (match[1], match[2] or "")
                 totals[event] = totals.get(event, 0.0) + count
     traffic, used, reading = {}, set(), []
@@ -323,4 +326,120 @@ def _events(table: Table, columns: Sequence[str], rows: Sequence[Row]) -> _Part:
     if unused := dict.fromkeys(name for name, _ in totals if name not in used):
         reading.append(f"events that are not used: {listed(unused)}")
     counts = tuple(sorted(used)) if traffic else ()
-    return _Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=tuple(reading))
+    return _table([_Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=tuple(reading))])
+
+
+def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
+    """Line, delimiter and cells of the heading of Advisor's survey, None where there is none."""
+    for place, line in enumerate(lines[:_LOOK_AHEAD]):
+        for delimiter in (",", "\t", ";") if _LOOP in _plain(line) else ():
+            heading = row_of(line, delimiter)
+            if _LOOP in map(_plain, heading) and any(_plain(cell).startswith("self_") for cell in heading):
+                return place, delimiter, heading
+    return None
+
+
+def _plain(column: str) -> str:
+    """ "Self GB/s" as self_gb_s."""
+    return re.sub(r"[^a-z0-9]+", "_", column.strip().lower()).strip("_")
+
+
+def recognises_advisor(head: str) -> bool:
+    """A table with the columns "Function Call Sites and Loops" and some "Self ..."."""
+    return _survey(head.split("\n", _LOOK_AHEAD)) is not None
+
+
+def read_advisor(path: str | PathLike[str]) -> PointTable:
+    """One point per loop and function.  Raises RooflineError for damaged tables and for those without operations and bytes."""
+    table, lines = Table(path), text_of(path).split("\n")
+    start, delimiter, heading = _survey(lines) or (0, ",", [])
+    places = {_plain(cell): place for place, cell in reversed(list(enumerate(heading)))}
+    rows = list(table.rows(lines, start + 1, delimiter, len(heading)))
+    if not rows or not _USED & set(places):
+        next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
+        raise table.damaged("its table has no rows, or no columns with operations or bytes", next_step)
+    points: list[ImportedPoint] = []
+    short, sampled, parent_has_numbers = [], [], False
+    for line, cells in rows:
+        of = {column: cells[place] for column, place in places.items()}
+        # "< 0.001": below what Advisor writes.
+        numbers = {
+            column: value
+            for column in _USED & set(places)
+            if not of[column].startswith("<")
+            and (value := table.number(column, line, of[column].replace("\xa0", ""))) is not None
+        }
+        name = of[_LOOP] or of.get("loop_name") or f"line {line}"
+        gflop, rate, seconds = numbers.get("self_gflop"), numbers.get("self_gflops"), None
+        for column in ("self_elapsed_time", "self_time"):
+            text = of.get(column, "")
+            if seconds is None and text.startswith("<"):
+                short.append(name)
+            elif seconds is None:
+                seconds = table.seconds(column, line, text)
+                sampled += [name] if seconds is not None and column == "self_time" else []
+            if seconds is None and gflop is not None and rate:
+                seconds = gflop / rate
+        used = ["self_gflop"] if gflop is not None else []
+        if gflop is None and rate is not None and seconds is not None:
+            gflop, used = rate * seconds, ["self_gflops"]
+        traffic: dict[str, float] = {}
+        for level, ways in _TRAFFIC.items():
+            for way in ways:
+                if level not in traffic and all(column in numbers for column in way):
+                    traffic[level] = sum(numbers[column] for column in way) * _GIGA
+                    used += way
+        floats = set(re.findall(r"float(16|32|64)", of.get("data_types", "").lower()))
+        precision = f"fp{floats.pop()}" if len(floats) == 1 else ANY_PRECISION
+        child = name.startswith("[child]")
+        if child and parent_has_numbers:
+            continue  # parts of a vectorised loop count only where the loop itself has no numbers
+        parent_has_numbers = parent_has_numbers if child else gflop is not None or bool(traffic)
+        points.append(
+            ImportedPoint(
+                name=name,
+                device=UNNAMED_CPU,
+                seconds=math.nan if seconds is None else seconds,
+                work={} if gflop is None else {precision: gflop * _GIGA},
+                traffic=traffic,
+                columns=", ".join(heading[places[column]] for column in used),
+                note="bytes beyond L1 are from Advisor's cache simulation" if len(traffic) > 1 else "",
+            )
+        )
+    said = []
+    if unused := [cell for cell in heading if _COULD_COUNT.fullmatch(_plain(cell)) and _plain(cell) not in _USED]:
+        said.append(f"columns that are not used: {listed(unused)}")
+    if short:
+        said.append(f'times below the smallest that Advisor writes ("< 0.001s") are no numbers: {listed(short, 3)}')
+    if sampled:
+        names = listed(sampled, 3)
+        said.append(f'without "Self Elapsed Time" the time is "Self Time", which is summed over the threads, for {names}')
+    return PointTable(table.path, "advisor", tuple(points), warnings=table.warnings(said))
+
+
+def _roof_rows(text: str) -> list[tuple[int, list[str]]]:
+    rows = [(number, cells) for number, line in enumerate(text.split("\n"), 1) if any(cells := row_of(line))]
+    heading = ["name", "bandwidth", "type"]
+    start = next((at for at, (_, cells) in enumerate(rows) if [cell.lower() for cell in cells[:3]] == heading), len(rows))
+    return rows[start + 1 :]
+
+
+def recognises_roofs(head: str) -> bool:
+    """A table with the columns Name, Bandwidth and Type, and one of Advisor's roofs in it."""
+    return any(cells[0].lower().startswith(tuple(_ROOFS)) for _, cells in _roof_rows(head))
+
+
+def read_ceilings_roofs(path: str | PathLike[str]) -> Ceilings:
+    """The roofs of a CPU that the file does not name.  Raises RooflineError for damaged files and for those without a roof."""
+    table = Table(path)
+    by_id: dict[str, Ceiling] = {}
+    for line, cells in _roof_rows(text_of(path)):
+        if len(cells) < 3:
+            raise table.damaged(f"line {line} has {len(cells)} of its 3 or more columns")
+        value, roof = table.number(cells[0], line, cells[1]), _ROOFS.get(cells[0].lower())
+        if value and roof:
+            unit = "FLOP/s" if "." in roof else "B/s"
+            by_id.setdefault(roof, Ceiling(roof, value, unit, math.nan, "", source=f"Intel Advisor's {cells[0]}"))
+    if not by_id:
+        raise table.damaged("none of its roofs is known here", "Give the report that `advisor --report=roofs` wrote.")
+    return Ceilings(table.path, "", "", (0, 0), "", by_id)

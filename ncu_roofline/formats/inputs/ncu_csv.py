@@ -28,9 +28,7 @@ from ncu_roofline.formats.report import Launch, Process, Session, Value
 _AGAIN = "Print it again with `ncu --import REPORT --csv --page raw`, or give the report itself."
 _OWN_LINE = re.compile(r"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _KERNEL = "Kernel Name"
-# Of its layouts: a row per metric, a row per launch, a row per kernel and metric.
-_LONG = {"Metric Name", "Metric Value"}
-_SUMMARY = {"Metric Name", "Minimum", "Maximum", "Average"}
+_LONG = {"ID", "Metric Name", "Metric Unit", "Metric Value"}  # of the layout with a row per metric, not per launch
 # Columns that say which launch it is; all others of a wide table are metrics.
 _FACTS = {
     *("", "ID", "Process ID", "Process Name", "Host Name", _KERNEL, "Kernel Time", "Context", "Stream", "Block Size"),
@@ -89,27 +87,34 @@ _COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle
 _CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
 _CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
 Rows = Iterator[tuple[int, list[str]]]
-Columns = list[tuple[int, str, str, float, "array[float]"]]
 
 
 def recognises(head: str) -> bool:
     """Whether text begins with a table of ncu, perhaps below other lines, or with the lines that ncu prints above one."""
-    return _OWN_LINE.search(head) is not None or any(_header_in(line) for line in head.split("\n"))
+    named = any(_header_in(line) or (_KERNEL in line and '"Metric Name"' in line) for line in head.split("\n"))
+    return named or _OWN_LINE.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> MetricTable:
     """All launches of a file, streamed.  Raises RooflineError for one that is cut off or has no launch."""
     limit = csv.field_size_limit(_LONGEST_CELL)
+    failure = ""
     try:
         with closing(lines_of(path)) as text:
             lines = enumerate(text, 1)
-            reader = _Reader(str(path), _first_header(path, lines))
-            reader.read(lines)
+            for _, line in lines:
+                failure = failure or line.removeprefix("==ERROR==").strip() * line.startswith("==ERROR==")
+                if header := _header_in(line):
+                    reader = _Reader(str(path), header)
+                    reader.read(lines)
+                    return reader.table()
     except csv.Error as error:
         raise damaged(path, f"its table is cut off or damaged ({error})", _AGAIN) from error
     finally:
         csv.field_size_limit(limit)
-    return reader.table()
+    reason = f"ncu printed an error instead of a table: {failure}" if failure else "ncu printed no table of launches into it"
+    next_step = "Solve that first." if failure else "Run ncu again with --csv, without --print-summary."
+    raise RooflineError("Cannot use", path, reason, next_step)
 
 
 class _Header:
@@ -131,17 +136,23 @@ class _Header:
         place = self.places.get(name, len(row))
         return row[place].strip() if place < len(row) else ""
 
-    def rows(self, lines: Iterable[tuple[int, str]]) -> Rows:
+    def rows(self, path: str, lines: Iterable[tuple[int, str]]) -> Rows:
         """The rows in the numbered lines below, each with the number of its table: the header again begins the next.
 
-        Raises csv.Error with the line where the last row is not complete.
+        Raises csv.Error with the line where the last row is not complete, RooflineError for rows of another width.
         """
-        table = 0
+        table, number, width = 0, 0, len(self.columns)
+        # ncu leaves out the last cells of rows without a rule.
+        least = max(place for place, name in enumerate(self.columns, 1) if not name.startswith(_OF_A_RULE))
         for row in csv.reader(self._lines(lines), delimiter=self.delimiter, skipinitialspace=True):
             if row and row[-1].strip() == self.columns[-1] and [name.strip() for name in row] == self.columns:
                 table += 1
-            else:
-                yield table, row
+                continue
+            number += 1
+            if not least <= len(row) <= width + (not row[-1]):
+                cells = f"{len(row)} of {width} cells"
+                raise damaged(path, f"row {number} of its table has {cells}, so it is cut off or damaged", _AGAIN)
+            yield table, row
 
     def _lines(self, lines: Iterable[tuple[int, str]]) -> Iterator[str]:
         inside, begun = False, 0  # a text in quotation marks may go over several lines, as those of rules do
@@ -166,8 +177,8 @@ def _header_in(line: str) -> _Header | None:
         return None
     delimiter = delimiter_of(line)
     columns = row_of(line.strip("\n"), delimiter)
-    long = any(names.issubset(columns) for names in (_LONG, _SUMMARY))
-    wide = not long and any("__" in name and _full_name(name) for name in columns)
+    long = _LONG.issubset(columns)
+    wide = not long and "ID" in columns and any("__" in name and _full_name(name) for name in columns)
     return _Header(columns, delimiter, line.lstrip().startswith('"'), wide) if _KERNEL in columns and (long or wide) else None
 
 
@@ -176,25 +187,6 @@ def _full_name(text: str) -> str:
     if (match := _LABEL_AND_NAME.fullmatch(text)) and "__" in match[1].partition(".")[0]:
         return match[1]
     return text if _FULL_NAME.fullmatch(text) else ""
-
-
-def _first_header(path: str | PathLike[str], lines: Iterator[tuple[int, str]]) -> _Header:
-    failure = ""
-    for _, line in lines:
-        if line.startswith("==ERROR=="):
-            failure = failure or line.removeprefix("==ERROR==").strip()
-        header = _header_in(line)
-        if header is None:
-            continue
-        if not header.wide and not _LONG.issubset(header.columns):
-            reason = "it is a summary, averages over launches"
-            raise RooflineError("Cannot use", path, reason, "Print it without --print-summary.")
-        missing = [name for name in ("ID", "Metric Unit")[: 2 - header.wide] if name not in header.places]
-        if missing:
-            raise damaged(path, f"its table has no column {missing[0]!r}", _AGAIN)
-        return header
-    reason = f"ncu printed an error instead of a table: {failure}" if failure else "ncu printed no table into it"
-    raise RooflineError("Cannot use", path, reason, "Solve that first." if failure else "Run ncu again with --csv.")
 
 
 class _Reader:
@@ -212,60 +204,45 @@ class _Reader:
         self.rough: dict[str, None] = {}  # metrics with few digits
 
     def read(self, lines: Iterable[tuple[int, str]]) -> None:
-        checked = self._checked(self.header.rows(lines))
+        header = self.header
+        rows = header.rows(self.path, lines)
         ahead: list[tuple[int, list[str]]] = []
         texts: list[str] = []
-        header = self.header
         cells = [place for place, _ in header.metrics] if header.wide else [header.places["Metric Value"]]
-        for row in checked:
+        for row in rows:
             ahead.append(row)
             texts += [text for place in cells if mark_of(text := row[1][place])]
             if len(ahead) * len(cells) >= _ENOUGH_VALUES and (texts or len(ahead) >= _LOOK_AHEAD):
                 break
         self.mark = decimal_mark(texts) or "."
-        (self._wide if header.wide else self._long)(chain(ahead, checked))
-
-    def _checked(self, rows: Rows) -> Rows:
-        """The rows, each as long as it has to be; ncu leaves out the last cells of rows without a rule."""
-        width = len(self.header.columns)
-        least = max(place for place, name in enumerate(self.header.columns, 1) if not name.startswith(_OF_A_RULE))
-        for number, (table, row) in enumerate(rows, 1):
-            if not least <= len(row) <= width + (not row[-1]):
-                cells = f"{len(row)} of {width} cells"
-                raise damaged(self.path, f"row {number} of its table has {cells}, so it is cut off or damaged", _AGAIN)
-            yield table, row
+        (self._wide if header.wide else self._long)(chain(ahead, rows))
 
     def _wide(self, rows: Rows) -> None:
         names = [(place, _full_name(heading)) for place, heading in self.header.metrics]
         self.strange = dict.fromkeys(self.header.columns[place] for place, name in names if not name)
-        last = {name: (place, name) for place, name in names if name}.values()
-        columns: dict[int, tuple[Columns, Columns]] = {}
+        last = {name: place for place, name in names if name}
+        # Of each table the metrics whose numbers can be packed as they are, and those whose cells need `_put`.
+        columns: dict[int, tuple[list[tuple[int, str, str, float, array[float]]], list[tuple[int, str, str]]]] = {}
         for table, row in rows:
-            if not self.header.cell(row, "ID"):
-                columns[table] = self._columns(last, row)
+            if not self.header.cell(row, "ID"):  # the units
+                columns[table] = ([], [])
+                for name, place in last.items():
+                    factor, packed = factor_of(row[place]), self.numbers.setdefault(name, array("d"))
+                    if self.mark == "." and factor is not None and not _may_be_rough(name, row[place]):
+                        columns[table][0].append((place, name, row[place], factor, packed))
+                    else:
+                        columns[table][1].append((place, name, row[place]))
             elif table not in columns:
                 raise damaged(self.path, "its table has no row of units, so its numbers can't be scaled", _AGAIN)
             else:
                 launch = self._begin(row)
-                plain, special = columns[table]
-                for place, name, unit, factor, packed in plain:  # the same as `_put` for each, at a fifth of the time
+                for place, name, unit, factor, packed in columns[table][0]:  # as `_put` for each, at a fifth of the time
                     try:
                         packed.append(float(row[place]) * factor)
                     except ValueError:  # noqa: PERF203 - the fast way for nearly all cells of a table
                         self._put(launch, name, unit, row[place])
-                for place, name, unit, *_ in special:
+                for place, name, unit in columns[table][1]:
                     self._put(launch, name, unit, row[place])
-
-    def _columns(self, headings: Iterable[tuple[int, str]], units: Sequence[str]) -> tuple[Columns, Columns]:
-        """Metrics of a wide table: those whose numbers can be packed as they are, and those whose cells need `_put`."""
-        plain: Columns = []
-        special: Columns = []
-        for place, name in headings:
-            factor = factor_of(units[place])
-            exact = self.mark == "." and factor is not None and not _may_be_rough(name, units[place])
-            packed = self.numbers.setdefault(name, array("d"))
-            (plain if exact else special).append((place, name, units[place], factor or math.nan, packed))
-        return plain, special
 
     def _long(self, rows: Rows) -> None:
         header = self.header
@@ -285,14 +262,35 @@ class _Reader:
 
     def _begin(self, row: Sequence[str]) -> int:
         """Begin a launch, and say which one it is."""
-        cell, launch = self.header.cell, len(self.launches)
+        header, cell, launch = self.header, self.header.cell, len(self.launches)
         if not launch:
             self.process = Process(_whole(cell(row, "Process ID")) or 0, cell(row, "Process Name"), cell(row, "Host Name"))
-        self.launches.append(_launch(self.header, row))
+        name = cell(row, _KERNEL)
+        sizes = (_SIZE.fullmatch(cell(row, what)) for what in ("Grid Size", "Block Size"))
+        grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)
+        ranges = []
+        for place in header.nvtx:
+            for text in _RANGE.findall(row[place]) if place < len(row) else ():
+                numbered = header.columns[place].startswith("Id:")
+                domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
+                ranges.append(inner or domain)
+        self.launches.append(
+            Launch(
+                kind="kernel",
+                function_name=function_of(name),
+                name=name,
+                mangled_name=name if name.startswith("_Z") else "",
+                grid=grid,
+                block=block,
+                stream=_whole(cell(row, "Stream")),
+                context=_whole(cell(row, "Context")),
+                nvtx=tuple(ranges),
+            )
+        )
         # The GPU's attributes, where they are printed, say the same and are put as any metric.
-        stated = cell(row, "CC") if MAJOR not in self.header.places else ""
-        for name, number in zip((MAJOR, MINOR), parse_capability(stated.replace(",", ".")) or (), strict=False):
-            self._store(launch, name, float(number))
+        stated = cell(row, "CC") if MAJOR not in header.places else ""
+        for metric, number in zip((MAJOR, MINOR), parse_capability(stated.replace(",", ".")) or (), strict=False):
+            self._store(launch, metric, float(number))
         return launch
 
     def _put(self, launch: int, name: str, unit: str, text: str) -> None:
@@ -311,27 +309,53 @@ class _Reader:
         self._store(launch, name, number)
 
     def _store(self, launch: int, name: str, value: float) -> None:
-        column = self.numbers.get(name)
-        if column is None:
-            column = self.numbers[name] = array("d")
+        column = self.numbers.setdefault(name, array("d"))
         if launch >= len(column):
             column.extend([math.nan] * (launch + 1 - len(column)))
         column[launch] = value
 
     def table(self) -> MetricTable:
-        if not self.launches:
+        count = len(self.launches)
+        if not count:
             raise RooflineError(
                 "Cannot use", self.path, "it holds no profiled kernel", "Check that ncu's filters let one pass."
             )
-        warnings = list(self._warnings(self._drop_unmeasured()))
-        values = self._finished()
+        for column in self.numbers.values():
+            column.extend([math.nan] * (count - len(column)))
+        # Launches that took no time failed, and ncu prints the NaN of all their counters as 0; these become NaN.  One time of
+        # several that is 0 is only printed in too large a unit.
+        times = [self.numbers[name] for name in _TIMES if name in self.numbers]
+        known = ([time for column in times if not math.isnan(time := column[launch])] for launch in range(count))
+        failed = [launch for launch, found in enumerate(known) if found and not any(found)]
+        for name, column in self.numbers.items():
+            for launch in failed if not name.startswith(_NOT_MEASURED) and not name.endswith(".peak_sustained") else ():
+                column[launch] = math.nan
+        values: dict[str, Sequence[Value | None]] = dict(self.numbers)
+        for name, texts in self.texts.items():  # what is missing is NaN among numbers, None among texts
+            values[name] = [texts.get(launch, None if n != n else n) for launch, n in enumerate(self.numbers[name])]
 
         def size(what: str, row: int) -> tuple[int, int, int] | None:  # where the table has no columns for them
-            names = (f"launch__{what}_dim_{axis}" for axis in "xyz")
-            cells: list[Value | None] = [values[name][row] if name in values else None for name in names]
+            cells = [values[name][row] if (name := f"launch__{what}_dim_{axis}") in values else None for axis in "xyz"]
             x, y, z = (int(cell) if isinstance(cell, float) and 0 <= cell < 2**32 else -1 for cell in cells)
             return (x, y, z) if min(x, y, z) >= 0 else None
 
+        warnings = []
+        if self.strange:
+            what = "Columns" if self.header.wide else "Rows with display labels"
+            more = "" if self.header.wide else " --page raw prints metrics by their full names."
+            warnings.append(f"{what} of {self.path} that name no metric were left out: {listed(self.strange, 3)}.{more}")
+        if failed:
+            launches = listed(map(str, failed))
+            why = "took no time, so it was not measured, and its counters are left out"
+            warnings.append(f"{self.path}: launch {launches} {why}.")
+        for unit, metrics in self.unknown.items():
+            what = f"in a unit that is not known, {unit!r}, were left out"
+            warnings.append(f"Metrics of {self.path} {what}: {listed(metrics, 3)}.")
+        if self.rough:
+            warnings.append(
+                f"{self.path} prints fewer than {_ENOUGH_DIGITS} digits of some values of {listed(self.rough, 3)}: what is "
+                "computed from them is as rough; the report (.ncu-rep) itself has all digits."
+            )
         return MetricTable(
             path=self.path,
             format="ncu-csv",
@@ -343,79 +367,6 @@ class _Reader:
             warnings=tuple(warnings),
             session=Session(process=self.process, host=self.process.host),
         )
-
-    def _drop_unmeasured(self) -> list[int]:
-        """Launches that took no time: they failed, and ncu prints the NaN of all their counters as 0.  These become NaN.
-
-        One time of several that is 0 is only printed in too large a unit.
-        """
-        known: dict[int, list[float]] = {}
-        for name in _TIMES:
-            for launch, time in enumerate(self.numbers.get(name, ())):
-                if not math.isnan(time):
-                    known.setdefault(launch, []).append(time)
-        failed = sorted(launch for launch, found in known.items() if not any(found))
-        for name, column in self.numbers.items():
-            if not name.startswith(_NOT_MEASURED) and not name.endswith(".peak_sustained"):
-                for launch in failed:
-                    if launch < len(column):
-                        column[launch] = math.nan
-        return failed
-
-    def _finished(self) -> dict[str, Sequence[Value | None]]:
-        """For each metric one value per launch; numbers that are missing are NaN, texts None."""
-        count = len(self.launches)
-        for column in self.numbers.values():
-            column.extend([math.nan] * (count - len(column)))
-        result: dict[str, Sequence[Value | None]] = dict(self.numbers)
-        for name, texts in self.texts.items():
-            numbers = self.numbers.get(name, [math.nan] * count)
-            result[name] = [texts.get(launch, None if n != n else n) for launch, n in enumerate(numbers)]
-        return result
-
-    def _warnings(self, failed: Sequence[int]) -> Iterator[str]:
-        """Sentences on what was left out, or has few digits."""
-        names = listed(self.strange, 3)
-        if self.strange and self.header.wide:
-            yield f"Columns of {self.path} that name no metric were left out: {names}."
-        elif self.strange:
-            yield (
-                f"Rows of {self.path} with display labels that stand for no known metric were left out: "
-                f"{names}. --page raw prints metrics by their full names."
-            )
-        if failed:
-            launches = listed(map(str, failed))
-            yield f"{self.path}: launch {launches} took no time, so it was not measured, and its counters are left out."
-        for unit, metrics in self.unknown.items():
-            yield f"Metrics of {self.path} in a unit that is not known, {unit!r}, were left out: {listed(metrics, 3)}."
-        if self.rough:
-            yield (
-                f"{self.path} prints fewer than {_ENOUGH_DIGITS} digits of some values of {listed(self.rough, 3)}: what is "
-                "computed from them is as rough; the report (.ncu-rep) itself has all digits."
-            )
-
-
-def _launch(header: _Header, row: Sequence[str]) -> Launch:
-    name = header.cell(row, _KERNEL)
-    sizes = (_SIZE.fullmatch(header.cell(row, what)) for what in ("Grid Size", "Block Size"))
-    grid, block = ((int(size[1]), int(size[2]), int(size[3])) if size else None for size in sizes)
-    ranges = []
-    for place in header.nvtx:
-        for text in _RANGE.findall(row[place]) if place < len(row) else ():
-            numbered = header.columns[place].startswith("Id:")
-            domain, _, inner = (text.partition(":")[2] if numbered else text).rsplit(":", _RANGE_FACTS)[0].partition(":")
-            ranges.append(inner or domain)
-    return Launch(
-        kind="kernel",
-        function_name=function_of(name),
-        name=name,
-        mangled_name=name if name.startswith("_Z") else "",
-        grid=grid,
-        block=block,
-        stream=_whole(header.cell(row, "Stream")),
-        context=_whole(header.cell(row, "Context")),
-        nvtx=tuple(ranges),
-    )
 
 
 def function_of(name: str) -> str:
@@ -509,15 +460,15 @@ def factor_of(unit: str) -> float | None:
     return factors[0] / factors[1] * (1e9 if is_time else 1.0)
 
 
-@cache
-def _counters() -> frozenset[str]:
-    owners: list[Precision | Level] = [*load_spec().precisions, *load_spec().levels]
-    return frozenset(name for owner in owners for binding in owner.bindings for name in binding.counters.counters())
-
-
 @lru_cache(maxsize=4096)
 def _may_be_rough(name: str, unit: str) -> bool:
     """Whether a roofline reads this metric, and its unit is one in which small numbers lose their digits."""
     counter, _, suffix = name.partition(".")
     read = suffix in _CLOCK_FORMS if counter in _CLOCKS else suffix in _COUNT_FORMS and counter in _counters()
     return read and (factor_of(unit) not in (1.0, None) or unit.endswith("/cycle"))
+
+
+@cache
+def _counters() -> frozenset[str]:
+    owners: list[Precision | Level] = [*load_spec().precisions, *load_spec().levels]
+    return frozenset(name for owner in owners for binding in owner.bindings for name in binding.counters.counters())

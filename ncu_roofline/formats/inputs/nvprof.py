@@ -65,9 +65,6 @@ class Traffic(NamedTuple):
     since: tuple[int, int] = (0, 0)
     added: tuple[str, ...] = ()
 
-    def known_size(self, capability: tuple[int, int]) -> bool:
-        return capability == (0, 0) or capability >= self.since
-
 
 # In this order: the first way whose metrics are there gives the level.
 _TRAFFIC = (
@@ -98,11 +95,6 @@ _DESCRIPTIONS = {
     },
 }
 _SIZES = [[f"{what} {axis}" for axis in "XYZ"] for what in ("Grid", "Block")]
-_NO_METRIC = {
-    *("Start", "Duration", "Size", "Throughput", "SrcMemType", "DstMemType", "Device", "Context", "Stream", "Name", "Kernel"),
-    *("Src Dev", "Src Ctx", "Dst Dev", "Dst Ctx", "Correlation_ID", "Static SMem", "Dynamic SMem", "Registers Per Thread"),
-    *(name for names in _SIZES for name in names),
-}
 
 
 class Kernel(NamedTuple):
@@ -148,119 +140,94 @@ def _layout(cells: list[str]) -> str:
 
 def read(path: str | PathLike[str]) -> PointTable:
     """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
-    log = _Log(path)
-    tables = log.tables()
-    parts = [part for part in map(log.part, tables) if part.kernels]
+    log = Table(path, "Give nvprof's complete output (--log-file keeps the application's apart).")
+    tables: list[LogTable] = []
+    current: LogTable | None = None
+    for number, padded in enumerate(text_of(path).split("\n"), 1):
+        line = padded.strip()
+        if not line or _OWN_LINE.match(line):
+            current = current if line else None
+            continue
+        cells = row_of(line)
+        if layout := _layout(cells):
+            current = LogTable(layout, cells, {}, [])
+            tables.append(current)
+        elif current and len(cells) == len(current.columns):
+            row = dict(zip(current.columns, cells, strict=True))
+            # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
+            timed = _TIMED.get(current.layout)
+            is_units = row[timed] in SECONDS if timed else current.layout == "launches" and not row["Kernel"]
+            if is_units and not current.rows and not current.units:
+                current.units.update({name: unit for name, unit in row.items() if unit})
+            else:
+                current.rows.append((number, row))
+        elif current and _ROW.match(line):
+            raise log.damaged(f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table")
+    left_out: dict[str, list[str]] = {}
+    parts = []
+    for table in tables:
+        timed = _TIMED.get(table.layout)
+        if table.rows and timed and timed not in table.units:
+            raise log.damaged(f'the row of units is missing below its heading, so "{timed}" can\'t be understood')
+        if kernels := list(_kernels(log, table, left_out)):
+            parts.append(Part(log.path, bool(timed), kernels))
     if not parts:
-        seen = " and ".join(dict.fromkeys(table.layout for table in tables))
         next_step = "Profile again with `nvprof --csv --metrics ...` or `--print-gpu-summary`, and check nvprof's filters."
-        raise log.damaged(f"its tables ({seen}) hold no kernel", next_step)
-    reading = [f"{what}: {listed(names)}" for what, names in log.left_out.items() if names]
-    if any(table.layout == "events" for table in tables):
-        reading.append("events are not used, only metrics are")
-    return _table(log, parts, reading)
+        raise log.damaged("its tables hold no kernel", next_step)
+    return _table(log, parts, [f"{what}: {listed(names)}" for what, names in left_out.items()])
 
 
-class _Log(Table):
-    """The tables of one file, what they bring, and what is left out."""
+def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterator[Kernel]:
+    """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        super().__init__(path, "Give nvprof's complete output (--log-file keeps the application's apart).")
-        self._unused: list[str] = []
-        self._overflows: list[str] = []
-        self._calls: list[str] = []
-        self.left_out = {
-            "metrics that are not used": self._unused,
-            "metrics without a value for some kernel (nvprof's counters overflowed, say)": self._overflows,
-            "rows called like functions of CUDA, which are no kernels, are left out": self._calls,
-        }
+    def take(values: dict[str, float], metric: str, cell: str, line: int) -> None:
+        why = ""
+        if metric in _USED:
+            value = log.number(metric, line, cell, **({"read": _level} if metric == _TENSOR_LEVEL else {}))
+            if value is not None:
+                values[metric] = value
+            else:
+                why = "metrics without a value for some kernel (nvprof's counters overflowed, say)"
+        elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
+            why = "metrics that are not used"  # a user may miss what counts operations or bytes
+        if why:
+            left_out.setdefault(why, []).append(metric)
 
-    def tables(self) -> list[LogTable]:
-        """All tables, in order.  Raises RooflineError for rows that are cut off and for times without unit."""
-        tables: list[LogTable] = []
-        current: LogTable | None = None
-        for number, padded in enumerate(text_of(self.path).split("\n"), 1):
-            line = padded.strip()
-            if not line or _OWN_LINE.match(line):
-                current = current if line else None
-                continue
-            cells = row_of(line)
-            if layout := _layout(cells):
-                current = LogTable(layout, cells, {}, [])
-                tables.append(current)
-            elif current and len(cells) == len(current.columns):
-                _add_row(current, number, dict(zip(current.columns, cells, strict=True)))
-            elif current and _ROW.match(line):
-                raise self.damaged(f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table")
-        for table in tables:
-            timed = _TIMED.get(table.layout)
-            if table.rows and timed and timed not in table.units:
-                raise self.damaged(f'the row of units is missing below its heading, so "{timed}" can\'t be understood')
-        return tables
-
-    def part(self, table: LogTable) -> Part:
-        """The part that a table brings, an empty one for API calls and events."""
-        readers = {"metrics": self._metrics, "summary": self._summary, "trace": self._launches, "launches": self._launches}
-        kernels = list(readers[table.layout](table)) if table.layout in readers else []
-        return Part(self.path, table.layout in _TIMED, kernels)
-
-    def _metrics(self, table: LogTable) -> Iterator[Kernel]:
-        kernels: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
+    if table.layout == "metrics":
+        means: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
         for line, row in table.rows:
-            launches = self.number("Invocations", line, row["Invocations"])
-            if launches is None or launches < 1 or launches != int(launches):
-                raise self.damaged(f"line {line} has no number of invocations")
-            means = kernels.setdefault((_device_name(row["Device"]), row["Kernel"]), (int(launches), {}))[1]
-            self._take(means, row["Metric Name"], row["Avg"], line)
-        for key, (count, means) in kernels.items():
-            yield Kernel(*key, count, {metric: mean * count for metric, mean in means.items()})
-
-    def _summary(self, table: LogTable) -> Iterator[Kernel]:
+            count = log.number("Invocations", line, row["Invocations"])
+            if count is None or count < 1 or count != int(count):
+                raise log.damaged(f"line {line} has no number of invocations")
+            found = means.setdefault((_device_name(row["Device"]), row["Kernel"]), (int(count), {}))
+            take(found[1], row["Metric Name"], row["Avg"], line)
+        for key, (launches, totals) in means.items():
+            yield Kernel(*key, launches, {metric: mean * launches for metric, mean in totals.items()})
+    elif table.layout == "summary":
         for line, row in table.rows:
             if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
-                self._calls.append(row["Name"])
+                why = "rows called like functions of CUDA, which are no kernels, are left out"
+                left_out.setdefault(why, []).append(row["Name"])
             elif _is_kernel(row["Name"]) and row.get("Type", _ON_GPU) == _ON_GPU:
-                calls, time = (self.number(column, line, row[column]) for column in ("Calls", "Time"))
+                calls, time = (log.number(column, line, row[column]) for column in ("Calls", "Time"))
                 if calls is None or calls < 1 or time is None:
-                    raise self.damaged(f"line {line} has no number of calls or no time")
+                    raise log.damaged(f"line {line} has no number of calls or no time")
                 yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[table.units["Time"]])
-
-    def _launches(self, table: LogTable) -> Iterator[Kernel]:
+    elif table.layout in ("trace", "launches"):
         traced = table.layout == "trace"
-        metrics = {column: _DESCRIPTIONS.get(column, column) for column in table.columns if column not in _NO_METRIC}
-        counts = not _USED.isdisjoint(metrics.values())
-        for line, row in table.rows:
+        metrics = {column: _DESCRIPTIONS.get(column, column) for column in table.columns}
+        for line, row in table.rows if traced or not _USED.isdisjoint(metrics.values()) else ():
             called, values, seconds = row["Name" if traced else "Kernel"], dict[str, float](), math.nan
-            if _is_kernel(called):
-                for column, metric in metrics.items():
-                    self._take(values, metric, row[column], line)
-                if traced and (time := self.number("Duration", line, row["Duration"])) is not None:
-                    seconds = time * SECONDS[table.units["Duration"]]
-                sizes = [[row.get(column, "") for column in columns] for columns in _SIZES]
-                grid, block = ("x".join(size) if all(size) else "" for size in sizes)
-                name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
-                if traced or counts:
-                    yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
-
-    def _take(self, values: dict[str, float], metric: str, cell: str, line: int) -> None:
-        if metric in _USED:
-            value = self.number(metric, line, cell, **({"read": _level} if metric == _TENSOR_LEVEL else {}))
-            if value is None:
-                self._overflows.append(metric)
-            else:
-                values[metric] = value
-        elif metric != _NOT_FLOP and (metric.startswith("flop_count") or metric.endswith(("_transactions", "_bytes"))):
-            self._unused.append(metric)  # a user may miss what counts operations or bytes
-
-
-def _add_row(table: LogTable, line: int, row: dict[str, str]) -> None:
-    # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
-    timed = _TIMED.get(table.layout)
-    is_units = row[timed] in SECONDS if timed else table.layout == "launches" and not row["Kernel"]
-    if is_units and not table.rows and not table.units:
-        table.units.update({name: unit for name, unit in row.items() if unit})
-    else:
-        table.rows.append((line, row))
+            if not _is_kernel(called):
+                continue
+            for column, metric in metrics.items():
+                take(values, metric, row[column], line)
+            if traced and (time := log.number("Duration", line, row["Duration"])) is not None:
+                seconds = time * SECONDS[table.units["Duration"]]
+            sizes = [[row.get(column, "") for column in columns] for columns in _SIZES]
+            grid, block = ("x".join(size) if all(size) else "" for size in sizes)
+            name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
+            yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
 
 
 def _level(cell: str) -> float | None:
@@ -283,6 +250,24 @@ def _device_name(cell: str) -> str:
     return re.sub(r"\(\d+\)$", "", cell.strip()).rstrip()
 
 
+def joined(tables: Sequence[PointTable]) -> list[PointTable]:
+    """Tables of several files, those that complete each other as one: counts of one run, times of another.
+
+    Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
+    it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
+    """
+    given = {table.path: table for table in reversed(tables)}
+    parts: dict[tuple[str, ...], list[Part]] = {}
+    for run in _runs_of(part for table in reversed(given.values()) for part in table.parts):
+        parts.setdefault(tuple(dict.fromkeys(part.path for part in run)), []).extend(run)
+    result = []
+    for paths, several in parts.items():
+        reading = [sentence for path in paths for sentence in given[path].reading]
+        whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
+        result.append(given[paths[0]] if whole else _table(Table(JOINED.join(paths)), several, reading))
+    return result
+
+
 def _runs_of(parts: Iterable[Part]) -> list[list[Part]]:
     """The parts that belong together, in the order of the first ones: each brings what the others lack for the same kernels."""
     runs: list[tuple[list[Part], set[str], set[tuple[str, ...]]]] = []
@@ -302,7 +287,7 @@ def _runs_of(parts: Iterable[Part]) -> list[list[Part]]:
 def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
     """The kernels of parts that belong together, with what each says of them; what does not fit is told in ``warnings``."""
     found: dict[str, dict[str, list[Kernel]]] = {}  # by name and device, which a summary of times does not have
-    for part in sorted(run, key=lambda part: part.timed):
+    for part in sorted(run, key=lambda one: one.timed):  # counts first: they name the device
         launches: dict[tuple[str, str], list[Kernel]] = {}
         for kernel in part.kernels:
             launches.setdefault(kernel[:2], []).append(kernel)
@@ -322,14 +307,20 @@ def _kernels_of(run: Sequence[Part], warnings: list[str]) -> list[Kernel]:
 def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -> list[Kernel]:
     """Launches of a kernel with what others say of the same ones; of other numbers of launches counts their mean."""
     if [one.launches for one in kernels] != [one.launches for one in more]:
-        whole, counted = _summed(more), sum(one.launches for one in kernels)
-        if whole.launches != counted or (whole.totals and len(kernels) > 1):
-            how = "counted again" if math.isnan(whole.seconds) else "timed"
+        launches, counted = sum(one.launches for one in more), sum(one.launches for one in kernels)
+        seconds, grids, blocks = sum(one.seconds for one in more), {one.grid for one in more}, {one.block for one in more}
+        shared = [name for name in more[0].totals if all(name in one.totals for one in more)]
+        totals = {name: sum(one.totals[name] for one in more) for name in shared}  # what one launch lacks has no sum
+        if launches != counted or (totals and len(kernels) > 1):
+            how = "counted again" if math.isnan(seconds) else "timed"
             warnings.append(
-                f"kernel {whole.name} was counted over {counted} launches and {how} over {whole.launches}: "
+                f"kernel {more[0].name} was counted over {counted} launches and {how} over {launches}: "
                 "of the latter it gets the mean times the launches counted first"
             )
-        more = [_scaled(whole, one.launches / whole.launches) for one in kernels]
+        grid, block = (sizes.pop() if len(sizes) == 1 else "" for sizes in (grids, blocks))
+        shares = [one.launches / launches for one in kernels]
+        scaled = [({name: value * share for name, value in totals.items()}, seconds * share) for share in shares]
+        more = [more[0]._replace(totals=some, seconds=time, grid=grid, block=block) for some, time in scaled]
     return [
         one._replace(
             totals={**other.totals, **one.totals},
@@ -341,69 +332,27 @@ def _completed(kernels: list[Kernel], more: list[Kernel], warnings: list[str]) -
     ]
 
 
-def _scaled(kernel: Kernel, factor: float) -> Kernel:
-    totals = {name: value * factor for name, value in kernel.totals.items()}
-    return kernel._replace(totals=totals, seconds=kernel.seconds * factor)
-
-
-def _summed(kernels: Sequence[Kernel]) -> Kernel:
-    """Several launches as one; a metric that one lacks has no sum."""
-    shared = [name for name in kernels[0].totals if all(name in kernel.totals for kernel in kernels)]
-    grids, blocks = {kernel.grid for kernel in kernels}, {kernel.block for kernel in kernels}
-    return kernels[0]._replace(
-        launches=sum(kernel.launches for kernel in kernels),
-        totals={name: sum(kernel.totals[name] for kernel in kernels) for name in shared},
-        seconds=sum(kernel.seconds for kernel in kernels),
-        grid=grids.pop() if len(grids) == 1 else "",
-        block=blocks.pop() if len(blocks) == 1 else "",
-    )
-
-
-def joined(tables: Sequence[PointTable]) -> list[PointTable]:
-    """Tables of several files, those that complete each other as one: counts of one run, times of another.
-
-    Kernels are the same where name and device are (a summary names no device).  A table that fits to no other one comes back as
-    it is; in a sweep, where all files have the same kernels, the first metrics go with the first times, and so on.
-    """
-    given = {table.path: table for table in reversed(tables)}
-    parts: dict[tuple[str, ...], list[Part]] = {}
-    for run in _runs_of(part for table in reversed(given.values()) for part in table.parts):
-        parts.setdefault(tuple(dict.fromkeys(part.path for part in run)), []).extend(run)
-    result = []
-    for paths, several in parts.items():
-        reading = [sentence for path in paths for sentence in given[path].reading]
-        whole = len(paths) == 1 and len(several) == len(given[paths[0]].parts)
-        result.append(given[paths[0]] if whole else _table(Table(JOINED.join(paths)), several, reading))
-    return result
-
-
 def _table(of: Table, parts: Sequence[Part], reading: Sequence[str]) -> PointTable:
     sentences = list(reading)
     kernels = [kernel for run in _runs_of(parts) for kernel in _kernels_of(run, sentences)]
-    warnings = of.warnings((*sentences, *_lacking(kernels)))
-    points = tuple(map(_point, kernels))
-    return PointTable(of.path, "nvprof", points, warnings=warnings, parts=tuple(parts), reading=tuple(reading))
-
-
-def _lacking(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """What the kernels lack, as sentences without full stop."""
     counted = [kernel for kernel in kernels if kernel.totals]
     timeless = [kernel.name for kernel in counted if math.isnan(kernel.seconds)]
     if not counted:
-        yield "it holds times and no counts; give the output of a run with `nvprof --csv --metrics ...` as well"
+        sentences.append("it holds times and no counts; give the output of a run with `nvprof --csv --metrics ...` as well")
     elif timeless:
         what = "it holds counts and no times" if len(timeless) == len(kernels) else f"no times for {listed(timeless, 3)}"
-        yield f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well"
+        sentences.append(f"{what}; give the output of a run with `nvprof --csv --print-gpu-summary` as well")
     for kernel in counted:
         known = _traffic(kernel)[0]
         for way in _TRAFFIC:
             if way.level not in known and any(name in kernel.totals for name in (*way.needed, *way.added)):
                 missing = " and ".join(name for name in way.needed if name not in kernel.totals)
                 why = f"{missing} not collected" if missing else "the size of its transactions on this GPU is not known"
-                yield f"{way.level} traffic left out: {why}"
-    unknown = [one.device for one in counted if _TENSOR_LEVEL in one.totals and tensor_peak(one.device) is None]
-    if unknown:
-        yield f"{_TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known"
+                sentences.append(f"{way.level} traffic left out: {why}")
+    if unknown := [one.device for one in counted if _TENSOR_LEVEL in one.totals and tensor_peak(one.device) is None]:
+        sentences.append(f"{_TENSOR_LEVEL} left out: the tensor peak of {listed(unknown, 3)} at its clock is not known")
+    points, warnings = tuple(map(_point, kernels)), of.warnings(sentences)
+    return PointTable(of.path, "nvprof", points, warnings=warnings, parts=tuple(parts), reading=tuple(reading))
 
 
 def _point(kernel: Kernel) -> ImportedPoint:
@@ -421,10 +370,10 @@ def _point(kernel: Kernel) -> ImportedPoint:
             used += [metric] if metric in totals else parts
         if add + mul + fma > 0:
             shares[precision] = fma / (add + mul + fma)
-    traffic, moved, lacking = _traffic(kernel)
+    traffic, moved = _traffic(kernel)
     used += moved
     capability, peak = capability_of(kernel.device), tensor_peak(kernel.device)
-    if lacking:
+    if lacking := [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
     if capability == (0, 0) and traffic:
         notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
@@ -450,20 +399,18 @@ def _point(kernel: Kernel) -> ImportedPoint:
     )
 
 
-def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str], list[str]]:
-    """Bytes by level, the metrics used, and those that would have added to L1 and were not collected.
-
-    A level is there where its metrics are complete and its transactions have a known size.
-    """
+def _traffic(kernel: Kernel) -> tuple[dict[str, float], list[str]]:
+    """Bytes by level, and the metrics used; a level is there where its metrics are complete and its transactions known."""
     totals, capability = kernel.totals, capability_of(kernel.device)
     traffic: dict[str, float] = {}
     used: list[str] = []
     for way in _TRAFFIC:
-        if way.level not in traffic and all(name in totals for name in way.needed) and way.known_size(capability):
+        known = capability == (0, 0) or capability >= way.since
+        if way.level not in traffic and known and all(name in totals for name in way.needed):
             names = [*way.needed, *(name for name in way.added if name in totals)]
             traffic[way.level] = way.size * sum(totals[name] for name in names)
             used += names
-    return traffic, used, [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]
+    return traffic, used
 
 
 @cache

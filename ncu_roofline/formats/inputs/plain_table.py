@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ncu_roofline.base.records import document_of
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.inputs.spelling import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
+from ncu_roofline.formats.inputs.roof_files import CEILINGS, ceiling_of, is_theoretical, level_of, precision_of, precision_words
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.inputs.text import Table, damaged, delimiter_of, plain_number, row_of, text_of
 
@@ -93,7 +91,6 @@ _UNITS = {
 }
 _RATIO = re.compile(r"\bflops?\s*/\s*b(?:yte)?s?\b")
 _AMBIGUOUS = "work or a rate"
-_OF_LEVEL = ("traffic", "intensity", "bandwidth")
 _OF_PRECISION = ("work", "performance", "peak", "canonical", "fma_share")
 _ZERO_MAY_BE = ("work", "performance", "fma_share", "canonical", "launches")
 _SUPPORTED: dict[str, Supported] = {
@@ -120,11 +117,17 @@ class Header(NamedTuple):
 
 def header(text: str) -> Header | None:
     """What the column called ``text`` holds, None if nothing known; of what may be work or a rate the quantity is that."""
-    words = _words(text)
+    # Words in lower case; a rate stays one word: "Perf. [GFLOP/s]" and "perf_gflop_per_s" are perf, gflop/s.
+    lower = " ".join(text.lower().split())
+    lower = re.sub(r"([a-z])(?: ?_per_| per | ?/) ?s(?:ec|econd)?\b", r"\1/s", lower)
+    lower = _RATIO.sub("", lower.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
+    words = re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
     name = " ".join(words)
     if quantity := _PLAIN.get("_".join(words)):
         return Header(text, quantity)
-    if "%" in text or not all(map(_known, words)):
+    # A column with a word that is none of ours means something else, however it begins.
+    ours = (*_QUANTITIES, *_FILLERS, *CEILINGS, *precision_words())
+    if "%" in text or not all(word in ours or is_theoretical(word) or level_of(word) or _unit(word) for word in words):
         return None
     units = [unit for word in reversed(words) if (unit := _unit(word))]
     kind, scale = units[0] if units else ("", 1.0)
@@ -145,29 +148,11 @@ def header(text: str) -> Header | None:
         text,
         quantity,
         scale,
-        of=level_of(name) if quantity in _OF_LEVEL else "",
+        of=level_of(name) if quantity in ("traffic", "intensity", "bandwidth") else "",
         precision=precision_of(name) if quantity in _OF_PRECISION else ANY_PRECISION,
         ceiling=(ceiling_of(" ".join(of_roof)) or "fma") if quantity == "peak" else "",
         theoretical=is_theoretical(text),
     )
-
-
-def _words(text: str) -> list[str]:
-    """Words in lower case; a rate stays one word: "Perf. [GFLOP/s]" and "perf_gflop_per_s" are perf, gflop/s."""
-    lower = " ".join(text.lower().split())
-    lower = re.sub(r"([a-z])(?: ?_per_| per | ?/) ?s(?:ec|econd)?\b", r"\1/s", lower)
-    lower = _RATIO.sub("", lower.replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
-    return re.findall(r"[a-z0-9]+(?:/s\b)?", lower)
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    return frozenset((*_QUANTITIES, *_FILLERS, *CEILINGS, *precision_words()))
-
-
-def _known(word: str) -> bool:
-    """Whether a word of a header is one of ours; a column with another one means something else, however it begins."""
-    return word in _vocabulary() or is_theoretical(word) or bool(level_of(word) or _unit(word))
 
 
 def _unit(word: str) -> tuple[str, float] | None:
@@ -182,8 +167,7 @@ def recognises(head: str) -> bool:
     """Whether the header line, or the keys of a JSON list, name work or performance, and traffic, intensity or a roof."""
     if head.lstrip().startswith(("[", "{")):
         return '"schema"' not in head and _suffices(list(dict.fromkeys(_KEY.findall(head))))
-    lines = _content(head)
-    first = next(filter(None, lines), "")
+    first = next(filter(None, _content(head)), "")
     return _suffices(row_of(first, delimiter_of(first)))
 
 
@@ -250,58 +234,43 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_rows(path: str | PathLike[str]) -> PlainTable:
     """The rows of a file.  Raises RooflineError with the row and the column of what can't be understood."""
     table, text = Table(path, _NEXT), text_of(path)
-    rows = list(_json_rows(table, text) if text.lstrip()[:1] in ("[", "{") else _csv_rows(table, text))
+    rows: list[tuple[str, dict[str, Any]]] = []
+    if text.lstrip()[:1] in ("[", "{"):
+        try:
+            document = document_of(text)
+        except (ValueError, RecursionError) as error:
+            raise table.damaged(str(error)) from error
+        if isinstance(document, Mapping):
+            document = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
+        if not isinstance(document, list):
+            raise table.damaged(f"it is no list of rows, and has none under {', '.join(_LISTS)}")
+        for number, row in enumerate(document, start=1):
+            if not isinstance(row, Mapping):
+                raise table.damaged(f"row {number} is no object")
+            rows.append((f"row {number}", {str(name): value for name, value in row.items()}))
+    else:
+        lines = _content(text)
+        start = next(at for at, line in enumerate(lines) if line)
+        delimiter = delimiter_of(lines[start])
+        names = row_of(lines[start], delimiter)
+        if repeated := [name for at, name in enumerate(names) if name in names[:at]]:
+            raise table.damaged(f"the column {repeated[0]!r} stands there twice", "Give each column a name of its own.")
+        for number, (_, cells) in enumerate(table.rows(lines, start + 1, delimiter), start=1):
+            if len(cells) != len(names):
+                reason = f"row {number} has {len(cells)} cells, and the header {len(names)}"
+                raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
+            rows.append((f"row {number}", dict(zip(names, cells, strict=True))))
     if not rows:
         raise table.damaged("the table has no rows")
     return plain_rows(table.path, list(dict.fromkeys(name for _, row in rows for name in row)), rows, table.stem)
 
 
-def _csv_rows(table: Table, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = _content(text)
-    start = next(at for at, line in enumerate(lines) if line)
-    delimiter = delimiter_of(lines[start])
-    names = row_of(lines[start], delimiter)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise table.damaged(f"the column {min(repeated)!r} stands there twice", "Give each column a name of its own.")
-    for number, row in enumerate(table.rows(lines, start + 1, delimiter), start=1):
-        if len(row.cells) != len(names):
-            reason = f"row {number} has {len(row.cells)} cells, and the header {len(names)}"
-            raise table.damaged(reason, "Fill the row up, and quote cells that hold the separator.")
-        yield f"row {number}", dict(zip(names, row.cells, strict=True))
-
-
-def _json_rows(table: Table, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        document = document_of(text)
-    except (ValueError, RecursionError) as error:
-        raise table.damaged(str(error)) from error
-    if isinstance(document, Mapping):
-        document = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
-    if not isinstance(document, list):
-        raise table.damaged(f"it is no list of rows, and has none under {', '.join(_LISTS)}")
-    for number, row in enumerate(document, start=1):
-        if not isinstance(row, Mapping):
-            raise table.damaged(f"row {number} is no object")
-        yield f"row {number}", {str(name): value for name, value in row.items()}
-
-
 def plain_rows(path: str, names: Sequence[str], rows: Sequence[tuple[str, Mapping[str, Any]]], stem: str = "") -> PlainTable:
-    """Rows from records: (place, cells by column name).  ``stem`` is what a kernel without a name is called."""
-    columns, unknown = _columns(path, names)
-    if not _suffices(names):
-        raise damaged(path, "no column holds work or performance, or none holds traffic, intensity or what is attainable", _ADD)
-    warnings = [f"{path}: nothing is known of the columns {listed(unknown)}, which are left out"] if unknown else []
-    result = []
-    for place, cells in rows:
-        result.append(_row(path, place, columns, cells, stem))
-        warnings += _contradictions(f"{path}: {place}", result[-1])
-    return PlainTable(path, tuple(result), tuple(warnings))
+    """Rows from records: (place, cells by column name).  ``stem`` is what a kernel without a name is called.
 
-
-def _columns(path: str, names: Sequence[str]) -> tuple[list[Header], list[str]]:
-    """What is known of the columns, and the names of the others.  Raises RooflineError for two of one meaning."""
-    known: dict[tuple[object, ...], Header] = {}
+    Raises RooflineError for two columns of one meaning, and for cells that can't be understood.
+    """
+    columns: dict[tuple[object, ...], Header] = {}
     unknown = []
     for name in names:
         column = header(name)
@@ -312,14 +281,30 @@ def _columns(path: str, names: Sequence[str]) -> tuple[list[Header], list[str]]:
             unit = f"{name.strip()[:1]}flop"
             raise damaged(path, f"the column {name!r} may be {_AMBIGUOUS}", f"Call it {unit} for work or {unit}/s for a rate.")
         meaning = (*column[1:2], *column[3:], name if column.quantity == "label" else "")
-        if meaning in known:
-            raise damaged(path, f"the columns {known[meaning].text!r} and {name!r} hold the same", "Leave out one of them.")
-        known[meaning] = column
-    return list(known.values()), unknown
+        if meaning in columns:
+            raise damaged(path, f"the columns {columns[meaning].text!r} and {name!r} hold the same", "Leave out one of them.")
+        columns[meaning] = column
+    if not _suffices(names):
+        raise damaged(path, "no column holds work or performance, or none holds traffic, intensity or what is attainable", _ADD)
+    warnings = [f"{path}: nothing is known of the columns {listed(unknown)}, which are left out"] if unknown else []
+    result = []
+    for place, cells in rows:
+        row = _row(path, place, list(columns.values()), cells, stem)
+        result.append(row)
+        for precision, work in row.work.items():
+            stated = [(row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time")]
+            stated += [
+                (row.intensity.get(one, math.nan), work / moved, "FLOP/B", "bytes") for one, moved in row.traffic.items()
+            ]
+            warnings += [
+                f"{path}: {place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
+                for said, computed, unit, other in stated
+                if abs(computed - said) > _AGREE * said
+            ]
+    return PlainTable(path, tuple(result), tuple(warnings))
 
 
 def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, Any], stem: str) -> PlainRow:
-    """A row in SI units.  Raises RooflineError for a cell that can't be understood."""
     texts: dict[str, str] = {}
     labels: list[str] = []
     numbers: list[tuple[Header, float]] = []
@@ -331,34 +316,38 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
             labels.append(f"{name}={cell}" if cell and name in _PARAMETERS and "=" not in cell else cell)
         elif column.quantity in _PLAIN.values() and column.quantity not in ("launches", "fma_share"):
             texts[column.quantity] = cell
-        elif (number := _number(path, f"{place}, column {column.text!r}", column, cell)) is not None:
-            numbers.append((column, number))
+        else:
+            try:
+                number = plain_number(cell)
+                if number == 0 and column.quantity not in _ZERO_MAY_BE:
+                    raise ValueError("zero can't be meant")
+            except ValueError as error:
+                reason = f"{place}, column {column.text!r}: {error}"
+                raise damaged(path, reason, "Correct the cell, or leave it empty.") from error
+            if number is not None:
+                numbers.append((column, number * column.scale))
     stated = precision_of(texts["precision"].replace(".", " ")) if texts.get("precision") else ANY_PRECISION
-    first = {column.quantity: number for column, number in reversed(numbers)}
+    level = level_of(texts.get("level", "")) or load_spec().memory
     support = texts.get("supported", "").lower()
     if support not in _SUPPORTED:
         known = ", ".join(filter(None, _SUPPORTED))
         raise damaged(path, f"{place} says {support[:40]!r} of its support", f"Write one of {known}.")
-
-    def precision(column: Header) -> str:
-        return stated if column.precision == ANY_PRECISION else column.precision
-
-    def level(column: Header) -> str:
-        return column.of or level_of(texts.get("level", "")) or load_spec().memory
-
-    def by_precision(quantity: str) -> dict[str, float]:
-        return {precision(column): number for column, number in numbers if column.quantity == quantity and number > 0}
-
-    def by_level(quantity: str) -> dict[str, float]:
-        return {level(column): number for column, number in numbers if column.quantity == quantity}
-
+    first = {column.quantity: number for column, number in reversed(numbers)}
+    by_precision: dict[str, dict[str, float]] = {"work": {}, "performance": {}}
+    by_level: dict[str, dict[str, float]] = {"traffic": {}, "intensity": {}}
     roofs: dict[str, ImportedRoof] = {}
     # Measured roofs, unless the column says theoretical; the measured one of two counts.
     for column, number in sorted(numbers, key=lambda one: (one[0].theoretical, one[0].quantity == "bandwidth")):
-        of, kind = precision(column), {"peak": "compute", "bandwidth": "bandwidth"}.get(column.quantity)
-        compute = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
-        name = compute if kind == "compute" else level(column)
-        if kind:
+        of = stated if column.precision == ANY_PRECISION else column.precision
+        kind, name = column.quantity, column.of or level
+        if kind in by_precision and number > 0:
+            by_precision[kind][of] = number
+        elif kind in by_level:
+            by_level[kind][name] = number
+        elif kind in ("peak", "bandwidth"):
+            if kind == "peak":
+                name = of if of.startswith("tensor") and column.ceiling == "fma" else f"{of}.{column.ceiling}"
+            kind = "compute" if kind == "peak" else kind
             roofs.setdefault(name, ImportedRoof(name, kind, column.text, number, measured=not column.theoretical))
     device = texts.get("device", "")
     platform = texts.get("platform") or device or stem
@@ -370,44 +359,19 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
         label=" ".join(filter(None, labels)),
         device=device or platform,
         supported=_SUPPORTED[support],
-        work=by_precision("work"),
-        performance=by_precision("performance"),
+        work=by_precision["work"],
+        performance=by_precision["performance"],
+        traffic=by_level["traffic"],
+        intensity=by_level["intensity"],
         seconds=first.get("seconds", math.nan),
         canonical=first.get("canonical", math.nan),
         attainable=first.get("attainable", math.nan),
         fma_share=first.get("fma_share", math.nan),
         launches=max(1, int(first.get("launches", 1))),
-        traffic=by_level("traffic"),
-        intensity=by_level("intensity"),
         roofs=tuple(roofs.values()),
         columns=", ".join(column.text for column, _ in numbers if column.quantity in used),
         note=texts.get("note", ""),
     )
-
-
-def _number(path: str, place: str, column: Header, cell: str) -> float | None:
-    """The number of a cell in SI units, None for an empty one.  Raises RooflineError."""
-    try:
-        number = plain_number(cell)
-        if number == 0 and column.quantity not in _ZERO_MAY_BE:
-            raise ValueError("zero can't be meant")
-    except ValueError as error:
-        raise damaged(path, f"{place}: {error}", "Correct the cell, or leave it empty.") from error
-    return None if number is None else number * column.scale
-
-
-def _contradictions(place: str, row: PlainRow) -> list[str]:
-    stated = []
-    for precision, work in row.work.items():
-        stated.append((row.performance.get(precision, math.nan), work / row.seconds, "FLOP/s", "time"))
-        stated += [
-            (row.intensity.get(level, math.nan), work / moved, "FLOP/B", "bytes") for level, moved in row.traffic.items()
-        ]
-    return [
-        f"{place} states {said:.4g} {unit}, and its work and {other} make {computed:.4g}, which counts"
-        for said, computed, unit, other in stated
-        if abs(computed - said) > _AGREE * said
-    ]
 
 
 def _point(row: PlainRow, stem: str) -> ImportedPoint | None:

@@ -1,6 +1,6 @@
-"""Files of roofs: NERSC's plot_roofline.py and plot_roofline_hierarchical.py, and the Empirical Roofline Toolkit (ERT).
+"""Files of roofs: NERSC's plot_roofline.py and the Empirical Roofline Toolkit (ERT); how people spell levels, types and roofs.
 
-Data files of the scripts have a name and values per line:
+Data files of NERSC's scripts have a name and values per line:
 
     memroofs 14336 2996.77 828.758            GB/s
     mem_roof_names 'L1' 'L2' 'HBM'
@@ -22,6 +22,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from functools import cache
 from itertools import takewhile
 from os import PathLike
 from typing import Any
@@ -31,9 +32,16 @@ from ncu_roofline.base.records import document_of, inside, number
 from ncu_roofline.base.texts import listed
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings
-from ncu_roofline.formats.inputs.spelling import ceiling_of, is_theoretical, levels_of, precision_of
 from ncu_roofline.formats.inputs.tables import ANY_PRECISION, ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.inputs.text import Table, countable, text_of
+
+CEILINGS = ("fma", "nofma", "no", "non", "div", "divide")
+"""Words that name a ceiling."""
+_FOREIGN = {"l3": "l3", "llc": "l3", "mcdram": "mcdram"}  # levels of other machines
+_TENSOR = ("tensor", "tensorcore", "tc", "tcu")
+_THEORETICAL = ("theoretical", "theo", "theory", "nominal", "datasheet", "spec", "vendor")
+_EMPTY = ("empirical", "measured", "peak", "max", "maximum", "bandwidth", "bw", "ert", "roof", "ceiling", "core", "cores")
+_NO_FMA = re.compile(r"\b(?:no|non|without|w/o|w/out)[\s_-]*fma\b")
 
 Roofs = tuple[list[ImportedRoof], list[str]]
 _NEXT = "Write it as `memroofs`, `mem_roof_names`, `comproofs`, `comp_roof_names`, `AI_<level>`, `FLOPS` and `labels` lines."
@@ -46,9 +54,9 @@ _KEYS = {
     **dict.fromkeys(("labels", "label"), "labels"),
 }
 _TEXTS = ("mem_roof_names", "comp_roof_names", "labels")
-_SIGN = re.compile(r"^[ \t]*(?:mem|comp)_?roofs\b[ \t:=]+[-+.\d]", re.IGNORECASE | re.MULTILINE)
-_POINTS = re.compile(
-    r"^[ \t]*AI(?:_\w+)?[ \t:=]+[-+.\d].*?^[ \t]*G?FLOPS[ \t:=]+[-+.\d]", re.IGNORECASE | re.MULTILINE | re.DOTALL
+_SIGN = re.compile(
+    r"^[ \t]*(?:(?:mem|comp)_?roofs\b[ \t:=]+[-+.\d]|AI(?:_\w+)?[ \t:=]+[-+.\d](?s:.*?)^[ \t]*G?FLOPS[ \t:=]+[-+.\d])",
+    re.IGNORECASE | re.MULTILINE,
 )
 # Quotes as typed, as word processors turn them, as TeX writes them, and none; a comment ends the line.
 _QUOTE = "'`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{SINGLE LOW-9 QUOTATION MARK}"
@@ -57,15 +65,60 @@ _WORD = re.compile(
     rf"[{_DOUBLE}]([^{_DOUBLE}]*)[{_DOUBLE}]|[{_QUOTE}]+([^{_QUOTE}]*)[{_QUOTE}]+|(#.*)|([^\s,{_QUOTE}{_DOUBLE}]+)"
 )
 _FIRST = re.compile(r"([A-Za-z_][\w/]*)\s*[:=]?(.*)")
-_LOWER = ("nofma", "divide", "divide_nofma")
-_ASSUMED = "taken as FP64: its file names no precision, and by custom that is what such files hold"
-_DOUBLE_PRECISION = "ERT's kernels are in double precision where it names none"
-_SEEN_AS_L1 = "ERT calls it L1: it numbers the levels that it can tell apart, and on GPUs the innermost of them is L2"
+
+
+@cache
+def _levels() -> dict[str, str]:
+    return {**_FOREIGN, **{word: level.id for level in load_spec().levels for word in (level.id, *level.aliases)}}
+
+
+@cache
+def precision_words() -> dict[str, str]:
+    """Words for precisions, and the ids that they stand for, "" for types that only tensor cores have."""
+    precisions = load_spec().precisions
+    words = {one.id.partition(".")[2]: "" for one in precisions if one.kind == "tensor" and not one.part_of}
+    return words | {word: one.id for one in precisions if one.aliases for word in (one.id, *one.aliases)}
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a name, in lower case: "Theoretical No-FMA" is theoretical, nofma."""
+    return re.findall(r"[a-z0-9]+", _NO_FMA.sub("nofma", text.lower()))
+
+
+def level_of(text: str) -> str:
+    """The level id that a name stands for ("HBM", "L2 bandwidth"), "" if it names none that is known."""
+    return next((_levels()[word] for word in words_of(text) if word in _levels()), "")
+
+
+def precision_of(text: str) -> str:
+    """The precision id that a name stands for ("DP", "Tensor FP16"), `ANY_PRECISION` if it says none."""
+    words, known = words_of(text), precision_words()
+    if any(word in _TENSOR for word in words):
+        kinds = [known[word] or word for word in words if word in known]
+        families = [word for word in words if word.endswith("mma")]
+        return ".".join(("tensor", *kinds[:1], *families[:1]))
+    return next((known[word] for word in words if known.get(word)), ANY_PRECISION)
+
+
+def is_theoretical(text: str) -> bool:
+    """Whether a roof's name says that it is not measured."""
+    return any(word in _THEORETICAL for word in words_of(text))
+
+
+def ceiling_of(text: str) -> str:
+    """Which ceiling a compute roof's name stands for: fma, nofma, divide, divide_nofma, or its own words; "" for a peak."""
+    said = (*_EMPTY, *_THEORETICAL, *_TENSOR, *precision_words())
+    words = [word for word in words_of(text) if word not in said]
+    if any(word.startswith("div") for word in words):
+        return "divide_nofma" if "nofma" in words else "divide"
+    if set(words) <= {"fma", "vector", "simd", "gflops", "flops", "s"}:
+        return "fma" if "fma" in words else ""
+    return "_".join(words)
 
 
 def recognises(head: str) -> bool:
     """Whether a file begins like one of the scripts: a line of roofs, or intensities and FLOPS."""
-    return bool(_SIGN.search(head) or _POINTS.search(head))
+    return _SIGN.search(head) is not None
 
 
 def read(path: str | PathLike[str]) -> PointTable:
@@ -75,14 +128,23 @@ def read(path: str | PathLike[str]) -> PointTable:
     """
     table = Table(path, _NEXT)
     lines, warnings = _lines(table)
-    if not lines["flops"]:
+    flops, labels = lines["flops"], lines["labels"]
+    if not flops:
         raise table.damaged("it holds roofs and no points", "Give it with --ceilings, beside a report.")
     memory, compute, left_out = _roofs(table, lines)
     warnings += left_out
     precisions = {precision_of(roof.label) for roof in compute}
     only = next(iter(precisions)) if len(precisions) == 1 else ANY_PRECISION
-    by_level = _intensities(table, lines, [roof.id for roof in memory])
-    flops, labels = lines["flops"], lines["labels"]
+    # Intensities by level; those of a line AI belong to the only memory roof, else to DRAM.
+    names = [name for name in lines if name.startswith("ai")]
+    if not names:
+        raise table.damaged("it has FLOPS and no AI line")
+    by_level: dict[str, list[float]] = {}
+    for name, level in zip(names, _levels_of([*(name[3:] for name in names), *lines["mem_roof_names"]]), strict=False):
+        _check_lengths(table, name.upper(), lines[name], "FLOPS", flops)
+        if name == "ai" and len(memory) > 1 and any(roof.id == "mcdram" for roof in memory):
+            raise table.damaged("`AI` does not say of which memory", "Write AI_HBM or AI_DRAM.")
+        by_level[level if name != "ai" else memory[0].id if len(memory) == 1 else load_spec().memory] = lines[name]
     if len(flops) == 1:  # also an unquoted name with spaces
         labels = [" ".join(labels)]
     labels = labels or [str(index + 1) for index in range(len(flops))]
@@ -92,7 +154,7 @@ def read(path: str | PathLike[str]) -> PointTable:
         stated, rate = precision_of(label), gflops * 1e9
         traffic = {level: rate / values[index] for level, values in by_level.items() if values[index] > 0}
         work = {stated if stated in precisions else only: rate}
-        columns = ", ".join(("FLOPS", *(name.upper() for name in lines if name.startswith("ai"))))
+        columns = ", ".join(("FLOPS", *(name.upper() for name in names)))
         points.append(ImportedPoint(table.stem, 1.0, work, traffic, rates=True, columns=columns, label=label))
     if compute and any(not precisions & set(point.work) for point in points):
         warnings.append("its roofs are of several precisions, and the labels don't say which each point is of")
@@ -110,8 +172,8 @@ def read_ceilings(path: str | PathLike[str]) -> Ceilings:
         raise RooflineError("Cannot read ceilings", path, reason, "Add `memroofs` and `comproofs` lines, with their names.")
     by_id = {roof.id: _ceiling(roof, roof.id) for roof in measured}
     for roof in measured:
-        name = _double(roof.id)
-        by_id.setdefault(name, _ceiling(roof, name, _ASSUMED))
+        custom = "taken as FP64: its file names no precision, and by custom that is what such files hold"
+        by_id.setdefault(_double(roof.id), _ceiling(roof, _double(roof.id), custom))
     return Ceilings(table.path, "", "", (0, 0), "", by_id)
 
 
@@ -152,8 +214,7 @@ def _number(table: Table, line: int, word: str) -> float:
 
 def _check_lengths(table: Table, name: str, one: Sequence[object], other_name: str, other: Sequence[object]) -> None:
     if len(one) != len(other):
-        mine, theirs = (f"{len(values)} {'entry' if len(values) == 1 else 'entries'}" for values in (one, other))
-        reason = f"`{name}` has {mine} and `{other_name}` {theirs}"
+        reason = f"`{name}` has {len(one)} entries and `{other_name}` {len(other)}"
         raise table.damaged(reason, "Give each value its name, and quote names with spaces.")
 
 
@@ -165,36 +226,37 @@ def _roofs(table: Table, lines: dict[str, list[Any]]) -> tuple[list[ImportedRoof
         if any(map(math.isnan, lines[kind])):
             raise table.damaged("a roof is nan", "Leave out the roofs that are unknown, and their names.")
         named.append([(name, value * 1e9) for name, value in zip(lines[names], lines[kind], strict=True)])
-    memory, left_out = bandwidth_roofs(named[0], beside=[name[3:] for name in lines if name.startswith("ai")])
-    compute, more = compute_roofs(named[1])
+    memory, left_out = _bandwidth_roofs(named[0], beside=[name[3:] for name in lines if name.startswith("ai")])
+    compute, more = _compute_roofs(named[1])
     return memory, compute, [*left_out, *more]
 
 
-def _intensities(table: Table, lines: dict[str, list[Any]], roofs: Sequence[str]) -> dict[str, list[float]]:
-    """Intensities by level id; those of a line ``AI`` belong to the only memory roof, else to DRAM."""
-    names = [name for name in lines if name.startswith("ai")]
-    if not names:
-        raise table.damaged("it has FLOPS and no AI line")
-    levels = levels_of([*(name[3:] for name in names), *lines["mem_roof_names"]])
-    result = {}
-    for name, level in zip(names, levels, strict=False):
-        _check_lengths(table, name.upper(), lines[name], "FLOPS", lines["flops"])
-        if name == "ai" and len(roofs) > 1 and "mcdram" in roofs:
-            raise table.damaged("`AI` does not say of which memory", "Write AI_HBM or AI_DRAM.")
-        result[level if name != "ai" else roofs[0] if len(roofs) == 1 else load_spec().memory] = lines[name]
+def _levels_of(names: Sequence[str]) -> list[str]:
+    """Level ids of several names of one machine; what is unknown keeps its own name.
+
+    Stacked and plain memory on one machine are two levels, as on Knights Landing: mcdram and dram.
+    """
+    stacked = {word for word in _levels() if word.startswith("hbm")}
+    plain = {word for word in _levels() if word.startswith(("ddr", "dram"))}
+    words = [words_of(name) for name in names]
+    both = any(stacked & set(one) for one in words) and any(plain & set(one) for one in words)
+    result = []
+    for name, one in zip(names, words, strict=True):
+        own = "_".join(word for word in one if word not in (*_EMPTY, *_THEORETICAL))
+        result.append("mcdram" if both and stacked & set(one) else level_of(name) or own or load_spec().memory)
     return result
 
 
-def bandwidth_roofs(named: Sequence[tuple[str, float]], beside: Sequence[str] = ()) -> Roofs:
-    """Bandwidth roofs by level, and sentences on what was left out; ``beside`` names levels that the machine has as well."""
-    levels = levels_of([*(name for name, _ in named), *beside])
+def _bandwidth_roofs(named: Sequence[tuple[str, float]], beside: Sequence[str] = ()) -> Roofs:
+    """Bandwidth roofs by level; ``beside`` names levels that the machine has as well."""
+    levels = _levels_of([*(name for name, _ in named), *beside])
     return _distinct(
         ImportedRoof(level, "bandwidth", name, value, measured=not is_theoretical(name))
         for (name, value), level in zip(named, levels, strict=False)
     )
 
 
-def compute_roofs(named: Sequence[tuple[str, float]]) -> Roofs:
+def _compute_roofs(named: Sequence[tuple[str, float]]) -> Roofs:
     """Compute roofs by precision and ceiling; the highest of a precision is its ``.fma`` (a tensor type's, the bare id)."""
     rows = [(name, value, precision_of(name), ceiling_of(name)) for name, value in named]
     stated = {precision for _, _, precision, kind in rows if kind == "fma"}
@@ -202,7 +264,8 @@ def compute_roofs(named: Sequence[tuple[str, float]]) -> Roofs:
     roofs = []
     for name, value, precision, kind in rows:
         is_highest = not kind or value == highest[precision]
-        is_peak = kind == "fma" or (precision not in stated and kind not in _LOWER and is_highest)
+        lower = kind in ("nofma", "divide", "divide_nofma")
+        is_peak = kind == "fma" or (precision not in stated and not lower and is_highest)
         peak = precision if precision.startswith("tensor") else f"{precision}.fma"
         found = peak if is_peak else f"{precision}.{kind or 'peak'}"
         roofs.append(ImportedRoof(found, "compute", name, value, measured=not is_theoretical(name)))
@@ -210,17 +273,15 @@ def compute_roofs(named: Sequence[tuple[str, float]]) -> Roofs:
 
 
 def _distinct(roofs: Iterable[ImportedRoof]) -> Roofs:
-    """One roof per id: a measured one goes before a theoretical one, then the higher one counts."""
+    """One roof per id: a measured one goes before a theoretical one, then the higher one counts; sentences on the others."""
     best: dict[str, ImportedRoof] = {}
     others: dict[str, list[str]] = {}
     for roof in sorted(roofs, key=lambda one: (not one.measured, -one.value)):
         if best.setdefault(roof.id, roof) is not roof:
             others.setdefault(roof.id, []).append(roof.label)
-    left_out = []
-    for of, labels in others.items():
-        which = f"the roof {listed(labels)} is" if len(labels) == 1 else f"the roofs {listed(labels)} are"
-        left_out.append(f"{which} left out, because {best[of].label} stands for {of}")
-    return list(best.values()), left_out
+    return list(best.values()), [
+        f"left out of the roofs: {listed(labels)}, because {best[of].label} stands for {of}" for of, labels in others.items()
+    ]
 
 
 def _ceiling(roof: ImportedRoof, name: str, source: str = "") -> Ceiling:
@@ -239,15 +300,26 @@ def recognises_ert(head: str) -> bool:
 
 def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
     """Its measured ceilings: ``fp64.fma`` and the like in FLOP/s, levels in B/s.  Raises RooflineError with the place."""
+    named: dict[str, list[tuple[str, float]]] = {}
     try:
         empirical = inside(document_of(text_of(path)), "empirical")
-        memory, _ = bandwidth_roofs(_pairs(empirical, "gbytes"))
-        compute, _ = compute_roofs(_pairs(empirical, "gflops"))
-        if not memory and not compute:
+        for kind in ("gbytes", "gflops"):
+            data = inside(empirical, kind, "data")
+            if not isinstance(data, list):
+                raise ValueError(f'"empirical"."{kind}"."data" is no list')
+            for at, pair in enumerate(data):
+                good = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
+                if not good:
+                    raise ValueError(
+                        f'"empirical"."{kind}"."data"[{at}] is no pair of name and positive number of G per second'
+                    )
+            named[kind] = [(name, value * 1e9) for name, value in data]
+        if not any(named.values()):
             raise ValueError('both "gflops" and "gbytes" are empty')
     except (ValueError, RecursionError) as error:
         next_step = "Give the roofline.json as the toolkit wrote it."
         raise RooflineError("Cannot read ceilings", path, str(error), next_step) from error
+    memory, compute = _bandwidth_roofs(named["gbytes"])[0], _compute_roofs(named["gflops"])[0]
     # On a GPU, ERT's L1 is L2: the toolkit can't see the L1 of each SM (Yang, Kurth, Williams 2019, section II-A).
     gpu = inside(empirical, "metadata", "CONFIG", "ERT_GPU")
     on_gpu = str(gpu[0] if isinstance(gpu, list) and gpu else gpu).lower() == "true"
@@ -256,22 +328,11 @@ def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
     for roof in [*memory, *compute]:
         name, note = _double(roof.id), ""
         if name != roof.id:
-            note = _DOUBLE_PRECISION
+            note = "ERT's kernels are in double precision where it names none"
         elif l1_is_l2 and name == "l1":
-            name, note = "l2", _SEEN_AS_L1
+            name = "l2"
+            note = "ERT calls it L1: it numbers the levels that it can tell apart, and on GPUs the innermost of them is L2"
         by_id[name] = _ceiling(roof, name, note)
     stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))  # when the toolkit wrote its results
     date = datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""
     return Ceilings(str(path), "", "", (0, 0), date, by_id)
-
-
-def _pairs(empirical: object, kind: str) -> list[tuple[str, float]]:
-    """Names and values in SI units.  Raises ValueError with the place of what is none."""
-    data = inside(empirical, kind, "data")
-    if not isinstance(data, list):
-        raise ValueError(f'"empirical"."{kind}"."data" is no list')
-    for position, pair in enumerate(data):
-        good = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and 0 < number(pair[1]) < 1e12
-        if not good:
-            raise ValueError(f'"empirical"."{kind}"."data"[{position}] is no pair of name and positive number of G per second')
-    return [(name, value * 1e9) for name, value in data]

@@ -19,8 +19,8 @@ MINOR = "device__attribute_compute_capability_minor"
 class MetricTable:
     """Launches with ncu's metrics, from a file that is no report; read like a `Report`.
 
-    ``values`` has for each full metric name one value per launch, in the unit that a report stores (byte, nanosecond, hertz,
-    ratios in percent), None where a launch lacks it.  ``warnings`` are sentences on what was left out, for the user.
+    ``values``: full metric name -> a value per launch in a report's unit (byte, nanosecond, hertz, percent), None for none.
+    ``warnings`` are sentences on what was left out, for the user.
     """
 
     path: str

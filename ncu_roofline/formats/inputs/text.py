@@ -9,17 +9,16 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
-from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple
 
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import open_file, read_file
 from ncu_roofline.formats.report.opening import changed, is_compressed
 
 HEAD_BYTES = 65_536
 EXPORT_AGAIN = "Export it again, and check that it is complete."
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_CHECK = "Check the name and that you may read the file."
 _MOST_BYTES = 2_000_000_000  # more than any profiler prints; a wrong file must not fill the memory
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _MISSING = frozenset({"", "-", "n/a", "na", "nan", "-nan", "<overflow>", "overflow", "no data"})
@@ -29,35 +28,27 @@ _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s].*)?",
 _MOST_SOURCE, _MOST_LINES, _DEEPEST = 16 << 20, 1_000_000, 64  # bytes and lines of a source file, parts of a path
 
 
-def head_of(path: str | PathLike[str]) -> str:
+def head_of(path: str | os.PathLike[str]) -> str:
     """The first 64 kB as text, "" for binary files.  Raises RooflineError where the file can't be read."""
-    try:
-        with open_file(path) as stream:
-            data = stream.read(HEAD_BYTES)
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with explained("Cannot read", path, _CHECK), open_file(path) as stream:
+        data = stream.read(HEAD_BYTES)
     binary = (_encoding(data) != "utf-16" and b"\0" in data) or is_compressed(data)
     return "" if binary else _decoded(data)
 
 
-def text_of(path: str | PathLike[str]) -> str:
+def text_of(path: str | os.PathLike[str]) -> str:
     """The whole file as text: UTF-8 (with or without mark) or UTF-16, as Windows shells write it; \\n line ends."""
-    try:
+    with explained("Cannot read", path, _CHECK):
         return _decoded(read_file(path, _MOST_BYTES))
-    except OSError as error:
-        raise _unreadable(path, error) from error
 
 
-def lines_of(path: str | PathLike[str]) -> Generator[str, None, None]:
+def lines_of(path: str | os.PathLike[str]) -> Generator[str, None, None]:
     """The lines of a file one after the other, ends included, decoded as `text_of` does; for files of any size."""
-    try:
-        with open_file(path) as stream:
-            before = os.fstat(stream.fileno())
-            with io.TextIOWrapper(stream, _encoding(stream.peek(4)[:4]), "replace") as text:
-                yield from text
-                now = os.fstat(stream.fileno())
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    with explained("Cannot read", path, _CHECK), open_file(path) as stream:
+        before = os.fstat(stream.fileno())
+        with io.TextIOWrapper(stream, _encoding(stream.peek(4)[:4]), "replace") as text:
+            yield from text
+            now = os.fstat(stream.fileno())
     if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise changed(path)
 
@@ -70,11 +61,7 @@ def _encoding(data: bytes) -> str:
     return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
 
 
-def _unreadable(path: str | PathLike[str], error: OSError) -> RooflineError:
-    return RooflineError("Cannot read", path, error.strerror or str(error), "Check the name and that you may read the file.")
-
-
-def damaged(path: str | PathLike[str], reason: str, next_step: str = EXPORT_AGAIN) -> RooflineError:
+def damaged(path: str | os.PathLike[str], reason: str, next_step: str = EXPORT_AGAIN) -> RooflineError:
     """The error for a file whose format is known and whose content can't be used."""
     return RooflineError("Cannot read", path, reason, next_step)
 
@@ -93,10 +80,8 @@ def split_number(text: str) -> tuple[float, str] | None:
     if cell.lower() in _MISSING:
         return None
     match = _NUMBER.fullmatch(cell)
-    if not match:
-        raise ValueError(f"{cell[:40]!r} is no number")
-    if not countable(float(match[1])):
-        raise ValueError(f"{cell[:40]!r} is no count, rate or time")
+    if not match or not countable(float(match[1])):
+        raise ValueError(f"{cell[:40]!r} is no {'count, rate or time' if match else 'number'}")
     return float(match[1]), (match[2] or "").strip()
 
 
@@ -127,18 +112,11 @@ def row_of(line: str, delimiter: str = ",") -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-class Row(NamedTuple):
-    """A row of a table: its line and its cells."""
-
-    line: int
-    cells: list[str]
-
-
 class Table:
     """A file whose tables are read: what is wrong in one is an error with its place, and ``next_step`` for the user."""
 
-    def __init__(self, path: str | PathLike[str], next_step: str = EXPORT_AGAIN) -> None:
-        self.path, self.stem = fspath(path), Path(path).stem
+    def __init__(self, path: str | os.PathLike[str], next_step: str = EXPORT_AGAIN) -> None:
+        self.path, self.stem = os.fspath(path), Path(path).stem
         self._next_step = next_step
 
     def damaged(self, reason: str, next_step: str = "") -> RooflineError:
@@ -149,8 +127,8 @@ class Table:
         """Sentences without full stop, for the user, each once."""
         return tuple(f"{self.path}: {sentence}." for sentence in dict.fromkeys(sentences))
 
-    def rows(self, lines: Sequence[str], start: int, delimiter: str, width: int = 0) -> Iterator[Row]:
-        """The rows in the lines from ``start`` (0 is the first) on that hold something, cells without blanks around them.
+    def rows(self, lines: Sequence[str], start: int, delimiter: str, width: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Line and cells (without blanks around them) of the rows in the lines from ``start`` (0 is the first) on.
 
         Raises RooflineError for what can't be a row, and for those that have not ``width`` cells.
         """
@@ -165,7 +143,7 @@ class Table:
             if any(cells):
                 if width and len(cells) != width:
                     raise self.damaged(f"line {number} has {len(cells)} of the {width} columns of its table")
-                yield Row(number, cells)
+                yield number, cells
 
     def number(self, name: str, line: int, text: str, read: Callable[[str], float | None] = plain_number) -> float | None:
         """The number of a cell, None for a missing one.  Raises RooflineError for what is none."""
