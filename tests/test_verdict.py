@@ -283,4 +283,4 @@ def test_its_source_runs_in_old_pythons() -> None:
     for node in ast.walk(tree):
         assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Match, ast.ClassDef)), ast.dump(node)[:80]
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert modules == {"__future__", "collections", "collections.abc"}
+    assert modules == {"__future__", "collections", "collections.abc", "typing"}

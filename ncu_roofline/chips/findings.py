@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from ncu_roofline.chips.source_counters import ALL_HIT, BUSY, HIT_RATES, LAUNCHED, SECTOR, WARP, WORKING
-from ncu_roofline.chips.thresholds import SHORT_LAUNCH
-from ncu_roofline.chips.verdict import FEW_WAVES, LATENCY, REACHED, as_percent, in_words
+from ncu_roofline.chips.verdict import FEW_WAVES, LATENCY, REACHED, SHORT_LAUNCH, as_percent, in_words
 
 # Below this share of what a finding is about it is not told: a few percent are within what counts and samples scatter.
 FINDING_SHARE = 0.03

@@ -1,11 +1,13 @@
-"""The smaller data files as records: hardware units, instruction roofline, phases, stalls, section sets, bounds of metrics.
+"""The smaller data files as records: hardware units, instruction roofline, phases, stalls, findings, section sets, bounds.
 
-What their keys mean stands at the beginning of each file.
+What the keys of a file mean stands at its beginning.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import translate
 from functools import cache, lru_cache
 from typing import Annotated, Literal, NamedTuple
 
@@ -27,8 +29,6 @@ from ncu_roofline.chips.fields import (
 )
 from ncu_roofline.chips.formulas import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
 from ncu_roofline.chips.spec import Source, Spec
-
-# How busy hardware units were, occupancy and the like: units.toml
 
 
 class Unit(NamedTuple):
@@ -60,8 +60,6 @@ class Rate(NamedTuple):
 
 
 class TensorInstructions(NamedTuple):
-    """A metric that counts one kind of instruction of the tensor pipe; ``releases`` of Nsight Compute know its name."""
-
     metric: str
     label: str
     capabilities: Ranges
@@ -115,16 +113,11 @@ class Units(NamedTuple):
 
 load_units = table("units.toml", Units)
 
-
-# The instruction roofline of Ding, Williams, "An Instruction Roofline Model for GPUs" (2019): instruction.toml
-
 EXECUTED = "inst"
-"""Id of the kind that is all executed warp instructions; those of the others begin with it."""
+"""Id of the kind of instruction that is all executed warp instructions; those of the others begin with it."""
 
 
 class Way(NamedTuple):
-    """One way to count a kind: its counters, and where they come from."""
-
     counters: Weights
     source: Source = "binding"
     note: str = ""
@@ -199,9 +192,6 @@ class InstructionSpec(NamedTuple):
 load_instructions = table("instruction.toml", InstructionSpec)
 
 
-# What the PM sampler records over the time of a launch: phases.toml
-
-
 def counter_of(metric: str) -> str:
     """The name of a sampled metric without the group of counters in front of it; "" for a name of another form."""
     parts = metric.rpartition(":")[2].split(".")  # "pmsampling:sm__x.sum", "SM_A.TriageSCG.sm__x.sum"
@@ -209,11 +199,13 @@ def counter_of(metric: str) -> str:
 
 
 class Collected(NamedTuple):
-    """A metric that our section samples on some chips, in a pass with its ``group``."""
-
     metric: str
     capabilities: Ranges
     group: str
+
+
+def _ways(texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(way.split(" + ")) for way in texts)
 
 
 class BandSpec(NamedTuple):
@@ -221,9 +213,7 @@ class BandSpec(NamedTuple):
 
     id: str
     label: str
-    metrics: Annotated[
-        tuple[tuple[str, ...], ...], Stated(tuple[str, ...], lambda ways: tuple(tuple(way.split(" + ")) for way in ways))
-    ]
+    metrics: Annotated[tuple[tuple[str, ...], ...], Stated(tuple[str, ...], _ways)]
     shapes: tuple[str, ...] = ()
     level: str = ""
     moves: bool = False
@@ -254,11 +244,8 @@ class PhaseSpec(NamedTuple):
 load_phases = table("phases.toml", PhaseSpec)
 
 
-# Why warps wait, by reasons that ncu samples: stalls.toml
-
-
 class Sentence(NamedTuple):
-    """A text, the words of `circumstances` that must be shown for it, and those that must not be."""
+    """A text, the words of `findings.circumstances` that must be shown for it, and those that must not be."""
 
     text: str
     where: tuple[str, ...] = ()
@@ -280,17 +267,10 @@ class Stall(NamedTuple):
     least_at_place: float = 0.1
 
 
-class _Stalls(NamedTuple):
-    stalls: tuple[Stall, ...]
-
-
 @cache
 def load_stalls() -> Mapping[str, Stall]:
     """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
-    return {stall.id: stall for stall in read(DATA / "stalls.toml", _Stalls).stalls}
-
-
-# What findings by instruction say: findings.toml
+    return {stall.id: stall for stall in read(DATA / "stalls.toml", dict[str, tuple[Stall, ...]])["stalls"]}
 
 
 class Told(NamedTuple):
@@ -315,30 +295,18 @@ class LibraryFunction(NamedTuple):
     advice: str
 
 
-class _Findings(NamedTuple):
-    findings: tuple[Told, ...]
-    library: tuple[LibraryFunction, ...]
-
-
 class Findings(NamedTuple):
     """By kind what is told of it; functions of the compiler's library, the first that fits."""
 
-    kinds: Mapping[str, Told]
+    kinds: Annotated[Mapping[str, Told], Stated(tuple[Told, ...], lambda rows: {one.kind: one for one in rows})]
     library: tuple[LibraryFunction, ...]
 
 
-@cache
-def load_findings() -> Findings:
-    """The file that comes with the package, read once."""
-    file = read(DATA / "findings.toml", _Findings)
-    return Findings({one.kind: one for one in file.findings}, file.library)
-
-
-# What the stock section sets of Nsight Compute hold for rooflines, release by release: sets.toml
+load_findings = table("findings.toml", Findings)
 
 
 class SectionSet(NamedTuple):
-    """A set in some ``releases``, first and last."""
+    """A stock set of sections in some ``releases``, first and last."""
 
     name: str
     releases: Releases
@@ -368,9 +336,6 @@ class SectionSets(NamedTuple):
 
 load_sets = table("sets.toml", SectionSets)
 
-
-# What a metric can be at all, one bound for each quantity: plausible.toml
-
 MOST_COUNT = 2.0**64
 """What a counter of the hardware can hold."""
 
@@ -387,7 +352,14 @@ class Bound(NamedTuple):
     other_than: tuple[str, ...] = ()
 
 
-class _Bounds(NamedTuple):
+class Limits(NamedTuple):
+    """All bounds.
+
+    ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
+    report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
+    ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
+    """
+
     units: tuple[str, ...]
     quantity: tuple[Bound, ...]
     drawn_most: float
@@ -395,41 +367,36 @@ class _Bounds(NamedTuple):
     imported_seconds: float
     imported_rate: float
 
+    @property
+    def slices(self) -> float:
+        """Of L2, the most that any GPU can have."""
+        return next(one.most for one in self.quantity if one.id == "slices")
 
-class Limits:
-    """All bounds; ``slices`` (of L2) and ``seconds`` are the most that any launch can have had.
-
-    ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
-    report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
-    ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
-    """
-
-    def __init__(self, file: _Bounds) -> None:
-        import re
-        from fnmatch import translate
-
-        def pattern(wildcards: tuple[str, ...]) -> re.Pattern[str]:
-            return re.compile("|".join(map(translate, wildcards)) or r"(?!)")
-
-        most = {bound.id: bound.most for bound in file.quantity}
-        self.slices, self.seconds = most["slices"], most["time"] * 1e-9
-        _, _, self.drawn_most, self.drawn_least, self.imported_seconds, self.imported_rate = file
-        self._units = (*(f"{unit}__" for unit in file.units), "device__attribute_", "launch__", "sass__")
-        self._rows = [(bound, pattern(bound.metrics), pattern(bound.other_than)) for bound in file.quantity]
-        self._known = lru_cache(maxsize=20_000)(self._find)  # several times the names of any release
+    @property
+    def seconds(self) -> float:
+        """The longest that any launch can have taken."""
+        return next(one.most for one in self.quantity if one.id == "time") * 1e-9
 
     def bound(self, name: str) -> Bound | None:
         """The bound of a metric by its full name, None for one of which nothing is known."""
-        return self._known(name) if len(name) <= 300 else None  # no metric of ncu has 150 characters
+        return _find(name) if len(name) <= 300 else None  # no metric of ncu has 150 characters
 
-    def _find(self, name: str) -> Bound | None:
-        if "__" in name and not name.startswith(self._units):
-            return None
-        rows = (bound for bound, wanted, unwanted in self._rows if wanted.fullmatch(name) and not unwanted.fullmatch(name))
-        return next(rows, None)
+
+load_limits = table("plausible.toml", Limits)
 
 
 @cache
-def load_limits() -> Limits:
-    """The file that comes with the package, read once."""
-    return Limits(read(DATA / "plausible.toml", _Bounds))
+def _patterns() -> list[tuple[Bound, re.Pattern[str], re.Pattern[str]]]:
+    def pattern(wildcards: tuple[str, ...]) -> re.Pattern[str]:
+        return re.compile("|".join(map(translate, wildcards)) or r"(?!)")
+
+    return [(bound, pattern(bound.metrics), pattern(bound.other_than)) for bound in load_limits().quantity]
+
+
+@lru_cache(maxsize=20_000)  # several times the names of any release
+def _find(name: str) -> Bound | None:
+    units = (*(f"{unit}__" for unit in load_limits().units), "device__attribute_", "launch__", "sass__")
+    if "__" in name and not name.startswith(units):
+        return None
+    found = (bound for bound, mine, others in _patterns() if mine.fullmatch(name) and not others.fullmatch(name))
+    return next(found, None)

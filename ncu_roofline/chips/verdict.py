@@ -9,6 +9,43 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+# From where on a measured number means something: each limit once.  Those of findings stand with them.
+
+# Below this share of a kernel's work a second pipe is noise (an index computed in floating point), not a mixed kernel.
+MIXED_SHARE = 0.01
+# Work without a roof that is less than this share of all says nothing against the verdict.
+ROOFLESS_SHARE = 0.01
+# Share of the maximum clock below which a profiled clock is warned of.
+CLOCK_WARNING = 0.9
+# Seconds below which a duration is launching as much as running, and cycles / duration is no clock: 612 MHz stood beside 1.29
+# GHz of longer launches in one report (V100), for the memory likewise.
+SHORT_LAUNCH = 20e-6
+# Hz below which a value is no clock: GPUs idle at tens of MHz and more, and short launches, whose duration is mostly launching,
+# still give hundreds.
+LEAST_CLOCK = 1e6
+# A smaller share of a peak, in percent as ncu writes it, has too few digits to work out the peak from.
+TELLING = 0.01
+# A level drawn on request shows from this share of DRAM's traffic on, or if it takes this share of the time over a PCIe 4.0
+# link of 16 lanes (31.5 GB/s each way).
+MATTERS, PCIE = 0.01, 31.5e9
+# Instruction families that make up less or more of a total than this share were not all counted.
+COMPLETE = 0.01
+# Up to this share of a measured roof two honest measurements may differ: table III of Yang et al. (2018) has 100.64 %.
+REPEATED = 1.02
+# Share of the grid whose starts must have been sampled, and of the time, or a part of the launch is unknown.
+SAMPLED_WHOLE = 0.99
+# Runs of pass groups that differ more than this in length did not do the same at the same time.
+STRETCHED = 1.1
+# A larger share of a peak is none: counters of several passes that don't fit together, or overflow.
+MOST = 1.5
+# A named part that is as busy as its group, but for this share, has the better name.
+GROUP_LESS = 1e-6
+# Share of a kernel's samples from which on a loop's performance is told.  Warps run side by side, so samples of different code
+# overlap in time: a line of one A100 kernel with 43.8 % of the samples and all 2.199 TFLOP would stand at 325 TFLOP/s, above
+# the chip's 312.
+MOST_OF_TIME = 0.5
 
 # From this share of a limit on a kernel is bound by it; below, latency keeps it.  Nsight Compute draws the line there, too.
 REACHED = 0.6
@@ -68,6 +105,20 @@ Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_
 # (NaN where unknown); ``or_less``: something was counted in part or not at all, so that the headroom is that or less;
 # ``reason`` says it in one sentence.
 Verdict = namedtuple("Verdict", "text limit fraction headroom or_less headroom_compute without_waste waste reason")
+
+# How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
+# share of all.
+Share = namedtuple("Share", "value lower of_active")
+# What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
+# its instructions need, fused or not, both as far as there is a roof.
+Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
+# A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
+# and bytes per second of the roof.  NaN where unknown.
+Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
+# What the verdict on launches is made of.  ``busy`` has a Share by unit id; ``counted_seconds`` by pipe the run time of
+# launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
+# is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
+Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
 
 NO_TIME = "its run time is not known, so no rate is"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
@@ -130,27 +181,36 @@ def nearest_limit(limits: Sequence[Limit]) -> Limit | None:
 
 def judge(case: Case) -> Verdict:
     """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
-    nearest = nearest_limit(case.limits)
+    nearest, state = nearest_limit(case.limits), case.state
     if case.short is not None:
         text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
         limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
         text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
         return Verdict(TOO_SHORT, limit, share, math.nan, False, math.nan, math.nan, "", text)
+    busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
+    tensor = "the tensor pipe was active{} but its operations were not collected".format(busy)
+    causes = ", ".join(keeping_back(state))
     if nearest is None:
-        return _unknown(nearest, case, _tensor(case.state) if case.tensor_unknown else _nothing(case))
+        why = "no roof is known for its {} work".format(case.roofless) if case.roofless else str(case.why)
+        known = "; known is: {}".format(causes) if causes and not case.roofless else ""
+        return _unknown(nearest, case, tensor if case.tensor_unknown else why + known)
     fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     if fullest.fraction > BEYOND:
         return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
-    full = nearest.fraction >= REACHED
-    active = case.state.tensor_active
-    if case.tensor_unknown and not (full and is_known(active) and active < nearest.fraction):
-        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(_tensor(case.state), _named(nearest)))
+    full, named = nearest.fraction >= REACHED, _named(nearest)
+    if case.tensor_unknown and not (full and is_known(state.tensor_active) and state.tensor_active < nearest.fraction):
+        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(tensor, named))
     if case.roofless and not full:
-        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, _named(nearest))
+        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, named)
         return _unknown(nearest, case, text)
     if (case.unseen or case.partly) and not full:
-        return _unknown(nearest, case, "nearest known is {}; {}".format(_named(nearest), _not_seen(case)))
-    return _bound(nearest, fullest, case) if full else _latency(fullest, case)
+        return _unknown(nearest, case, "nearest known is {}; {}".format(named, _not_seen(case)))
+    if full:
+        return _bound(nearest, fullest, case)
+    why = causes or "what keeps it was not collected (occupancy, warps, stalls)"
+    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
+    headrooms, at = (_headroom([fullest], case), math.nan), "at its present traffic and instructions"
+    return _verdict(LATENCY, fullest, case, headrooms, (text, at, ""))
 
 
 def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
@@ -171,15 +231,6 @@ def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
     at = "at its present {}".format(mine if case.part >= PART_TOLD else "traffic and instructions")
     cause = waste.cause if waste is not None else ""
     return _verdict("{}: {}".format(nearest.kind, nearest.label), nearest, case, (headroom, without), (text, at, cause))
-
-
-def _latency(fullest: Limit, case: Case) -> Verdict:
-    """Of a kernel that nothing is full for."""
-    causes = keeping_back(case.state)
-    why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
-    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
-    headroom = _headroom([fullest], case)
-    return _verdict(LATENCY, fullest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
 
 
 def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], words: Sequence[str]) -> Verdict:
@@ -214,14 +265,6 @@ def _unknown(nearest: Limit | None, case: Case, why: str) -> Verdict:
     return Verdict(text, limit, fraction, math.nan, False, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
-def _nothing(case: Case) -> str:
-    """Why nothing is known to limit a kernel, and what is known of it."""
-    if case.roofless:
-        return "no roof is known for its {} work".format(case.roofless)
-    causes = keeping_back(case.state)
-    return "{}; known is: {}".format(case.why, ", ".join(causes)) if causes else str(case.why)
-
-
 def _not_seen(case: Case) -> str:
     """What nobody looked at, and what was counted in part."""
     said = []
@@ -238,11 +281,6 @@ def _headroom(limits: Sequence[Limit], case: Case) -> float:
         return float(case.headroom)
     shares = [limit.fraction for limit in limits] + ([case.state.launching] if is_known(case.state.launching) else [])
     return float(max(1.0, 1.0 / max(shares)))
-
-
-def _tensor(state: State) -> str:
-    busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
-    return "the tensor pipe was active{} but its operations were not collected".format(busy)
 
 
 def _named(limit: Limit) -> str:
@@ -345,3 +383,85 @@ def keeping_back(state: State) -> list[str]:
     if is_known(state.eligible) and state.eligible < FEW_ELIGIBLE:
         texts.append("{:.2g} eligible warps per scheduler and cycle".format(state.eligible))
     return texts
+
+
+# The verdict on a row: launches of one kernel, or a single one.
+
+
+def case_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> Case:
+    """All that the verdict needs."""
+    unseen, partly = looked_at(row, units)
+    mine = [one for one in row.asked if not one.precision.on_request]  # without what is drawn on request only, as indices are
+    total = sum([one.work for one in mine])
+    roofless = " and ".join([one.precision.label for one in mine if one.roofless > ROOFLESS_SHARE * total])
+    something = row.counted or any(is_known(one.rate) for one in row.levels)
+    why = ALL_IDLE if row.busy else UNKNOWN_CHIP if not row.chip_known else NO_ROOFS if something else NOTHING_COLLECTED
+    facts = (limits_of(row, levels, units), row.state, arithmetic_of(row), row.amounts, unseen, partly, row.tensor_unknown)
+    return Case(*(facts + (roofless, row.no_time or why, row.short, None, 1.0)))
+
+
+def limits_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> list[Limit]:
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
+
+    A lower bound only where nothing better is known of the same.
+    """
+    reached = [one for one in row.levels if one.share > 0]
+    limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
+    labels = {level.id: level.label for level in levels}
+    for unit in units:
+        if unit.id not in row.busy:
+            continue
+        share = row.busy[unit.id]
+        value = share.value - (GROUP_LESS if unit.group else 0.0)
+        if value > 0:
+            name = unit.level if unit.level in labels else unit.id
+            detail = PEAK_OF_ACTIVE if share.of_active else ""
+            limits.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), value, False, detail, share.lower))
+    for pipe, asked in by_pipe(row.asked):
+        mixed, seconds = sum([one.mix for one in asked]), row.counted_seconds.get(pipe, math.nan)
+        if mixed > 0 and seconds > 0:
+            precision = max(asked, key=lambda one: one.mix).precision
+            detail = of_mix(mixed / sum([one.seconds for one in asked]), precision.counts_instructions)
+            limits.append(Limit("compute", precision.roof, precision.roof_name, mixed / seconds, True, detail, False))
+    whole = {limit.id for limit in limits if not limit.lower}
+    return [limit for limit in limits if not (limit.lower and limit.id in whole)]
+
+
+def by_pipe(asked: Sequence[Asked]) -> list[tuple[str, list[Asked]]]:
+    """Each pipe with what is asked of it, in order."""
+    pipes = [one.pipe for one in asked]
+    every = [pipe for place, pipe in enumerate(pipes) if pipe not in pipes[:place]]
+    return [(pipe, [one for one in asked if one.pipe == pipe]) for pipe in every]
+
+
+def looked_at(row: Row, units: Sequence[Any]) -> tuple[list[str], list[str]]:
+    """What nobody looked at of the way to memory and of the SMs, and what was counted in part, by label."""
+    unseen, partly = [], []  # type: list[str], list[str]
+    memory = "memory" in row.busy
+    for one in sorted([one for one in row.levels if one.level.chain], key=lambda one: -one.level.order):
+        lower = [row.busy[unit.id].lower for unit in units if unit.level == one.level.id and unit.id in row.busy]
+        lower += [one.lower] if is_known(one.share) else []
+        if not memory and all(lower):
+            roofless = ROOF_OF if is_known(one.rate) and not lower else ""
+            (partly if lower else unseen).append(roofless + (one.level.short or one.level.label))
+    if not row.counted and not any(unit.kind == "compute" and unit.id in row.busy for unit in units):
+        unseen.append("compute units")
+    return unseen, partly
+
+
+def arithmetic_of(row: Row) -> Arithmetic:
+    """What the work needs at its compute roofs, but for what is drawn on request only."""
+    mine = [one for one in row.asked if not one.precision.on_request]
+    if row.lower or not mine or any(one.roofless > 0 for one in mine):
+        return NO_ARITHMETIC
+    needed = max([sum([one.seconds for one in asked]) for _, asked in by_pipe(mine)])
+    most = max(mine, key=lambda one: one.seconds).precision
+    work = sum([one.work for one in mine if one.precision.unit == most.unit])
+    if not (needed > 0 and work > 0):
+        return NO_ARITHMETIC
+    ridges = {}
+    for one in row.levels:
+        if one.traffic > 0 and one.bandwidth > 0:
+            unit = {"flop": "FLOP/B", "op": "OP/B"}[most.unit]
+            ridges[one.level.id] = (work / one.traffic, work / needed / one.bandwidth, unit)
+    return Arithmetic(row.counted_seconds[""] / needed, most.roof_name, ridges)

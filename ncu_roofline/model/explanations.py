@@ -14,7 +14,7 @@ from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
 from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text, compact
 from ncu_roofline.chips.tables import Kind
-from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.chips.verdict import CLOCK_WARNING
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY

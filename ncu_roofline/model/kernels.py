@@ -12,9 +12,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.chips import Spec, load_units
-from ncu_roofline.chips.formulas import OF_ACTIVE, Asked, Reached, Row, Share, arithmetic_of, case_of
-from ncu_roofline.chips.thresholds import CLOCK_WARNING, GROUP_LESS, SHORT_LAUNCH
-from ncu_roofline.chips.verdict import NO_TIME, TOO_SHORT, Case, State, Verdict, judge
+from ncu_roofline.chips.formulas import OF_ACTIVE
+from ncu_roofline.chips.verdict import (
+    CLOCK_WARNING,
+    GROUP_LESS,
+    NO_TIME,
+    SHORT_LAUNCH,
+    TOO_SHORT,
+    Asked,
+    Case,
+    Reached,
+    Row,
+    Share,
+    State,
+    Verdict,
+    arithmetic_of,
+    case_of,
+    judge,
+)
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Quantity, TextArray, objects
 from ncu_roofline.model.opcodes import NO_ARITHMETIC, TOLD

@@ -23,7 +23,7 @@ from ncu_roofline.chips import Binding, OpcodeTable, OpcodeWork, Spec, load_opco
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.source_counters import COUNTED as BY_ADDRESS
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
-from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.chips.verdict import COMPLETE
 from ncu_roofline.formats.report import Code, Kernel, Report
 from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Origin, Quantity
 

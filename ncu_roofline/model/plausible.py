@@ -16,7 +16,7 @@ import numpy as np
 from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.chips.source_counters import adds_up
 from ncu_roofline.chips.tables import MOST_COUNT, load_limits
-from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.chips.verdict import SHORT_LAUNCH
 from ncu_roofline.formats.report import Instances, Value
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, TextArray, as_float, as_floats, objects
 from ncu_roofline.model.names import short_names

@@ -11,7 +11,7 @@ import numpy as np
 
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Spec, load_spec
-from ncu_roofline.chips.thresholds import CLOCK_WARNING, MATTERS, PCIE, REPEATED, SHORT_LAUNCH
+from ncu_roofline.chips.verdict import CLOCK_WARNING, MATTERS, PCIE, REPEATED, SHORT_LAUNCH
 from ncu_roofline.model.measurements import FloatArray, Mask, Measurements, Quantity, TextArray
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.roofs import RoofValues

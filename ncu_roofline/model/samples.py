@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ncu_roofline.chips.tables import counter_of, load_phases
-from ncu_roofline.chips.thresholds import MOST
+from ncu_roofline.chips.verdict import MOST
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.report.metrics import Instances, Metrics
 from ncu_roofline.model.measurements import FloatArray, Measurements, objects

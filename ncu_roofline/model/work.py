@@ -10,7 +10,7 @@ import numpy as np
 from ncu_roofline.chips import Binding, Precision, Spec
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import Counters, slots, together, uncounted, whole_of
-from ncu_roofline.chips.thresholds import COMPLETE, MIXED_SHARE
+from ncu_roofline.chips.verdict import COMPLETE, MIXED_SHARE
 from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Origin, Quantity, TextArray, objects
 from ncu_roofline.model.opcodes import BRAIN, COUNTED, HALF, Executed, told_apart
 from ncu_roofline.model.roofs import RoofValues

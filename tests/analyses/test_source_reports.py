@@ -14,7 +14,7 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.frames import INT32, WORKS, SourceRoofline
 from ncu_roofline.analyses.source.page import payload
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips.thresholds import MOST_OF_TIME, REPEATED
+from ncu_roofline.chips.verdict import MOST_OF_TIME, REPEATED
 from ncu_roofline.model.selection import Selection
 from tests.analyses.source_launches import WITHOUT, with_counts
 

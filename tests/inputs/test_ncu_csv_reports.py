@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.chips.verdict import SHORT_LAUNCH
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.tables import MetricTable, with_gpu
 from ncu_roofline.formats.report import Report, Value, read_report

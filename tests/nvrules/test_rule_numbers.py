@@ -14,7 +14,7 @@ import pytest
 import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.chips.verdict import SHORT_LAUNCH
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model import Measurements, Roofline, measurements_of

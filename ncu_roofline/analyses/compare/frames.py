@@ -15,7 +15,7 @@ import numpy as np
 from ncu_roofline.analyses.compare import columns
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.thresholds import SHORT_LAUNCH
+from ncu_roofline.chips.verdict import SHORT_LAUNCH
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline, Selection, roofline_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray

@@ -12,7 +12,7 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent, range_text
 from ncu_roofline.chips.formulas import INSTEAD
-from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.chips.verdict import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.opcodes import OPCODES

@@ -12,8 +12,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.thresholds import COMPLETE
-from ncu_roofline.chips.verdict import TOO_SHORT, as_percent, as_times
+from ncu_roofline.chips.verdict import COMPLETE, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import KERNELS, POINTS
 from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.selection import at_stake, order

@@ -16,7 +16,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import Precision, Spec, load_instructions, load_spec
 from ncu_roofline.chips.tables import EXECUTED, Kind
-from ncu_roofline.chips.thresholds import CLOCK_WARNING
+from ncu_roofline.chips.verdict import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report

@@ -15,7 +15,7 @@ from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import load_phases
-from ncu_roofline.chips.thresholds import REPEATED, SAMPLED_WHOLE, STRETCHED
+from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, columns, measurements_of, roofline
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen

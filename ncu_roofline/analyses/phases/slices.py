@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ncu_roofline.chips.tables import BandSpec, PhaseSpec, load_phases
-from ncu_roofline.chips.thresholds import SAMPLED_WHOLE
+from ncu_roofline.chips.verdict import SAMPLED_WHOLE
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.samples import PassGroup, Samples, Series
 

@@ -37,7 +37,7 @@ from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.formulas import INSTEAD
-from ncu_roofline.chips.thresholds import REPEATED
+from ncu_roofline.chips.verdict import REPEATED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed
 from ncu_roofline.model.roofline import Table as Columns

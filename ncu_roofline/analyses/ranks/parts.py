@@ -13,7 +13,7 @@ import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import expression
-from ncu_roofline.chips.thresholds import MIXED_SHARE
+from ncu_roofline.chips.verdict import MIXED_SHARE
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Measurements, Selection, measurements_of

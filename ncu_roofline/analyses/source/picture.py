@@ -21,7 +21,7 @@ from ncu_roofline.analyses.source.text import Launch, Row, launches, line_text, 
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.thresholds import MOST_OF_TIME
+from ncu_roofline.chips.verdict import MOST_OF_TIME
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as marks

@@ -18,7 +18,7 @@ from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.findings import INTEGER_SHARE, SAMPLES_MIN
 from ncu_roofline.chips.ncu import braced
-from ncu_roofline.chips.thresholds import COMPLETE
+from ncu_roofline.chips.verdict import COMPLETE
 from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.rendering.document import FORMS, MISSING, Column, Document, Section, Table
 from ncu_roofline.rendering.frames import records

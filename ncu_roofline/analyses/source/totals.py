@@ -12,7 +12,7 @@ from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.chips import Spec
 from ncu_roofline.chips.source_counters import SECTOR
-from ncu_roofline.chips.thresholds import COMPLETE, MOST_OF_TIME
+from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME
 from ncu_roofline.formats.report import Metrics
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofs import Roofs

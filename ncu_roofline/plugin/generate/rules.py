@@ -26,7 +26,6 @@ from ncu_roofline.chips import (
     ncu,
     source_counters,
     tables,
-    thresholds,
     verdict,
 )
 from ncu_roofline.chips import spec as facts
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from ncu_roofline.plugin.generate.lowering import Dialect
 
 # What rules carry as it stands here.
-_CARRIED = (thresholds, verdict, formulas, model_name, source_counters, findings)
+_CARRIED = (verdict, formulas, model_name, source_counters, findings)
 # What rules read of the facts of `chips`, and what they have as it is.
 _WHOLE = (
     *(facts.Bandwidth, tables.Unit, tables.Rate, tables.Gauge, tables.Scale, tables.Slices, tables.Units),

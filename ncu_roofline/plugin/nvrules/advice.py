@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.fields import release_text
-from ncu_roofline.chips.formulas import OF_ACTIVE, Counted, Share
+from ncu_roofline.chips.formulas import OF_ACTIVE, Counted
 from ncu_roofline.chips.ncu import OPS_PATH_SINCE
+from ncu_roofline.chips.verdict import Share
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import OPCODES_SINCE, counts_tensor_operations, release_of

@@ -1584,6 +1584,8 @@ GUESSED_SLICES = " L2 slices by device attributes, which on some GPUs count more
 
 
 # From files of ncu-roofline, as it stands there.
+# From where on a measured number means something: each limit once.  Those of findings stand with them.
+
 # Below this share of a kernel's work a second pipe is noise (an index computed in floating point), not a mixed kernel.
 MIXED_SHARE = 0.01
 # Work without a roof that is less than this share of all says nothing against the verdict.
@@ -1617,7 +1619,6 @@ GROUP_LESS = 1e-6
 # overlap in time: a line of one A100 kernel with 43.8 % of the samples and all 2.199 TFLOP would stand at 325 TFLOP/s, above
 # the chip's 312.
 MOST_OF_TIME = 0.5
-
 
 # From this share of a limit on a kernel is bound by it; below, latency keeps it.  Nsight Compute draws the line there, too.
 REACHED = 0.6
@@ -1677,6 +1678,20 @@ Case = namedtuple("Case", "limits state arithmetic amounts unseen partly tensor_
 # (NaN where unknown); ``or_less``: something was counted in part or not at all, so that the headroom is that or less;
 # ``reason`` says it in one sentence.
 Verdict = namedtuple("Verdict", "text limit fraction headroom or_less headroom_compute without_waste waste reason")
+
+# How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
+# share of all.
+Share = namedtuple("Share", "value lower of_active")
+# What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
+# its instructions need, fused or not, both as far as there is a roof.
+Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
+# A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
+# and bytes per second of the roof.  NaN where unknown.
+Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
+# What the verdict on launches is made of.  ``busy`` has a Share by unit id; ``counted_seconds`` by pipe the run time of
+# launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
+# is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
+Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
 
 NO_TIME = "its run time is not known, so no rate is"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
@@ -1739,27 +1754,36 @@ def nearest_limit(limits):
 
 def judge(case):
     """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
-    nearest = nearest_limit(case.limits)
+    nearest, state = nearest_limit(case.limits), case.state
     if case.short is not None:
         text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
         limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
         text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
         return Verdict(TOO_SHORT, limit, share, math.nan, False, math.nan, math.nan, "", text)
+    busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
+    tensor = "the tensor pipe was active{} but its operations were not collected".format(busy)
+    causes = ", ".join(keeping_back(state))
     if nearest is None:
-        return _unknown(nearest, case, _tensor(case.state) if case.tensor_unknown else _nothing(case))
+        why = "no roof is known for its {} work".format(case.roofless) if case.roofless else str(case.why)
+        known = "; known is: {}".format(causes) if causes and not case.roofless else ""
+        return _unknown(nearest, case, tensor if case.tensor_unknown else why + known)
     fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     if fullest.fraction > BEYOND:
         return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
-    full = nearest.fraction >= REACHED
-    active = case.state.tensor_active
-    if case.tensor_unknown and not (full and is_known(active) and active < nearest.fraction):
-        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(_tensor(case.state), _named(nearest)))
+    full, named = nearest.fraction >= REACHED, _named(nearest)
+    if case.tensor_unknown and not (full and is_known(state.tensor_active) and state.tensor_active < nearest.fraction):
+        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(tensor, named))
     if case.roofless and not full:
-        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, _named(nearest))
+        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, named)
         return _unknown(nearest, case, text)
     if (case.unseen or case.partly) and not full:
-        return _unknown(nearest, case, "nearest known is {}; {}".format(_named(nearest), _not_seen(case)))
-    return _bound(nearest, fullest, case) if full else _latency(fullest, case)
+        return _unknown(nearest, case, "nearest known is {}; {}".format(named, _not_seen(case)))
+    if full:
+        return _bound(nearest, fullest, case)
+    why = causes or "what keeps it was not collected (occupancy, warps, stalls)"
+    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
+    headrooms, at = (_headroom([fullest], case), math.nan), "at its present traffic and instructions"
+    return _verdict(LATENCY, fullest, case, headrooms, (text, at, ""))
 
 
 def _bound(nearest, fullest, case):
@@ -1780,15 +1804,6 @@ def _bound(nearest, fullest, case):
     at = "at its present {}".format(mine if case.part >= PART_TOLD else "traffic and instructions")
     cause = waste.cause if waste is not None else ""
     return _verdict("{}: {}".format(nearest.kind, nearest.label), nearest, case, (headroom, without), (text, at, cause))
-
-
-def _latency(fullest, case):
-    """Of a kernel that nothing is full for."""
-    causes = keeping_back(case.state)
-    why = ", ".join(causes) if causes else "what keeps it was not collected (occupancy, warps, stalls)"
-    text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
-    headroom = _headroom([fullest], case)
-    return _verdict(LATENCY, fullest, case, (headroom, math.nan), (text, "at its present traffic and instructions", ""))
 
 
 def _verdict(name, nearest, case, headrooms, words):
@@ -1823,14 +1838,6 @@ def _unknown(nearest, case, why):
     return Verdict(text, limit, fraction, math.nan, False, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
-def _nothing(case):
-    """Why nothing is known to limit a kernel, and what is known of it."""
-    if case.roofless:
-        return "no roof is known for its {} work".format(case.roofless)
-    causes = keeping_back(case.state)
-    return "{}; known is: {}".format(case.why, ", ".join(causes)) if causes else str(case.why)
-
-
 def _not_seen(case):
     """What nobody looked at, and what was counted in part."""
     said = []
@@ -1847,11 +1854,6 @@ def _headroom(limits, case):
         return float(case.headroom)
     shares = [limit.fraction for limit in limits] + ([case.state.launching] if is_known(case.state.launching) else [])
     return float(max(1.0, 1.0 / max(shares)))
-
-
-def _tensor(state):
-    busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
-    return "the tensor pipe was active{} but its operations were not collected".format(busy)
 
 
 def _named(limit):
@@ -1956,6 +1958,88 @@ def keeping_back(state):
     return texts
 
 
+# The verdict on a row: launches of one kernel, or a single one.
+
+
+def case_of(row, levels, units):
+    """All that the verdict needs."""
+    unseen, partly = looked_at(row, units)
+    mine = [one for one in row.asked if not one.precision.on_request]  # without what is drawn on request only, as indices are
+    total = sum([one.work for one in mine])
+    roofless = " and ".join([one.precision.label for one in mine if one.roofless > ROOFLESS_SHARE * total])
+    something = row.counted or any(is_known(one.rate) for one in row.levels)
+    why = ALL_IDLE if row.busy else UNKNOWN_CHIP if not row.chip_known else NO_ROOFS if something else NOTHING_COLLECTED
+    facts = (limits_of(row, levels, units), row.state, arithmetic_of(row), row.amounts, unseen, partly, row.tensor_unknown)
+    return Case(*(facts + (roofless, row.no_time or why, row.short, None, 1.0)))
+
+
+def limits_of(row, levels, units):
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
+
+    A lower bound only where nothing better is known of the same.
+    """
+    reached = [one for one in row.levels if one.share > 0]
+    limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
+    labels = {level.id: level.label for level in levels}
+    for unit in units:
+        if unit.id not in row.busy:
+            continue
+        share = row.busy[unit.id]
+        value = share.value - (GROUP_LESS if unit.group else 0.0)
+        if value > 0:
+            name = unit.level if unit.level in labels else unit.id
+            detail = PEAK_OF_ACTIVE if share.of_active else ""
+            limits.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), value, False, detail, share.lower))
+    for pipe, asked in by_pipe(row.asked):
+        mixed, seconds = sum([one.mix for one in asked]), row.counted_seconds.get(pipe, math.nan)
+        if mixed > 0 and seconds > 0:
+            precision = max(asked, key=lambda one: one.mix).precision
+            detail = of_mix(mixed / sum([one.seconds for one in asked]), precision.counts_instructions)
+            limits.append(Limit("compute", precision.roof, precision.roof_name, mixed / seconds, True, detail, False))
+    whole = {limit.id for limit in limits if not limit.lower}
+    return [limit for limit in limits if not (limit.lower and limit.id in whole)]
+
+
+def by_pipe(asked):
+    """Each pipe with what is asked of it, in order."""
+    pipes = [one.pipe for one in asked]
+    every = [pipe for place, pipe in enumerate(pipes) if pipe not in pipes[:place]]
+    return [(pipe, [one for one in asked if one.pipe == pipe]) for pipe in every]
+
+
+def looked_at(row, units):
+    """What nobody looked at of the way to memory and of the SMs, and what was counted in part, by label."""
+    unseen, partly = [], []  # type: list[str], list[str]
+    memory = "memory" in row.busy
+    for one in sorted([one for one in row.levels if one.level.chain], key=lambda one: -one.level.order):
+        lower = [row.busy[unit.id].lower for unit in units if unit.level == one.level.id and unit.id in row.busy]
+        lower += [one.lower] if is_known(one.share) else []
+        if not memory and all(lower):
+            roofless = ROOF_OF if is_known(one.rate) and not lower else ""
+            (partly if lower else unseen).append(roofless + (one.level.short or one.level.label))
+    if not row.counted and not any(unit.kind == "compute" and unit.id in row.busy for unit in units):
+        unseen.append("compute units")
+    return unseen, partly
+
+
+def arithmetic_of(row):
+    """What the work needs at its compute roofs, but for what is drawn on request only."""
+    mine = [one for one in row.asked if not one.precision.on_request]
+    if row.lower or not mine or any(one.roofless > 0 for one in mine):
+        return NO_ARITHMETIC
+    needed = max([sum([one.seconds for one in asked]) for _, asked in by_pipe(mine)])
+    most = max(mine, key=lambda one: one.seconds).precision
+    work = sum([one.work for one in mine if one.precision.unit == most.unit])
+    if not (needed > 0 and work > 0):
+        return NO_ARITHMETIC
+    ridges = {}
+    for one in row.levels:
+        if one.traffic > 0 and one.bandwidth > 0:
+            unit = {"flop": "FLOP/B", "op": "OP/B"}[most.unit]
+            ridges[one.level.id] = (work / one.traffic, work / needed / one.bandwidth, unit)
+    return Arithmetic(row.counted_seconds[""] / needed, most.roof_name, ridges)
+
+
 ATTRIBUTE = "device__attribute_"
 DURATION = "gpu__time_duration"
 COUNT_FORMS = (".sum", ".sum.per_second", ".sum.per_cycle_elapsed")
@@ -1991,22 +2075,9 @@ Clock = namedtuple("Clock", "values stood_in note")
 # Operations or bytes of a launch, the metrics that gave them, what to know of them, ids of precisions not to be added besides,
 # the part that fused multiply-adds did, None where unknown, and whether it is a lower bound.
 Counted = namedtuple("Counted", "total metrics note includes fused lower")
-# How busy a unit was: a share of its peak, whether that is a lower bound, and whether it is of active cycles, of an unknown
-# share of all.
-Share = namedtuple("Share", "value lower of_active")
-# What a precision asks of its pipe: operations, and those without a known roof; seconds that they take at its peak, and that
-# its instructions need, fused or not, both as far as there is a roof.
-Asked = namedtuple("Asked", "precision pipe work roofless seconds mix")
 # Work of several precisions together: all of it, and of the precision with the second most; the seconds that the busiest pipe
 # needs at its peaks, and which of them asks for most there, by its place.
 Together = namedtuple("Together", "work second seconds busiest")
-# A level of memory: bytes per second, their share of its roof and whether that is a lower bound; bytes of launches with work,
-# and bytes per second of the roof.  NaN where unknown.
-Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
-# What the verdict on launches is made of.  ``busy`` has a Share by unit id; ``counted_seconds`` by pipe the run time of
-# launches whose work on it was counted, of any pipe by ""; ``lower``: some work is a lower bound; ``counted``: some work
-# is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
-Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
 
 
 def covers(ranges, compute_capability):
@@ -2035,12 +2106,6 @@ def twin(counter):
     if not rest.startswith(("sass_", "inst_executed_pipe_")):
         return None
     return {"sm": "smsp__" + rest, "smsp": "sm__" + rest}.get(unit)
-
-
-def model_of(device):
-    """The name of a model of GPU as data files write it."""
-    name = device[len("NVIDIA ") :] if device.startswith("NVIDIA ") else device
-    return (name[len("GeForce ") :] if name.startswith("GeForce ") else name).strip()
 
 
 def slice_pairs(slices):
@@ -2128,7 +2193,10 @@ class Counters:
             if self.has(total) and self.has(average):
                 quotient = self.divided(self.get(total), self.get(average))
                 counted.append(self.rounded(self.usable(quotient, (quotient >= 1) & (quotient <= most))))
-        stated = self.chip.slices.get(model_of(self.device), math.nan) if self.chip is not None else math.nan
+        model = self.device
+        for maker in ("NVIDIA ", "GeForce "):
+            model = model[len(maker) :] if model.startswith(maker) else model
+        stated = self.chip.slices.get(model.strip(), math.nan) if self.chip is not None else math.nan
         found = self.first_known(*(counted + [self.where(self.known(self.nothing), self.nothing, stated)]))
         found = self.where(self.known(found), found, self.middle(found))  # a GPU has as many in every launch
         guess = self.attribute("fbp_count") * self.attribute("num_l2s_per_fbp")
@@ -2151,23 +2219,22 @@ class Counters:
 
     def clock(self, unit):
         """The clock of a unit (sm, l1tex, lts, dram) while profiled; the nearest known one where it was not recorded."""
-        if unit not in self.clocks:
-            self.clocks[unit] = self.find_clock(unit)
-        return self.clocks[unit]
-
-    def find_clock(self, unit):
+        if unit in self.clocks:
+            return self.clocks[unit]
         if unit in SM_DOMAIN:
             gaps = (self.profiled_clock != self.profiled_clock) & self.known(self.clock_max)
             longer = self.where(self.seconds < SHORT_LAUNCH, False, gaps)
             note = UNKNOWN_CLOCK if self.any_of(longer) or not self.any_of(gaps) else SHORT_CLOCK
-            return Clock(self.first_known(self.profiled_clock, self.clock_max), gaps, note)
-        own = self.rate_of((unit,))
-        if unit == "dram":
-            return Clock(self.trusted(own), self.known(self.nothing), "")
-        per_second, per_cycle = [self.get(name) for name in L2_CLOCK_PAIR]
-        found = self.trusted(self.first_known(own, self.known_clock(self.divided(per_second, per_cycle * self.slices))))
-        sm = self.clock("sm").values
-        return Clock(self.first_known(found, sm), (found != found) & self.known(sm), SM_FOR_L2)
+            clock = Clock(self.first_known(self.profiled_clock, self.clock_max), gaps, note)
+        elif unit == "dram":
+            clock = Clock(self.trusted(self.rate_of((unit,))), self.known(self.nothing), "")
+        else:
+            per_second, per_cycle = [self.get(name) for name in L2_CLOCK_PAIR]
+            by_pair = self.known_clock(self.divided(per_second, per_cycle * self.slices))
+            found, sm = self.trusted(self.first_known(self.rate_of((unit,)), by_pair)), self.clock("sm").values
+            clock = Clock(self.first_known(found, sm), (found != found) & self.known(sm), SM_FOR_L2)
+        self.clocks[unit] = clock
+        return clock
 
     # Sums of counters.
 
@@ -2264,15 +2331,17 @@ class Counters:
         if per == "sm":
             return self.per_sm(per_cycle)
         if per == "bus":
-            return self.bus_roof(per_cycle, self.peak_reached(moved, self.rate_share(level)))
+            return self.bus_roof(per_cycle, moved, self.rate_share(level))
         clock, origin = self.clock("lts"), self.origin("architecture", "{:g} B per L2 slice and cycle".format(per_cycle))
         peak = self.quantity(per_cycle * self.slices * clock.values, origin).with_note(clock.stood_in, clock.note)
         return peak.with_note(self.guessed_slices, SLICES_OF_ATTRIBUTES)
 
-    def bus_roof(self, per_cycle, reached):
+    def bus_roof(self, per_cycle, moved, share):
         """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.
 
-        Where that was not recorded the peak that was ``reached`` in part, else that at the highest clock: boards run below it.
+        Where that was not recorded the peak by the bytes ``moved`` and the ``share`` of the roof that they were, else that at
+        the highest clock: boards run below it.  The share not of short launches, whose time is launching as well, nor where so
+        little was moved that it has few digits.
         Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
         """
         highest = self.origin("architecture", HIGHEST_MEMORY_CLOCK + ", " + BUS_WIDTH, "at the maximum memory clock")
@@ -2281,20 +2350,13 @@ class Counters:
         for clock, origin in ((self.clock("dram").values, recorded), (self.memory_clock_max, highest)):
             values = per_cycle * clock * self.attribute("global_memory_bus_width")
             roofs.append(self.quantity(self.where(values > 0, values, math.nan), origin))
-        return roofs[0].filled(reached).filled(roofs[1])
-
-    def peak_reached(self, moved, share):
-        """Bytes per second of a roof from the bytes ``moved`` and the ``share`` of the roof that they were.
-
-        Not of short launches, whose time is launching as well, nor where so little was moved that its share has few digits.
-        """
         good = (self.seconds >= SHORT_LAUNCH) & (share.values >= TELLING) & self.where(moved.is_lower_bound(), False, True)
         metrics = []
-        for origin in [*moved.origins, *share.origins]:
-            if origin.metrics not in metrics:
-                metrics.append(origin.metrics)
+        for origin in moved.origins + share.origins:
+            metrics += [origin.metrics] if origin.metrics not in metrics else []
         values = self.where(good, self.divided(self.divided(moved.values, self.seconds), share.values), math.nan)
-        return self.quantity(values, self.origin("derived", ", ".join(metrics), "bytes per second / share of the peak"))
+        reached = self.quantity(values, self.origin("derived", ", ".join(metrics), "bytes per second / share of the peak"))
+        return roofs[0].filled(reached).filled(roofs[1])
 
     def rate_share(self, level):
         """Bytes per second as a share of the level's roof at the clock that it ran at, where percentages tell."""
@@ -2312,10 +2374,8 @@ class Counters:
     def active(self, how):
         """Of the elapsed cycles those in which SMs were active: the mean over them (avg), the least (min) or the most (max)."""
         if how not in self.actives:
-            cycles = [self.get(name) for name in ELAPSED]
-            elapsed = self.first_known(
-                *([self.usable(number, number > 0) for number in cycles] + [self.profiled_clock * self.seconds])
-            )
+            cycles = [self.usable(number, number > 0) for number in map(self.get, ELAPSED)]
+            elapsed = self.first_known(*(cycles + [self.profiled_clock * self.seconds]))
             share = self.divided(self.get(ACTIVE + "." + how), elapsed)
             # Cycles of two passes differ by a few; a share that is clearly more than all is none.
             self.actives[how] = self.at_most(self.usable(share, (share >= 0) & (share <= ABOVE)), 1.0)
@@ -2501,105 +2561,6 @@ def measured_roof(numbers, ceiling, by_share, theory, launch):
     share = numbers.divided(value, theory / slower)
     share = numbers.where(share == share, share, ceiling.value / ceiling.theory)
     return value, share, judges(share, ceiling.clock_known, at_maximum)
-
-
-# The verdict on a row: launches of one kernel, or a single one.
-
-
-def case_of(row, levels, units):
-    """All that the verdict needs."""
-    unseen, partly = looked_at(row, units)
-    chosen = limits_of(row, levels, units)
-    why = nothing_because(row)
-    facts = (chosen, row.state, arithmetic_of(row), row.amounts, unseen, partly, row.tensor_unknown)
-    return Case(*(facts + (without_roof(row), why, row.short, None, 1.0)))
-
-
-def limits_of(row, levels, units):
-    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
-
-    A lower bound only where nothing better is known of the same.
-    """
-    reached = [one for one in row.levels if one.share > 0]
-    limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
-    labels = {level.id: level.label for level in levels}
-    for unit in units:
-        if unit.id not in row.busy:
-            continue
-        share = row.busy[unit.id]
-        value = share.value - (GROUP_LESS if unit.group else 0.0)
-        if value > 0:
-            name = unit.level if unit.level in labels else unit.id
-            detail = PEAK_OF_ACTIVE if share.of_active else ""
-            limits.append(Limit(unit.kind, name, labels.get(unit.level, unit.label), value, False, detail, share.lower))
-    for pipe, asked in by_pipe(row.asked):
-        mixed, seconds = sum([one.mix for one in asked]), row.counted_seconds.get(pipe, math.nan)
-        if mixed > 0 and seconds > 0:
-            precision = max(asked, key=lambda one: one.mix).precision
-            detail = of_mix(mixed / sum([one.seconds for one in asked]), precision.counts_instructions)
-            limits.append(Limit("compute", precision.roof, precision.roof_name, mixed / seconds, True, detail, False))
-    whole = {limit.id for limit in limits if not limit.lower}
-    return [limit for limit in limits if not (limit.lower and limit.id in whole)]
-
-
-def by_pipe(asked):
-    """Each pipe with what is asked of it, in order."""
-    names = []
-    for one in asked:
-        if one.pipe not in names:
-            names.append(one.pipe)
-    return [(name, [one for one in asked if one.pipe == name]) for name in names]
-
-
-def looked_at(row, units):
-    """What nobody looked at of the way to memory and of the SMs, and what was counted in part, by label."""
-    unseen, partly = [], []  # type: list[str], list[str]
-    memory = "memory" in row.busy
-    for one in sorted([one for one in row.levels if one.level.chain], key=lambda one: -one.level.order):
-        lower = [row.busy[unit.id].lower for unit in units if unit.level == one.level.id and unit.id in row.busy]
-        lower += [one.lower] if is_known(one.share) else []
-        if not memory and all(lower):
-            roofless = ROOF_OF if is_known(one.rate) and not lower else ""
-            (partly if lower else unseen).append(roofless + (one.level.short or one.level.label))
-    if not row.counted and not any(unit.kind == "compute" and unit.id in row.busy for unit in units):
-        unseen.append("compute units")
-    return unseen, partly
-
-
-def arithmetic_of(row):
-    """What the work needs at its compute roofs, without what is drawn on request only, as indices are."""
-    mine = [one for one in row.asked if not one.precision.on_request]
-    if row.lower or not mine or any(one.roofless > 0 for one in mine):
-        return NO_ARITHMETIC
-    needed = max([sum([one.seconds for one in asked]) for _, asked in by_pipe(mine)])
-    most = max(mine, key=lambda one: one.seconds).precision
-    work = sum([one.work for one in mine if one.precision.unit == most.unit])
-    if not (needed > 0 and work > 0):
-        return NO_ARITHMETIC
-    ridges = {}
-    for one in row.levels:
-        if one.traffic > 0 and one.bandwidth > 0:
-            unit = {"flop": "FLOP/B", "op": "OP/B"}[most.unit]
-            ridges[one.level.id] = (work / one.traffic, work / needed / one.bandwidth, unit)
-    return Arithmetic(row.counted_seconds[""] / needed, most.roof_name, ridges)
-
-
-def without_roof(row):
-    """What counts of the work without a known roof, by label."""
-    mine = [one for one in row.asked if not one.precision.on_request]
-    total = sum([one.work for one in mine])
-    return " and ".join([one.precision.label for one in mine if one.roofless > ROOFLESS_SHARE * total])
-
-
-def nothing_because(row):
-    """Why nothing may be known to limit a row."""
-    if row.no_time:
-        return str(row.no_time)
-    if row.busy:
-        return ALL_IDLE
-    if not row.chip_known:
-        return UNKNOWN_CHIP
-    return NO_ROOFS if row.counted or any(is_known(one.rate) for one in row.levels) else NOTHING_COLLECTED
 
 
 def model_name(device):
