@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.findings import findings
+from ncu_roofline.analyses.source.build import findings, source_roofline
 from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import kind_of

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.analyses.source.build import source_roofline
+from ncu_roofline.analyses.source.build import findings, source_roofline
 from ncu_roofline.analyses.source.code import counts_of
-from ncu_roofline.analyses.source.findings import findings
 from ncu_roofline.analyses.source.frames import TABLES, SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.findings import About

@@ -1,9 +1,9 @@
-"""`source_roofline()`: reports in, frames of instructions, lines, loops and functions out."""
+"""`source_roofline()`: reports in, frames of instructions, lines, loops, functions and findings out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from ntpath import basename
@@ -13,24 +13,25 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import code, frames
-from ncu_roofline.analyses.source.code import Disassemble
-from ncu_roofline.analyses.source.findings import findings
-from ncu_roofline.analyses.source.frames import SourceRoofline, field_of
-from ncu_roofline.analyses.source.loops import Loops
+from ncu_roofline.analyses.source.frames import FINDINGS, WHERE, WITHIN, SourceRoofline, field_of
 from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, listed, shorten
-from ncu_roofline.chips import load_spec
+from ncu_roofline.chips import findings as rules
+from ncu_roofline.chips import load_spec, load_stalls, load_units
 from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
-from ncu_roofline.chips.findings import Called, about_of
+from ncu_roofline.chips.opcodes import load_opcode_units
+from ncu_roofline.chips.source_counters import COUNTED
+from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.chips.verdict import LATENCY, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
+from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
 from ncu_roofline.formats.report import Kernel, Report
+from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.kernels import bounds_of
 from ncu_roofline.model.measurements import Measurements, as_float
-from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
@@ -53,7 +54,8 @@ _ODD = (
     "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
 )
 _LANES = "lanes are those whose predicate is true: the report does not tell which are active"
-
+_MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
+"""Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
 _WORDS = {
     "excess": "uncoalesced accesses",
     "tensor-feed": "uncoalesced loads for tensor instructions",
@@ -77,6 +79,12 @@ _ABOUT = {
     LATENCY: ("stall", *_SLOW),
 }
 _PLACE = re.compile(r"\S+:\d+(?=[ :])")  # what a message begins with: of a library's line the one that uses it
+_CALLS = 3  # places where a line is inlined that are named
+_MOST = 2.0**80  # of a count: 64 bits, times bytes or operations
+_INSTRUCTION = ("function", "offset", "opcode", "kind", "file", "line", "inlined", "block", "loop")
+_LOOP = ("loop", "file", "first_line", "last_line", "header", "end", "parent")
+_WORK = {"": "work", "fp32": "work_fp32", "fp64": "work_fp64"}
+_LIBRARY = re.compile(r"__cuda_sm\d+x?_|__internal_|__nv_|slowpath")
 
 
 class NotCountedError(RooflineError):
@@ -88,7 +96,7 @@ class _Options(NamedTuple):
     select: Selection
     top: int
     clock: str
-    disassemble: Disassemble | None
+    disassemble: code.Disassemble | None
     only_unlined: bool
     folders: Sequence[str]
 
@@ -100,7 +108,7 @@ def source_roofline(
     select: Selection | None = None,
     top: int = 1,
     clock: str = "profiled",
-    disassemble: Disassemble | None = None,
+    disassemble: code.Disassemble | None = None,
     only_unlined: bool = False,
     folders: Sequence[str] = (),
     label: str = "",
@@ -136,23 +144,21 @@ def source_roofline(
 def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     m = measurements_of(report, label=label)
     check_ceilings(options.ceilings, zip(m.device, m.capability, strict=True))
-    chosen = dict(_chosen(report, m, options))
+    chosen = dict(_chosen(report, m, options.select, options.top))
     if not chosen:
-        raise _not_counted(report, m, options)
+        raise _not_counted(report, m, options.select)
     m = m.take(np.array(sorted(chosen), dtype=np.int64))
-    texts, count = dict[str, tuple[str, ...]](), 0
-    made: list[LaunchFrames] = []
+    texts, count, made = dict[str, tuple[str, ...]](), 0, list[_Launch]()
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
-        spec = load_spec()
-        everything = Selection(precisions=(*(one.id for one in spec.precisions), MIXED))
+        everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
         drawn = roofline(m, options.ceilings, clock=options.clock, select=everything)
         bounds = bounds_of(zip(*(drawn.kernel_columns[name].tolist() for name in ("verdict", "limit")), strict=True))
-        limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), spec, bounds)
+        limits = launch_roofs(m, Roofs(m, options.ceilings, options.clock), bounds)
         for row, (_, counts) in enumerate(sorted(chosen.items())):
             kernel = report.kernels[int(m.launch[row])]
-            made.append(LaunchFrames(kernel, counts, limits[row], m, row))
-            code.add_texts(texts, kernel, made[-1].files(), options.folders)
+            made.append(_Launch(kernel, counts, limits[row], m, row))
+            _add_texts(texts, kernel, made[-1].found, options.folders)
             count += len(made[-1].found.address)
             if count > ALL_INSTRUCTIONS:
                 what = f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions"
@@ -166,11 +172,7 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     kept = np.array([precision != frames.INT32 or launch not in others for precision, launch in pairs], dtype=bool)
     tables = {}
     for name, declared in frames.TABLES.items():
-        each = {one.name: [part[name][one.name] for part in parts] for one in declared}
-        values = {
-            column: [value for one in some for value in (one.tolist() if isinstance(one, np.ndarray) else one)]
-            for column, some in each.items()
-        }
+        values = {one.name: [value for part in parts for value in _listed(part[name][one.name])] for one in declared}
         tables[field_of(name)] = of_columns(values, declared)
     return SourceRoofline(
         **tables,
@@ -180,16 +182,16 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     )
 
 
-def _chosen(report: Report, m: Measurements, options: _Options) -> Iterator[tuple[int, code.Counts]]:
+def _chosen(report: Report, m: Measurements, select: Selection, top: int) -> Iterator[tuple[int, code.Counts]]:
     """Positions of the launches in ``m`` that are to be shown, with their counts."""
-    positions = options.select.positions(m).tolist()
+    positions = select.positions(m).tolist()
     keys, seconds = kernel_keys(m), np.nan_to_num(m.seconds)
     times: dict[tuple[str, str, str], float] = {}
     for row in positions:
         times[keys[row]] = times.get(keys[row], 0.0) + float(seconds[row])
     seen: set[tuple[str, str, str]] = set()
     for row in sorted(positions, key=lambda row: (-times[keys[row]], keys[row], -seconds[row])):
-        if not options.select.launch and (len(seen) >= options.top or keys[row] in seen):
+        if not select.launch and (len(seen) >= top or keys[row] in seen):
             continue
         metrics = report.kernels[int(m.launch[row])].metrics
         counts = code.counts_of(metrics) if code.counted(metrics.names()) else None
@@ -207,12 +209,12 @@ def _too_much(report: Report, what: str, most: int) -> RooflineError:
     return RooflineError(_WHAT, report.path, reason, "Choose fewer with --top, --launch or --kernel.")
 
 
-def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCountedError:
+def _not_counted(report: Report, m: Measurements, select: Selection) -> NotCountedError:
     """What there is instead of the counts that were asked for."""
-    positions = options.select.positions(m).tolist()
-    some = options.select != Selection() and len(positions) < len(m)
+    positions = select.positions(m).tolist()
+    some = select != Selection() and len(positions) < len(m)
     reason = f"{'none of the launches chosen has' if some else 'it has no'} counts by instruction"
-    others = _chosen(report, m, options._replace(select=Selection(), top=_OTHERS)) if some else ()
+    others = _chosen(report, m, Selection(), _OTHERS) if some else ()
     if having := sorted(int(m.launch[row]) for row, _ in others):
         numbers = ",".join(map(str, having))
         have = f"launch {numbers} has" if len(having) == 1 else f"launches {numbers} have"
@@ -230,23 +232,39 @@ def _not_counted(report: Report, m: Measurements, options: _Options) -> NotCount
     return NotCountedError(_WHAT, report.path, reason, next_step)
 
 
-class LaunchFrames:
+def _add_texts(
+    found: dict[str, tuple[str, ...]], kernel: Kernel, instructions: code.Instructions, folders: Sequence[str]
+) -> None:
+    """Look for source files that are not ``found`` yet, by the names that line tables give them; () for what is nowhere.
+
+    The report may have imported them for this kernel's module, else they are looked for in the folders.
+    """
+    imported: dict[str, dict[str, str]] = {}
+    for file in kernel.code.files if kernel.code else ():
+        imported.setdefault(last_part(file.name), {})[file.name] = file.text
+    letters = sum(len(line) for lines in found.values() for line in lines)
+    chains = {id(places): places for places in instructions.places}
+    for name in dict.fromkeys(place.file for places in chains.values() for place in places):
+        if name and name not in found and len(found) < _MOST_FILES and letters <= _MOST_LETTERS:
+            alike = imported.get(last_part(name), {})
+            best = most_alike(name, alike)
+            found[name] = (lines_of_source(alike[best]) if best else find_source(name, folders)) or ()
+            letters += sum(map(len, found[name]))
+
+
+class _Launch:
     """One launch: its instructions and loops, and the frames made of them.  ``row`` is its position in ``m``."""
 
     def __init__(self, kernel: Kernel, counts: code.Counts, roofs: LaunchRoofs, m: Measurements, row: int) -> None:
         self._kernel, values = kernel, kernel.metrics
-        self._about = about_of(m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound)
-        machine = code.LaunchCode(kernel, counts.addresses)
-        metrics = [metric for metric in (WARPS, THREADS) if values.has_name(metric)]
-        pairs = (pair for metric in metrics for pair in values.instances(metric))
-        executed = [opcode for opcode, count in pairs if isinstance(opcode, str) and count]
-        work_of = code.works_of(m.capability[row], executed, constants=roofs.constants)
-        self.found = found = code.Instructions(machine, counts, work_of)
-        self._totals = Totals(found, values, roofs)
-        self._loops, whole = Loops(found), found.whole
+        self.found = found = code.Instructions(kernel, counts, m.capability[row], constants=roofs.constants)
+        self._totals, self._loops, whole = Totals(found, values, roofs), code.Loops(found), found.whole
         self._columns, self._loop_columns = found.columns(), self._loops.columns()
-        self._stalls = found.stall_columns(self._columns)
-        self.notes = [*machine.notes, *self._totals.notes]
+        self._stalls = found.stall_columns(self._columns["function"])
+        self._about = rules.about_of(
+            m.capability[row], lambda name: as_float(values.get(name)), float(m.seconds[row]), roofs.bound
+        )
+        self.notes = [*found.notes, *self._totals.notes]
         self.notes += [f"{_ODD}: {listed(counts.odd, 3)}"] if counts.odd else []
         self.notes += [_LANES] if found.lanes == "threads" and whole["threads"] + whole["executed"] > 0 else []
         self.performance_of = roofs.performance_of(whole)
@@ -255,27 +273,19 @@ class LaunchFrames:
             "unit": "op" if self.performance_of == frames.INTEGERS else roofs.unit,
         }
 
-    def files(self) -> Iterator[str]:
-        """The source files of its lines."""
-        chains = {id(places): places for places in self.found.places}
-        return (place.file for places in chains.values() for place in places)
-
     def findings(self) -> dict[str, list[Any]]:
         """The frame of findings, but for where they are from."""
         found = self.found
         called = [
-            Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
+            rules.Called(found.owners[owner], np.flatnonzero(found.owner == owner), sites)
             for owner, sites in self._loops.called.items()
         ]
-        return findings(self._columns | dict(found.counts), self._stalls, self._loop_columns, self._about, called)
+        return findings(self._columns | found.counts, self._stalls, self._loop_columns, self._about, called)
 
     def tables(self, name: str, texts: Mapping[str, Sequence[str]], options: _Options) -> dict[str, dict[str, Any]]:
         """All frames by name, of a launch of the kernel of this ``name``."""
-        found, machine = self.found, self.found.code
-        lines, loops = found.lines(texts), self._loops.summed(self._loop_columns)
-        whole = machine.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
-        sass = [some.get(one.offset, "") for body, some in zip(machine.bodies, whole, strict=True) for one in body.instructions]
-        sass += [""] * (len(found.address) - len(sass))
+        found, lines, loops = self.found, self.found.lines(texts), self._loops.summed(self._loop_columns)
+        sass = found.texts(None if options.only_unlined and code.has_lines(lines) else options.disassemble)
         own = {
             "instructions": self._columns | {"sass": sass} | found.shown(found.counts),
             "lines": lines,
@@ -286,44 +296,167 @@ class LaunchFrames:
             "totals": {column: [row[column] for row in self._totals.rows] for column in self._totals.rows[0]},
             "findings": self.findings(),
         }
-        where, tables = self._where | {"kernel": name}, {}
-        for table, values in own.items():
-            size = len(next(iter(values.values())))
-            names = [one.name for one in frames.TABLES[table]]
-            tables[table] = {one: values[one] if one in values else [where[one]] * size for one in names}
-        return tables
+        where = self._where | {"kernel": name}
+        sizes = {table: len(next(iter(values.values()))) for table, values in own.items()}
+        return {
+            table: {one.name: values.get(one.name, [where.get(one.name)] * sizes[table]) for one in frames.TABLES[table]}
+            for table, values in own.items()
+        }
 
 
 def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict[tuple[str, str], str]:
     """By GPU and kernel the place that matters most, of the kernel that comes first on each GPU, if its code was counted.
 
-    ``roofline`` is that of ``m``; ``paths``: where the reports with counts by instruction lie, by their names in ``m``.
+    It is, in a few words, the finding that touches most of those that are about what limits the kernel.  ``roofline`` is that
+    of ``m``; ``paths``: where the reports with counts by instruction lie, by their names in ``m``.
     """
     found: dict[tuple[str, str], str] = {}
-    for kernel, launch in leading(roofline, m, paths):
-        with suppress(RooflineError):  # of code that can't be read there is nothing to say
-            if text := _spot(kernel.verdict, kernel.limit, launch, paths[launch.report[0]]):
-                found[kernel.device, kernel.kernel] = text
+    for first, launch in leading(roofline, m, paths):
+        with (
+            suppress(RooflineError),
+            closing_input(paths[launch.report[0]]) as report,
+        ):  # of damaged code there is nothing to say
+            if not isinstance(report, Report):
+                continue
+            kernel = report.kernels[int(launch.launch[0])]
+            counts = code.counts_of(kernel.metrics)
+            if not 0 < len(counts.addresses) <= INSTRUCTIONS:
+                continue
+            roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), bounds_of([(first.verdict, first.limit)]))[0]
+            with np.errstate(all="ignore"):
+                table = _Launch(kernel, counts, roofs, launch, 0).findings()
+            about = _ABOUT.get(first.verdict.partition(":")[0], ())
+            columns = ("finding", "file", "line", "cause", "share", "of", "message")
+            for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
+                if finding in about and line > 0:
+                    named = _PLACE.match(clean(message))
+                    place = named[0] if named else f"{_file(file)}:{line}"
+                    found[first.device, first.kernel] = f"{place}: {cause or _WORDS[finding]}, {as_percent(share)} of {of}"
+                    break
     return found
 
 
-def _spot(verdict: str, limit: str, launch: Measurements, path: str) -> str:
-    """The finding on a launch that touches most of those that are about what limits the kernel, in a few words."""
-    with closing_input(path) as report:
-        if not isinstance(report, Report):
-            return ""
-        kernel = report.kernels[int(launch.launch[0])]
-        counts = code.counts_of(kernel.metrics)
-        if not 0 < len(counts.addresses) <= INSTRUCTIONS:
-            return ""
-        roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), load_spec(), bounds_of([(verdict, limit)]))[0]
-        with np.errstate(all="ignore"):
-            table = LaunchFrames(kernel, counts, roofs, launch, 0).findings()
-    about = _ABOUT.get(verdict.partition(":")[0], ())
-    columns = ("finding", "file", "line", "cause", "share", "of", "message")
-    for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
-        if finding in about and line > 0:
-            named = _PLACE.match(clean(message))
-            place = named[0] if named else f"{shorten(clean(basename(file)))}:{line}"
-            return f"{place}: {cause or _WORDS[finding]}, {as_percent(share)} of {of}"
-    return ""
+def findings(
+    instructions: Mapping[str, Any],
+    stalls: Mapping[str, Any],
+    loops: Mapping[str, Any],
+    about: rules.About,
+    called: Sequence[rules.Called] = (),
+) -> dict[str, list[Any]]:
+    """The findings of one launch, those that touch most first: `frames.FINDINGS` but for where they are from.
+
+    ``instructions``, ``stalls`` and ``loops`` are columns of its frames of those names; ``called``: functions that are called.
+    """
+    own = {name: _listed(instructions[name]) for name in (*_INSTRUCTION, *COUNTED, *_WORK.values())}
+    if not own["offset"]:
+        return {column.name: [] for column in FINDINGS if column not in WHERE}
+    counts: dict[str, dict[int, float]] = {}
+    samples: dict[str, dict[int, float]] = {}
+    for name, (_, worth) in COUNTED.items():
+        values = np.asarray(own[name], dtype=np.float64)
+        if np.all((values >= 0) & (values <= _MOST)):  # counts that can't be are unknown, NaN among them
+            some = np.flatnonzero(values)
+            counts[name] = dict(zip(some.tolist(), (values[some] / worth).tolist(), strict=True))
+    rows = {key: row for row, key in enumerate(zip(own["function"], own["offset"], strict=True))}
+    sampled = (_listed(stalls[name]) for name in ("function", "offset", "reason", "samples"))
+    for function, offset, reason, number in zip(*sampled, strict=True):
+        if function and (row := rows.get((function, offset))) is not None:
+            samples.setdefault(reason, {})[row] = samples.get(reason, {}).get(row, 0.0) + number
+    opcodes: dict[str, float] = {}
+    for row, times in counts.get("executed", {}).items():
+        opcodes[own["opcode"][row]] = opcodes.get(own["opcode"][row], 0.0) + times
+    made = _code(own, {name: _listed(loops[name]) for name in _LOOP}, about.capability)
+    launch = rules.Launch(
+        counts=counts,
+        work=lambda: {kind: sum(own[name]) for kind, name in _WORK.items()},
+        code=lambda: made,
+        opcodes=lambda: opcodes,
+        sampled={reason: sum(each.values()) for reason, each in samples.items()},
+        samples=samples.__getitem__,
+        stalls=load_stalls(),
+        told=load_findings(),
+        about=about,
+        begin=None,
+        first=rows.get((own["function"][0], 0)) if own["function"][0] else None,
+    )
+    library = [one._replace(name=shorten(clean(one.name))) for one in called if _LIBRARY.search(one.name)]
+    table = []
+    for one in sorted(rules.findings(launch, library), key=lambda one: -one.share):
+        at = {name: own[name][one.site.rows[0]] for name in ("file", "line", "function", "offset", "loop")}
+        message = " ".join(filter(None, (f"{one.site.place}:" if one.site.place else "", one.said, one.more)))
+        about_it = {"finding": one.kind, "share": one.share, "of": one.of, "cause": one.cause}
+        table.append(at | about_it | {"message": message, "advice": one.advice})
+    return {column.name: [row[column.name] for row in table] for column in FINDINGS if column not in WHERE}
+
+
+def _listed(values: Iterable[Any]) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def _code(own: Mapping[str, list[Any]], loops: Mapping[str, list[Any]], capability: tuple[int, int]) -> Any:
+    """What instructions are, as `chips.findings` wants it."""
+    files = list(zip(own["file"], own["line"], strict=True))
+    apart = [("", function, loop) for function, loop in zip(own["function"], own["loop"], strict=True)]
+    blocks = list(zip(own["function"], own["block"], strict=True))
+    inside = [(function, loop if loop >= 0 else None) if function else None for _, function, loop in apart]
+    units, labels = load_opcode_units(), {unit.id: unit.label for unit in load_units().units}
+    names = [opcode.partition(".")[0] for opcode in own["opcode"]]
+    parents = dict(zip(loops["loop"], loops["parent"], strict=True))
+
+    def around(place: tuple[str, int | None]) -> set[int]:
+        """The numbers of a loop and of those around it."""
+        found: set[int] = set()
+        loop = place[1]
+        while loop is not None and loop >= 0:
+            found.add(loop)
+            loop = parents[loop]
+        return found
+
+    return rules.Code(
+        names=names,
+        kinds=own["kind"],
+        lines=[file if file[1] > 0 else loop for file, loop in zip(files, apart, strict=True)],
+        pairs=[file if file[1] > 0 else block for file, block in zip(files, blocks, strict=True)],
+        blocks=blocks,
+        loops=inside,
+        around=around,
+        unit=lambda row: labels.get(units.of(own["opcode"][row], capability), ""),
+        place=lambda rows, lines: _place(own, loops, rows, lines),
+        known=True,
+        rows=rules.rows_by_name((row, name) for row, name in enumerate(names) if inside[row]),
+    )
+
+
+def _place(own: Mapping[str, Any], loops: Mapping[str, Any], rows: Sequence[int], lines: Sequence[tuple[Any, ...]]) -> str:
+    """What rows are called that are of these lines (see `rules.Code`)."""
+    top, line, more, loop = rows[0], lines[0], len(lines) - 1, ""
+    if own["loop"][top] >= 0:
+        row = loops["loop"].index(own["loop"][top])
+        number, file, first, last, header, end, _ = (loops[name][row] for name in _LOOP)
+        span = f"{_file(file)}:{first}{f'-{last}' if last > first else ''}"
+        loop = f"loop {number} ({span if first > 0 else f'{header:#x}-{end - SIZE:#x}'})"
+    if len(line) == 2:
+        # The line and where it is inlined, innermost first; of a library's header the line that uses it, and where that is.
+        chain = [f"{line[0]}:{line[1]}", *(place for place in own["inlined"][top].split(WITHIN) if place)]
+        used = next((number for number, place in enumerate(chain) if not rules.of_library(place.rpartition(":")[0])), 0)
+        inside, places = (list(map(_file, part)) for part in (chain[:used], chain[used + 1 :]))
+        if len(places) > _CALLS:
+            places = [*places[: _CALLS - 1], "...", places[-1]]
+        said = ", ".join([f"in {name}" for name in inside[:1]] + [f"inlined at {' < '.join(places)}"] * bool(places))
+        place = f"{_file(chain[used])} ({said})" if said else _file(chain[used])
+        others = f" and {more} more line{'s' if more > 1 else ''}" if more else ""
+        chosen = next((one for one in lines if len(one) == 2 and not rules.of_library(one[0])), line)
+        if chosen != line and place.startswith(_file(line[0])):  # nobody knows what calls it
+            place, others = f"{_file(chosen[0])}:{chosen[1]}", f"{others}, most at {place},"
+        return f"{place}{others}" + (f" {'of' if more else 'in'} {loop}" if loop else "")
+    function = own["function"][top]
+    other = "" if function == own["function"][0] else f" of {shorten(clean(function))}"
+    where = f"{own['opcode'][top]} at offset {own['offset'][top]:#x}{other}"
+    if loop:
+        return f"{loop[0].upper()}{loop[1:]}, most at {where}"
+    return where if len(rows) == 1 else f"Code in no loop, most at {where}"
+
+
+def _file(path: str) -> str:
+    """The name of a file, without folders, as it may stand in a sentence."""
+    return shorten(clean(basename(path)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
-from ncu_roofline.chips import Spec
+from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME
 from ncu_roofline.formats.report import Metrics
@@ -81,30 +81,23 @@ class LaunchRoofs(NamedTuple):
         integers = INT32 in kinds or whole[INTEGERS] > 0
         return INTEGERS if integers and (self.bound == INT32 or not works) else FLOPS
 
-    def counters(self) -> dict[str, tuple[float, str]]:
-        """The operations of the launch by kind, and the metrics that count them."""
-        found = {}
-        for kind in dict.fromkeys(one.kind for one in self.demanded):
-            own = [one for one in self.demanded if one.kind == kind]
-            found[kind] = sum(one.work for one in own), ", ".join(dict.fromkeys(one.metrics for one in own if one.metrics))
-        return found
-
     def compute(self, work: Mapping[str, float], totals: Mapping[str, float]) -> float:
         """The compute roof of work of several kinds: all of it over the time that the busiest pipe needs.
 
-        Of each kind it is taken to be mixed of precisions and families as the launch's ``totals`` are.
+        Of each kind it is taken to be mixed of precisions and families as the launch's ``totals`` (by column) are.
         """
         busy: dict[str, float] = {}
         for one in (one for one in self.demanded if one.kind in work):
-            share = work[one.kind] / totals[one.kind] if totals[one.kind] > 0 else 0.0
-            busy[one.pipe] = busy.get(one.pipe, 0.0) + one.seconds * share
+            total = totals[f"work_{one.kind}"]
+            busy[one.pipe] = busy.get(one.pipe, 0.0) + one.seconds * (work[one.kind] / total if total > 0 else 0.0)
         longest, covered = max(busy.values(), default=math.nan), {one.kind for one in self.demanded}
         known = all(kind in covered for kind, value in work.items() if value > 0)
         return sum(work.values()) / longest if known and longest > 0 else math.nan
 
 
-def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]) -> list[LaunchRoofs]:
+def launch_roofs(m: Measurements, roofs: Roofs, bound: Sequence[str]) -> list[LaunchRoofs]:
     """Those of each launch; ``bound``: ids of what limits them, as of `LaunchRoofs`."""
+    spec = load_spec()
     l1 = roofs.bandwidth().get(spec.chain[0])
     launches: list[list[Demanded]] = [[] for _ in range(len(m))]
     for one in demands(m, spec, roofs.compute()):
@@ -120,63 +113,83 @@ def launch_roofs(m: Measurements, roofs: Roofs, spec: Spec, bound: Sequence[str]
 
 
 class Totals:
-    """The sums of one launch beside its counters: ``rows``.
+    """The sums of one launch beside its counters: ``rows``; ``notes``: what a reader must know of the launch as a whole.
 
     What was counted of work whose sum is unknown only for what lies outside of the report's code becomes its whole.
     """
 
     def __init__(self, found: Instructions, metrics: Metrics, roofs: LaunchRoofs) -> None:
-        self._found, self._metrics, self._roofs, self._work = found, metrics, roofs, roofs.counters()
-        self.rows = [self._row(quantity, *counter) for quantity, counter in self._counters()]
-        self.rows += self._opcodes()
+        self._found, self._roofs = found, roofs
+
+        def number(name: str) -> float:
+            value = metrics.get(name)
+            return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else math.nan
+
+        def summed(names: tuple[str, ...], worth: float = 1) -> tuple[float, str]:
+            """The sum of the counters that a launch has; NaN if it lacks the first, without which the others say little."""
+            there = {name: value for name in names if math.isfinite(value := number(name))}
+            return (worth * sum(there.values()), " + ".join(there)) if names[0] in there else (math.nan, "")
+
+        # What the kernel's counters say of each quantity, NaN if they are not there, and which these are.
+        named = next(filter(metrics.has_name, ("smsp__inst_executed.sum", "sm__inst_executed.sum")), "")
+        counters = {"executed": summed((named,))}
+        executed, metric = counters["executed"]
+        for quantity, name in _PER_INSTRUCTION.items():
+            counters[quantity] = number(name) * executed, f"{name} x {metric}" if metric else ""
+        kinds = {one.kind for one in roofs.demanded}
+        for kind in (*WORKS, INT32):
+            own = [one for one in roofs.demanded if one.kind == kind]
+            work = sum(one.work for one in own) if own else math.nan
+            counters[f"work_{kind}"] = work, ", ".join(dict.fromkeys(one.metrics for one in own if one.metrics))
+        known = [counters[f"work_{kind}"][0] for kind in WORKS if kind in kinds]
+        counters[FLOPS] = sum(known) if known else math.nan, "the sum over kinds"
+        counters |= {quantity: summed(*given) for quantity, given in _SUMMED.items()}
+        self.rows = [self._row(quantity, *counter) for quantity, counter in counters.items()]
+        self.rows += self._opcodes(metrics)
         ratios = {row["quantity"]: row["ratio"] for row in self.rows}
-        self.fitting = {quantity for quantity, ratio in ratios.items() if abs(ratio - 1) <= COMPLETE}
+        self._fitting = {quantity for quantity, ratio in ratios.items() if abs(ratio - 1) <= COMPLETE}
         for row in self.rows:
             work = row["quantity"].startswith("work") and not math.isnan(row["sum"])
             if work and math.isnan(found.whole[row["quantity"]]):
                 found.whole[row["quantity"]] = row["counter"]
-        self.cut = self._number(_DROPPED) > 0 or found.whole["samples"] >= _FULL * self._number(_BUFFER) * _PER_BYTE
-        self.miscounted = abs(ratios["samples"] - 1) > COMPLETE
-        self.mixed = math.isfinite(ratios["executed"]) and not 1 / _OUT_OF_ALL < ratios["executed"] < _OUT_OF_ALL
-        self.notes = []  # what a reader must know of the launch as a whole
-        if self.cut:
+        self._cut = number(_DROPPED) > 0 or found.whole["samples"] >= _FULL * number(_BUFFER) * _PER_BYTE
+        self._miscounted = abs(ratios["samples"] - 1) > COMPLETE
+        self._mixed = math.isfinite(ratios["executed"]) and not 1 / _OUT_OF_ALL < ratios["executed"] < _OUT_OF_ALL
+        self.notes = []
+        if self._cut:
             self.notes.append("the buffer of samples was full before the kernel's end: they tell of its first part only")
-        if self.mixed:
+        if self._mixed:
             times = f"{ratios['executed']:.3g} times what the kernel's counters say"
             self.notes.append(f"instruction counts are {times}: application replay mixed launches")
-        if self.miscounted:
+        if self._miscounted:
             times = f"{ratios['samples']:.3g} times those of the kernel's counter"
             self.notes.append(f"samples by instruction are {times}: {_MISCOUNTED}")
 
-    def _counters(self) -> Iterator[tuple[str, tuple[float, str]]]:
-        """What the kernel's counters say of each quantity, NaN if they are not there, and which these are."""
-        named = next(filter(self._metrics.has_name, ("smsp__inst_executed.sum", "sm__inst_executed.sum")), "")
-        executed = self._sum((named,))
-        yield "executed", executed
-        for quantity, name in _PER_INSTRUCTION.items():
-            yield quantity, (self._number(name) * executed[0], f"{name} x {executed[1]}" if executed[1] else "")
-        for kind in (*WORKS, INT32):
-            yield f"work_{kind}", self._work.get(kind, (math.nan, ""))
-        known = [self._work[kind][0] for kind in WORKS if kind in self._work]
-        yield "work", (sum(known) if known else math.nan, "the sum over kinds")
-        for quantity, (names, worth) in _SUMMED.items():
-            yield quantity, self._sum(names, worth)
-
-    def _number(self, name: str) -> float:
-        value = self._metrics.get(name)
-        return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else math.nan
-
-    def _sum(self, names: tuple[str, ...], worth: float = 1) -> tuple[float, str]:
-        """The sum of the counters that a launch has; NaN if it lacks the first, without which the others say little."""
-        there = {name: value for name in names if math.isfinite(value := self._number(name))}
-        return (worth * sum(there.values()), " + ".join(there)) if names[0] in there else (math.nan, "")
-
     def _row(self, quantity: str, counter: float, metrics: str) -> dict[str, Any]:
-        values, outside = self._found.counts[quantity], self._found.body < 0
-        unlined = ~outside & np.array([not places for places in self._found.places], dtype=bool)
+        found, work = self._found, quantity.startswith("work")
+        values, outside = found.counts[quantity], found.body < 0
+        unlined = ~outside & np.array([not places for places in found.places], dtype=bool)
         # Nobody knows what code outside of the report's does.
-        total = float(values[~outside].sum() if quantity.startswith("work") else values.sum())
-        ratio = total / counter if counter else math.nan
+        total = float(values[~outside].sum() if work else values.sum())
+        ratio, note = total / counter if counter else math.nan, ""
+        if work and math.isnan(total) and found.unknown:
+            note = f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
+        elif work and counter > 0 and math.isnan(found.whole[quantity]):
+            note = "without what lies outside of the report's code, whose operations nobody knows"
+        elif abs(ratio - 1) > COMPLETE:
+            note = "counted in passes of the kernel that need not do the same"
+            note += ": this one by instrumentation, the counter by hardware"
+            if quantity == "samples":
+                note = _MISCOUNTED
+            elif work:
+                note = "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
+            elif quantity in ("requested", "local") and total + counter < _LITTLE * found.whole["requested"]:
+                note = "next to nothing beside what global accesses ask of L1"
+        kinds = {one.kind for one in self._roofs.demanded} & (
+            {quantity.removeprefix("work_")} if quantity != FLOPS else {*WORKS}
+        )
+        loads = sum(found.constant_work.get(kind, 0.0) for kind in WORKS if kind in kinds)
+        constants = f"without {loads:.4g} operations that the counter has for loads of constants (HFMA2 R0, -RZ, RZ, x, y)"
         return {
             "quantity": quantity,
             "unit": self._roofs.unit if _UNITS[quantity] == "flop" else _UNITS[quantity],
@@ -186,40 +199,24 @@ class Totals:
             "counter": counter,
             "ratio": ratio if math.isfinite(ratio) else math.nan,
             "metrics": metrics,
-            "notes": "; ".join(filter(None, (self._difference(quantity, total, counter, ratio), self._constants(quantity)))),
+            "notes": "; ".join(filter(None, (note, constants if loads > 0 else ""))),
         }
 
-    def _constants(self, quantity: str) -> str:
-        kinds = [quantity.removeprefix("work_")] if quantity != "work" else WORKS
-        some = sum(self._found.constant_work.get(kind, 0.0) for kind in kinds if kind in self._work)
-        loads = f"without {some:.4g} operations that the counter has for loads of constants (HFMA2 R0, -RZ, RZ, x, y)"
-        return loads if some > 0 else ""
-
-    def _difference(self, quantity: str, total: float, counter: float, ratio: float) -> str:
-        found, work = self._found, quantity.startswith("work")
-        if work and math.isnan(total) and found.unknown:
-            return f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
-        if work and counter > 0 and math.isnan(found.whole[quantity]):
-            return "without what lies outside of the report's code, whose operations nobody knows"
-        if not abs(ratio - 1) > COMPLETE:
-            return ""
-        if quantity == "samples":
-            return _MISCOUNTED
-        if work:
-            return "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
-        if quantity in ("requested", "local") and total + counter < _LITTLE * found.whole["requested"]:
-            return "next to nothing beside what global accesses ask of L1"
-        return "counted in passes of the kernel that need not do the same: this one by instrumentation, the counter by hardware"
-
-    def _opcodes(self) -> list[dict[str, Any]]:
+    def _opcodes(self, metrics: Metrics) -> list[dict[str, Any]]:
         """The row of instructions whose names are those of the kernel's own counts by opcode; none without such counts."""
         found = self._found
         for column, metric in _NAMED.items():
-            theirs = _by_name(self._metrics.instances(metric)) if self._metrics.has_name(metric) else {}
+            theirs, ours = dict[str, float](), dict[str, float]()
+            for opcode, count in metrics.instances(metric) if metrics.has_name(metric) else ():
+                if isinstance(opcode, str) and isinstance(count, (int, float)) and 0 <= count < math.inf:
+                    name = opcode.partition(".")[0]
+                    theirs[name] = theirs.get(name, 0.0) + count
             total = sum(theirs.values())
             if not total > 0 or not np.isfinite(found.counts[column]).all():
                 continue
-            ours = _by_name(zip(found.opcodes, found.counts[column].tolist(), strict=True))
+            for opcode, count in zip(found.opcodes, found.counts[column].tolist(), strict=True):
+                name = opcode.partition(".")[0]
+                ours[name] = ours.get(name, 0.0) + count
             same = sum(min(ours.get(name, 0.0), count) for name, count in theirs.items())
             apart = {name: ours.get(name, 0.0) - theirs.get(name, 0.0) for name in sorted({*ours, *theirs})}
             off = sum(map(abs, apart.values())) / total
@@ -235,13 +232,13 @@ class Totals:
 
         ``counted``: the column of the operations that performance counts.
         """
-        roofs, whole, kinds = self._roofs, self._found.whole, WORKS if counted == FLOPS else (INT32,)
-        trusted = counted in self.fitting and roofs.seconds > 0
+        roofs, kinds = self._roofs, WORKS if counted == FLOPS else (INT32,)
+        trusted = counted in self._fitting and roofs.seconds > 0
         found: dict[str, list[Any]] = {"performance": [], "performance_least": [], "attainable": [], "notes": []}
         for row in range(len(loops["loop"])):
             work, share, intensity = (float(loops[name][row]) for name in (counted, "share_samples", INTENSITIES[counted]))
             own = {kind: float(loops[f"work_{kind}"][row]) for kind in kinds}
-            attainable = min(roofs.compute(own, {kind: whole[f"work_{kind}"] for kind in kinds}), intensity * roofs.l1)
+            attainable = min(roofs.compute(own, self._found.whole), intensity * roofs.l1)
             speed = work / (share * roofs.seconds) if share > 0 and trusted else math.nan
             least = f"holds less than {100 * MOST_OF_TIME:g} % of the samples, and those of different code overlap"
             reasons = (
@@ -251,9 +248,9 @@ class Totals:
                 (not work > 0, f"no {_WORDS[counted]} work{' known' if math.isnan(work) else ''}"),
                 (not math.isfinite(share), "no samples of warps"),
                 (share < MOST_OF_TIME, least),
-                (self.mixed, "counts and counters are of different launches"),
-                (self.cut, "samples tell of the first part of the run only: their buffer was full"),
-                (self.miscounted, "samples don't fit the kernel's counter of them"),
+                (self._mixed, "counts and counters are of different launches"),
+                (self._cut, "samples tell of the first part of the run only: their buffer was full"),
+                (self._miscounted, "samples don't fit the kernel's counter of them"),
                 (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
                 (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
                 (not math.isfinite(attainable), "roofs unknown"),
@@ -265,13 +262,3 @@ class Totals:
             found["attainable"].append(math.nan if reason else attainable)
             found["notes"].append("; ".join(filter(None, (reason, loops["notes"][row]))))
         return found
-
-
-def _by_name(counts: Iterable[tuple[Any, Any]]) -> dict[str, float]:
-    """Counts by opcode as counts by name, without modifiers."""
-    result: dict[str, float] = {}
-    for opcode, count in counts:
-        if isinstance(opcode, str) and isinstance(count, (int, float)) and 0 <= count < math.inf:
-            name = opcode.partition(".")[0]
-            result[name] = result.get(name, 0.0) + count
-    return result
