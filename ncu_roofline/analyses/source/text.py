@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import COUNTED, label_of
-from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, FloatArray, has_lines
+from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, has_lines
 from ncu_roofline.analyses.source.frames import FLOPS, INT32, INTEGERS, INTENSITIES, WHERE, WITHIN, SourceRoofline, inlined_at
 from ncu_roofline.base.texts import clean, listed, one_line, plural, shorten
 from ncu_roofline.base.units import UNITS, format_value, intensity_text, percent
@@ -45,34 +45,24 @@ class Measure(NamedTuple):
 
 
 EXECUTED = "executed"
-_LOCAL = (
-    "share of all bytes that the kernel asks of L1 (global and local memory) that is of local memory here: spilled registers, "
-    "arrays indexed at run time"
-)
-_EXCESS = (
-    "share of the bytes that the kernel asks of L1 for global memory, those for local memory left out, that contiguous "
-    "addresses would save here"
-)
+_LOCAL = "share of all bytes that the kernel asks of L1 (global and local memory) that is of local memory here: "
+_LOCAL += "spilled registers, arrays indexed at run time"
+_EXCESS = "share of the bytes that the kernel asks of L1 for global memory, those for local memory left out, that contiguous "
+_EXCESS += "addresses would save here"
 _L1 = "share of all bytes that the kernel asks of L1, by accesses to global and to local memory"
 _SAMPLES = "share of the kernel's samples: of the time of its warps"
 _OPERATIONS = "share of the kernel's floating-point and tensor operations"
+_INT32 = "share of the kernel's INT32 operations"
+_SAVED, _GLOBAL = "bytes that contiguous addresses would save", "kernel's bytes of global memory"
+_OF_EXECUTED = ("of executed", "executed instructions", "Instructions", "share of the instructions executed", "of instructions")
 MEASURES = {
     "samples": Measure("share_samples", "samples", "samples", "Samples", _SAMPLES, "of samples"),
     "work": Measure("share_work", "work", "operations", "Work", _OPERATIONS, "of work"),
-    INT32: Measure(
-        *("share_int32", "INT32", "INT32 operations"),
-        *("Integer work", "share of the kernel's INT32 operations", "of integer work"),
-    ),
+    INT32: Measure("share_int32", "INT32", "INT32 operations", "Integer work", _INT32, "of integer work"),
     "traffic": Measure("share_traffic", "L1 bytes", "bytes asked of L1", "L1 bytes", _L1, "of L1 bytes"),
     "local": Measure("share_local", "local bytes", "", "Local bytes", _LOCAL, "of L1 bytes, by local memory"),
-    "excess": Measure(
-        *("share_excess", "excess", "bytes that contiguous addresses would save"),
-        *("Excess", _EXCESS, "of global bytes, in excess", "kernel's bytes of global memory"),
-    ),
-    EXECUTED: Measure(
-        *("share_executed", "of executed", "executed instructions"),
-        *("Instructions", "share of the instructions executed", "of instructions"),
-    ),
+    "excess": Measure("share_excess", "excess", _SAVED, "Excess", _EXCESS, "of global bytes, in excess", _GLOBAL),
+    EXECUTED: Measure("share_executed", *_OF_EXECUTED),
 }
 RANKED = tuple(name for name, one in MEASURES.items() if one.noun)
 """What the rows of texts can be ranked by."""
@@ -85,16 +75,16 @@ class Launch:
 
     ``limit``: the sentence of its verdict; ``bound`` the level of memory that binds it, "" if none does.  ``names``: of its
     functions the readable names by the mangled ones.  ``unit``: what its performance counts, flop or op; ``works`` is the
-    column of these operations, and ``work_unit`` what the column ``work`` counts.  ``has_lines``: whether there are source
-    lines to show; its instructions stand in their place otherwise.  ``counted``: the column of what was executed: of warps, or
-    of threads where nobody counted warps.
+    column of these operations, ``work_unit`` what the column ``work`` counts, ``intensity`` the unit of intensities.
+    ``has_lines``: whether there are source lines to show; its instructions stand in their place otherwise.  ``counted``: the
+    column of what was executed: of warps, or of threads where nobody counted warps.
     """
 
     def __init__(self, frames: SourceRoofline, *key: Any) -> None:
         self.frames, self.key = frames, key
         report, launch, kernel, device = key
         nothing: Row = dict.fromkeys(("name", "grid", "block", "verdict", "reason", "limit"), "") | {"seconds": math.nan}
-        about = next(iter(records(self._own(frames.roofline.kernel_columns, *nothing))), nothing)
+        about = next(iter(records(self._own(frames.roofline.kernel_columns, nothing))), nothing)
         self.seconds = float(about["seconds"])
         self.kernel, name = clean(kernel), frames.report_names(report) if report else ""
         self.place = f"launch {launch} of {clean(name)}, {clean(device)}"
@@ -108,23 +98,25 @@ class Launch:
         reason = clean(about["reason"])
         self.limit = f"{reason[0].upper()}{reason[1:]}." if reason else ""
         self.bound = about["limit"] if about["verdict"].startswith("memory:") else ""
-        functions = self._table("functions")
+        self._rows: dict[str, Sequence[Row]] = {}
+        self._wholes: dict[str, float] = {}
+        self.counted = EXECUTED
+        functions, totals, loops, own = map(self.table, ("functions", "totals", "loops", "instructions"))
         self.names = dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
-        totals, loops = self._table("totals"), self._table("loops")
         self.unit = next(iter(loops["unit"].tolist()), "flop")
+        self.intensity = UNITS[COUNTED[self.unit].intensity_unit].symbol
         self.works = INTEGERS if INTEGERS in loops["performance_of"].tolist() else FLOPS
         self.work_unit = next(iter(totals["unit"][totals["quantity"] == FLOPS].tolist()), "flop")
-        self.has_lines = has_lines(self._table("lines"))
-        own = self._table("instructions")
+        self.has_lines = has_lines(self.table("lines"))
         counts = {EXECUTED: own[EXECUTED], "threads": own["threads"], "traffic": _asked(own)}
         self._wholes = {name: float(values[values > 0].sum()) for name, values in counts.items()}
         self.counted = next((name for name in (EXECUTED, "threads") if self._wholes[name] > 0), EXECUTED)
-        self._rows: dict[str, Sequence[Row]] = {}
 
-    @property
-    def intensity(self) -> str:
-        """The unit of its intensities: FLOP/B or OP/B."""
-        return UNITS[COUNTED[self.unit].intensity_unit].symbol
+    def _own(self, columns: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+        here = np.ones(len(columns["launch"]), dtype=bool)
+        for name, value in zip(KEY, self.key, strict=True):
+            here &= np.asarray(columns[name] == value, dtype=bool)
+        return {name: columns[name][here] for name in names}
 
     def table(self, name: str) -> dict[str, Any]:
         """Its rows of a table as columns, where they have counts with shares that the frames lack.
@@ -132,17 +124,16 @@ class Launch:
         ``share_executed`` is of threads where a report has only these; ``share_traffic`` of all bytes asked of L1, by global
         and by local memory, of which ``share_local`` is the second part.
         """
-        own, wholes = self._table(name), self._wholes
-        if EXECUTED not in own:
+        columns = self.frames.table(name)
+        own, wholes = self._own(columns, columns), self._wholes
+        if EXECUTED not in own or not wholes:
             return own
-        parts = {
-            "share_executed": (own[self.counted], wholes[self.counted]),
-            "share_traffic": (_asked(own), wholes["traffic"]),
-            "share_local": (own["local"], wholes["traffic"]),
-        }
+        executed, traffic = (wholes[one] if wholes[one] > 0 else math.nan for one in (self.counted, "traffic"))
         with np.errstate(invalid="ignore"):
-            shares = {share: np.asarray(part / (whole if whole > 0 else math.nan)) for share, (part, whole) in parts.items()}
-        return own | shares
+            own["share_executed"] = np.asarray(own[self.counted] / executed)
+            own["share_traffic"] = np.asarray(_asked(own) / traffic)
+            own["share_local"] = np.asarray(own["local"] / traffic)
+        return own
 
     def rows(self, name: str) -> Sequence[Row]:
         """The same row by row, as Python values."""
@@ -153,16 +144,6 @@ class Launch:
     def intensities(self, rows: Sequence[Row]) -> list[float]:
         """The intensity of each row, of the operations that performance counts."""
         return [row[INTENSITIES[self.works]] for row in rows]
-
-    def _table(self, name: str) -> dict[str, Any]:
-        columns = self.frames.table(name)
-        return self._own(columns, *columns)
-
-    def _own(self, columns: Mapping[str, Any], *names: str) -> dict[str, Any]:
-        here = np.ones(len(columns["launch"]), dtype=bool)
-        for name, value in zip(KEY, self.key, strict=True):
-            here &= np.asarray(columns[name] == value, dtype=bool)
-        return {name: columns[name][here] for name in names}
 
     def most(self, name: str) -> float:
         """The largest share of this measure that a function has; NaN if nobody counted it."""
@@ -182,12 +163,6 @@ def launches(frames: SourceRoofline) -> list[Launch]:
     return sorted((Launch(frames, *key) for key in keys), key=lambda one: -_known(one.seconds))
 
 
-def ranked(rows: Sequence[Row], measure: str) -> list[Row]:
-    """Those with most of it first; what is not known comes last."""
-    share = MEASURES[measure].share
-    return sorted(rows, key=lambda row: (-_known(row[share]), -_known(row["share_executed"])))
-
-
 def place_text(file: str, line: int, called: Callable[[str], str]) -> str:
     """``smooth.cu:13``; what code without line is."""
     if line == OUTSIDE:
@@ -201,11 +176,11 @@ def line_text(row: Row, names: Mapping[str, str]) -> str:
     return f"in {clean(names.get(row['text'], '')) or text}" if row["line"] == NOWHERE and text else text
 
 
-def _known(value: float) -> float:
-    return value if math.isfinite(value) else -1.0
+def _known(value: float, missing: float = -1.0) -> float:
+    return value if math.isfinite(value) else missing
 
 
-def _asked(counts: Row) -> FloatArray:
+def _asked(counts: Row) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Bytes asked of L1, by local memory too where that was counted; NaN if those of global memory were not."""
     local = counts["local"]
     return np.asarray(counts["requested"] + np.where(np.isfinite(local), local, 0.0))
@@ -273,36 +248,40 @@ def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int
     """
     found: list[Document | Section] = []
     for launch in launches(frames):
-        said = sentences(launch)
-        found.append(Document(said[0], sentences=said, blocks=list(_blocks(launch, by, rows, sort))))
+        said, measure = sentences(launch), launch.measure(sort)
+        blocks: list[Block] = []
+        if by:
+            blocks += _TABLES[by](launch, measure, _MANY if rows is None else rows)
+        else:
+            blocks += _findings(launch, _FINDINGS if rows is None else rows)
+            blocks += _loops(launch, measure, _LOOPS if rows is None else rows)
+            blocks += _lines(launch, measure, _LINES if rows is None else rows)
+        blocks.append(_totals(launch))
+        if sort and measure != sort:
+            lacks = f"Nobody counted {MEASURES[sort].noun} of this launch"
+            lacks = lacks if math.isnan(launch.most(sort)) else f"This launch has no {MEASURES[sort].noun}"
+            blocks.append(Section(about=f"{lacks}: rows are ranked by {MEASURES[measure].noun}."))
+        found.append(Document(said[0], sentences=said, blocks=blocks))
     return Document(title or "Roofline of source lines and loops", blocks=[*found, Section(frames.caveats())])
 
 
 def sentences(launch: Launch) -> list[str]:
-    """Which launch it is and what limits it; then where the counts are from and what of them has no line."""
-    time = format_value(launch.seconds, "second", 3) if launch.seconds > 0 else ""
+    """Which launch it is and what limits it; what performance counts where that is integer work, or how much of it there is;
+    how many instructions, functions, lines and samples there are.
+    """
     functions = launch.rows("functions")
-    own = [row for row in functions if row["role"] in ("kernel", "called")]
-    head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
-    return [head, *filter(None, (launch.limit, _integer(launch, own), _sources(launch, functions, own)))]
-
-
-def _integer(launch: Launch, rows: Sequence[Row]) -> str:
-    """What performance counts where that is integer work; what of a kernel is integer arithmetic, if it is much."""
-    counts = launch.counted
-    executed = [row for row in rows if row[counts] > 0]
-    whole = math.fsum(row[counts] for row in executed)
-    share = math.fsum(row[counts] * row["share_integer"] for row in executed) / whole if whole > 0 else 0.0
-    said = f"{percent(share)} of its {'warp' if counts == EXECUTED else 'thread'} instructions are integer arithmetic"
+    own = [row for row in functions if row["role"] in ("kernel", "called")]  # which add up to all
+    time, integer = format_value(launch.seconds, "second", 3) if launch.seconds > 0 else "", ""
+    executed = [row for row in own if row[launch.counted] > 0]
+    whole = math.fsum(row[launch.counted] for row in executed)
+    share = math.fsum(row[launch.counted] * row["share_integer"] for row in executed) / whole if whole > 0 else 0.0
+    said = f"{percent(share)} of its {'warp' if launch.counted == EXECUTED else 'thread'} instructions are integer arithmetic"
     if launch.works == INTEGERS:
-        other = any(row["work"] > 0 for row in rows)
+        other = any(row["work"] > 0 for row in own)
         why = "which limit it; `work` has its other operations" if other else "as it does no floating-point work"
-        return f"{launch.intensity} and performance count INT32 operations, {why}. {said}."
-    return f"{said}, which `work` leaves out." if share >= INTEGER_SHARE else ""
-
-
-def _sources(launch: Launch, functions: Sequence[Row], own: Sequence[Row]) -> str:
-    """How many instructions, functions, lines and samples there are; ``own``: the functions that add up to all."""
+        integer = f"{launch.intensity} and performance count INT32 operations, {why}. {said}."
+    elif share >= INTEGER_SHARE:
+        integer = f"{said}, which `work` leaves out."
     count = sum(max(row["instructions"], 0) for row in own)
     facts = [plural(count, "instruction") if count else "code unknown"]
     facts += [plural(len(own), "function")] if len(own) > 1 else []
@@ -316,24 +295,9 @@ def _sources(launch: Launch, functions: Sequence[Row], own: Sequence[Row]) -> st
     samples = [row["samples"] for row in functions if row["role"] != "inlined" and row["samples"] >= 0]
     total = math.fsum(samples)
     few = f" (under {SAMPLES_MIN}: too few to tell where warps wait)" if 0 < total < SAMPLES_MIN else ""
-    facts += [f"{total:,.0f} samples{few}" if samples else "no samples"]
-    return f"{'; '.join(facts)}."
-
-
-def _blocks(launch: Launch, by: str, rows: int | None, sort: str) -> Iterator[Block]:
-    """Findings, loops, lines and totals, or the table that ``by`` names and totals."""
-    measure = launch.measure(sort)
-    if by:
-        yield from _TABLES[by](launch, measure, _MANY if rows is None else rows)
-    else:
-        yield from _findings(launch, _FINDINGS if rows is None else rows)
-        yield from _loops(launch, measure, _LOOPS if rows is None else rows)
-        yield from _lines(launch, measure, _LINES if rows is None else rows)
-    yield _totals(launch)
-    if sort and measure != sort:
-        lacks = f"Nobody counted {MEASURES[sort].noun} of this launch"
-        lacks = lacks if math.isnan(launch.most(sort)) else f"This launch has no {MEASURES[sort].noun}"
-        yield Section(about=f"{lacks}: rows are ranked by {MEASURES[measure].noun}.")
+    facts.append(f"{total:,.0f} samples{few}" if samples else "no samples")
+    head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
+    return [head, *filter(None, (launch.limit, integer, f"{'; '.join(facts)}."))]
 
 
 def _findings(launch: Launch, most: int) -> Iterator[Section]:
@@ -350,6 +314,12 @@ def _findings(launch: Launch, most: int) -> Iterator[Section]:
 def _more(count: int, shown: int) -> tuple[str, ...]:
     """How many rows are left out of a table that shows so many, 0 for all."""
     return (f"and {count - shown:,} more: --all shows them",) if 0 < shown < count else ()
+
+
+def _ranked(rows: Sequence[Row], measure: str) -> list[Row]:
+    """Those with most of it first; what is not known comes last."""
+    share = MEASURES[measure].share
+    return sorted(rows, key=lambda row: (-_known(row[share]), -_known(row["share_executed"])))
 
 
 def _table(launch: Launch, measure: str, name: str, rows: Sequence[Row], texts: Sequence[Row], **more: Any) -> Table:
@@ -390,7 +360,7 @@ def _count(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else format_value(value, "inst", 3).removesuffix("inst").replace(" ", "")
 
 
-def _only_file(rows: Iterable[Row], launch: Launch) -> str:
+def _only_file(rows: Sequence[Row], launch: Launch) -> str:
     """What the source file of these rows is called, if there is one only: rows need not repeat it."""
     files = {row["file"] for row in rows if row["file"]}
     return clean(launch.frames.called(files.pop())) if len(files) == 1 else ""
@@ -401,12 +371,12 @@ def _loops(launch: Launch, measure: str, most: int) -> Iterator[Block]:
     every = launch.rows("loops")
     executed = [row for row in every if row["executed"] != 0]
     loops, rest = ([row for row in executed if (row["loop"] >= 0) is inside] for inside in (True, False))
-    known = sum(row["loop"] >= 0 for row in every)
+    idle = sum(row["loop"] >= 0 for row in every) - len(loops)
     inside: dict[int, list[Row]] = {}
-    for row in ranked(loops, measure):
+    for row in _ranked(loops, measure):
         inside.setdefault(row["parent"], []).append(row)
     if not inside:
-        yield Section(title="Loops", about="No loop of its code was executed." if known else "No loop is known in its code.")
+        yield Section(title="Loops", about="No loop of its code was executed." if idle else "No loop is known in its code.")
         return
     found, left = list[Row](), inside.get(NOWHERE, [])[::-1]
     while left:
@@ -414,51 +384,37 @@ def _loops(launch: Launch, measure: str, most: int) -> Iterator[Block]:
         left += reversed(inside.pop(found[-1]["loop"], []))
     rows = [*found, *sorted(rest, key=lambda row: -row["loop"])][: most or None]
     kernel = next((row["function"] for row in launch.rows("functions") if row["role"] == "kernel"), "")
-    file, told = _only_file(rows, launch), any(math.isfinite(row["performance"]) for row in rows)
-    name, unit = f"Loops of {file}" if file else "Loops", f"{launch.unit}/s"
-    texts = []
+    file, told, texts = _only_file(rows, launch), any(math.isfinite(row["performance"]) for row in rows), []
     for row in rows:
-        speed = format_value(row["performance"], unit, 3) if math.isfinite(row["performance"]) else _UNKNOWN
-        texts.append(
-            {
-                "loop": _loop_name(row, launch, kernel, file),
-                "trips": _count(row["trips"]) if row["loop"] >= 0 else "",
-                "performance": speed if told else "",
-                "of roof at L1": percent(row["performance"] / row["attainable"]) if row["attainable"] > 0 else "",
-            }
-        )
-    legend = (*_more(len(loops), most), *_of_loops(launch, loops, known - len(loops)))
-    about = f"{name}, with all that is inside them:"
-    yield _table(launch, measure, "loops", rows, texts, title=name, about=about, legend=legend)
-
-
-def _of_loops(launch: Launch, executed: Sequence[Row], idle: int) -> Iterator[str]:
-    """What must be known of the loops that were executed, and how many were not."""
-    notes: dict[str, list[int]] = {}
-    for row in executed:
+        first, last, speed = row["first_line"], row["last_line"], _UNKNOWN
+        if math.isfinite(row["performance"]):
+            speed = format_value(row["performance"], f"{launch.unit}/s", 3)
+        where, lines = f"{row['header']:#x}-{row['end'] - SIZE:#x}", f"{first}-{last}" if last > first else str(first)
+        if first > 0:
+            called = clean(launch.frames.called(row["file"]))
+            where = f"line{'s' if last > first else ''} {lines}" if called == file else f"{called}:{lines}"
+        function = f" in {shorten(clean(row['function']))}" if row["function"] != kernel else ""
+        name = f"{'  ' * min(row['depth'] - 1, 8)}{row['loop']} {where}{function}"
+        cells = {"loop": name if row["loop"] >= 0 else _IN_NONE[row["loop"]]}
+        cells["trips"] = _count(row["trips"]) if row["loop"] >= 0 else ""
+        cells["performance"] = speed if told else ""
+        cells["of roof at L1"] = percent(row["performance"] / row["attainable"]) if row["attainable"] > 0 else ""
+        texts.append(cells)
+    legend, notes = [*_more(len(loops), most)], dict[str, list[str]]()
+    for row in loops:
         if row["notes"]:
-            notes.setdefault(clean(row["notes"]), []).append(row["loop"])
-    for note, loops in notes.items():
-        named = f"Loop{'s' if len(loops) > 1 else ''} {listed(map(str, loops))}"
-        yield f"{'All loops' if len(loops) == len(executed) > 1 else named}: {note}."
-    if launch.bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in executed):
+            notes.setdefault(clean(row["notes"]), []).append(str(row["loop"]))
+    for note, some in notes.items():
+        named = f"Loop{'s' if len(some) > 1 else ''} {listed(some)}"
+        legend.append(f"{'All loops' if len(some) == len(loops) > 1 else named}: {note}.")
+    if launch.bound in load_spec().chain[1:] and any(row["performance"] > 0 for row in loops):
         known = f"Bytes of {label_of(launch.bound)}, which binds the kernel, are known of it alone"
-        yield f"{known}: loops stand against the roof of L1."
+        legend.append(f"{known}: loops stand against the roof of L1.")
     if idle:
-        yield f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown."
-
-
-def _loop_name(row: Row, launch: Launch, kernel: str, file: str) -> str:
-    if row["loop"] < 0:
-        return _IN_NONE[row["loop"]]
-    lines = f"{row['first_line']}" + (f"-{row['last_line']}" if row["last_line"] > row["first_line"] else "")
-    if row["first_line"] > 0:
-        called = clean(launch.frames.called(row["file"]))
-        where = f"line{'s' * ('-' in lines)} {lines}" if called == file else f"{called}:{lines}"
-    else:
-        where = f"{row['header']:#x}-{row['end'] - SIZE:#x}"
-    function = f" in {shorten(clean(row['function']))}" if row["function"] != kernel else ""
-    return f"{'  ' * min(row['depth'] - 1, 8)}{row['loop']} {where}{function}"
+        legend.append(f"{plural(idle, 'loop')} never executed {'is' if idle == 1 else 'are'} not shown.")
+    title = f"Loops of {file}" if file else "Loops"
+    about = f"{title}, with all that is inside them:"
+    yield _table(launch, measure, "loops", rows, texts, title=title, about=about, legend=tuple(legend))
 
 
 def _lines(launch: Launch, measure: str, most: int, name: str = "lines") -> Iterator[Block]:
@@ -467,7 +423,7 @@ def _lines(launch: Launch, measure: str, most: int, name: str = "lines") -> Iter
         yield Section(about="It has no source lines: its instructions stand in their place.")
         yield from _instructions(launch, measure, _INSTRUCTIONS if most == _LINES else most)
         return
-    every = [row for row in ranked(launch.rows(name), measure) if row["executed"] != 0 or row["samples"] > 0]
+    every = [row for row in _ranked(launch.rows(name), measure) if row["executed"] != 0 or row["samples"] > 0]
     rows = every[: most or None]
     file = _only_file(rows, launch)
     title = f"Lines of {file}" if file else "Lines"
@@ -480,7 +436,7 @@ def _lines(launch: Launch, measure: str, most: int, name: str = "lines") -> Iter
 
 def _functions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
     """The kernel, what it calls and what is inlined into it."""
-    every = ranked(launch.rows("functions"), measure)
+    every = _ranked(launch.rows("functions"), measure)
     twice = ", those inlined into others counted there, too" if any(row["role"] == "inlined" for row in every) else ""
     rows = every[: most or None]
     texts = [
@@ -497,63 +453,46 @@ def _functions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
 
 
 def _instructions(launch: Launch, measure: str, most: int) -> Iterator[Block]:
-    """Instructions in the order of their addresses, those of loops moved to the right."""
-    rows, before, behind = _hottest_stretch(launch, measure, most)
-    if not rows:
+    """Instructions in the order of their addresses, those of loops moved to the right.
+
+    They are the ``most`` neighbours with most of the measure, of the function with most of it.
+    """
+    said, functions = MEASURES[measure], dict[str, list[Row]]()
+    for row in launch.rows("instructions"):
+        functions.setdefault(row["function"], []).append(row)
+    if not functions:
         return
-    said, function = MEASURES[measure], rows[0]["function"]
+    weights = {name: [_known(row[said.share], 0.0) for row in rows] for name, rows in functions.items()}
+    function = max(functions, key=lambda name: (sum(weights[name]), bool(name)))
+    own = sorted(functions[function], key=lambda row: int(row["address"]))
+    start, end = hottest([_known(row[said.share], 0.0) for row in own], most)
+    rows = own[start:end]
     name = shorten(clean(launch.names[function]), 100) if function else "code outside of the report"
     about, notes = f"Instructions of {name} in the order of their addresses", []
-    if before + behind:
-        share = FORMS["share"](math.fsum(value for row in rows if math.isfinite(value := row[said.share])))
+    if len(rows) < len(own):
+        share = FORMS["share"](math.fsum(_known(row[said.share], 0.0) for row in rows))
         saved = f": better addresses would save {share} of the {said.saved} here"
         about += f", the hottest stretch{saved if said.saved else f' with {share} of the {said.noun}'}"
-        notes.append(f"{before:,} before and {behind:,} behind are left out: --all shows them")
+        notes.append(f"{start:,} before and {len(own) - end:,} behind are left out: --all shows them")
     if not any(row["sass"] for row in rows):
         notes.append("Opcodes are named by our own table.")
     depths = {row["loop"]: row["depth"] for row in launch.rows("loops")}
     alone = not any(math.isfinite(row["executed"]) for row in rows)  # then threads are all that was counted
-    texts = [
-        {
-            "offset": f"{row['offset'] if row['offset'] >= 0 else row['address']:05x}",
-            "executed": _count(row["executed"]),
-            "threads": _count(row["threads"]) if alone else "",
-            "loop": str(row["loop"]) if row["loop"] >= 0 else "",
-            "line": _chain(row, launch.frames.called),
-            "instruction": "  " * min(depths.get(row["loop"], 0), 8) + clean(row["sass"] or row["opcode"]),
-        }
-        for row in rows
-    ]
+    texts, called = [], launch.frames.called
+    for row in rows:
+        inlined = inlined_at(row["inlined"]) if row["line"] > 0 else ()
+        chain = [place_text(row["file"], row["line"], called)] if row["line"] > 0 else []
+        texts.append(
+            {
+                "offset": f"{row['offset'] if row['offset'] >= 0 else row['address']:05x}",
+                "executed": _count(row["executed"]),
+                "threads": _count(row["threads"]) if alone else "",
+                "loop": str(row["loop"]) if row["loop"] >= 0 else "",
+                "line": WITHIN.join([*chain, *(f"{clean(called(file))}:{clean(line)}" for file, line in inlined)]),
+                "instruction": "  " * min(depths.get(row["loop"], 0), 8) + clean(row["sass"] or row["opcode"]),
+            }
+        )
     yield _table(launch, measure, "instructions", rows, texts, title="Instructions", about=f"{about}:", legend=tuple(notes))
-
-
-def _chain(row: Row, called: Callable[[str], str]) -> str:
-    """The line of an instruction, with the places at which it is inlined: ``weights.cuh:3 < smooth.cu:13``."""
-    if not row["line"] > 0:
-        return ""
-    callers = (f"{clean(called(file))}:{clean(line)}" for file, line in inlined_at(row["inlined"]))
-    return WITHIN.join((place_text(row["file"], row["line"], called), *callers))
-
-
-def _hottest_stretch(launch: Launch, measure: str, most: int) -> tuple[list[Row], int, int]:
-    """Neighbouring instructions of a launch, ``most`` at most (0: all), and how many of their function stand before and behind.
-
-    Their function is the one with most of the measure.
-    """
-    share = MEASURES[measure].share
-
-    def weight(row: Row) -> float:
-        return row[share] if math.isfinite(row[share]) else 0.0
-
-    functions: dict[str, list[Row]] = {}
-    for row in launch.rows("instructions"):
-        functions.setdefault(row["function"], []).append(row)
-    if not functions:
-        return [], 0, 0
-    function = max(functions, key=lambda name: (sum(map(weight, functions[name])), bool(name)))
-    own = sorted(functions[function], key=lambda row: int(row["address"]))
-    start, end = hottest([weight(row) for row in own], most)
-    return own[start:end], start, len(own) - end
 
 
 def hottest(weights: Sequence[float], most: int) -> tuple[int, int]:
@@ -583,10 +522,19 @@ BY = tuple(_TABLES)
 def _totals(launch: Launch) -> Section:
     """Whether the sums fit the kernel's counters, and what of them belongs to no line."""
     rows = launch.rows("totals")
+    called = {row["quantity"]: _QUANTITIES.get(row["quantity"], clean(row["quantity"])) for row in rows}
+    for name in called:
+        if name.startswith("work_"):
+            called[name] = f"{clean(name).removeprefix('work_').upper().replace('TENSOR', 'tensor')} operations"
+
+    def ratio(row: Row) -> str:
+        value = row["ratio"]
+        return f"{called[row['quantity']]} {value:.3f}" if 0.001 <= value < 1000 else f"{called[row['quantity']]} {value:.3g}"
+
     compared = [row for row in rows if math.isfinite(row["ratio"]) and row["quantity"] != "samples"]  # a note tells of these
     fitting = [row for row in compared if abs(row["ratio"] - 1) <= COMPLETE]
     told = [row for row in fitting if row["quantity"] in (*_COMPARED, launch.works)] or fitting
-    heading = f"Sums over instructions fit the kernel's counters (sum / counter: {', '.join(map(_ratio, told))})."
+    heading = f"Sums over instructions fit the kernel's counters (sum / counter: {', '.join(map(ratio, told))})."
     if not fitting:
         heading = "Sums over instructions do not fit the kernel's counters."
     if not compared:
@@ -595,22 +543,9 @@ def _totals(launch: Launch) -> Section:
     for row in compared:
         if row not in fitting:
             because = f": {clean(row['notes'])}" if row["notes"] else ""
-            notes.append(f"They differ in {_ratio(row)} ({braced(clean(row['metrics']).split(' + '))}){because}.")
+            notes.append(f"They differ in {ratio(row)} ({braced(clean(row['metrics']).split(' + '))}){because}.")
     for name, where in (("outside", "Outside of the code that the report holds"), ("unlined", "Without source line")):
-        parts = {_quantity(row): row[name] / row["sum"] for row in rows if row["sum"] > 0 and row["quantity"] in _UNPLACED}
-        if said := [f"{percent(share)} of {quantity}" for quantity, share in parts.items() if share >= _TOLD]:
+        parts = {row["quantity"]: row[name] / row["sum"] for row in rows if row["sum"] > 0 and row["quantity"] in _UNPLACED}
+        if said := [f"{percent(share)} of {called[quantity]}" for quantity, share in parts.items() if share >= _TOLD]:
             notes.append(f"{where}: {', '.join(said)}.")
     return Section(title="Sums", about=heading, legend=tuple(notes))
-
-
-def _ratio(row: Row) -> str:
-    ratio = row["ratio"]
-    return f"{_quantity(row)} {ratio:.3f}" if 0.001 <= ratio < 1000 else f"{_quantity(row)} {ratio:.3g}"
-
-
-def _quantity(row: Row) -> str:
-    """What a total is of."""
-    name = clean(row["quantity"])
-    if name.startswith("work_"):
-        return f"{name.removeprefix('work_').upper().replace('TENSOR', 'tensor')} operations"
-    return _QUANTITIES.get(name, name)
