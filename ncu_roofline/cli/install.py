@@ -7,7 +7,6 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import plural, printable
@@ -21,15 +20,8 @@ from ncu_roofline.plugin.machine.machine import Machine, Ncu, this_machine
 
 NEWEST_TRIED = (2025, 4)
 """The last release whose section format is known; later ones are taken to understand it, too."""
-
-
-class Target(NamedTuple):
-    """A folder to install into: for which release ("" for any), proven with which programs."""
-
-    folder: Path
-    version: str
-    proofs: tuple[Ncu, ...]
-    searched: bool
+Target = tuple[str, tuple[Ncu, ...], bool, Change]
+"""The release ("" for any), the programs that prove it, whether they look there by themselves, and what was done."""
 
 
 def add_install(parser: ArgumentParser) -> None:
@@ -54,7 +46,7 @@ def run_install(args: Namespace) -> int:
     """Install for every ncu found; exit code 1 if it failed for one of them."""
     machine = this_machine()
     ncus = _usable(machine, args)
-    done: list[tuple[Target, Change]] = []
+    done: list[Target] = []
     errors: list[RooflineError] = []
     with pack.one_at_a_time(machine):
         chosen, why = _ceilings(machine, args)
@@ -63,19 +55,29 @@ def run_install(args: Namespace) -> int:
         newest_first = sorted(versions.values(), key=lambda ncu: ncu.release, reverse=True)
         for group in [newest_first] if args.dest else [[ncu] for ncu in newest_first]:
             try:
-                target = _target(machine, tuple(group), args)
-                done.append((target, _install(machine, target, chosen, args)))
+                done.append(_install(machine, tuple(group), chosen, args))
             except RooflineError as error:  # noqa: PERF203 - few
                 errors.append(error)
     if len(errors) == 1 and not done:
         raise errors[0]
     warn(map(str, errors))
-    for _, change in done:
+    for *_, change in done:
         for name in change.kept:
             say(f"Kept {change.folder / name}: it was changed after it was installed (--force replaces it)")
     if args.json:
-        document = {"roofs": why, "ceilings": chosen.path if chosen else None, "installed": [_row(*one) for one in done]}
-        write_text(json.dumps(document, indent=2))
+        rows = [
+            {
+                "folder": str(change.folder),
+                "ncu": version,
+                "written": change.written,
+                "unchanged": change.unchanged,
+                "removed": change.removed,
+                "kept": change.kept,
+                "proven_with": [str(ncu.path) for ncu in proofs],
+            }
+            for version, proofs, _, change in done
+        ]
+        write_text(json.dumps({"roofs": why, "ceilings": chosen.path if chosen else None, "installed": rows}, indent=2))
     else:
         write_text(_text(done, why, args.dry_run))
     return 1 if errors else 0
@@ -146,67 +148,52 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
     return ceilings, f"Measured roofs: {ceilings.provenance}"
 
 
-def _target(machine: Machine, group: tuple[Ncu, ...], args: Namespace) -> Target:
-    """Where to install; only with --dry-run ncu is not asked where asking would make it deploy its own files."""
+def _install(machine: Machine, group: tuple[Ncu, ...], ceilings: Ceilings | None, args: Namespace) -> Target:
+    """Install for releases that share a folder.
+
+    Only with --dry-run ncu is not asked for its folder where asking would make it deploy its own files.
+    """
     if args.dest:
-        version = group[0].version if len(group) == 1 else ""
-        return Target(Path(args.dest).absolute(), version, group, False)
-    expected = here.expected_folder(machine, group[0])
-    untouched = expected is not None and not expected.is_dir() and not machine.environ.get(here.NO_DEPLOYMENT)
-    folder = expected if args.dry_run and untouched else here.sections_folder(machine, group[0])
-    if folder is None:
-        reason = "it looks for sections nowhere: there is no home folder"
-        next_step = "Set HOME, or install into a folder with --dest DIR."
-        raise RooflineError("Cannot install for", group[0].path, reason, next_step)
-    return Target(folder, group[0].version, group, True)
-
-
-def _install(machine: Machine, target: Target, ceilings: Ceilings | None, args: Namespace) -> Change:
-    rendered = render_pack(target.version, ceilings)
+        version, folder = group[0].version if len(group) == 1 else "", Path(args.dest).absolute()
+    else:
+        expected = here.expected_folder(machine, group[0])
+        untouched = expected is not None and not expected.is_dir() and not machine.environ.get(here.NO_DEPLOYMENT)
+        version, looked = group[0].version, expected if args.dry_run and untouched else here.sections_folder(machine, group[0])
+        if looked is None:
+            reason = "it looks for sections nowhere: there is no home folder"
+            next_step = "Set HOME, or install into a folder with --dest DIR."
+            raise RooflineError("Cannot install for", group[0].path, reason, next_step)
+        folder = looked
+    rendered = render_pack(version, ceilings)
 
     def proof() -> None:
-        for ncu in target.proofs:
-            pack.prove(machine, ncu, target.folder, list(rendered.files), searched=target.searched)
+        for ncu in group:
+            pack.prove(machine, ncu, folder, list(rendered.files), searched=not args.dest)
 
     if args.dry_run:
-        return pack.plan(target.folder, rendered, force=args.force)
-    return pack.deploy(machine, target.folder, rendered, proof, force=args.force)
+        return version, group, not args.dest, pack.plan(folder, rendered, force=args.force)
+    return version, group, not args.dest, pack.deploy(machine, folder, rendered, proof, force=args.force)
 
 
-def _text(done: list[tuple[Target, Change]], why: str, dry_run: bool) -> str:
+def _text(done: list[Target], why: str, dry_run: bool) -> str:
     from ncu_roofline.chips import load_spec
 
     lines = [why]
-    for target, change in done:
-        release = f"Nsight Compute {target.version}" if target.version else "every release of Nsight Compute"
-        any_change = change.written or change.removed
-        if dry_run:
-            verb = f"would write {len(change.written)} files to" if any_change else "nothing to do in"
-        else:
-            verb = f"wrote {len(change.written)} files to" if any_change else "nothing to do, all is installed in"
+    for version, proofs, _, change in done:
+        release = f"Nsight Compute {version}" if version else "every release of Nsight Compute"
+        verb = f"{'would write' if dry_run else 'wrote'} {len(change.written)} files to"
+        if not change.written and not change.removed:
+            verb = f"nothing to do{'' if dry_run else ', all is installed'} in"
         removed = f", removed {len(change.removed)} old ones" if change.removed else ""
-        proven = f"; proven with {', '.join(str(ncu.path) for ncu in target.proofs)}" if target.proofs and not dry_run else ""
-        unproven = "; no ncu here to prove it with" if not target.proofs else ""
-        lines.append(f"For {release}: {verb} {change.folder}{removed}{proven}{unproven}")
+        proven = f"; proven with {', '.join(str(ncu.path) for ncu in proofs)}" if not dry_run else ""
+        lines.append(f"For {release}: {verb} {change.folder}{removed}{proven if proofs else '; no ncu here to prove it with'}")
     if done and not dry_run:
-        target = done[0][0]
-        program = str(target.proofs[0].path) if target.proofs and target.proofs[0].found != "PATH" else "ncu"
-        words = [program] if target.searched else [program, "--section-folder", str(target.folder)]
+        _, proofs, searched, change = done[0]
+        words = [str(proofs[0].path) if proofs and proofs[0].found != "PATH" else "ncu"]
+        words += [] if searched else ["--section-folder", str(change.folder)]
         words += ["--section", load_spec().sections[load_spec().core[0]], "-o", "report", "./app"]
         lines += ["", "Try:", f"  {shlex.join(words)}", "  ncu-roofline profile -- ./app"]
     return "\n".join(lines)
-
-
-def _row(target: Target, change: Change) -> dict[str, object]:
-    return {
-        "folder": str(change.folder),
-        "ncu": target.version,
-        "written": change.written,
-        "unchanged": change.unchanged,
-        "removed": change.removed,
-        "kept": change.kept,
-        "proven_with": [str(ncu.path) for ncu in target.proofs],
-    }
 
 
 def add_uninstall(parser: ArgumentParser) -> None:

@@ -6,7 +6,6 @@ import os
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import folder_in, pack_folder, temporary_folder
@@ -20,25 +19,8 @@ from ncu_roofline.cli.outputs import check_output, say, warn, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import kept_for, read_manifest, render_pack
-from ncu_roofline.plugin.machine.machine import (
-    NO_DEPLOYMENT,
-    Gpu,
-    Machine,
-    Ncu,
-    expected_folder,
-    find_gpus,
-    find_ncus,
-    this_machine,
-)
+from ncu_roofline.plugin.machine.machine import NO_DEPLOYMENT, Machine, Ncu, expected_folder, find_gpus, find_ncus, this_machine
 from ncu_roofline.version import __version__
-
-
-class Setting(NamedTuple):
-    """What was found for a profile: the ncu, the GPU and its ceilings."""
-
-    ncu: Ncu
-    gpu: Gpu | None
-    ceilings: Ceilings | None
 
 
 def add_profile(parser: ArgumentParser) -> None:
@@ -69,31 +51,45 @@ def add_profile(parser: ArgumentParser) -> None:
 
 def run_profile(args: Namespace) -> int:
     """Profile and render; the exit code is the application's, or 1 for a failure of ours or ncu's."""
+    from ncu_roofline.cli.reading import Shelf, ceiling_files
+
     if args.only_rank is not None and not args.scheduler:
         next_step = "Add --scheduler srun."
         raise UsageError("Cannot use --only-rank", str(args.only_rank), "there is no job to choose a task of", next_step)
     args.dry_run = args.dry_run or args.scheduler is not None
     machine = this_machine()
-    setting = _setting(machine, args)
-    wanted = _wanted(machine, args, setting)
-    installed = _installed(machine, setting, args)
+    ncu = _ncu(machine, args)
+    gpu = next(iter(find_gpus(machine)[0]), None)
+    ceilings = kept_for(machine, gpu) if gpu and not args.ceilings else None
+    if args.ceilings == AUTO:
+        ceilings = Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None
+    elif args.ceilings:
+        ceilings = read_ceilings(args.ceilings)
+    wanted = _wanted(machine, args, ncu, ceilings)
+    installed = _installed(machine, ncu, ceilings, args)
     folders: tuple[Path, ...] = ()
     if args.dry_run:
-        folders = () if installed else (pack_folder("sections"), pack_folder("rules"))
-        write_text(_planned(machine, args, setting, wanted._replace(folders=folders)))
+        alone, planned = args.only_rank, wanted
+        if not installed:
+            planned = planned._replace(folders=(pack_folder("sections"), pack_folder("rules")))
+        if alone is not None:
+            planned = planned._replace(output=f"{wanted.output}.rank{alone}")
+        elif args.scheduler:
+            planned = planned._replace(rank=profile.SLURM_RANK)
+        command = profile.command(ncu, planned)
+        write_text(
+            profile.step(command, args.application, alone) if args.scheduler else profile.as_text(command, machine.system)
+        )
         return 0
     # The first word is the application, and some of the others may be files that it reads.
-    from ncu_roofline.cli.reading import ceiling_files
-
-    given = [args.ceilings] if args.ceilings else []
-    inputs = [os.fspath(setting.ncu.path), *ceiling_files(given), *args.application]
-    for suffix in profile.possible(setting.ncu, wanted):
+    inputs = [os.fspath(ncu.path), *ceiling_files([args.ceilings] if args.ceilings else []), *args.application]
+    old = ncu.release < profile.COMPRESSED_SINCE
+    suffixes = profile.SUFFIXES[:1] if old else (wanted.suffix or profile.SUFFIXES[0], wanted.suffix or profile.SUFFIXES[1])
+    for suffix in (*suffixes, ".html"):
         check_output(f"{wanted.output}{suffix}", args.force, inputs)
-    check_output(f"{wanted.output}.html", args.force, inputs)
-    rendered = render_pack(setting.ncu.version, setting.ceilings, tensor=profile.light_type(args.precision))
-    lighter = profile.sections_for(args.precision, light=True)
-    say(profile.passes_text(rendered, wanted.sections, setting.gpu, lighter))
-    say(_clocks_text(setting, wanted))
+    rendered = render_pack(ncu.version, ceilings, tensor=profile.light_type(args.precision))
+    say(profile.passes_text(rendered, wanted.sections, gpu, profile.sections_for(args.precision, light=True)))
+    say(_clocks_text(ncu, ceilings, wanted))
     with ExitStack() as stack:
         if not installed:
             folders = (stack.enter_context(temporary_folder(rendered.files)),)
@@ -103,35 +99,35 @@ def run_profile(args: Namespace) -> int:
         inside = wanted._replace(folders=folders, output=os.fspath(apart / Path(wanted.output).name), force=False)
         # Messages of ncu call the report as the user does.
         shown = os.path.abspath(wanted.output)
-        with explained("Cannot run", setting.ncu.path, "Name an ncu with --ncu."):
-            command = profile.command(setting.ncu, inside)
-            outcome = profile.run(machine, command, lambda line: say(line.replace(inside.output, shown)))
+        with explained("Cannot run", ncu.path, "Name an ncu with --ncu."):
+            outcome = profile.run(machine, profile.command(ncu, inside), lambda line: say(line.replace(inside.output, shown)))
         report = profile.placed(apart, wanted.output, args.force)
-    return _finish(machine, args, setting, outcome, report)
+    ended = profile.application_code(outcome.log)
+    if report is None and outcome.interrupted:
+        raise KeyboardInterrupt
+    if report is None:
+        failure = profile.explain(machine, outcome.log, outcome.code, args.kernel, args.application[0])
+        error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
+        if failure.id != "application" or not ended:
+            raise error
+        warn([str(error)])
+        return ended
+    say(f"Wrote {report} ({outcome.log.count('==PROF== Profiling ')} kernels)")
+    from ncu_roofline.cli import parse
 
-
-def _planned(machine: Machine, args: Namespace, setting: Setting, wanted: profile.Wanted) -> str:
-    """The command of ncu as a line for a shell or for Slurm."""
-    if args.scheduler is None:
-        return profile.as_text(profile.command(setting.ncu, wanted), machine.system)
-    alone = args.only_rank
-    ranked = (
-        wanted._replace(rank=profile.SLURM_RANK) if alone is None else wanted._replace(output=f"{wanted.output}.rank{alone}")
-    )
-    return profile.step(profile.command(setting.ncu, ranked), wanted.application, alone)
-
-
-def _setting(machine: Machine, args: Namespace) -> Setting:
-    ncu = _ncu(machine, args)
-    gpus, _ = find_gpus(machine)
-    gpu = gpus[0] if gpus else None
-    if args.ceilings == AUTO:
-        from ncu_roofline.cli.reading import Shelf
-
-        return Setting(ncu, gpu, Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None)
-    if args.ceilings:
-        return Setting(ncu, gpu, read_ceilings(args.ceilings))
-    return Setting(ncu, gpu, kept_for(machine, gpu) if gpu else None)
+    page = os.fspath(report).removesuffix(report.suffix) + ".html"
+    options = [*([f"--ceilings={ceilings.path}"] if ceilings else []), *(["--force"] if args.force else [])]
+    rendering = parse(["render", f"--output={page}", *options, "--", os.fspath(report)])
+    code: int = rendering.run(rendering)
+    if outcome.interrupted:
+        warn(["interrupted; the report holds what ran before"])
+        return 130  # as shells have it for what was ended by Ctrl-C
+    if outcome.code and (partial := profile.find_failure(outcome.log)):
+        warn([f"some kernels could not be profiled: {partial.reason}. {partial.next_step}."])
+    if ended:
+        warn([f"the application failed with exit code {ended}; the report holds what ran before"])
+    failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
+    return ended or failed or code
 
 
 def _ncu(machine: Machine, args: Namespace) -> Ncu:
@@ -145,96 +141,61 @@ def _ncu(machine: Machine, args: Namespace) -> Ncu:
         return Ncu(Path("ncu"), release)
     if not usable:
         broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
-        reason = broken or "there is no ncu on this machine"
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
-        raise RooflineError("Cannot profile with", args.ncu or "ncu", reason, next_step)
+        raise RooflineError("Cannot profile with", args.ncu or "ncu", broken or "there is no ncu on this machine", next_step)
     return usable[0]
 
 
-def _wanted(machine: Machine, args: Namespace, setting: Setting) -> profile.Wanted:
-    release, clocks = setting.ncu.release, args.clock_control
-    known = [precision.id for precision in load_spec().precisions if precision.id.split(".")[0] in load_spec().sections]
+def _wanted(machine: Machine, args: Namespace, ncu: Ncu, ceilings: Ceilings | None) -> profile.Wanted:
+    clocks = args.clock_control
+    known = ["tensor", *(one.id for one in load_spec().precisions if one.id.split(".")[0] in load_spec().sections)]
     for one in args.precision:
-        if one not in (*known, "tensor"):
-            reason = f"no section counts it; there are sections for {', '.join(['tensor', *known])}"
-            next_step = advice("Leave it out to count all", one, ("tensor", *known))
-            raise UsageError("Cannot use --precision", one, reason, next_step)
-    if clocks == "boost" and release < BOOST_OPTION_SINCE:
-        reason = f"ncu {setting.ncu.version} does not know it, as releases from 2025.4 on do"
+        if one not in known:
+            reason = f"no section counts it; there are sections for {', '.join(known)}"
+            raise UsageError("Cannot use --precision", one, reason, advice("Leave it out to count all", one, known))
+    if clocks == "boost" and ncu.release < BOOST_OPTION_SINCE:
+        reason = f"ncu {ncu.version} does not know it, as releases from 2025.4 on do"
         raise UsageError("Cannot use --clock-control", clocks, reason, "Use none, or another ncu with --ncu.")
+    output = args.output or ""
+    suffix = next((one for one in profile.SUFFIXES if output.endswith(one)), "")
+    if suffix == ".ncu-repz" and ncu.release < profile.COMPRESSED_SINCE:
+        reason = f"ncu {ncu.version} does not compress reports, as releases from 2025.4 on do"
+        raise UsageError("Cannot write", output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
     rank = "" if args.scheduler else profile.rank_of(machine.environ)
-    name, suffix = profile.output_name(args.output or "", args.application[0], rank)
-    if suffix == ".ncu-repz" and release < profile.COMPRESSED_SINCE:
-        reason = f"ncu {setting.ncu.version} does not compress reports, as releases from 2025.4 on do"
-        raise UsageError("Cannot write", args.output, reason, "Name a .ncu-rep, or another ncu with --ncu.")
+    name = output.removesuffix(suffix) or f"{Path(args.application[0]).stem}-roofline"
     return profile.Wanted(
         application=tuple(args.application),
-        output=name,
+        output=f"{name}.rank{rank}" if rank else name,
         sections=profile.sections_for(args.precision, args.light),
         kernel=args.kernel,
-        clocks=clocks or ("none" if setting.ceilings else ""),
+        clocks=clocks or ("none" if ceilings else ""),
         force=args.force,
         suffix=suffix,
     )
 
 
-def _installed(machine: Machine, setting: Setting, args: Namespace) -> bool:
+def _installed(machine: Machine, ncu: Ncu, ceilings: Ceilings | None, args: Namespace) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
-    folder = expected_folder(machine, setting.ncu)
-    if folder is None or machine.environ.get(NO_DEPLOYMENT):
-        return False
-    if profile.light_type(args.precision) not in ("", load_spec().standard_type):
+    folder = expected_folder(machine, ncu)
+    usual = profile.light_type(args.precision) in ("", load_spec().standard_type)
+    if folder is None or machine.environ.get(NO_DEPLOYMENT) or not usual:
         return False
     try:
         manifest = read_manifest(folder)
     except RooflineError:
         return False
-    asked = (__version__, setting.ceilings.provenance if setting.ceilings else "")
+    asked = (__version__, ceilings.provenance if ceilings else "")
     ours = manifest is not None and (manifest.version, manifest.ceilings) == asked
     return ours and all((folder / name).is_file() for name in (manifest.files if manifest else ()))
 
 
-def _clocks_text(setting: Setting, wanted: profile.Wanted) -> str:
+def _clocks_text(ncu: Ncu, ceilings: Ceilings | None, wanted: profile.Wanted) -> str:
     if wanted.clocks == "none":
-        known = setting.ceilings is not None and setting.ceilings.status == MEASURED
-        why = ", as those the ceilings were measured at" if known else ""
+        why = ", as those the ceilings were measured at" if ceilings and ceilings.status == MEASURED else ""
         return f"Clocks are left free (--clock-control none){why}."
-    usual = default_clocks(setting.ncu.version)
+    usual = default_clocks(ncu.version)
     kept = wanted.clocks or usual
-    if setting.ceilings:
-        return f"Clocks are locked to {kept}; the {setting.ceilings.status} ceilings stand at free clocks and can't be reached."
-    why = f"as ncu {setting.ncu.version} does unless told" if kept == usual else "not left free as with"
+    if ceilings:
+        return f"Clocks are locked to {kept}; the {ceilings.status} ceilings stand at free clocks and can't be reached."
+    why = f"as ncu {ncu.version} does unless told" if kept == usual else "not left free as with"
     return f"Clocks are locked to {kept}, {why} --clock-control none; roofs stand at that clock, too."
-
-
-def _finish(machine: Machine, args: Namespace, setting: Setting, outcome: profile.Run, report: Path | None) -> int:
-    """Render what there is; the application's exit code comes first, then ours."""
-    ended = profile.application_code(outcome.log)
-    if report is None and outcome.interrupted:
-        raise KeyboardInterrupt
-    if report is None:
-        failure = profile.explain(machine, outcome.log, outcome.code, args.kernel, args.application[0])
-        error = RooflineError("Cannot profile", args.application[0], failure.reason, f"{failure.next_step}.")
-        if failure.id != "application" or not ended:
-            raise error
-        warn([str(error)])
-        return ended
-    kernels = outcome.log.count("==PROF== Profiling ")
-    say(f"Wrote {report} ({kernels} kernels)")
-    from ncu_roofline.cli import parse
-
-    page = os.fspath(report).removesuffix(report.suffix) + ".html"
-    ceilings = [f"--ceilings={setting.ceilings.path}"] if setting.ceilings else []
-    force = ["--force"] if args.force else []
-    rendering = parse(["render", f"--output={page}", *ceilings, *force, "--", os.fspath(report)])
-    code: int = rendering.run(rendering)
-    if outcome.interrupted:
-        warn(["interrupted; the report holds what ran before"])
-        return 130  # as shells have it for what was ended by Ctrl-C
-    partial = profile.find_failure(outcome.log) if outcome.code else None
-    if partial:
-        warn([f"some kernels could not be profiled: {partial.reason}. {partial.next_step}."])
-    if ended:
-        warn([f"the application failed with exit code {ended}; the report holds what ran before"])
-    failed = outcome.code if outcome.code >= 0 else 128 - outcome.code  # as shells tell of a signal
-    return ended or failed or code

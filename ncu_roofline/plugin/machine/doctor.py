@@ -16,17 +16,9 @@ from typing import NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine.install import kept, kept_for, known_folders, read_manifest
-from ncu_roofline.plugin.machine.machine import (
-    NO_DEPLOYMENT,
-    VENDOR_FOLDER,
-    Gpu,
-    Machine,
-    Ncu,
-    expected_folder,
-    find_gpus,
-    find_ncus,
-)
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu
 from ncu_roofline.plugin.machine.profile import PERMISSION_ADVICE
 from ncu_roofline.version import __version__
 
@@ -55,13 +47,10 @@ class Line(NamedTuple):
 
 def examine(machine: Machine) -> list[Line]:
     """Every line, in the order in which one thing needs the other."""
-    gpus, why_none = find_gpus(machine)
-    ncus = find_ncus(machine)
+    gpus, why_none = here.find_gpus(machine)
+    ncus = here.find_ncus(machine)
     return [
         *_gpus(machine, gpus, why_none),
-        _driver(machine, gpus),
-        *_permission(machine),
-        *_mig_and_clocks(gpus),
         *_compiler(machine),
         *_ncus(ncus),
         *_folders(machine, ncus),
@@ -71,6 +60,8 @@ def examine(machine: Machine) -> list[Line]:
 
 
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
+    """GPUs, driver, who may read counters, MIG and clocks."""
+
     def is_gpu(device: str) -> bool:
         vendor, kind = (machine.read(f"/sys/bus/pci/devices/{device}/{name}") for name in ("vendor", "class"))
         return vendor.strip() == "0x10de" and kind.startswith("0x03")  # NVIDIA, a display
@@ -78,44 +69,32 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
     for gpu in gpus:
         capability = f"compute capability {capability_text(gpu.compute_capability)}, " if gpu.compute_capability else ""
         yield Line("GPU", OK, f"{gpu.index}: {gpu.name}, {capability}{gpu.uuid}")
-    if gpus:
-        return
-    if machine.has_driver() and machine.which("nvidia-smi"):
+    version, has_driver = next((gpu.driver for gpu in gpus if gpu.driver), ""), machine.has_driver()
+    if not gpus and has_driver and machine.which("nvidia-smi"):
         yield Line("GPU", PROBLEM, f"the driver is here, but {why_none}", "See `dmesg | grep -i nvrm`, or restart.")
-    elif any(is_gpu(device.name) for device in machine.path("/sys/bus/pci/devices").glob("*")):
+    elif not gpus and any(is_gpu(device.name) for device in machine.path("/sys/bus/pci/devices").glob("*")):
         yield Line("GPU", PROBLEM, "an NVIDIA GPU is on the PCI bus, but no driver answers", "Install the NVIDIA driver.")
-    else:
+    elif not gpus:
         yield Line("GPU", ABSENT, f"none: {why_none}", "Nothing to do here; measuring and profiling need a machine with one.")
-
-
-def _driver(machine: Machine, gpus: list[Gpu]) -> Line:
-    version = next((gpu.driver for gpu in gpus if gpu.driver), "")
-    if version or machine.has_driver():
-        return Line("driver", OK, version or "its library loads, its version is not known")
-    return Line("driver", ABSENT, "none", "Nothing to do here; measuring and profiling need one.")
-
-
-def _permission(machine: Machine) -> Iterator[Line]:
+    if version or has_driver:
+        yield Line("driver", OK, version or "its library loads, its version is not known")
+    else:
+        yield Line("driver", ABSENT, "none", "Nothing to do here; measuring and profiling need one.")
     restricted = re.search(r"^RmProfilingAdminOnly:\s*(\d)", machine.read("/proc/driver/nvidia/params"), re.MULTILINE)
     effective = re.search(r"^CapEff:\s*([0-9a-f]+)", machine.read("/proc/self/status"), re.MULTILINE)
-    if not restricted:
-        if machine.has_driver():
-            yield Line("counters", OK, "the driver does not say who may read them; profiling will show it")
-    elif restricted[1] == "0":
+    if restricted and restricted[1] == "0":
         yield Line("counters", OK, "every user may read them")
-    elif effective and int(effective[1], 16) >> _SYS_ADMIN & 1:
+    elif restricted and effective and int(effective[1], 16) >> _SYS_ADMIN & 1:
         yield Line("counters", OK, "only administrators may read them, and you are one")
-    else:
+    elif restricted:
         text = "only administrators may read them, so ncu will fail with ERR_NVGPUCTRPERM"
         yield Line("counters", PROBLEM, text, f"{PERMISSION_ADVICE}.")
-
-
-def _mig_and_clocks(gpus: list[Gpu]) -> Iterator[Line]:
+    elif has_driver:
+        yield Line("counters", OK, "the driver does not say who may read them; profiling will show it")
     for gpu in gpus:
         if gpu.mig:
             text = f"GPU {gpu.index} is split by MIG: an instance sees part of its units, and not all counters"
             yield Line("MIG", OK, text, "For rooflines of the whole GPU: `nvidia-smi -mig 0` as administrator.")
-    for gpu in gpus:
         now, most = (format_value(one, "hertz") if one else "unknown" for one in (gpu.clock, gpu.clock_max))
         text = f"GPU {gpu.index}: SM clock {now} now, {most} at most"
         if gpu.slowed:
@@ -156,12 +135,12 @@ def _ncus(ncus: list[Ncu]) -> Iterator[Line]:
 
 
 def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
-    if machine.environ.get(NO_DEPLOYMENT, "0") not in ("", "0") and ncus:
-        text = f"{NO_DEPLOYMENT} is set: ncu reads the sections of its installation, ncu-ui those of your documents"
+    if machine.environ.get(here.NO_DEPLOYMENT, "0") not in ("", "0") and ncus:
+        text = f"{here.NO_DEPLOYMENT} is set: ncu reads the sections of its installation, ncu-ui those of your documents"
         yield Line("sections", OK, text)
     shown = set()
     for name, ncu in {ncu.folder_name: ncu for ncu in ncus if not ncu.problem}.items():
-        folder = expected_folder(machine, ncu)
+        folder = here.expected_folder(machine, ncu)
         if folder is None:
             yield Line("sections", PROBLEM, f"{name}: there is no home folder to keep them in", "Set HOME.")
         else:
@@ -170,7 +149,7 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
     # Also those of an ncu that is not found here now, of ncu-ui only, and of --dest.
     for folder in known_folders(machine):
         if folder not in shown:
-            own = machine.documents is not None and (machine.documents / VENDOR_FOLDER) in folder.parents
+            own = machine.documents is not None and (machine.documents / here.VENDOR_FOLDER) in folder.parents
             yield _folder(folder, folder.parent.name if own else "elsewhere")
 
 

@@ -37,8 +37,7 @@ class Pack(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a deployment does to its folder; ``kept`` are files of ours that somebody changed, ``needed`` those of an earlier
-    pack that stay for them: the helper that a changed rule imports."""
+    """What is done to a folder; ``kept`` are files of ours that somebody changed, ``needed`` the helper that they import."""
 
     folder: Path
     written: tuple[str, ...]
@@ -147,7 +146,8 @@ def deploy(
         except BaseException:
             remove(machine, folder)
             raise
-        _remove_parts(folder)
+        for part in matching(folder, f".*{PART}"):  # what a killed installation left half-written
+            part.unlink()
     return change
 
 
@@ -158,9 +158,8 @@ def remove(machine: Machine, folder: Path, *, dry_run: bool = False) -> Change:
         there = _present(folder, manifest.files)
         removed = tuple(name for name, found in there.items() if found == manifest.files[name])
         if not dry_run:
-            _remove_parts(folder)
-            for name in (*removed, MANIFEST):
-                (folder / name).unlink(missing_ok=True)
+            for path in (*matching(folder, f".*{PART}"), *(folder / name for name in (*removed, MANIFEST))):
+                path.unlink(missing_ok=True)
             # Python files leave compiled ones beside them where something other than ncu imports them.
             _remove_empty([folder / "__pycache__", *([folder] if manifest.created else [])])
             _record(machine, folder, known=False)
@@ -186,18 +185,6 @@ def prove(machine: Machine, ncu: Ncu, folder: Path, names: Sequence[str], *, sea
         where = f"{ncu.path} (Nsight Compute {ncu.version}) does not list it among its {what}: {reasons[0]}"
         next_step = "What was installed there was taken away; try another release with --ncu PATH, or --dest DIR."
         raise RooflineError("Cannot install", absent, where, next_step)
-
-
-def _remove_parts(folder: Path) -> None:
-    """What a killed installation left half-written."""
-    for path in matching(folder, f".*{PART}"):
-        path.unlink()
-
-
-def _remove_empty(folders: Iterable[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -246,14 +233,14 @@ def _record(machine: Machine, folder: Path, *, known: bool) -> None:
     before = recorded_folders(machine)
     folders = [one for one in before if one != folder] + ([folder] if known else [])
     if folders and folders != before:
-        put_data(machine.data / "folders.json", json.dumps(list(map(os.fspath, folders)), indent=1).encode())
+        _put_data(machine.data / "folders.json", json.dumps(list(map(os.fspath, folders)), indent=1).encode())
     if not folders:
         with suppress(OSError):
             (machine.data / "folders.json").unlink()
-        tidy(machine)
+        _tidy(machine)
 
 
-def put_data(path: Path, data: bytes | None) -> None:
+def _put_data(path: Path, data: bytes | None) -> None:
     """Write a file of the user's data, or without ``data`` make that folder.  Raises RooflineError."""
     with explained("Cannot write", path, "Make your home folder writable, or set XDG_DATA_HOME to a folder that is."):
         (path if data is None else path.parent).mkdir(parents=True, exist_ok=True)
@@ -261,10 +248,16 @@ def put_data(path: Path, data: bytes | None) -> None:
         write_atomically(path, [data], overwrite=True)
 
 
-def tidy(machine: Machine) -> None:
+def _tidy(machine: Machine) -> None:
     """Remove our data folder if it is empty, and what is then empty around it."""
     around = [machine.data, *machine.data.parents[:2]]
     _remove_empty(folder for folder in around if machine.home and machine.home in folder.parents)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 @contextmanager
@@ -278,13 +271,13 @@ def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
         import fcntl
 
         if create:
-            put_data(machine.data, None)
+            _put_data(machine.data, None)
         handle = os.open(machine.data, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX)
     try:
         yield
     finally:
-        tidy(machine)
+        _tidy(machine)
         if handle is not None:
             os.close(handle)
 
@@ -292,12 +285,12 @@ def one_at_a_time(machine: Machine, *, create: bool = True) -> Iterator[None]:
 def keep(machine: Machine, path: str | Path) -> Ceilings:
     """Keep a ceilings file for its GPU in place of an earlier one; returns what is kept.  Raises RooflineError."""
     ceilings = read_ceilings(path)
-    target = folder(machine) / _file_name(ceilings.device, ceilings.uuid)
+    target = _place(machine, ceilings.device, ceilings.uuid)
     if Path(path).resolve() == target.resolve():
         return ceilings
     with explained("Cannot keep", path, "Give the name of an ordinary file."):  # a pipe gives everything once
         data = read_file(path, MOST_BYTES)
-    put_data(target, data)
+    _put_data(target, data)
     return read_ceilings(target)
 
 
@@ -313,7 +306,7 @@ def kept(machine: Machine) -> list[Ceilings]:
 
 def kept_for(machine: Machine, gpu: Gpu) -> Ceilings | None:
     """The ceilings kept for this very GPU (name and UUID), None if there are none."""
-    return _readable(folder(machine) / _file_name(gpu.name, gpu.uuid))
+    return _readable(_place(machine, gpu.name, gpu.uuid))
 
 
 def _readable(path: Path) -> Ceilings | None:
@@ -323,6 +316,11 @@ def _readable(path: Path) -> Ceilings | None:
         return None
 
 
+def _place(machine: Machine, device: str, uuid: str) -> Path:
+    words = re.findall(r"[A-Za-z0-9]+", f"{device.replace('NVIDIA', '')} {uuid.removeprefix('GPU-')}")
+    return folder(machine) / f"{'-'.join(words)}.json"
+
+
 def forget_ceilings(machine: Machine) -> list[Path]:
     """Remove all ceilings kept; returns their paths.  Raises RooflineError."""
     paths = matching(folder(machine), "*.json")
@@ -330,10 +328,5 @@ def forget_ceilings(machine: Machine) -> list[Path]:
         for path in paths:
             path.unlink()
     _remove_empty([folder(machine)])
-    tidy(machine)
+    _tidy(machine)
     return paths
-
-
-def _file_name(device: str, uuid: str) -> str:
-    words = re.findall(r"[A-Za-z0-9]+", f"{device.replace('NVIDIA', '')} {uuid.removeprefix('GPU-')}")
-    return "-".join(words) + ".json"

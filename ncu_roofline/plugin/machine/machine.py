@@ -161,30 +161,33 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
     for fields in _FIELDS:
         output = machine.run([program, f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         if output.code == 0:
-            cells = (map(str.strip, row) for row in csv.reader(output.text.splitlines()) if len(row) >= 4)
-            rows = (dict(zip(fields.split(","), row, strict=False)) for row in cells)
-            gpus = [_gpu(row) for row in rows if row["index"].isdecimal()]
-            return gpus, "" if gpus else "nvidia-smi lists none"
-    return [], f"nvidia-smi failed: {output.reason}"
-
-
-def _gpu(row: dict[str, str]) -> Gpu:
-    known = {key: value for key, value in row.items() if value and value[0] not in "[N"}  # [N/A], [Not Supported]
-    active = row.get("clocks_throttle_reasons.active", "")
-    bits = int(active, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", active) else 0
-    megahertz = [known.get(name, "") for name in ("clocks.sm", "clocks.max.sm")]
-    clock, most = (float(text) * 1e6 if text.replace(".", "", 1).isdecimal() else None for text in megahertz)
-    return Gpu(
-        index=int(row["index"]),
-        name=row["name"],
-        uuid=known.get("uuid", ""),
-        driver=known.get("driver_version", ""),
-        compute_capability=parse_capability(row.get("compute_cap", "")),
-        mig=row.get("mig.mode.current") == "Enabled",
-        clock=clock,
-        clock_max=most,
-        slowed=tuple(text for bit, text in _SLOWED.items() if bits & bit),
-    )
+            break
+    else:
+        return [], f"nvidia-smi failed: {output.reason}"
+    gpus = []
+    for cells in csv.reader(output.text.splitlines()):
+        row = {name: cell.strip() for name, cell in zip(fields.split(","), cells, strict=False)}
+        if len(cells) < 4 or not row["index"].isdecimal():
+            continue
+        known = {key: value for key, value in row.items() if value and value[0] not in "[N"}  # [N/A], [Not Supported]
+        active = row.get("clocks_throttle_reasons.active", "")
+        bits = int(active, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", active) else 0
+        megahertz = [known.get(name, "") for name in ("clocks.sm", "clocks.max.sm")]
+        clock, most = (float(text) * 1e6 if text.replace(".", "", 1).isdecimal() else None for text in megahertz)
+        gpus.append(
+            Gpu(
+                index=int(row["index"]),
+                name=row["name"],
+                uuid=known.get("uuid", ""),
+                driver=known.get("driver_version", ""),
+                compute_capability=parse_capability(row.get("compute_cap", "")),
+                mig=row.get("mig.mode.current") == "Enabled",
+                clock=clock,
+                clock_max=most,
+                slowed=tuple(text for bit, text in _SLOWED.items() if bits & bit),
+            )
+        )
+    return gpus, "" if gpus else "nvidia-smi lists none"
 
 
 def choose(gpus: list[Gpu], device: str) -> Gpu | None:

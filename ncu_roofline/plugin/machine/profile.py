@@ -48,7 +48,7 @@ _RANKS = (
 
 
 class Failure(NamedTuple):
-    """A kind of failure: what it is, and what to do; how it shows in what ncu says."""
+    """A kind of failure, what to do, and how it shows in what ncu says."""
 
     id: str
     reason: str
@@ -99,26 +99,24 @@ def explain(machine: Machine, log: str, code: int, kernel: str, application: str
     """Why there is no report."""
     found = find_failure(log)
     if found is None and machine.which(application) is None:  # ncu says so beside its log
-        found = next(failure for failure in FAILURES if failure.id == "program")
+        found = FAILURES[-1]
     if not machine.has_driver() and (found is None or found.id == "driver"):
         return Failure("driver", "there is no CUDA driver on this machine", _DRIVER_ADVICE)
     if found:
         return found
     ended = application_code(log)
+    said = [line.removeprefix("==ERROR==").strip() for line in log.splitlines() if line.startswith("==ERROR==")]
     if ended is not None:
         reason = f"the application failed with exit code {ended}"
         return Failure("application", reason, "Make it run without the profiler first; its own messages are above")
     if code < 0:
         return Failure("killed", f"ncu was ended by signal {-code}", "Look at the memory of the machine, and try again")
-    said = [line.removeprefix("==ERROR==").strip() for line in log.splitlines() if line.startswith("==ERROR==")]
     if said or (code and "No kernels were profiled" not in log):
         reason = said[-1] if said else f"ncu ended with exit code {code}; what it said is above"
         return Failure("unknown", reason, "`ncu-roofline doctor` checks this machine; --dry-run prints the command of ncu")
-    if kernel:
-        reason = f"no kernel was profiled: none has a name that matches {kernel}, or none was launched"
-        return Failure("no kernel", reason, "Leave out --kernel to see the names")
-    reason = "no kernel was profiled: the application launched none"
-    return Failure("no kernel", reason, "Check that it runs on the GPU, and that it ran to its first kernel")
+    why = f"none has a name that matches {kernel}, or none was launched" if kernel else "the application launched none"
+    next_step = "Leave out --kernel to see the names" if kernel else "Check that it runs on the GPU, to its first kernel"
+    return Failure("no kernel", f"no kernel was profiled: {why}", next_step)
 
 
 class Wanted(NamedTuple):
@@ -161,20 +159,6 @@ def rank_of(environ: Mapping[str, str]) -> str:
     return ""
 
 
-def output_name(output: str, application: str, rank: str) -> tuple[str, str]:
-    """(path of the report without its suffix: as given, or after the application, with the MPI rank behind it; that suffix)."""
-    suffix = next((one for one in SUFFIXES if output.endswith(one)), "")
-    name = output.removesuffix(suffix) or f"{Path(application).stem}-roofline"
-    return f"{name}.rank{rank}" if rank else name, suffix
-
-
-def possible(ncu: Ncu, wanted: Wanted) -> tuple[str, ...]:
-    """Suffixes that the report may get; without a name for it that depends on the release."""
-    if ncu.release < COMPRESSED_SINCE:
-        return SUFFIXES[:1]
-    return (wanted.suffix,) if wanted.suffix else SUFFIXES
-
-
 def placed(folder: Path, output: str, force: bool) -> Path | None:
     """The report that ncu wrote into ``folder``, now at ``output``; None if it wrote none.
 
@@ -206,16 +190,14 @@ def command(ncu: Ncu, wanted: Wanted) -> list[str]:
 
 
 def as_text(words: Sequence[str], system: str = "linux") -> str:
-    """A command line as a shell takes it."""
-    return subprocess.list2cmdline(words) if system == "windows" else " ".join(map(quoted, words))
-
-
-def quoted(word: str) -> str:
-    """A word as bash takes it; what can't be printed is spelled out."""
-    if word.isprintable():
-        return shlex.quote(word)
-    spelled = (chr(one) if 32 <= one < 127 and one not in b"\\'" else f"\\{one:03o}" for one in os.fsencode(word))
-    return f"$'{''.join(spelled)}'"
+    """A command line as a shell takes it: cmd.exe, or bash, for which what can't be printed is spelled out."""
+    if system == "windows":
+        return subprocess.list2cmdline(words)
+    parts = []
+    for word in words:
+        spelled = (chr(one) if 32 <= one < 127 and one not in b"\\'" else f"\\{one:03o}" for one in os.fsencode(word))
+        parts.append(shlex.quote(word) if word.isprintable() else f"$'{''.join(spelled)}'")
+    return " ".join(parts)
 
 
 def step(words: Sequence[str], application: Sequence[str], rank: int | None) -> str:
@@ -228,32 +210,26 @@ def step(words: Sequence[str], application: Sequence[str], rank: int | None) -> 
 
 def passes_text(pack: Pack, sections: Sequence[str], gpu: Gpu | None, light: Sequence[str] = ()) -> str:
     """How often each kernel will run, and why; ``light`` are the sections that --light would collect instead."""
-    capability = capability_text(gpu.compute_capability) if gpu and gpu.compute_capability else ""
-    total = _passes(pack, sections, capability) if capability else None
-    if total is None:
-        why = f"no metric library here knows {capability}" if capability else "no GPU here to say how many"
-        return f"Each kernel is run several times, once per group of counters ({why})."
-    hardware, patched = total
-    parts = [f"{hardware} for hardware counters"] if hardware else []
-    parts += [f"{patched} with instrumented instructions"] if patched else []
-    runs = hardware + patched + 1  # ncu prints one more than the library schedules
-    fewer = _passes(pack, light, capability) if light else None
-    saved = f" --light: {sum(fewer) + 1} times." if fewer and sum(fewer) + 1 < runs else ""
-    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own.{saved}"
-
-
-def _passes(pack: Pack, sections: Sequence[str], capability: str) -> tuple[int, int] | None:
     from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document
     from ncu_roofline.plugin.check.chips import targets_of
     from ncu_roofline.plugin.check.section_rules import Content, section_passes
 
-    try:
-        target = targets_of([capability])[0]
-        contents = [Content(name, parse_document(pack.files[f"{name}.section"].decode())) for name in sections]
-    except (RooflineError, SectionSyntaxError):
-        return None
-    found = section_passes(contents, target)
-    return (found.hardware, found.sass) if found else None
+    capability = capability_text(gpu.compute_capability) if gpu and gpu.compute_capability else ""
+    found = []
+    with suppress(RooflineError, SectionSyntaxError):
+        for names in (sections, light) if capability else ():
+            contents = [Content(name, parse_document(pack.files[f"{name}.section"].decode())) for name in names]
+            found.append(section_passes(contents, targets_of([capability])[0]))
+    if not found or found[0] is None:
+        why = f"no metric library here knows {capability}" if capability else "no GPU here to say how many"
+        return f"Each kernel is run several times, once per group of counters ({why})."
+    parts = [f"{found[0].hardware} for hardware counters"] if found[0].hardware else []
+    parts += [f"{found[0].sass} with instrumented instructions"] if found[0].sass else []
+    runs, fewer = (
+        one.hardware + one.sass + 1 if one else 0 for one in (*found, None)[:2]
+    )  # ncu prints one more than the library schedules
+    saved = f" --light: {fewer} times." if light and 0 < fewer < runs else ""
+    return f"Each kernel is run {runs} times (replay passes): {', '.join(parts)}, 1 of ncu's own.{saved}"
 
 
 class Run(NamedTuple):
@@ -291,23 +267,19 @@ def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> R
                 if line.strip():
                     say(lines[-1])
 
-        def wait() -> None:
-            while process.poll() is None:
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOK_SECONDS)
-                follow()
-
         interrupted = False
         try:
-            try:
-                wait()
-            except Terminated:
-                raise
-            except KeyboardInterrupt:
-                interrupted = True
-                if not _in_foreground():
-                    process.send_signal(signal.SIGINT)
-                wait()
+            while process.poll() is None:
+                try:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(_LOOK_SECONDS)
+                except KeyboardInterrupt as error:
+                    if interrupted or isinstance(error, Terminated):
+                        raise
+                    interrupted = True
+                    if not _in_foreground():
+                        process.send_signal(signal.SIGINT)
+                follow()
         except BaseException:
             process.terminate()  # it gives the clocks of the GPU back
             with suppress(subprocess.TimeoutExpired):
