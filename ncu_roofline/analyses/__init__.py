@@ -120,7 +120,7 @@ def _all(folder: str, page: str = "page") -> dict[str, str]:
     }
 
 
-_DATA = "rendering.data"
+_DATA = "rendering.frames"
 _AS_DATA = dict.fromkeys(("csv", "json", "parquet"), _DATA)
 _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
 _SOURCE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")

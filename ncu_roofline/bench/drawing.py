@@ -15,11 +15,9 @@ from ncu_roofline.bench.tables import device_name, value_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED
-from ncu_roofline.rendering.chart import Chart, Key, Mark, Panel, Point, Roof, Table, Text
-from ncu_roofline.rendering.listing import width_of
+from ncu_roofline.rendering.chart import Chart, Hue, Key, Mark, Panel, Point, Roof, Table, Text
 from ncu_roofline.rendering.paper import Pen
-from ncu_roofline.rendering.picture import chart_figure
-from ncu_roofline.rendering.style import Hue
+from ncu_roofline.rendering.picture import chart_figure, table_widths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -169,7 +167,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     """The picture as a matplotlib figure of its own, outside pyplot."""
     roofs = machine_roofs(content)
     table = _table(roofs, _is_cpu(content))
-    beside = width_of(table, Pen())
+    beside = sum(table_widths(table, Pen()))
     unit = "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op"
     panel = Panel("", *axes_of(unit), list(_marks(roofs)), "roofline", weight=_PANEL, seen=_seen(roofs))
     chart = Chart(

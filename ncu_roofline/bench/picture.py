@@ -13,7 +13,7 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import write_atomically
 from ncu_roofline.bench.tables import device_name
-from ncu_roofline.rendering.style import THEMES
+from ncu_roofline.rendering.chart import THEMES
 
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"

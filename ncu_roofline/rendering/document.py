@@ -1,6 +1,6 @@
 """What an analysis shows, said once: columns, tables, sentences and notes; and how they become text for people.
 
-A terminal and Markdown are made here, csv, json and parquet of the same columns in ``rendering.data``.
+A terminal and Markdown are made here, csv, json and parquet of the same columns in ``rendering.frames``.
 """
 
 from __future__ import annotations
@@ -197,22 +197,6 @@ def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
     return text.removesuffix(UNITS[unit].symbol).rstrip() if bare else text
 
 
-def _span(low: str, high: str) -> str:
-    """From one text to another, once where they are the same, with the unit of both behind the second."""
-    unit = high[high.rfind(" ") :] if " " in high else ""
-    return high if low == high else f"{low.removesuffix(unit)}-{high}"
-
-
-def _lacks(value: Any) -> bool:
-    return value is None or value in ("", -1) or value != value
-
-
-def _omitted(column: Column, values: Sequence[Any]) -> bool:
-    if column.omit == MISSING:
-        return all(map(_lacks, values))
-    return len(set(values)) < 2 if column.omit == ALIKE else column.omit is not None and set(values) <= {column.omit}
-
-
 def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, compact: bool = False) -> dict[str, TextColumn]:
     """What people see of a table, as texts by column: for a ``narrow`` terminal, or Markdown, which is ``wide``.
 
@@ -222,7 +206,13 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
     found: dict[str, TextColumn] = {}
     for column in map(declared.__getitem__, table.show):
         values = [row[column.name] for row in table.rows]
-        if _omitted(column, values):
+        if column.omit == MISSING:
+            omitted = all(value is None or value in ("", -1) or value != value for value in values)
+        else:
+            omitted = column.omit is not None and (
+                len(set(values)) < 2 if column.omit == ALIKE else set(values) <= {column.omit}
+            )
+        if omitted:
             continue
         by_row = column.unit.startswith("flop")
         units = [f"{row['unit']}{column.unit[4:]}" if by_row and row.get("unit") else column.unit for row in table.rows]
@@ -239,16 +229,17 @@ def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, comp
             values = [sparkline(value, _SLICES if narrow else len(value)) for value in values]
         values = bars(values) if column.form == "bar" else values
         texts = [text_of(column, value, unit, bare) for value, unit in zip(values, units, strict=True)]
-        if column.to:
-            ends = (text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True))
-            texts = list(map(_span, texts, ends))
+        if column.to:  # from one text to another, once where they are the same, with the unit of both behind the second
+            ends = [text_of(column, row[column.to], unit, bare) for row, unit in zip(table.rows, units, strict=True)]
+            own = [high[high.rfind(" ") :] if " " in high else "" for high in ends]
+            spans = zip(texts, ends, own, strict=True)
+            texts = [high if low == high else f"{low.removesuffix(unit)}-{high}" for low, high, unit in spans]
         if any(texts):
             group += ["work/B"] if bare and group and len(symbols) > 1 else []
             colours = [column.colour(row) for row in table.rows] if column.colour else ()
             left, most = column.dtype == "str", column.most[not narrow]
-            found[column.name] = TextColumn(
-                label, texts, left, column.priority, most, tuple(group), colours, own=not left, code=column.code
-            )
+            more: dict[str, Any] = {"colours": colours, "own": not left, "code": column.code}
+            found[column.name] = TextColumn(label, texts, left, column.priority, most, tuple(group), **more)
     return found
 
 
@@ -335,8 +326,7 @@ def _table(table: Table, width: int, color: bool, top: int) -> list[str]:
         lines += [f"and {len(rest):,} more{share}; --all shows them"]
     if table.tells:
         names, enough = layout.Table(tuple(text_columns(shown).values()), table.steps).missing(panes[0])
-        told = table.tells.format(names=", ".join(names), width=enough)
-        lines += wrapped(told, width, "  ") if names else []
+        lines += wrapped(table.tells.format(names=", ".join(names), width=enough), width, "  ") if names else []
     return lines + wrapped(table.legend, width, "" if isinstance(table.legend, str) else "  ")
 
 
@@ -352,6 +342,10 @@ def markdown(document: Document) -> bytes:
 
 def _markdown(document: Document, level: str, later: dict[str, list[str]]) -> Iterator[str]:
     """What sections with a title say goes into ``later``."""
+
+    def above(text: str) -> str:
+        return f"{layout.escape(text[:-1])}:" if text.endswith(":") else layout.escape(text)
+
     yield f"{level} {layout.escape(document.title)}"
     yield layout.bullets(text for text in document.sentences if text != document.title)
     yield layout.escape(document.facts)
@@ -365,19 +359,13 @@ def _markdown(document: Document, level: str, later: dict[str, list[str]]) -> It
             later.setdefault(block.title, []).extend(block.lines)
         elif isinstance(block, Section):
             yield f"### {block.title}" if block.title else ""
-            yield _above(block.about)
-            yield layout.bullets(block.lines)
-            yield layout.bullets(block.legend)
+            yield from (above(block.about), layout.bullets(block.lines), layout.bullets(block.legend))
         elif isinstance(block, Table) and block.rows:
             yield f"### {layout.escape(block.title or block.name.capitalize())}" if block.title or tables else ""
             tables += 1
-            yield _above(block.about) if block.about != block.title else ""
+            yield above(block.about) if block.about != block.title else ""
             yield _markdown_table(block)
             yield layout.escape(block.legend) if isinstance(block.legend, str) else layout.bullets(block.legend)
-
-
-def _above(text: str) -> str:
-    return f"{layout.escape(text[:-1])}:" if text.endswith(":") else layout.escape(text)
 
 
 def _markdown_table(table: Table) -> str:

@@ -1,32 +1,39 @@
-"""What is drawn and written: frames with declared columns, from any analysis; those of several GPUs also one by one."""
+"""Frames with declared columns, from any analysis: read column by column, of several GPUs one by one, and written as csv, json
+and parquet: SI units, every digit, a missing number empty or null."""
 
 from __future__ import annotations
 
+import io
+import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ncu_roofline.base.texts import clean
 from ncu_roofline.rendering.document import Column as Column
 from ncu_roofline.rendering.document import Document, Note
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+SCHEMA = "ncu-roofline"
+SCHEMA_VERSION = 2
 Tables = Mapping[str, tuple[Column, ...]]  # the tables of an analysis by name, with their columns
 _PER_KERNEL = ("work", "traffic")  # what frames hold beside their tables, a number per row of the kernels
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_INFINITE = (math.inf, -math.inf)
+_TYPES: dict[str, tuple[Any, Any]] = {"str": (str, ""), "float": (float, math.nan), "int": (int, -1)}  # and what is missing
 
 
 class Frames(Protocol):
     """What renderers draw: the three frames of a Roofline, columns as in ``ncu_roofline.model.columns``."""
 
     @property
-    def points(self) -> pd.DataFrame: ...
+    def points(self) -> Any: ...
     @property
-    def roofs(self) -> pd.DataFrame: ...
+    def roofs(self) -> Any: ...
     @property
-    def kernels(self) -> pd.DataFrame: ...
+    def kernels(self) -> Any: ...
 
 
 F = TypeVar("F", bound=Frames)
@@ -76,23 +83,22 @@ def by_gpu(frames: F) -> dict[str, F]:
     if len(time) < 2:
         return dict.fromkeys(time or [""], frames)
     whole = time | {device: seconds for device, _, _, seconds in getattr(frames, "everything", ())}
-    return {device: _of_gpu(frames, device, whole[device]) for device in sorted(time, key=lambda name: -time[name])}
-
-
-def _of_gpu(frames: F, device: str, total: float) -> F:
-    kernels, parts = np.asarray(table(frames, "kernels")["device"]) == device, dict[str, Any]()
-    for field in fields(frames):  # type: ignore[arg-type]
-        value = getattr(frames, field.name)
-        if field.name in _PER_KERNEL:
-            parts[field.name] = {name: np.asarray(values)[kernels] for name, values in value.items()}
-        elif field.name == "sources":
-            parts[field.name] = tuple(pair for pair in value if pair[0] == device)
-        elif not isinstance(value, (str, tuple)) and "device" in value:
-            here = np.asarray(value["device"]) == device
-            found = parts[field.name] = {name: np.asarray(value[name])[here] for name in value}
-            if "time_share" in found:
-                found["time_share"] = found["seconds"] / total if total > 0 else np.full(here.sum(), np.nan)
-    return replace(frames, **parts)  # type: ignore[type-var]
+    found: dict[str, F] = {}
+    for device in sorted(time, key=lambda name: -time[name]):
+        kernels, parts = np.asarray(table(frames, "kernels")["device"]) == device, dict[str, Any]()
+        for field in fields(frames):  # type: ignore[arg-type]
+            value = getattr(frames, field.name)
+            if field.name in _PER_KERNEL:
+                parts[field.name] = {name: np.asarray(values)[kernels] for name, values in value.items()}
+            elif field.name == "sources":
+                parts[field.name] = tuple(pair for pair in value if pair[0] == device)
+            elif not isinstance(value, (str, tuple)) and "device" in value:
+                here = np.asarray(value["device"]) == device
+                part = parts[field.name] = {name: np.asarray(value[name])[here] for name in value}
+                if "time_share" in part:
+                    part["time_share"] = part["seconds"] / whole[device] if whole[device] > 0 else np.full(here.sum(), np.nan)
+        found[device] = replace(frames, **parts)  # type: ignore[type-var]
+    return found
 
 
 def each_gpu(frames: F, title: str, make: Callable[[F, str], Document], notes: Sequence[Note]) -> Document:
@@ -101,3 +107,94 @@ def each_gpu(frames: F, title: str, make: Callable[[F, str], Document], notes: S
     if len(parts) == 1:
         return replace(make(frames, title), notes=notes)
     return Document(title, blocks=[make(part, device) for device, part in parts.items()], notes=notes)
+
+
+def _declared(frames: Frames, tables: Tables, table: str) -> tuple[str, list[tuple[Column, list[Any]]]]:
+    """The name of a table, the first one if none is named, and its columns with their values; missing where a view has none."""
+    name = table or next(iter(tables))
+    if name not in tables:
+        raise ValueError(f"table {name!r} is not one of {', '.join(tables)}")
+    return name, [(one, _values(frames, name, one)) for one in tables[name]]
+
+
+def _values(frames: Frames, table: str, one: Column) -> list[Any]:
+    made, missing = _TYPES[one.dtype]
+    return list(map(made, optional(frames, table, one.name, missing)))
+
+
+def units_of(frames: Any, tables: Tables) -> dict[str, str]:
+    """Units by column of a result's tables; where rows count other operations than FLOPs, without those that `unit` tells."""
+    units = {one.name: one.unit for declared in tables.values() for one in declared if one.unit}
+    for table, declared in tables.items():
+        if any(one.name == "unit" for one in declared) and "op" in optional(frames, table, "unit", ""):
+            for one in declared:
+                if one.unit.startswith("flop"):
+                    units.pop(one.name, None)
+    return units
+
+
+def json_rows(frames: Any, table: str, declared: tuple[Column, ...]) -> list[dict[str, Any]]:
+    """The rows of a table as JSON knows them: NaN and infinities, which it does not, become null."""
+    columns = [_values(frames, table, one) for one in declared]
+    known = ([None if value in _INFINITE or value != value else value for value in column] for column in columns)
+    return [dict(zip([one.name for one in declared], row, strict=True)) for row in zip(*known, strict=True)]
+
+
+def render_json(roofline: Frames, *, tables: Tables) -> bytes:
+    """All tables of a view as strict JSON, one row per line.
+
+    The keys are schema, schema_version, view (but for the ordinary roofline), notes (a list, of views that have some beside
+    those of rows), units ({column: unit}) and the tables: points, roofs and kernels, or what the view has.  Units are keys of
+    ``ncu_roofline.base.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
+    """
+    head: dict[str, Any] = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION}
+    if (view := view_of(roofline)) != "roofline":
+        head["view"] = view
+    if (notes := getattr(roofline, "notes", None)) is not None:
+        head["notes"] = list(notes)
+    parts = [f'"{name}": {json.dumps(value)}' for name, value in {**head, "units": units_of(roofline, tables)}.items()]
+    for table, declared in tables.items():
+        body = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in json_rows(roofline, table, declared))
+        parts.append(f'"{table}": [\n{body}\n]' if body else f'"{table}": []')
+    return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
+
+
+def csv_text(value: object) -> str:
+    """A text for a cell, with the blanks it begins with; what a spreadsheet took for a formula stands behind an apostrophe."""
+    text = str(value)
+    indent, text = text[: len(text) - len(text.lstrip(" "))], clean(text, None)
+    return f"'{indent}{text}" if text.startswith(_FORMULA) else f"{indent}{text}" if text else ""
+
+
+def render_csv(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
+    """One frame as csv: a header of column names, then one line per row, in the units of its columns."""
+    import csv
+
+    cells: dict[str, Any] = {"str": csv_text, "int": str, "float": lambda value: "" if math.isnan(value) else repr(value)}
+    _, columns = _declared(roofline, tables, table)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([one.name for one, _ in columns])
+    writer.writerows(zip(*(map(cells[one.dtype], values) for one, values in columns), strict=True))
+    return buffer.getvalue().encode("utf-8", "replace")
+
+
+def render_parquet(roofline: Frames, *, tables: Tables, table: str = "") -> bytes:
+    """One frame as parquet; unit and meaning of a column are metadata of its field.  Needs pyarrow."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    fields, arrays = [], []
+    table, columns = _declared(roofline, tables, table)
+    for one, values in columns:
+        if one.dtype == "str":
+            values = [value.encode("utf-8", "replace").decode() for value in values]
+        elif one.dtype == "float":
+            values = [None if math.isnan(value) else value for value in values]
+        arrays.append(pa.array(values, type=types[one.dtype]))
+        fields.append(pa.field(one.name, types[one.dtype], metadata={"unit": one.unit, "meaning": one.meaning}))
+    schema = pa.schema(fields, metadata={"schema": SCHEMA, "schema_version": str(SCHEMA_VERSION), "table": table})
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), buffer)
+    return buffer.getvalue()

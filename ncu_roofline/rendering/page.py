@@ -54,36 +54,21 @@ def self_contained(
     lines = (line.strip() for name in (*_SCRIPTS, *scripts) for line in asset(name).splitlines())
     script = "\n".join(line for line in lines if line and not line.startswith(("//", "/*", "*")))
     units = {key: [unit.symbol, unit.prefixed] for key, unit in UNITS.items()}
-    given = {"answers": (), "explanations": (), "lacking": False, "notes": (), "reports": (), **values}
-    page = environment.get_template("page.html.j2").render(
-        title=title,
-        theme=theme,
-        version=__version__,
-        policy=_policy(*filter(None, (plotly, script))),
-        style="\n".join(map(asset, styles)),
-        plotly=plotly,
-        script=script,
-        data=embed_json({"title": title, "theme": theme, "units": units, **data}),
-        **given,
-    )
+    given: dict[str, Any] = {"answers": (), "explanations": (), "lacking": False, "notes": (), "reports": (), **values}
+    # The content security policy: only these scripts run, and nothing is fetched from or sent to anywhere.
+    hashes = (hashlib.sha256(text.encode()).digest() for text in (plotly, script) if text)
+    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
+    rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    given |= {"policy": f"default-src 'none'; script-src {allowed}; {rest}", "style": "\n".join(map(asset, styles))}
+    given |= {"data": embed_json({"title": title, "theme": theme, "units": units, **data}), "version": __version__}
+    page = environment.get_template("page.html.j2").render(title=title, theme=theme, plotly=plotly, script=script, **given)
     return page.encode()
 
 
 def plotly_js() -> str:
-    """The text of plotly.js that pages carry: its basic bundle, as published (its version stands in its first lines).
-
-    Nothing in it may end the script element that it is inside of.
-    """
+    """The text of plotly.js that pages carry: its basic bundle, as published, where nothing ends the script element."""
     text = files(__package__).joinpath("plotly-basic.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("<script", "<\\script")
-
-
-def _policy(*scripts: str) -> str:
-    """The content security policy: only these scripts run, and nothing is fetched from or sent to anywhere."""
-    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
 def texts_of(entries: Iterable[Mapping[str, str]], keys: tuple[str, ...]) -> list[dict[str, str]]:
@@ -108,10 +93,7 @@ def embed_json(value: object) -> str:
 
 
 def plain_columns(frames: Any, name: str, declared: Iterable[Column], called: Mapping[str, str]) -> dict[str, list[Any]]:
-    """Declared columns of a table as cleaned texts and JSON numbers, reports as they are ``called``.
-
-    What a view has no use for is missing in every row.
-    """
+    """Declared columns of a table as cleaned texts and JSON numbers, reports as they are ``called``."""
     found = {}
     for column in declared:
         text = column.dtype == "str"

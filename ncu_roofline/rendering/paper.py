@@ -9,17 +9,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.base.texts import shorten
-from ncu_roofline.rendering.style import THEMES, Hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ncu_roofline.rendering.chart import Hue
 
 SMALLEST = 6.0  # points: smaller letters are not read in print
 _UNITS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
 _MOST_DOTS = 100e6  # of a png: four bytes each while it is drawn
 _BASE = 7.2  # font of the names of axes, by which all other sizes go
 _BOLD = 1.2  # bold letters are wider than those that are measured
-Measure = Callable[[str, float], tuple[float, float]]  # (text, size in points) -> width and height in points
 
 
 class PaperError(ValueError):
@@ -72,36 +72,27 @@ def paper_of(
     if preset is not None and preset not in PRESETS:
         raise PaperError(f"preset {preset!r} is not one of {', '.join(PRESETS)}")
     base = PRESETS[preset] if preset else DEFAULT
-    dots = _within("dpi", base.dpi if dpi is None else dpi, 36.0, 2400.0, "dots per inch")
 
-    def inches(name: str, value: str | float, most: float) -> float:
+    def within(name: str, value: Any, least: float, most: float, unit: str) -> float:
         try:
-            value = length(value, dots) / 72 if isinstance(value, str) else value
+            number = float(length(value, dots) / 72 if isinstance(value, str) and unit == "inches" else value)
         except PaperError as error:
             raise PaperError(f"{name} {error}") from error
-        return 72 * _within(name, value, 1.5, most, "inches")
+        except OverflowError:  # a whole number of hundreds of digits
+            number = math.inf
+        except (TypeError, ValueError):
+            raise PaperError(f"{name} {shorten(repr(value), 40)} is no number of {unit}") from None
+        if not least <= number <= most:
+            raise PaperError(f"{name} {number:.7g} is not between {least:g} and {most:g} {unit}")
+        return number
 
-    found = Paper(
-        base.width if width is None else inches("width", width, 60.0),
-        base.height if height is None else inches("height", height, 200.0),
-        _within("font", base.font if font is None else font, SMALLEST, 72.0, "points"),
-        dots,
-    )
-    if found.width < 14 * found.font:
-        raise PaperError(f"width {found.width / 72:.3g}in has no room for letters of {found.font:g} points")
-    return found
-
-
-def _within(name: str, value: Any, least: float, most: float, unit: str) -> float:
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        number = math.inf
-    except (TypeError, ValueError):
-        raise PaperError(f"{name} {shorten(repr(value), 40)} is no number of {unit}") from None
-    if not least <= number <= most:
-        raise PaperError(f"{name} {number:.7g} is not between {least:g} and {most:g} {unit}")
-    return number
+    dots = within("dpi", base.dpi if dpi is None else dpi, 36.0, 2400.0, "dots per inch")
+    wide = base.width if width is None else 72 * within("width", width, 1.5, 60.0, "inches")
+    high = base.height if height is None else 72 * within("height", height, 1.5, 200.0, "inches")
+    letters = within("font", base.font if font is None else font, SMALLEST, 72.0, "points")
+    if wide < 14 * letters:
+        raise PaperError(f"width {wide / 72:.3g}in has no room for letters of {letters:g} points")
+    return Paper(wide, high, letters, dots)
 
 
 def check_dots(width: float, height: float, dpi: float) -> None:
@@ -127,8 +118,8 @@ def drawable(text: str) -> str:
     return shown.replace("$", r"\$")
 
 
-def _measurer() -> Measure:
-    """Extent in points of a text in DejaVu Sans, on a canvas of its own: that of a picture may be too large to be made."""
+def _measurer() -> Callable[[str, float], tuple[float, float]]:
+    """Width and height (points) of a text, on a canvas of its own: that of a picture may be too large to be made."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
@@ -150,21 +141,19 @@ class Pen:
 
     ``scale``: by what lengths that go with the letters are larger than on the default paper.  Sizes of letters are those of
     the ``title``, of ``heading``s of blocks, of names of ``axis``, of ``key``s (ticks and subtitles too), of a ``label`` inside
-    the axes, of ``small`` notes and numbers; ``row`` and ``note_row`` lead from one line of keys or notes to the next; along
-    the edges of the paper ``edge`` stays free.
+    the axes, of ``small`` notes and numbers, never below what can be read; ``row`` and ``note_row`` lead from one line of keys
+    or notes to the next; along the edges of the paper ``edge`` stays free.
     """
 
     def __init__(self, theme: str = "light", paper: Paper = DEFAULT) -> None:
+        from ncu_roofline.rendering.chart import THEMES  # not where only sizes are asked for: commands start with these
+
         self.colours, self.paper, self.measure = THEMES[theme], paper, _measurer()
         self.shapes: dict[str, str] = {}
         self.scale = paper.font / _BASE
-        sizes = (10.0, 7.6, 7.2, 6.6, 6.4, 6.0)
-        self.title, self.heading, self.axis, self.key, self.label, self.small = map(self.size, sizes)
+        sizes = (max(SMALLEST, points * self.scale) for points in (10.0, 7.6, 7.2, 6.6, 6.4, 6.0))
+        self.title, self.heading, self.axis, self.key, self.label, self.small = sizes
         self.row, self.note_row, self.edge = 1.55 * self.key, 1.43 * self.small, 6.0 * max(1.0, self.scale)
-
-    def size(self, points: float) -> float:
-        """Size of letters that have ``points`` on the default paper, never below what can be read."""
-        return max(SMALLEST, points * self.scale)
 
     def wide(self, text: str, size: float) -> float:
         """Points that a text takes."""

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,36 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
-from ncu_roofline.rendering.chart import (
-    Axis,
-    Block,
-    Chart,
-    Key,
-    Line,
-    Listing,
-    Panel,
-    Place,
-    Point,
-    Roof,
-    Table,
-    Text,
-    Timeline,
-)
-from ncu_roofline.rendering.layout import Box, View
-from ncu_roofline.rendering.listing import (
-    Legend,
-    below,
-    columns,
-    draw_legend,
-    draw_listing,
-    draw_table,
-    draw_timeline,
-    faced,
-    height_of,
-)
+from ncu_roofline.rendering import chart as marks
+from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
 from ncu_roofline.rendering.paper import PaperError, Pen, check_dots, drawable, paper_of
-from ncu_roofline.rendering.plan import ARROW, Label, Plan
-from ncu_roofline.rendering.style import MARKERS, ROLES, THEMES
+from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +38,14 @@ _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for a
 _TOWARDS = {"<": (-1, 0), ">": (1, 0), "v": (0, -1), "^": (0, 1)}
 _CSS = 96.0  # pixels per inch
 _DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
+_STRETCHED = (Panel, Timeline)  # blocks that can be higher or lower
+_SYMBOL, _LINE, _APART = 12.0, 22.0, 12.0  # points of a symbol, of a piece of line, between entries, on the default paper
+# A line above the rows of a list, the axis below them, a bar, between rows, a value at the end of a bar.
+_HEAD, _FOOT, _BAR, _GAP, _BEYOND = 13.0, 24.0, 4.8, 6.0, 30.0
+_BAND, _STRIP = 19.0, 5.0  # of bands over time, and of the colours of time below them
+_CELL, _FAN, _BETWEEN = 1.45, 22.0, 9.0  # fonts from row to row of a table; points from lines to it, and between columns
+_TALL = 45.0  # fonts: so high the lines are at least, which a table explains
+_TIME_PREFIXES = {0: "s", -3: "ms", -6: "\N{MICRO SIGN}s", -9: "ns"}
 _SETTINGS: dict[Any, Any] = {
     # Matplotlib brings the first; readers of an svg, whose texts are text, may have to do with the others.
     "font.family": ["sans-serif"],
@@ -79,10 +62,7 @@ _METADATA: Mapping[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"Creat
 
 
 def saved(make: Callable[[], Figure], suffix: str) -> bytes:
-    """The figure that ``make`` draws as the bytes of a png, svg or pdf, the same every time.
-
-    Raises PaperError for a png of too many dots; nothing that large is made before.
-    """
+    """The figure that ``make`` draws as the bytes of a png, svg or pdf.  Raises PaperError before a png of too many dots."""
     with settings():
         made = make()
         if suffix == "png":
@@ -141,6 +121,14 @@ def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[
     return figure
 
 
+class _Legend(NamedTuple):
+    """Entries with the place of each: left edge and middle in points, from the lower left corner of the block."""
+
+    keys: tuple[tuple[Key, float, float], ...] = ()
+    width: float = 0.0
+    height: float = 0.0
+
+
 class _Slot(NamedTuple):
     """A block, and the place of its axes or of all of a list: points, counted from the left and the top; the end of its row."""
 
@@ -159,8 +147,8 @@ class _Page(NamedTuple):
     chart: Chart
     heading: Sequence[str]
     slots: Sequence[_Slot]
-    inside: Legend
-    legend: Legend
+    inside: _Legend
+    legend: _Legend
     notes: Sequence[str]
     foot: float
     end: float
@@ -184,15 +172,15 @@ def chart_figure(
     ``width`` and ``height`` are lengths ("3.3in", "84mm") or inches, ``font`` is in points; ``preset``: column, page or slide.
     Raises ValueError for an unknown theme or preset, and PaperError, which is one, for a paper that nothing can be drawn on.
     """
-    if theme not in THEMES:
-        raise ValueError(f"theme {theme!r} is not one of {', '.join(THEMES)}")
+    if theme not in marks.THEMES:
+        raise ValueError(f"theme {theme!r} is not one of {', '.join(marks.THEMES)}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     pen = Pen(theme, paper_of(width, height, font, dpi, preset))
     page = _page(charts, pen, heading)
     wide, high, chart = pen.paper.width, page.height, page.chart
-    pen.shapes = {name: MARKERS[place % len(MARKERS)] for place, name in enumerate(chart.names)}
+    pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
 
@@ -203,16 +191,23 @@ def chart_figure(
     sheet.set(xlim=(0, wide), ylim=(0, high))
     sheet.set_axis_off()
     if heading:
-        _draw_header(sheet, clean(title or chart.title), page.heading, pen)
+        room, top = wide - 2 * pen.edge, high - pen.edge + 1
+        pen.put(sheet, pen.edge, top, clean(title or chart.title), pen.title, room=room, va="top", weight="bold")
+        for place, line in enumerate(page.heading):
+            parts = line.split(_DOT)
+            while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
+                parts.pop()
+            at = top - 1.65 * pen.title - 1.5 * pen.key * place
+            pen.put(sheet, pen.edge, at, _DOT.join(parts), pen.key, "faint", room, va="top")
     axes, view = None, None
     for slot in page.slots:
         block, bottom = slot.block, high - slot.top - slot.height
         if isinstance(block, Listing):
-            draw_listing(sheet, (slot.left, high - slot.top, slot.width), block, pen)
+            _draw_listing(sheet, (slot.left, high - slot.top, slot.width), block, pen)
         elif isinstance(block, Timeline):
-            draw_timeline(sheet, (slot.left, bottom, slot.width, slot.height), block, pen)
+            _draw_timeline(sheet, (slot.left, bottom, slot.width, slot.height), block, pen)
         elif isinstance(block, Table):
-            draw_table(sheet, (slot.left, bottom, slot.height), block, view, pen)
+            _draw_table(sheet, (slot.left, bottom, slot.height), block, view, pen)
         elif slot.plan:
             axes, view = axes_at(slot.left, bottom, slot.width, slot.height, facecolor=pen.colours.ground), slot.plan.view
             _draw(axes, slot.plan, pen)
@@ -222,14 +217,17 @@ def chart_figure(
                 frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
                 for spine in frame.spines.values():
                     spine.set(color=pen.colours.grid, linewidth=0.6)
-                draw_legend(frame, 0, 0, page.inside, pen)
+                _draw_legend(frame, 0, 0, page.inside, pen)
     if chart.empty:
-        room = (view.width, view.height) if view else (0.8 * wide, high - page.foot - _header_height(len(page.heading), pen))
-        if not axes:
-            axes = axes_at(0.1 * wide, page.foot, *room, facecolor="none")
+        if not (axes and view):
+            view = View(1, 2, 1, 2, 0.8 * wide, high - page.foot - _header_height(len(page.heading), pen))
+            axes = axes_at(0.1 * wide, page.foot, view.width, view.height, facecolor="none")
             axes.set_axis_off()
-        _explain(axes, chart.empty, *room, pen)
-    draw_legend(sheet, 4, high - page.end - page.legend.height, page.legend, pen)
+        lines, box = _explanation(chart.empty, view.width, view.height, pen)
+        look = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
+        more: dict[str, Any] = {"ha": "center", "va": "center", "bbox": look, "zorder": 9, "linespacing": 1.5}
+        pen.put(axes, box.x / view.width, box.y / view.height, lines, pen.axis, transform=axes.transAxes, **more)
+    _draw_legend(sheet, 4, high - page.end - page.legend.height, page.legend, pen)
     for up, line in zip(reversed(range(len(page.notes))), page.notes, strict=True):
         pen.put(sheet, pen.edge, pen.edge - 2 + pen.note_row * up, line, pen.small, "faint", va="bottom", gid="note")
     return made
@@ -240,17 +238,15 @@ def _header_height(lines: int, pen: Pen) -> float:
     return 20 * pen.scale + lines * 1.5 * pen.key + pen.edge - 6.0
 
 
-def _draw_header(sheet: Axes, title: str, subtitle: Sequence[str], pen: Pen) -> None:
-    """Title and the lines below it at the top of a sheet; of parts between dots the last ones go where all have no room."""
-    room, top = pen.paper.width - 2 * pen.edge, sheet.get_ylim()[1] - pen.edge + 1
-    pen.put(sheet, pen.edge, top, title, pen.title, room=room, va="top", weight="bold")
-    top -= 1.65 * pen.title
-    for line in subtitle:
-        parts = line.split(_DOT)
-        while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
-            parts.pop()
-        pen.put(sheet, pen.edge, top, _DOT.join(parts), pen.key, "faint", room, va="top")
-        top -= 1.5 * pen.key
+def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str, Box]:
+    """The reason for an empty chart in lines, and its box in axes of this size (points), rather low and to the right."""
+    size = pen.axis
+    letters = int(min(80, max(0.97 * width / pen.wide("n", size), 20)))
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters, break_long_words=False)]
+    wide = max(pen.wide(line, size) for line in lines) + 2.4 * size
+    tall = 1.5 * size * len(lines) + 1.5 * size
+    place = (max(min(0.6 * width, width - wide / 2 - 2), wide / 2), max(0.36 * height, tall / 2))
+    return "\n".join(lines), Box(*place, wide, tall)
 
 
 def _page(charts: Callable[[int], Chart | None], pen: Pen, heading: bool) -> _Page:
@@ -283,15 +279,11 @@ def _filled(chart: Chart, lines: int, pen: Pen, heading: bool) -> _Page | None:
             page = _Page(chart, texts, slots, inside, legend, notes, foot, end, high or down + needed)
         if not high or not stretching or (page and abs(needed - reserved) < 1):
             break
-        lowest, reserved = min(slot.height for slot in bare if _stretches(slot.block)) / factor, needed
+        lowest, reserved = min(slot.height for slot in bare if isinstance(slot.block, _STRETCHED)) / factor, needed
         factor = (high - reserved - (down - factor * stretching)) / stretching
         if factor * lowest < _LEAST * pen.paper.font:
             break
     return page
-
-
-def _stretches(block: Block) -> bool:
-    return isinstance(block, (Panel, Timeline))
 
 
 def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Slot], float, float]:
@@ -310,16 +302,23 @@ def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Sl
         heights = []
         for block, width in zip(row, widths, strict=True):
             shape = _WIDE if len(row) == 1 and not (isinstance(block, Panel) and block.shape == "square") else _SHAPE
-            axes = min(max(shape * width, _LOWEST * paper.font), _HIGHEST * paper.font)
-            natural = axes if isinstance(block, Panel) else height_of(block, width, pen)
-            heights.append(natural * factor if _stretches(block) else natural)
+            if isinstance(block, Panel):
+                high = min(max(shape * width, _LOWEST * paper.font), _HIGHEST * paper.font)
+            elif isinstance(block, Table):
+                high = max((len(block.hues) + 4) * _CELL * pen.key, _TALL * paper.font)
+            elif isinstance(block, Timeline):
+                high = (len(block.bands) * _BAND + _STRIP) * pen.scale
+            else:
+                _, top, step = _rows_of(block, width, pen)
+                high = top + len(block.rows) * step + (_FOOT * pen.scale if block.axis else 0.0)
+            heights.append(high * factor if isinstance(block, _STRETCHED) else high)
         highest, at = max(heights), 0.0
         for block, cell, (left, *_), width, high in zip(row, cells, margins, widths, heights, strict=True):
             own = high if isinstance(block, Listing) else highest
             slots.append(_Slot(block, at + left, down + above, width, own, down + above + highest + under))
             at += cell
         down += above + highest + under
-        stretching += highest / factor if any(map(_stretches, row)) else 0.0
+        stretching += highest / factor if any(isinstance(block, _STRETCHED) for block in row) else 0.0
     return slots, down if slots else down + 14 * paper.font, stretching
 
 
@@ -334,18 +333,19 @@ def _margins(block: Block, titled: bool, pen: Pen) -> tuple[float, ...]:
     return tuple(points * pen.scale for points in (left, right, above, under))
 
 
-def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot], Legend, Legend]:
+def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot], _Legend, _Legend]:
     """The blocks with their plans, the legend inside one of them, and what stands below them instead.
 
     Things that find no room for their name are in the legend, which takes room from names in turn.
     """
-    named = {mark.key for slot in slots if isinstance(slot.block, Panel) for mark in slot.block.marks if isinstance(mark, Text)}
+    drawn = [mark for slot in slots if isinstance(slot.block, Panel) for mark in slot.block.marks]
+    named = {mark.key for mark in drawn if isinstance(mark, marks.Text)}
     listed = [name for name in chart.names if name not in named]
     while True:
         keys = [key for key in chart.keys if not key.instead or key.instead in listed]
         names = [Key(text, "dot", instead=name) for name, text in chart.names.items() if text and name in listed]
-        blocks = [columns([*keys, *names], number, pen) for number in (1, 2, 3)] if chart.inside and (keys or names) else []
-        inside, missing, planned = Legend(), dict[str, None](), []
+        blocks = [_columns([*keys, *names], number, pen) for number in (1, 2, 3)] if chart.inside and (keys or names) else []
+        inside, missing, planned = _Legend(), dict[str, None](), []
         for slot in slots:
             if isinstance(slot.block, Panel):
                 taken = [_explanation(chart.empty, slot.width, slot.height, pen)[1]] if chart.empty else []
@@ -361,7 +361,7 @@ def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot
         listed += missing
     regions = {mark.role for slot in planned if slot.plan for mark in slot.plan.regions}
     keys = [key for key in keys if key.role != "overhead" or key.role in regions] if slots else []
-    return planned, inside, Legend() if inside.keys else below(keys, names, pen.paper.width - 8, pen)
+    return planned, inside, _Legend() if inside.keys else _below(keys, names, pen.paper.width - 8, pen)
 
 
 def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
@@ -397,7 +397,18 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
         role = ROLES["joined"]
         paint: dict[str, Any] = {"colors": colour(role.colour), "linewidths": role.width * pen.scale, "zorder": role.order}
         axes.add_collection(LineCollection(joined, **paint), autolim=False)
-    _draw_points(axes, plan, pen)
+    # Symbols that look alike at once; large ones first, so that none hides another, and the first of all last.
+    groups: dict[tuple[Any, ...], list[marks.Point]] = {}
+    for point in plan.points:
+        role = ROLES[point.role]
+        looks = pen.colours.of(point.hue or role.colour), pen.shapes.get(point.name) or role.shape or "o"
+        groups.setdefault((role.order, -plan.size_of(point), point.role, point.fill, *looks), []).append(point)
+    backwards = list(groups.items())[::-1]
+    for (order, size, name, fill, hue, shape), alike in sorted(backwards, key=lambda item: item[0][:2]):
+        xs, ys = [point.x for point in alike], [point.y for point in alike]
+        gid = f"dots-{fill}" if name == "dot" else f"point-{name}"
+        look = _faced(fill, hue, pen, ROLES[name])
+        axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **look)
     for arrow in plan.arrows:
         role, ((x, y), (right, up)) = ROLES["edge"], (arrow.place, _TOWARDS[arrow.direction])
         size = 1.3 * ARROW * pen.scale
@@ -407,21 +418,6 @@ def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
         _point(axes, view, tail, tip, style, role.order, "edge")
     for label in plan.labels:
         _draw_label(axes, view, label, pen)
-
-
-def _draw_points(axes: Axes, plan: Plan, pen: Pen) -> None:
-    """The symbols, those that look alike at once; large ones first, so that none hides another, and the first of all last."""
-    groups: dict[tuple[Any, ...], list[Point]] = {}
-    for point in plan.points:
-        role = ROLES[point.role]
-        shape, colour = pen.shapes.get(point.name) or role.shape or "o", pen.colours.of(point.hue or role.colour)
-        groups.setdefault((role.order, -plan.size_of(point), point.role, point.fill, colour, shape), []).append(point)
-    backwards = list(groups.items())[::-1]
-    for (order, size, name, fill, colour, shape), alike in sorted(backwards, key=lambda item: item[0][:2]):
-        xs, ys = [point.x for point in alike], [point.y for point in alike]
-        gid = f"dots-{fill}" if name == "dot" else f"point-{name}"
-        look = faced(fill, colour, pen, ROLES[name])
-        axes.plot(xs, ys, ls="none", marker=shape, ms=-size, zorder=order, gid=gid, **look)
 
 
 def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
@@ -478,7 +474,7 @@ def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pe
     axis.labelpad = 2
 
 
-def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
+def _draw_line(axes: Axes, view: View, line: marks.Line, pen: Pen) -> None:
     """A line, with arrow heads in the middle of pieces that are long enough for one, or at their ends."""
     role, width = ROLES[line.role], ROLES[line.role].width * pen.scale
     paint: dict[str, Any] = {"color": pen.colours.of(line.hue or role.colour), "alpha": role.alpha, "zorder": role.order}
@@ -500,11 +496,10 @@ def _draw_line(axes: Axes, view: View, line: Line, pen: Pen) -> None:
 
 def _point(axes: Axes, view: View, tail: Place, tip: Place, style: dict[str, Any], order: float, gid: str) -> None:
     """An arrow from one place to another (points)."""
-    axes.annotate(
-        "", (tip[0] / view.width, tip[1] / view.height), (tail[0] / view.width, tail[1] / view.height),
-        xycoords="axes fraction", textcoords="axes fraction", arrowprops=style, annotation_clip=gid != "edge", zorder=order,
-        gid=gid,
-    )  # fmt: skip
+    (x, y), (tx, ty), fraction = tail, tip, "axes fraction"
+    more: dict[str, Any] = {"xycoords": fraction, "textcoords": fraction, "arrowprops": style, "zorder": order, "gid": gid}
+    ends = (tx / view.width, ty / view.height), (x / view.width, y / view.height)
+    axes.annotate("", *ends, annotation_clip=gid != "edge", **more)
 
 
 def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:
@@ -513,29 +508,254 @@ def _draw_label(axes: Axes, view: View, label: Label, pen: Pen) -> None:
     if label.leader:
         xs, ys = zip(*((x / view.width, y / view.height) for x, y in label.leader), strict=True)
         axes.plot(xs, ys, transform=axes.transAxes, lw=0.4 * pen.scale, color=pen.colours.faint, zorder=4, gid="leader")
-    pen.put(
-        axes, box.x / view.width, box.y / view.height, label.text, label.size,
-        "faint" if mark.role == "contour" else mark.hue or ROLES[mark.role].colour, ground=True, transform=axes.transAxes,
-        ha="center", va="center", rotation=box.angle, rotation_mode="anchor", zorder=8,
-        gid=f"label-{'roof' if isinstance(mark, Roof) else mark.role}", style="italic" if mark.role == "corner" else "normal",
-    )  # fmt: skip
+    hue = "faint" if mark.role == "contour" else mark.hue or ROLES[mark.role].colour
+    gid = f"label-{'roof' if isinstance(mark, marks.Roof) else mark.role}"
+    more: dict[str, Any] = {"ha": "center", "va": "center", "rotation": box.angle, "rotation_mode": "anchor", "zorder": 8}
+    more |= {"gid": gid, "style": "italic" if mark.role == "corner" else "normal"}
+    x, y = box.x / view.width, box.y / view.height
+    pen.put(axes, x, y, label.text, label.size, hue, ground=True, transform=axes.transAxes, **more)
 
 
-def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str, Box]:
-    """The reason for an empty chart in lines, and its box in axes of this size (points), rather low and to the right."""
-    size = pen.axis
-    letters = int(min(80, max(0.97 * width / pen.wide("n", size), 20)))
-    lines = [part for line in text.splitlines() for part in textwrap.wrap(line, letters, break_long_words=False)]
-    wide = max(pen.wide(line, size) for line in lines) + 2.4 * size
-    tall = 1.5 * size * len(lines) + 1.5 * size
-    place = (max(min(0.6 * width, width - wide / 2 - 2), wide / 2), max(0.36 * height, tall / 2))
-    return "\n".join(lines), Box(*place, wide, tall)
+def _symbol(key: Key, pen: Pen) -> float:
+    """Points that the symbol of an entry takes."""
+    return ((_SYMBOL if ROLES[key.role].size else _LINE) if key.role else 0.0) * pen.scale
 
 
-def _explain(axes: Axes, text: str, width: float, height: float, pen: Pen) -> None:
-    lines, box = _explanation(text, width, height, pen)
-    around = {"boxstyle": "round,pad=0.6", "facecolor": pen.colours.ground, "edgecolor": pen.colours.faint, "linewidth": 0.6}
-    pen.put(
-        axes, box.x / width, box.y / height, lines, pen.axis, transform=axes.transAxes, ha="center", va="center", bbox=around,
-        zorder=9, linespacing=1.5,
-    )  # fmt: skip
+def _columns(keys: Sequence[Key], number: int, pen: Pen) -> _Legend:
+    """The entries in so many columns, one below the other."""
+    down, gap, x, placed = -(-len(keys) // number), _APART * pen.scale, 4.0, []
+    for start in range(0, len(keys), max(down, 1)):
+        part = keys[start : start + down]
+        placed += [(key, x, pen.row * (down - index - 0.5) + 2) for index, key in enumerate(part)]
+        x += max(_symbol(key, pen) + pen.wide(key.label, pen.key) for key in part) + gap
+    return _Legend(tuple(placed), x - gap + 4, pen.row * down + 4) if keys else _Legend()
+
+
+def _below(keys: Sequence[Key], names: Sequence[Key], width: float, pen: Pen) -> _Legend:
+    """The entries in as many lines as they need, and below them the things with shapes in as many columns as fit."""
+    keys, names = (
+        [replace(key, label=pen.fitted(key.label, pen.key, width - 8 - _symbol(key, pen))) for key in each]
+        for each in (keys, names)
+    )
+    blocks = (_columns(names, number, pen) for number in (4, 3, 2, 1) if number <= max(len(names), 1))
+    foot = next((block for block in blocks if block.width <= width), None) or _columns(names, 1, pen)
+    lines: list[list[tuple[Key, float]]] = []
+    x = math.inf
+    for key in keys:
+        wide = _symbol(key, pen) + pen.wide(key.label, pen.key)
+        if x + wide > width:
+            lines.append([])
+            x = 4.0
+        lines[-1].append((key, x))
+        x += wide + _APART * pen.scale
+    ups = reversed(range(len(lines)))
+    placed = [(key, x, foot.height + pen.row * (up + 0.5)) for up, line in zip(ups, lines, strict=True) for key, x in line]
+    return _Legend((*placed, *foot.keys), width, len(lines) * pen.row + foot.height)
+
+
+def _draw_legend(sheet: Axes, left: float, bottom: float, legend: _Legend, pen: Pen) -> None:
+    for key, x, y in legend.keys:
+        _draw_symbol(sheet, left + x, bottom + y, key, pen)
+        pen.put(sheet, left + x + _symbol(key, pen), bottom + y, key.label, pen.key, gid="key")
+
+
+def _draw_symbol(sheet: Axes, at: float, middle: float, key: Key, pen: Pen) -> None:
+    """The symbol of an entry, or a piece of its line or band, from ``at`` on; nothing without a role."""
+    if not key.role:
+        return
+    role, scale = ROLES[key.role], pen.scale
+    colour = pen.colours.of(key.hue or role.colour)
+    if role.size:
+        size = key.size or role.size - (1.0 if role.ring and role.size > 6 else 0.0)
+        shape = pen.shapes.get(key.instead) or role.shape or "o"
+        sheet.plot([at + 3 * scale], [middle], ls="none", marker=shape, ms=size * scale, **_faced(key.fill, colour, pen, role))
+        return
+    ends, thick = [at, at + (_LINE - 6) * scale], role.width or 4.8
+    paint: dict[str, Any] = {"color": colour, "alpha": role.alpha, "solid_capstyle": "butt"}
+    sheet.plot(ends, [middle, middle], ls=role.dashes, lw=thick * scale, **paint)
+
+
+def _faced(fill: str, colour: str, pen: Pen, role: marks.Role) -> dict[str, Any]:
+    """A symbol of a colour: full, none (an outline) or half filled (left, bottom, right, top), as matplotlib takes it."""
+    scale, ground = pen.scale, pen.colours.ground
+    if fill == "none" or role.ring:
+        return {"mfc": ground, "mec": colour, "mew": (role.ring or 1.0) * scale}
+    if fill == "full":
+        return {"mfc": colour, "mec": pen.colours.of(role.edge) if role.edge else colour, "mew": 0.4 * scale}
+    return {"fillstyle": fill, "mfc": colour, "mfcalt": ground, "mec": colour, "mew": 0.7 * scale}
+
+
+def _rows_of(block: Listing, width: float, pen: Pen) -> tuple[bool, float, float]:
+    """Whether names and ends stand beside the scales, else above them; points above the first row, and to the next one."""
+    beside, every = width >= block.least * pen.paper.font, [scale for row in block.rows for scale in row.scales]
+    lines = bool(block.title or block.keys) + (bool(block.title and block.keys) and not beside) + any(block.heads[:-1])
+    bars = max((len(scale.bars) for scale in every), default=0) * _BAR * pen.scale
+    scales = max(bars, 2.6 * pen.small if any(scale.dots for scale in every) else 0.0) + _GAP * pen.scale
+    texts = pen.key + (pen.small if any(row.below for row in block.rows) else 0.0)
+    return beside, lines * _HEAD * pen.scale, max(1.55 * texts, scales) if beside else scales + 1.5 * pen.key
+
+
+def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing, pen: Pen) -> None:
+    """Draws a list from a place on: left, top, and its width.  First its title, the keys and the heads of scales."""
+    (left, top, width), scale = place, pen.scale
+    beside, head, step = _rows_of(block, width, pen)
+    start, end = (left + block.parts[0] * width, left + (1 - block.parts[1]) * width) if beside else (left, left + width)
+    most = max((len(row.scales) for row in block.rows), default=1)
+    beyond = (_BEYOND if any(one.bars for row in block.rows for one in row.scales) else 12.0) * scale
+    part, first = (end - start) / most, top - head
+    spans = [(start + part * index, start + part * (index + 1) - beyond) for index in range(most)]
+    y, x = top - 0.5 * _HEAD * scale, start if beside and block.title else left
+    if block.title:
+        pen.put(sheet, left, y, block.title, pen.heading, weight="bold")
+        y -= 0.0 if beside or not block.keys else _HEAD * scale
+    for key in block.keys:
+        _draw_symbol(sheet, x, y, key, pen)
+        room = width / len(block.keys) - 16 * scale if len(block.keys) < 3 else math.inf
+        x += pen.put(sheet, x + 9 * scale, y, pen.fitted(key.label, pen.key, room, True), pen.key) + 20 * scale
+    if any(block.heads[:-1]):
+        y -= _HEAD * scale
+        for (low, high), text in zip(spans, block.heads, strict=False):
+            pen.put(sheet, low, y, text, pen.small, "faint", high - low)
+    said = block.heads[-1] if block.heads else ""
+    at = end if beside else left + width - pen.wide(said, pen.key)
+    if said and at > x:
+        pen.put(sheet, at, y, said, pen.key, "faint")
+    if block.axis:
+        _draw_axis(sheet, spans[0], (first - step * len(block.rows), first), block, pen)
+    for index, row in enumerate(block.rows):
+        y, weight = first - step * (index + 0.5), "bold" if row.hue else "normal"
+        if beside:
+            _draw_name(sheet, row, (left, y, start - left - 8 * scale), bool(block.axis), pen)
+            pen.put(sheet, end, y, row.end, pen.key, row.hue or "text", left + width - end, weight=weight)
+        else:
+            line, more = first - step * index - 0.9 * pen.key, {"ha": "right", "weight": weight}
+            taken = pen.put(sheet, left + width, line, row.end, pen.key, row.hue or "faint", 0.55 * width, True, **more)
+            room = width - taken - 14
+            at = _draw_name(sheet, replace(row, below=""), (left, line, room - 5 * scale), False, pen) + 8 * scale
+            if row.below and at - left + 30 < room:
+                pen.put(sheet, at, line, row.below, pen.small, "faint", left + room - at, True)
+            y -= 0.75 * pen.key
+        for span, one in zip(spans, row.scales, strict=False):
+            _draw_scale(sheet, span, y, one, bool(block.axis), pen)
+
+
+def _draw_axis(sheet: Axes, span: tuple[float, float], height: tuple[float, float], block: Listing, pen: Pen) -> None:
+    """From 0 to 100 % below the bars."""
+    (low, high), (bottom, top), colour = span, height, pen.colours.of
+    for share in range(0, 101, 20 if high - low > 22 * pen.paper.font else 50):
+        x = low + (high - low) * share / 100
+        sheet.plot([x, x], [bottom, top], color=colour("grid" if share else "faint"), lw=0.6, zorder=1)
+        pen.put(sheet, x, bottom - 3, str(share), pen.key, ha="center", va="top")
+    sheet.plot([low, high], [bottom, bottom], color=colour("faint"), lw=0.6, zorder=1)
+    if block.limit:
+        x = low + (high - low) * block.limit
+        sheet.plot([x, x], [bottom, top], color=colour("faint"), lw=0.6, ls=(0, (4, 3)), zorder=1)
+    name = pen.first_fitting(block.axis, pen.axis, high - low)
+    pen.put(sheet, (low + high) / 2, bottom - 5 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
+
+
+def _draw_name(sheet: Axes, row: marks.Row, place: tuple[float, float, float], right: bool, pen: Pen) -> float:
+    """The shape of a thing, its name and what goes below that, at the left or the right end of some room; where it ends."""
+    left, y, room = place
+    if row.shape:
+        _draw_symbol(sheet, left, y, Key("", "dot", instead=row.shape), pen)
+        left, room = left + 9 * pen.scale, room - 9 * pen.scale
+    x, side = (left + room, "right") if right else (left, "left")
+    name = pen.fitted(row.name, pen.key, room, middle=True)
+    if not row.below:
+        return left + pen.put(sheet, x, y, name, pen.key, ground=True, ha=side)
+    pen.put(sheet, x, y - 0.15 * pen.key, row.below, pen.small, "faint", room, ha=side, va="top")
+    return left + pen.put(sheet, x, y + 0.15 * pen.key, name, pen.key, ha=side, va="bottom")
+
+
+def _draw_scale(sheet: Axes, span: tuple[float, float], y: float, one: marks.Scale, on_axis: bool, pen: Pen) -> None:
+    """Bars upon each other with a value at the longest, or a line from a hollow dot to a full one with a text below."""
+    from matplotlib.patches import Rectangle
+
+    (low, high), scale, colour = span, pen.scale, pen.colours.of
+    if one.dots:
+        y += 0.6 * pen.small
+        xs = [low + min(value, 1.0) * (high - low) for value in one.dots]
+        sheet.plot([low, high], [y, y], lw=1.6 * scale, color=colour("grid"), zorder=1, solid_capstyle="round")
+        sheet.plot(xs, [y, y], lw=2.2 * scale, color=colour(one.hue or "connector"), zorder=2, solid_capstyle="butt")
+        for order, (x, name) in enumerate(zip(xs, ("before", "after"), strict=True), 3):
+            look = _faced("full", colour("text"), pen, ROLES[name])
+            sheet.plot([x], [y], "o", ms=ROLES[name].size * scale, zorder=order, gid=name, **look)
+        pen.put(sheet, low, y - 1.5 * pen.small, one.text, pen.small, room=high - low + 8 * scale)
+        return
+    longest, at, known, thick = low, y, False, _BAR * scale
+    if not on_axis:
+        sheet.plot([low, high], [y, y], lw=4.2 * scale, color=colour("grid"), zorder=1, solid_capstyle="butt")
+    for index, (share, hue) in enumerate(one.bars):
+        if math.isfinite(share):
+            known, middle = True, y + (len(one.bars) / 2 - index - 0.5) * thick
+            size = (min(share, 1.0) * (high - low), 0.86 * thick)
+            corner = (low, middle - size[1] / 2)
+            sheet.add_patch(Rectangle(corner, *size, color=colour(hue), lw=0, gid="bar", zorder=2))
+            if low + size[0] > longest:
+                longest, at = low + size[0], middle
+    x = low + 3 if not known else longest + 3 if on_axis else high + 4
+    pen.put(sheet, x, at, one.text, pen.small, "text" if known else "faint", ground=True, zorder=3)
+
+
+def _draw_timeline(sheet: Axes, place: tuple[float, float, float, float], block: Timeline, pen: Pen) -> None:
+    """Bands of bars from 0 to the peak, hatched where nothing is known, above the axis of time; left, bottom, width, height."""
+    from matplotlib.patches import Rectangle
+    from matplotlib.ticker import MaxNLocator
+
+    (left, bottom, width, tall), scale, colours = place, pen.scale, pen.colours
+    room = pen.paper.width - 2 * pen.edge
+    pen.put(sheet, pen.edge, bottom + tall + 5 * scale, block.title, pen.heading, room=room, va="bottom", weight="bold")
+    xs = [left + width * edge / block.seconds for edge in block.edges]
+    spans = list(pairwise([*xs, left + width] if xs[-1] < left + 0.999 * width else xs))
+    row = (tall - _STRIP * scale) / max(len(block.bands), 1)
+    for index, (name, text, hue, values) in enumerate(block.bands):
+        low, high = bottom + tall - (index + 1) * row + 1.5 * scale, row - 3 * scale
+        top = max([1.0, *(value for value in values if math.isfinite(value))])
+        for (begin, end), value in zip(spans, [*values, *[math.nan] * (len(spans) - len(values))], strict=True):
+            known = math.isfinite(value)
+            paint: dict[str, Any] = {"color": colours.of(hue), "lw": 0, "gid": "band"}
+            paint = paint if known else {"fc": "none", "ec": colours.faint, "hatch": "////", "lw": 0, "gid": "unknown"}
+            sheet.add_patch(Rectangle((begin, low), end - begin, high * value / top if known else high, **paint))
+        sheet.add_patch(Rectangle((left, low), width, high, fc="none", ec=colours.grid, lw=0.6))
+        middle, room = low + high / 2, left - pen.edge - 4 * scale
+        pen.put(sheet, left - 4 * scale, middle, name, pen.key, room=room, ha="right", va="center")
+        pen.put(sheet, left + width + 4 * scale, middle, text, pen.key, "faint", va="center")
+    for (begin, end), hue in zip(spans, block.hues, strict=False):
+        sheet.add_patch(Rectangle((begin, bottom), end - begin, _STRIP * scale, color=colours.of(hue), lw=0))
+    sheet.add_patch(Rectangle((left, bottom), width, _STRIP * scale, fc="none", ec=colours.faint, lw=0.6))
+    exponent = min(max(3 * math.floor(math.log10(block.seconds) / 3), -9), 0)
+    for at in MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)).tick_values(0, block.seconds):
+        if 0 <= at <= block.seconds * 1.0001:
+            x = left + width * at / block.seconds
+            sheet.plot([x, x], [bottom - 3, bottom], lw=0.6, color=colours.faint)
+            pen.put(sheet, x, bottom - 5, f"{at / 10.0**exponent:.4g}", pen.key, ha="center", va="top")
+    name = f"Time [{_TIME_PREFIXES[exponent]}]"
+    pen.put(sheet, left + width / 2, bottom - 7 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
+
+
+def table_widths(block: Table, pen: Pen) -> list[float]:
+    """Points that a table takes: first the lines that lead to it, then each column with the gap behind it."""
+    texts = ((head, second, *upper, *lower) for head, upper, second, lower in block.columns)
+    return [_FAN, *(max(pen.wide(text, pen.small) for text in column) + _BETWEEN for column in texts)]
+
+
+def _draw_table(sheet: Axes, place: tuple[float, float, float], block: Table, view: View | None, pen: Pen) -> None:
+    """Rows beside the lines of a panel that they are of, and below those the others; left, bottom and height."""
+    (left, bottom, tall), row, size = place, _CELL * pen.key, pen.small
+    count = len(block.hues) - len(block.at)
+    lower = [bottom + 2 + row * index for index in reversed(range(count))]
+    ends = [bottom + min(max(view.y(value), 0.0), tall) for value in block.at] if view else []
+    upper = spread(ends, row, bottom + row * (count + 2) if count else bottom + 2, bottom + tall - row)
+    for hue, end, y in zip(block.hues, ends, upper, strict=False):
+        xs = left - 8, left - 3, left + _FAN - 15, left + _FAN - 11
+        sheet.plot(xs, (end, end, y, y), lw=0.5, color=pen.colours.of(hue), gid="leader")
+    x = left + _FAN - 9
+    for index, ((head, cells, second, more), width) in enumerate(zip(block.columns, table_widths(block, pen)[1:], strict=True)):
+        at, side = (x, "left") if index == 0 else (x + width - _BETWEEN, "right")
+        for title, ys in ((head, upper), (second, lower)):
+            if ys:
+                pen.put(sheet, at, ys[0] + row, title, size, "faint", ha=side)
+        for cell, y, hue in zip((*cells, *more), (*upper, *lower), block.hues, strict=True):
+            pen.put(sheet, at, y, cell, size, "text" if index else hue, ha=side)
+        x += width

@@ -65,16 +65,12 @@ class TextColumn:
         natural = max(map(columns_wide, [self.header, *self.cells]))
         return min(natural, self.most) if self.most else natural
 
-    def code_in(self, width: int) -> int:
-        """Characters that a column of code should have at least."""
-        return min(self.wide, max(_CODE_LEAST, int(_CODE_PART * width)))
-
     def padded(self, texts: Iterable[str], size: int, colours: Sequence[str] = ()) -> Iterator[str]:
         """``texts`` cut and padded to ``size``."""
         for text, colour in zip_longest(texts, colours, fillvalue=""):
             shown = fitted(text, size)
             padding = " " * (size - columns_wide(shown))
-            shown = _painted(shown, colour)
+            shown = f"{colour}{shown}{_RESET}" if colour else shown
             yield shown + padding if self.left else padding + shown
 
 
@@ -84,14 +80,6 @@ def fitted(text: str, size: int) -> str:
     while columns_wide(shown) > size:
         shown, most = shorten(text, most), most - 1
     return shown
-
-
-def _begun(text: str, room: int) -> str:
-    """The beginning of a line of code."""
-    shown = text[:room]
-    while columns_wide(shown) > room:
-        shown = shown[:-1]
-    return text if shown == text else f"{shown[: -len(_CUT)]}{_CUT}"
 
 
 @dataclass(frozen=True)
@@ -123,9 +111,15 @@ class Table:
         """What of it fits into ``width``: columns that matter least go first, then texts of the first one are cut."""
         *others, last = self.columns
         if last.code and others:
-            before = replace(self, columns=tuple(others)).fitted(width - last.code_in(width) - len(_GAP))
+            before = replace(self, columns=tuple(others)).fitted(width - _code_in(last, width) - len(_GAP))
             room = min(max(width - before.total - len(_GAP), len(last.header)), _CODE_MOST)
-            return replace(before, columns=(*before.columns, replace(last, cells=[_begun(cell, room) for cell in last.cells])))
+            cells = []
+            for cell in last.cells:
+                shown = cell[:room]
+                while columns_wide(shown) > room:
+                    shown = shown[:-1]
+                cells.append(cell if shown == cell else f"{shown[: -len(_CUT)]}{_CUT}")
+            return replace(before, columns=(*before.columns, replace(last, cells=cells)))
         table, first = self, self.columns[0]
         for least, cheap in self.steps:
             while width - table.total + table.widths[0] < min(least, first.wide):
@@ -145,7 +139,7 @@ class Table:
         numbers = replace(self, columns=tuple(column for column in (first, *others) if column is not code))
         need = numbers.total - first.wide + min(self.steps[0][0], first.wide)
         widths = count(-(-need // 10) * 10, 10)
-        return gone, next(width for width in widths if not code or need + len(_GAP) + code.code_in(width) <= width)
+        return gone, next(width for width in widths if not code or need + len(_GAP) + _code_in(code, width) <= width)
 
     def head(self, color: bool = False) -> list[str]:
         """The lines of headers, below those of groups if there are any."""
@@ -155,7 +149,7 @@ class Table:
             groups.append(f"{next((text for text in group if len(text) <= total), ''):>{total}}")
         headers = [next(column.padded([column.header], size)) for column, size in pairs]
         lines = (_GAP.join(parts).rstrip() for parts in (groups, headers))
-        return [_painted(line, BOLD if color else "") for line in lines if line]
+        return [f"{BOLD}{line}{_RESET}" if color else line for line in lines if line]
 
     def body(self, color: bool = False) -> list[str]:
         """The lines of its rows."""
@@ -168,8 +162,9 @@ def _total(sizes: Sequence[int]) -> int:
     return sum(sizes) + len(_GAP) * (len(sizes) - 1)
 
 
-def _painted(text: str, colour: str) -> str:
-    return f"{colour}{text}{_RESET}" if colour else text
+def _code_in(column: TextColumn, width: int) -> int:
+    """Characters that a column of code should have at least."""
+    return min(column.wide, max(_CODE_LEAST, int(_CODE_PART * width)))
 
 
 def terminal(table: Table, width: int, *, color: bool = False) -> list[str]:
@@ -198,7 +193,10 @@ def cut_apart(names: Iterable[str], most: int) -> dict[str, str]:
         if len(members) > 1 and not any("(" in name for name in members):
             places = enumerate(zip(*members, strict=False))
             start = next((place for place, letters in places if len(set(letters)) > 1), min(map(len, members)))
-            found |= {name: _with_end(name, name[start:], most) for name in members}
+            for name in members:  # its beginning and this end of it
+                first = max(_BEGINNING, most - len(_CUT) - len(name) + start)
+                apart = f"{name[:first]}{_CUT}{shorten(name[start:], most - len(_CUT) - first)}"
+                found[name] = shorten(name, most) if first > start else apart
     same: dict[str, list[str]] = {}
     for name, text in found.items():
         same.setdefault(text, []).append(name)
@@ -215,14 +213,6 @@ def cut(name: str, most: int) -> str:
     if len(name) <= most or not function or room < 0:
         return shorten(name if len(name) <= most else function or name, most)
     return f"{function}{bracket}{parameters[:room].partition(_CUT)[0].rstrip(' ,')}{_PARAMETERS}"
-
-
-def _with_end(name: str, end: str, most: int) -> str:
-    """The beginning of a name and this end of it."""
-    first = max(_BEGINNING, most - len(_CUT) - len(end))
-    if first > len(name) - len(end):
-        return shorten(name, most)
-    return f"{name[:first]}{_CUT}{shorten(end, most - len(_CUT) - first)}"
 
 
 def told_apart(table: Table) -> tuple[Table, list[str]]:
@@ -290,13 +280,9 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
     text = "\n\n".join("\n".join(map(as_shown, block)) for block in map(list, blocks) if block)
     if not ascii_only:
         return text
-    known: dict[str, str | int | None] = {
-        "\N{MIDDLE DOT}": "-",
-        "\N{MICRO SIGN}": "u",
-        "\N{INFINITY}": "inf",
-        "\N{MULTIPLICATION SIGN}": "x",
-    }
-    known |= {"\N{RIGHTWARDS ARROW}": "->"} | dict.fromkeys(PARTS[1:], "#") | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
+    known: dict[str, str | int | None] = {"\N{MIDDLE DOT}": "-", "\N{MICRO SIGN}": "u", "\N{MULTIPLICATION SIGN}": "x"}
+    known |= {"\N{INFINITY}": "inf", "\N{RIGHTWARDS ARROW}": "->"}
+    known |= dict.fromkeys(PARTS[1:], "#") | dict(zip(EIGHTHS, ".,:-=+*#", strict=True))
     return text.translate(str.maketrans(known)).encode("ascii", "replace").decode()
 
 

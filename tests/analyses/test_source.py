@@ -17,7 +17,7 @@ from ncu_roofline.formats.report import Code, CodeFunction
 from ncu_roofline.formats.sass.control_flow import control_flow
 from ncu_roofline.formats.sass.instructions import decode
 from ncu_roofline.model.selection import Selection
-from ncu_roofline.rendering.data import render_json
+from ncu_roofline.rendering.frames import render_json
 from tests import factory
 from tests.analyses.source_made import BASE, WARPS, code_of, counts, device, functions, made_report, walk
 from tests.sass import fixtures

@@ -17,7 +17,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.findings import About
 from ncu_roofline.formats.inputs.text import find_source
 from ncu_roofline.formats.report import CodeFunction, read_report
-from ncu_roofline.rendering.data import render_json
+from ncu_roofline.rendering.frames import render_json
 from tests import factory
 from tests.analyses.source_made import BASE, code_of, counts, functions, made_report
 

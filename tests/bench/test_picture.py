@@ -25,8 +25,8 @@ from ncu_roofline.bench.tables import live_header, live_line, measured
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import ceilings_of
-from ncu_roofline.rendering.layout import spread
 from ncu_roofline.rendering.picture import settings
+from ncu_roofline.rendering.plan import spread
 from tests.bench.machines import HOSTILE, cpu_file, document, entry, gpu_file, hostile_file
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels

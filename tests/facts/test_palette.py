@@ -11,7 +11,7 @@ import pytest
 from ncu_roofline.analyses.hierarchical.style import bounds
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS, PLAIN, TENSOR
-from ncu_roofline.rendering.style import THEMES
+from ncu_roofline.rendering.chart import THEMES
 
 SPEC = load_spec()
 TYPES = [p for p in SPEC.precisions if p.kind == "tensor" and not p.part_of]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncu_roofline.rendering import layout
-from ncu_roofline.rendering.layout import Box, Obstacles, View, overlap, roof_ends
+from ncu_roofline.rendering import plan as layout
+from ncu_roofline.rendering.plan import Box, Obstacles, View, overlap, roof_ends
 
 VIEW = View(0.01, 100.0, 1e9, 1e13, 400.0, 200.0)
 

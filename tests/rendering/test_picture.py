@@ -26,12 +26,10 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.picture import chart, figure, footnotes, roof_texts, roofline_chart
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.chart import Chart, Panel
-from ncu_roofline.rendering.layout import Box, overlap
+from ncu_roofline.rendering.chart import MARKERS, THEMES, Chart, Panel
 from ncu_roofline.rendering.paper import Pen
 from ncu_roofline.rendering.picture import settings
-from ncu_roofline.rendering.plan import Plan
-from ncu_roofline.rendering.style import MARKERS, THEMES
+from ncu_roofline.rendering.plan import Box, Plan, overlap
 from tests.rendering.frames import A100, FakeRoofline, make_roofline
 
 FOUR = ("fp64", "fp32", "fp16", "tensor.fp16")

@@ -24,11 +24,10 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.palette import GAIN, LOSS
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering import chart as marks
-from ncu_roofline.rendering.chart import Block, Chart, Key, Listing, Panel, Place, Scale
+from ncu_roofline.rendering.chart import THEMES, Block, Chart, Key, Listing, Panel, Place, Scale
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.page import number, self_contained
 from ncu_roofline.rendering.picture import chart_figure, pictures, saved
-from ncu_roofline.rendering.style import THEMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,9 +15,9 @@ from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, UNUSED
+from ncu_roofline.rendering.chart import THEMES
 from ncu_roofline.rendering.frames import Frames, Tables, column, rows, view_of
 from ncu_roofline.rendering.page import explanations_of, number, packed, plain_columns, self_contained, shown_table, texts_of
-from ncu_roofline.rendering.style import THEMES
 
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
 _SHOWN, _ROOFS, _NOTES = 100, 500, 12  # rows in words; the rest is summed up or left out

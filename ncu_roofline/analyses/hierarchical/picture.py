@@ -21,10 +21,10 @@ from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.chips.verdict import REACHED
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import chart as draw
+from ncu_roofline.rendering.chart import MARKERS
 from ncu_roofline.rendering.frames import Frames, rows
 from ncu_roofline.rendering.paper import SIZES
 from ncu_roofline.rendering.picture import figure_of, pictures
-from ncu_roofline.rendering.style import MARKERS
 
 STEPS = "steps"  # key of the legend's entries on steps
 MAX_KERNELS, MAX_PANELS = 30, 8

@@ -42,9 +42,8 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed
 from ncu_roofline.model.roofline import Table as Columns
 from ncu_roofline.model.roofline import frame_of, of_rows, seen
-from ncu_roofline.rendering.data import json_rows, units_of
 from ncu_roofline.rendering.document import Column, Document, Table, markdown
-from ncu_roofline.rendering.frames import records
+from ncu_roofline.rendering.frames import json_rows, records, units_of
 
 if TYPE_CHECKING:
     import pandas as pd

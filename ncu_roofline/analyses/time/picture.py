@@ -20,7 +20,22 @@ from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
 from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
-from ncu_roofline.rendering.chart import Axis, Chart, Contours, Corner, Key, Line, Mark, Panel, Place, Point, Region, Roof, Text
+from ncu_roofline.rendering.chart import (
+    MARKERS,
+    Axis,
+    Chart,
+    Contours,
+    Corner,
+    Key,
+    Line,
+    Mark,
+    Panel,
+    Place,
+    Point,
+    Region,
+    Roof,
+    Text,
+)
 from ncu_roofline.rendering.frames import records, rows, table
 from ncu_roofline.rendering.picture import figure_of, pictures
 
