@@ -15,7 +15,6 @@ from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs import check_report
 
 if TYPE_CHECKING:
-    from ncu_roofline.model.explanations import Availability
     from ncu_roofline.plugin.annotate.annotation import Account
 
 
@@ -56,12 +55,17 @@ def run_annotate(args: Namespace) -> int:
 
 
 def _text(path: str, account: Account) -> str:
-    one = account.explanation
+    one, launches, none = account.explanation, account.explanation.launches, "not derived: the report has no counters for it"
     lines = [one.heading(ReportNames()(path))]
-    lines += [f"  {row.label:14} {_work(row, account)}" for row in one.precisions]
-    lines += [f"  {row.label:14} {_level(row, account)}" for row in one.levels]
-    messages = sum(account.messages.values())
-    lines += [f"  {'advice':14} {messages} messages of {len(account.messages)} rules"]
+    for row in one.precisions:
+        worked, charts = account.worked[row.id], account.charts[row.id]
+        less = f"; {worked - charts} more with work, but without traffic or a roof" if worked > charts else ""
+        text = f"chart in {charts} of {launches} launches{less}" if worked else "no work"
+        lines.append(f"  {row.label:14} {f'{text} ({row.origin})' if row.launches else none}")
+    for row in one.levels:
+        text = f"dots in {account.dots[row.id]} of {launches} launches, counted in {row.launches} ({row.origin})"
+        lines.append(f"  {row.label:14} {text if row.launches else none}")
+    lines.append(f"  {'advice':14} {sum(account.messages.values())} messages of {len(account.messages)} rules")
     if account.unused:
         lines.append(f"  {'ceilings':14} not used: {account.unused}")
     lines += [f"  {'note':14} {note}" for note in one.notes]
@@ -71,23 +75,3 @@ def _text(path: str, account: Account) -> str:
     if one.missing or one.partial:
         lines.append("`ncu-roofline explain` gives the ncu command that counts what could not be derived.")
     return "\n".join(map(printable, lines))
-
-
-def _work(row: Availability, account: Account) -> str:
-    if not row.launches:
-        return "not derived: the report has no counters for it"
-    if not account.worked[row.id]:
-        return f"no work ({row.origin})"
-    less = account.worked[row.id] - account.charts[row.id]
-    lacking = f"; {less} more with work, but without traffic or a roof" if less else ""
-    return f"chart in {account.charts[row.id]} of {account.explanation.launches} launches{lacking} ({row.origin})"
-
-
-def _level(row: Availability, account: Account) -> str:
-    if not row.launches:
-        return "not derived: the report has no counters for it"
-    launches, dots = account.explanation.launches, account.dots[row.id]
-    counted = f"counted in {row.launches} of {launches} launches"
-    if not dots:
-        return f"{counted}, none with a dot in a chart ({row.origin})"
-    return f"dots in {dots} of {launches} launches{f', {counted}' if dots != row.launches else ''} ({row.origin})"

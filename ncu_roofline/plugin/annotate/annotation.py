@@ -1,44 +1,77 @@
-"""`annotate()`: a report in, the bytes of the annotated copy out, and an account of what could be derived."""
+"""`annotate()`: a report in, the bytes of the annotated copy out, and an account of what could be derived.
+
+A launch gets numbers as metrics, sections (an overview and a chart for each precision with work), and what rules say.  Only
+fields that every release since 2020.3 knows: no descriptions of charts or metrics, no conditions, no filters.  Nsight Compute
+guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle and inst would mislead.  It takes braces out of
+labels.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.base.texts import listed
-from ncu_roofline.chips import load_spec
+from ncu_roofline.base.units import format_value
+from ncu_roofline.chips import Level, Precision, load_spec
+from ncu_roofline.chips.fields import WeightedSum
+from ncu_roofline.chips.formulas import SAME_CLOCK, twin
+from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
+from ncu_roofline.chips.palette import PLAIN, Color
+from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult
+from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value
 from ncu_roofline.formats.report.framing import RawFile, open_raw
 from ncu_roofline.formats.report.opening import check_content, copied
-from ncu_roofline.model import Measurements, Selection, measurements_of
+from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
+from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
 from ncu_roofline.model.explanations import Explanation, explain
+from ncu_roofline.model.measurements import Origin, Quantity
+from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import with_levels_that_matter
+from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
-from ncu_roofline.plugin.annotate.sections import OVERVIEW, LaunchPlan, Planner, identifier
 from ncu_roofline.plugin.generate.rules import render_rules
 from ncu_roofline.plugin.nvrules.advice import OURS, Lender, collectable
 from ncu_roofline.plugin.nvrules.findings import VERDICT
 from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules, rendered_rules, section_identifier
+from ncu_roofline.version import __version__
 
 PathName = str | os.PathLike[str]
+OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 _FINDINGS = ("error", "optimization", "warning")
 _LINK = re.compile(r"@section:([^:@]*):")
+_ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was collected."
+_FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
+_MOST_ORDERS = 7  # so that all come before the next stock section (20)
+_UNITS = {"flop": "FLOP", "op": "OP"}
+_GIGA = 1e9
+_FALLBACK_CLOCK = 1e9  # Hz; where a report knows no clock at all, peaks per cycle are of this one
+_CLOCK = f"{PREFIX}clock"
+_WORK, _TRAFFIC, _GIGA_RATE = "work_", "bytes_", "performance_"
+"""Operations and bytes of the launch, and thousand million operations per second, for people."""
+_INTENSITY, _BOUND_BY, _FROM, _ATTAINED = "intensity_", "bound_by_", "from_", "attained_"
+"""Operations per byte; the roof that binds, as text; how work or traffic was counted, as text; in percent of what it allows."""
+# Forms of a counter, the longest first, and how each becomes the number of the whole launch or GPU.
+_COUNTS = {".sum.per_cycle_elapsed": " x cycles of the run", ".sum.per_second": " x run time", ".sum": ""}
+_PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
 
 
 @dataclass
 class Account:
     """What was written: how many launches got a chart of which precision (id), which rule said how many messages,
-    in how many launches a chart has a dot of which level (id), and which of the given ceilings no chart shows.
+    in how many launches a chart has a dot of which level (id), and which of the given ceilings fit no GPU.
 
     ``explanation`` says which work and traffic could be derived, and from what; ``worked`` counts the launches with work of a
     precision, ``early`` the results in which ncu-ui will show n/a, because the file names some of its metrics only behind them.
@@ -51,13 +84,6 @@ class Account:
     messages: Counter[str] = field(default_factory=Counter)
     dots: Counter[str] = field(default_factory=Counter)
     unused: str = ""
-
-    def add(self, plan: LaunchPlan, rules: Iterable[RuleResult]) -> None:
-        self.worked.update(chart.id for chart in plan.charts)
-        self.charts.update(chart.id for chart in plan.drawn)
-        self.dots.update({level.id for chart in plan.drawn for level in chart.levels if level.moved})
-        for rule in rules:
-            self.messages[rule.name] += len(rule.messages)
 
 
 def annotate(
@@ -75,43 +101,40 @@ def annotate(
     sections and rules, of which nothing is lost: `append.stripped` brings it back.  Raises RooflineError for
     what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
     """
-    with closing(_without_annotation(path)) as raw, _loaded(rules, ceilings) as loaded:
+    given = [pack_folder("rules")] if rules is None else rules
+    own = rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
+    with closing(_without_annotation(path)) as raw, own or nullcontext(load_rules(given) if given else None) as loaded:
         report = Report(raw)
         check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
-        account = Account(_explained(report, m), early=early_results(raw))
-        adviser, shown = Adviser(loaded, report.ncu_version, m), dict[int, set[str]]()
+        # Explained are the plain precisions, the tensor types in use and all levels.
+        spec = load_spec()
+        used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
+        shown = with_levels_that_matter(m, spec, Selection())
+        explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
+        account = Account(replace(explained, notes=(*report.warnings, *explained.notes)), early=early_results(raw))
+        adviser, applied = Adviser(loaded, report.ncu_version, m), set[int]()
 
         def additions(kernels: Iterable[Kernel]) -> Iterator[Addition]:
             for i, kernel in enumerate(kernels):
                 plan = planner.plan(i)
-                stood = plan.replaced
-                results, replaced = adviser.advice(kernel, {OVERVIEW, *(identifier(chart.id) for chart in plan.charts)}, stood)
-                account.add(plan, results)
-                if plan.ceilings is not None:
-                    levels = (level.roof for chart in plan.drawn for level in chart.levels)
-                    roofs = (*(roof for chart in plan.drawn for roof in chart.roofs), *levels)
-                    measured = (_of(roof.measured.ceiling) for roof in roofs if roof.measured)
-                    shown.setdefault(id(plan.ceilings), set()).update(measured)
-                yield Addition(plan.metrics, plan.sections, results, stood, replaced)
+                present = {OVERVIEW, *(identifier(chart.id) for chart in plan.charts)}
+                results, replaced = adviser.advice(kernel, present, plan.replaced)
+                account.worked.update(chart.id for chart in plan.charts)
+                account.charts.update(chart.id for chart in plan.drawn)
+                account.dots.update({level.id for chart in plan.drawn for level in chart.levels if level.moved})
+                for rule in results:
+                    account.messages[rule.name] += len(rule.messages)
+                applied.add(id(plan.ceilings))
+                yield Addition(plan.metrics, plan.sections, results, plan.replaced, replaced)
 
         with np.errstate(all="ignore"):
             planner = Planner(m, ceilings)
             names = list(dict.fromkeys(name for i in range(len(m)) for name, _ in planner.plan(i).metrics))
             write(appended(raw, names, additions(watch(report.kernels, len(report)))))
-        account.unused = _unused(ceilings, shown)
+        idle = [file.provenance for file in ceilings if id(file) not in applied]
+        account.unused = "; ".join(f"{name} (other ceilings stand for the GPUs of the report)" for name in idle)
     return account
-
-
-@contextmanager
-def _loaded(folders: Sequence[PathName] | None, ceilings: Sequence[Ceilings]) -> Iterator[RuleSet | None]:
-    """The rules, usable while the context lasts; None for no folders."""
-    if folders is None and ceilings:
-        with rendered_rules(render_rules(ceilings=ceilings).items()) as rules:
-            yield rules
-    else:
-        given = [pack_folder("rules")] if folders is None else folders
-        yield load_rules(given) if given else None
 
 
 def _without_annotation(path: PathName) -> RawFile:
@@ -126,39 +149,6 @@ def _without_annotation(path: PathName) -> RawFile:
         raise
     raw.close()
     return RawFile(os.fspath(path), former, raw.unpacked)
-
-
-def _explained(report: Report, m: Measurements) -> Explanation:
-    """About the plain precisions, the tensor types in use and all levels."""
-    spec = load_spec()
-    used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
-    shown = with_levels_that_matter(m, spec, Selection())
-    explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
-    return replace(explained, notes=(*report.warnings, *explained.notes))
-
-
-def _unused(ceilings: Sequence[Ceilings], shown: Mapping[int, set[str]]) -> str:
-    """A clause for each file of which no chart shows something: the whole file, or what it is of; "" if there is none."""
-    clauses = []
-    for file in ceilings:
-        if id(file) not in shown:
-            clauses.append(f"{file.provenance} (other ceilings stand for the GPUs of the report)")
-            continue
-        # Those of launches are none of a chart, but of a verdict.
-        measured = dict.fromkeys(_of(name) for name in file.by_id if name.partition(".")[0] != "launch")
-        left = [what for what in measured if what not in shown[id(file)]]
-        if left:
-            clauses.append(f"{listed(left, 4)} of {file.provenance} (in no chart of this report)")
-    return "; ".join(clauses)
-
-
-def _of(ceiling: str) -> str:
-    """The level or precision that a ceiling is of, as people call it; the ceiling's id where there is none."""
-    spec = load_spec()
-    if level := spec.level_of_ceiling(ceiling):
-        return spec.level(level).label
-    found = [p for p in spec.precisions if f"{ceiling}.".startswith(f"{p.id}.")]
-    return max(found, key=lambda p: len(p.id)).label if found else ceiling
 
 
 class Adviser:
@@ -199,15 +189,336 @@ class Adviser:
 
 
 def _adapted(result: RuleResult, present: AbstractSet[str]) -> RuleResult:
-    """The result under an identifier of our own, in sections that are there."""
+    """The result under an identifier of our own, in sections that are there, or in what stands for them."""
 
     def home(section: str) -> str:
-        """The section itself if the report has it, else what stands for it."""
         stand_ins = (identifier(one.id) for one in load_spec().precisions if section and one.section == section)
         return next((one for one in (section, next(stand_ins, "")) if one in present), OVERVIEW)
 
-    def there(said: RuleMessage) -> RuleMessage:
-        return replace(said, text=_LINK.sub(lambda link: f"@section:{home(link.group(1))}:", said.text))
-
+    texts = [_LINK.sub(lambda link: f"@section:{home(link.group(1))}:", said.text) for said in result.messages]
+    messages = tuple(replace(said, text=text) for said, text in zip(result.messages, texts, strict=True))
     name = OWN_IDENTIFIER.decode() + result.identifier.removeprefix(OURS)
-    return RuleResult(name, result.name, home(result.section), tuple(map(there, result.messages)))
+    return RuleResult(name, result.name, home(result.section), messages)
+
+
+# What is known of a launch in texts that are the same for many launches, from which its sections are made once.
+
+
+class RoofPlan(NamedTuple):
+    """A compute roof or a bandwidth roof: ``theory`` says where the theoretical one comes from, "" if there is none.
+
+    ``measured``: operations or bytes per second, None if it was not; then whose it is, and what its file is.
+    """
+
+    id: str
+    label: str
+    theory: str
+    measured: float | None = None
+    whose: str = ""
+    file: str = ""
+
+
+class LevelPlan(NamedTuple):
+    """A memory level: how its traffic was counted ("" if it was not), whether there was any, and its roof."""
+
+    id: str
+    label: str
+    derivation: str
+    moved: bool
+    roof: RoofPlan
+
+
+class ChartPlan(NamedTuple):
+    """The chart of one precision; ``placed``: the launch has a place under a roof, what binds it and how much it attains.
+
+    ``drawn``: viewers draw it, as it has a dot, and a roof from metrics on both sides.
+    """
+
+    id: str
+    label: str
+    unit: str
+    derivation: str
+    roofs: tuple[RoofPlan, ...]
+    levels: tuple[LevelPlan, ...]
+    placed: bool
+    clock: str
+    drawn: bool
+
+
+class LaunchPlan(NamedTuple):
+    """All charts of one launch, its metrics and sections, our collected sections that these replace, its GPU's ceilings."""
+
+    charts: tuple[ChartPlan, ...]
+    metrics: tuple[tuple[str, Value], ...]
+    sections: tuple[bytes, ...]
+    replaced: frozenset[str]
+    ceilings: Ceilings | None
+
+    @property
+    def drawn(self) -> list[ChartPlan]:
+        """Its charts that viewers draw."""
+        return [chart for chart in self.charts if chart.drawn]
+
+
+class Planner:
+    """The plans of launches.  Raises RooflineError for ceilings that fit none of the GPUs."""
+
+    def __init__(self, m: Measurements, ceilings: Sequence[Ceilings]) -> None:
+        self._points = roofline(m, ceilings).point_columns
+        self._spec, self._ceilings = load_spec(), ceilings
+        self._m = m = with_levels_that_matter(m, self._spec, Selection())
+        self._roofs = Roofs(m, ceilings, "profiled")
+        # A precision's points of one launch differ in level only; what is taken from them here is the same for all.
+        pairs = zip(self._points["launch"].tolist(), self._points["precision"].tolist(), strict=True)
+        self._point = {pair: row for row, pair in enumerate(pairs)}
+        self._labels = {level.id: level.label for level in self._spec.levels}
+        self._labels |= {roof: p.roof_label(roof) for p in self._spec.precisions for roof in p.roof_ids()}
+
+    def plan(self, i: int) -> LaunchPlan:
+        """The plan of the launch at position ``i``."""
+        m, spec = self._m, self._spec
+        file = next((one for one in self._ceilings if one.applies_to(m.device[i], m.capability[i])), None)
+        clocks = ((m.clock[i], "the profiled SM clock"), (m.clock_max[i], "the maximum SM clock"))
+        known = ((float(value), text) for value, text in clocks if math.isfinite(value) and value > 0)
+        clock, clock_text = next(known, (_FALLBACK_CLOCK, "a clock of 1 GHz, as the report names none"))
+        seconds = float(m.seconds[i])
+        levels: list[LevelPlan] = []
+        for level in spec.levels:
+            derivation = self._text(level, m.traffic, level.id, i, _COUNTS)
+            if derivation or level.id in spec.chain:
+                roof = self._roof(level, level.id, i, file)
+                if derivation or roof.theory or roof.measured is not None:
+                    levels.append(LevelPlan(level.id, level.label, derivation, _value(m.traffic, level.id, i) > 0, roof))
+        # Zeros only of what the counters of CUDA cores tell, the others are many.
+        works = {p: _value(m.work, p.id, i) for p in spec.precisions if not p.on_request}
+        works = {p: value for p, value in works.items() if value > 0 or (value == 0 and p.kind == "core" and not p.opcodes)}
+        texts = {p.id: self._text(p, m.work, p.id, i, _COUNTS) for p in works}
+        working = [p for p, value in works.items() if value > 0 and math.isfinite(seconds)]
+        near = tuple(level for level in levels if level.moved or level.id in spec.chain)
+        bounds = {p.id: str(self._points["binds"][self._point[i, p.id]]) if (i, p.id) in self._point else "" for p in working}
+        charts = []
+        for p in working:
+            lines = [self._roof(p, roof, i, file) for roof in p.roof_ids()]
+            roofs = tuple(roof for roof in lines if roof.theory or roof.measured is not None)
+            theory = any(roof.theory for roof in roofs) and any(level.roof.theory for level in near)
+            drawn = theory and any(level.moved for level in near)
+            charts.append(ChartPlan(p.id, p.label, p.unit, texts[p.id], roofs, near, bounds[p.id] != "", clock_text, drawn))
+        metrics: list[tuple[str, Value]] = [(f"{PREFIX}annotated_by", f"ncu-roofline {__version__}")]
+        for p, value in works.items():
+            rate = value / seconds
+            metrics += [(_name(_WORK, p.id), value), (_name(WORK_RATE, p.id), rate), (_name(_GIGA_RATE, p.id), rate / _GIGA)]
+        for one in levels:
+            value = _value(m.traffic, one.id, i)
+            metrics += [(_name(_TRAFFIC, one.id), value), (_name(TRAFFIC_RATE, one.id), value / seconds)]
+        metrics += [(_name(_FROM, p.id), texts[p.id]) for p in works]
+        metrics += [(_name(_FROM, one.id), one.derivation) for one in levels if one.derivation]
+        peaks = [roof.id for c in charts for roof in (*c.roofs, *(level.roof for level in c.levels)) if roof.theory]
+        metrics += [(_CLOCK, clock)] if peaks else []
+        for peak in dict.fromkeys(peaks):
+            value = _value(m.compute, peak, i)
+            metrics.append((_name(PEAK, peak), (value if math.isfinite(value) else _value(m.bandwidth, peak, i)) / clock))
+        for chart in charts:
+            work = _value(m.work, chart.id, i)
+            for one in chart.levels:
+                if one.moved:
+                    metrics.append((_name(_INTENSITY, chart.id, one.id), work / _value(m.traffic, one.id, i)))
+            if chart.placed:
+                metrics.append((_name(_BOUND_BY, chart.id), self._labels[bounds[chart.id]]))
+                fraction = self._points["binding_fraction"][self._point[i, chart.id]]
+                metrics.append((f"{_name(_ATTAINED, chart.id)}.pct", 100 * float(fraction)))
+        finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
+        sections = (_chart_section(chart, min(position, _MOST_ORDERS)) for position, chart in enumerate(charts, 1))
+        overview = _overview(tuple(p.id for p in works), tuple(levels))
+        replaced = {OVERVIEW_SECTION}
+        for p in (p for p, chart in zip(working, charts, strict=True) if chart.drawn):
+            replaced |= {one.section for one in spec.precisions if one.section and one.id in (p.id, p.beside)}
+            replaced |= {TENSOR_SECTION, LIGHT_TENSOR_SECTION} if p.kind == "tensor" else set()
+        return LaunchPlan(tuple(charts), tuple(finite), (overview, *sections), frozenset(replaced), file)
+
+    def _roof(self, item: Precision | Level, roof: str, i: int, file: Ceilings | None) -> RoofPlan:
+        bandwidth = isinstance(item, Level)
+        theory = self._text(item, self._m.bandwidth if bandwidth else self._m.compute, roof, i, _PEAKS)
+        if theory and roof.endswith(".nofma"):
+            theory = f"half of {theory}"
+        ceiling = (file.bandwidth(roof) if bandwidth else file.compute(roof)) if file else None
+        values = self._roofs.values("bandwidth" if bandwidth else "compute", roof)
+        if not (ceiling and file and values.measured[i]):
+            return RoofPlan(roof, self._labels[roof], theory)
+        value = float(values.drawn[i])
+        clock = f" at {format_value(ceiling.clock, 'hertz')}" if math.isfinite(ceiling.clock) else ""
+        change = value / ceiling.value if ceiling.follows_sm_clock else 1.0
+        scaled = ", scaled to this launch's clock" if abs(change - 1) > SAME_CLOCK else ""
+        whose = f"{self._roofs.between(file, ceiling, roof, [i]) or ceiling.id} of {file.provenance}{clock}{scaled}"
+        return RoofPlan(roof, self._labels[roof], theory, value, whose, f"{file.status}: {file.provenance}")
+
+    def _text(
+        self, item: Precision | Level, quantities: Mapping[str, Quantity], key: str, i: int, forms: Mapping[str, str]
+    ) -> str:
+        """Where a number of launch ``i`` comes from, "" where it is missing."""
+        choice = int(quantities[key].choice[i]) if math.isfinite(_value(quantities, key, i)) else -1
+        if choice < 0:
+            return ""
+        origin = quantities[key].origins[choice]
+        return _derivation(item.id, isinstance(item, Level), self._m.capability[i], origin, forms is _PEAKS)
+
+
+def _value(quantities: Mapping[str, Quantity], key: str, i: int) -> float:
+    """The number of launch ``i``; NaN where it is missing."""
+    return float(quantities[key].values[i]) if key in quantities else math.nan
+
+
+def _name(kind: str, *identifiers: str) -> str:
+    """A metric of a precision, compute roof or level, or of a precision and a level: rl__intensity_fp64_dram."""
+    return f"{PREFIX}{kind}{'_'.join(map(slug, identifiers))}"
+
+
+@lru_cache(maxsize=4096)  # launches of one chip count alike, and these texts take longer to write than all else of a plan
+def _derivation(name: str, is_level: bool, capability: tuple[int, int], origin: Origin, peak: bool) -> str:
+    """How work or traffic was counted: "a__[add|mul].sum + 2 x a__fma.sum (binding)"; where a theoretical roof comes from:
+    "2 x a__fma.sum.peak_sustained x sm clock (binding)"."""
+    spec = load_spec()
+    item = spec.level(name) if is_level else next(p for p in spec.precisions if p.id == name)
+    source = f"({origin.source}: {origin.note})" if origin.note else f"({origin.source})"
+    if origin.source == OPCODES and not peak:
+        return f"{origin.metrics}, each opcode x what it does {source}"
+    if origin.source == "architecture" and peak:
+        return f"{origin.metrics} {source}"
+    metrics = tuple(origin.metrics.split(", "))
+    forms = (_PEAKS if peak else _COUNTS).items()
+    suffix, how = next(((end, how) for end, how in forms if all(one.endswith(end) for one in metrics)), ("", ""))
+    bindings = [binding for binding in spec.bindings(item, capability) if binding.source == origin.source]
+    if not peak:
+        return f"{_formula(metrics, suffix, [binding.counters for binding in bindings])}{how} {source}"
+    sums = [(binding.peak, binding.clock) for binding in bindings if binding.peak]
+    counters = {one.partition(".")[0] for one in metrics}
+    clock = next((clock for one, clock in sums if set(one.counters()) == counters), "its own")
+    return f"{_formula(metrics, suffix, [one for one, _ in sums])}{how} x {clock} clock {source}"
+
+
+def _formula(metrics: Sequence[str], suffix: str, sums: Sequence[WeightedSum]) -> str:
+    """The metrics with the weights that the spec gives them; terms of one weight together."""
+    counters = tuple(name.removesuffix(suffix) for name in metrics)
+    found = (one for one in sums if counters in (one.counters(), tuple(twin(name) or name for name in one.counters())))
+    weights = next((tuple(weight for _, weight in one) for one in found), None)
+    if weights is None:
+        return " + ".join(metrics)
+    groups: dict[float, list[str]] = {}
+    for name, weight in zip(metrics, weights, strict=True):
+        groups.setdefault(weight, []).append(name)
+    texts = []
+    for weight, names in groups.items():
+        text = braced(names, ("[", "|", "]"))
+        if ", " in text:  # nothing in common
+            text = f"({' + '.join(names)})" if weight != 1 else " + ".join(names)
+        texts.append(text if weight == 1 else f"{weight:g} x {text}")
+    return " + ".join(texts)
+
+
+def identifier(precision: str) -> str:
+    """The identifier of a precision's section: tensor.fp16.wgmma is NcuRooflineAnnotatedTensorFP16Wgmma."""
+    words = (word.upper() if word[-1:].isdigit() else word.capitalize() for word in precision.split("."))
+    return OWN_IDENTIFIER.decode() + "".join(words)
+
+
+@lru_cache(maxsize=256)
+def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
+    of = [(_WORK, one.id, f"{one.label} work", f" [{_UNITS[one.unit]}]") for one in load_spec().precisions if one.id in counted]
+    of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels if level.derivation]
+    header = [_metric(_name(kind, name), f"{label}{unit}") for kind, name, label, unit in of]
+    rows = [_metric(_name(_FROM, name), label) for _, name, label, _ in of]
+    title = "Roofline overview (ncu-roofline, added later)"
+    table = made("BodyItem", Table=made("Table", Label="What was counted", Columns=1, Metrics=rows))
+    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, title, table)
+
+
+@lru_cache(maxsize=1024)
+def _chart_section(chart: ChartPlan, order: int) -> bytes:
+    unit, title = _UNITS[chart.unit], f"{chart.label} roofline"
+    header = [_metric(_name(_GIGA_RATE, chart.id), f"{chart.label} performance [G{unit}/s]")]
+    if chart.placed:
+        header.append(_metric(_name(_BOUND_BY, chart.id), "Bound by"))
+        header.append(_metric(f"{_name(_ATTAINED, chart.id)}.pct", "Share of what it allows"))
+    moved = [level for level in chart.levels if level.moved]
+    header += [_metric(_name(_INTENSITY, chart.id, one.id), f"{one.label} intensity [{unit}/byte]") for one in moved]
+    roofs = (*chart.roofs, *(level.roof for level in chart.levels))
+    parts = [_ORIGIN, "Dots and lines say what they are made of when pointed at.", f"Theoretical roofs stand at {chart.clock}."]
+    parts += dict.fromkeys(f"Lighter roofs are {one.file}." for one in roofs if one.measured is not None)
+    if missing := [level.label for level in chart.levels if not level.derivation]:
+        parts.append(f"No counter of the report gives the traffic of {', '.join(missing)}.")
+    items = []
+    if chart.drawn:
+        work = made_value(_metric(_name(WORK_RATE, chart.id)))
+        points = []
+        for level in moved:
+            text = f"{level.label}: bytes = {level.derivation}; work = {chart.derivation}"
+            points.append(made_point(work, made_value(_metric(_name(TRAFFIC_RATE, level.id))), text, _color(level).light))
+        drawn = made(
+            "RooflineChart",
+            Label=f"{chart.label} roofline, derived from the report",
+            AxisIntensity=made("RooflineAxis", Label=f"Intensity [{unit}/byte]", Base=10.0),
+            AxisWork=made("RooflineAxis", Label=f"Performance [{unit}/s]", Base=10.0),
+            Rooflines=list(_rooflines(chart)),
+            AchievedValues=points,
+        )
+        items = [made("BodyItem", RooflineChart=drawn)]
+    else:
+        parts.append("The report does not give a compute roof and a bandwidth roof, so there is no chart.")
+    long = f"{title} (ncu-roofline, added later)"
+    return _encoded(identifier(chart.id), long, order, " ".join(parts), header, title, *items)
+
+
+def _encoded(name: str, title: str, order: int, description: str, header: Sequence[Any], body: str, *items: Any) -> bytes:
+    section = made(
+        "Section",
+        Identifier=name,
+        DisplayName=title,
+        Order=_FIRST_ORDER + order,
+        Description=description,
+        Header=made("Header", Rows=(len(header) + 1) // 2, Metrics=header),
+        Body=[made("Body", DisplayName=body, Items=items)] if items else [],
+    )
+    data: bytes = section.SerializeToString()
+    return data
+
+
+def _rooflines(chart: ChartPlan) -> Iterator[Any]:
+    """Theoretical roofs; then measured ones as constants, lighter; where one of two lines was not measured, the theoretical."""
+    levels = [one for one in chart.levels if one.roof.theory]
+    for roof, level, color in _pairs([one for one in chart.roofs if one.theory], levels):
+        label = f"{level.label} and {roof.label} roof at {chart.clock}: {level.roof.theory}; {roof.theory}"
+        yield made_roof(_per_second(roof), _per_second(level.roof), label, color.light)
+    levels = [one for one in chart.levels if one.roof.measured is not None or one.roof.theory]
+    some = any(one.roof.measured is not None for one in levels)
+    for roof, level, color in _pairs(chart.roofs, levels):
+        # Without a level that was measured the compute roof is drawn with one that was.
+        if level.roof.measured is not None or (roof.measured is not None and not some):
+            lines, texts = [], []
+            for one, unit in ((roof, f"{chart.unit}/s"), (level.roof, "byte/s")):  # measured, else theoretical
+                known = one.measured is not None
+                lines.append(made_value(constant=one.measured) if known else _per_second(one))
+                texts.append(f"{format_value(one.measured or 0.0, unit)}, {one.whose}" if known else "theoretical")
+            text = f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}"
+            yield made_roof(lines[0], lines[1], text, color.dark)
+
+
+def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:
+    """What is drawn together, in which colour: each level with the highest compute roof, the other compute roofs with the
+    outermost level, and these first, as viewers draw later ones over them; then levels beside the chain (shared memory)."""
+    if not roofs or not levels:
+        return []
+    others = [(roof, levels[-1], PLAIN) for roof in roofs[1:]]
+    in_order = sorted(levels, key=lambda level: level.id in load_spec().chain)
+    return others + [(roofs[0], level, _color(level)) for level in in_order]
+
+
+def _per_second(roof: RoofPlan) -> Any:
+    """A peak per cycle times the clock: the form that viewers want at least one roof in."""
+    return made_value(_metric(_name(PEAK, roof.id)), clock=_metric(_CLOCK))
+
+
+def _color(level: LevelPlan) -> Color:
+    return load_spec().level(level.id).color
+
+
+def _metric(name: str, label: str = "") -> Any:
+    return made("Metric", Name=name, Label=label)

@@ -8,8 +8,8 @@ is renewed; nothing else of a file differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ncu_roofline.chips.ncu import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
@@ -20,11 +20,19 @@ from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, r
 METRIC_PREFIX = PREFIX.encode()
 OWN_IDENTIFIER = b"NcuRooflineAnnotated"
 """Sections and rule results whose identifiers begin so are ours."""
-# Field numbers: of the block header, and of its table of names.
-_STRINGS, _PAYLOAD_SIZE = 4, 5
-_STRING = 1
-_IDENTIFIER = 1  # field number in a section and in a rule result
+_STRINGS, _PAYLOAD_SIZE = 4, 5  # field numbers of the block header
+_STRING, _IDENTIFIER = 1, 1  # of its table of names; of a section and a rule result
 _REPLACED = 1_000_000  # what is added to the number of a field that is replaced
+
+
+class Addition(NamedTuple):
+    """What one result gets (sections are serialized), and the identifiers of sections and rule results that this replaces."""
+
+    metrics: Sequence[tuple[str, Value]] = ()
+    sections: Sequence[bytes] = ()
+    rules: Sequence[RuleResult] = ()
+    replaced_sections: Collection[str] = ()
+    replaced_rules: Collection[str] = ()
 
 
 class _Layout:
@@ -122,20 +130,6 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
     return layout.written(without_own, without_own_names)
 
 
-@dataclass(frozen=True)
-class Addition:
-    """What one result gets, and the identifiers of sections and of rule results that this replaces.
-
-    ``sections`` are serialized ProfilerSection messages.
-    """
-
-    metrics: Sequence[tuple[str, Value]] = ()
-    sections: Sequence[bytes] = ()
-    rules: Sequence[RuleResult] = ()
-    replaced_sections: Collection[str] = ()
-    replaced_rules: Collection[str] = ()
-
-
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
     """The bytes of ``raw`` with ``additions``, one for each of its results in order.
 
@@ -159,8 +153,21 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
             goes = one.wire_type == BYTES and one.number in replaced and _identifier(content) in replaced[one.number]
             return one.number + _REPLACED if goes else one.number
 
+        result = message(kind.result_message)()
+        for name, value in addition.metrics:
+            metric = result.metrics.add(name_id=ids[name])
+            if isinstance(value, str):
+                metric.value.text = value.encode()
+            elif isinstance(value, int):
+                metric.value.uint64 = value
+            else:
+                metric.value.double = value
+        result.sections.extend(addition.sections)
+        if "rules" in numbers:  # else the format has no place for them in results of this kind
+            result.rules.extend(map(encode_rule, addition.rules))
+        encoded: bytes = result.SerializeToString()
         # Where nothing is replaced, the fields are not looked at: they are many.
-        return (_renumbered(raw, offset, record, number_of) if replaced else record) + _encoded(kind, addition, ids)
+        return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
 
     return layout.written(with_addition, lambda table: table + more)
 
@@ -169,20 +176,3 @@ def early_results(raw: RawFile) -> int:
     """Results in blocks before the names of added metrics: `ncu --import` looks these up, ncu-ui shows n/a."""
     layout = _Layout(raw)
     return sum(sum(block.counts[2:]) for block in layout.blocks if layout.place and block.start < layout.place.start)
-
-
-def _encoded(kind: Kind, addition: Addition, ids: Mapping[str, int]) -> bytes:
-    result = message(kind.result_message)()
-    for name, value in addition.metrics:
-        metric = result.metrics.add(name_id=ids[name])
-        if isinstance(value, str):
-            metric.value.text = value.encode()
-        elif isinstance(value, int):
-            metric.value.uint64 = value
-        else:
-            metric.value.double = value
-    result.sections.extend(addition.sections)
-    if "rules" in _numbers(kind):  # else the format has no place for them in results of this kind
-        result.rules.extend(map(encode_rule, addition.rules))
-    encoded: bytes = result.SerializeToString()
-    return encoded
