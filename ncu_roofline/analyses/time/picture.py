@@ -21,7 +21,6 @@ from ncu_roofline.analyses.time.text import drawable
 from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
 from ncu_roofline.rendering.chart import (
-    MARKERS,
     Axis,
     Chart,
     Contours,
