@@ -103,7 +103,7 @@ class Launch:
         self.counted = EXECUTED
         functions, totals, loops, own = map(self.table, ("functions", "totals", "loops", "instructions"))
         self.names = dict(zip(functions["function"].tolist(), functions["name"].tolist(), strict=True))
-        self.unit = next(iter(loops["unit"].tolist()), "flop")
+        self.unit = "op" if "op" in loops["unit"].tolist() else "flop"
         self.intensity = UNITS[COUNTED[self.unit].intensity_unit].symbol
         self.works = INTEGERS if INTEGERS in loops["performance_of"].tolist() else FLOPS
         self.work_unit = next(iter(totals["unit"][totals["quantity"] == FLOPS].tolist()), "flop")
