@@ -325,7 +325,7 @@ def _read(
 ) -> ReadReport:
     """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
     from ncu_roofline.model import Selection, measurements_of
-    from ncu_roofline.model.samples import PASS_GROUPS
+    from ncu_roofline.model.extract import PASS_GROUPS
 
     made = ANALYSES[view].viewer
     with reading.opened(path, gpu) as (report, warnings):

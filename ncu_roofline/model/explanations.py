@@ -19,9 +19,8 @@ from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.measurements import Columns, Measurements, Quantity
-from ncu_roofline.model.opcodes import THREADS, WARPS
 from ncu_roofline.model.plausible import disbelieved, left_out, told
-from ncu_roofline.model.work import MIXED, uncounted_tensor
+from ncu_roofline.model.work import MIXED, THREADS, WARPS, uncounted_tensor
 
 SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
 """What has ncu count by instruction, with what a roofline needs, and keep the source."""

@@ -1,4 +1,7 @@
-"""To measurements: from reports by the spec's bindings applied to each launch, GPU by GPU, and from files of other tools."""
+"""To measurements: from reports by the spec's bindings applied to each launch, GPU by GPU, and from files of other tools.
+
+What the PM sampler of ncu recorded of a launch as well: values over the GPU's time, one run of the launch per pass group.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,21 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.chips import InstructionSpec, Level, Precision, Spec, formulas, load_opcodes, load_units
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import ATTRIBUTE, DURATION, OF_ACTIVE, Counters
-from ncu_roofline.chips.tables import EXECUTED, load_limits
+from ncu_roofline.chips.tables import EXECUTED, counter_of, load_limits, load_phases
+from ncu_roofline.chips.verdict import MOST
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, ImportedPoint, MetricTable, PointTable
 from ncu_roofline.formats.report import Report
+from ncu_roofline.formats.report.metrics import Instances, Metrics
 from ncu_roofline.model.measurements import MEASURED, Columns, FloatArray, Measurements, Origin, Quantity, objects
-from ncu_roofline.model.opcodes import HALF, THREADS, WARPS, Executed, constant_loads, executed
-from ncu_roofline.model.plausible import LEFT_OUT, REPLAY_METRICS, Gate, Remarks, believed, foreign_counters, short_name
-from ncu_roofline.model.work import TENSOR_PIPE, work_of
+from ncu_roofline.model.plausible import REPLAY_METRICS, Gate, Remarks, believed, foreign_counters, short_name
+from ncu_roofline.model.work import HALF, HALVES, TENSOR_PIPE, THREADS, WARPS, Executed, constant_loads, executed, work_of
 
 LANES = "lanes"
 """Key of `Measurements.instructions` for threads with a true predicate / 32: the instructions that whole warps would need."""
@@ -31,11 +35,9 @@ _ATTRIBUTES = (
     "global_memory_bus_width",
 )
 IMPORTED = "imported"
+Rows = dict[int, tuple[float, Origin]]
 _SHARED, _TURING = "shared", (7, 5)
 _WITH_COPIES = "wavefronts x 128 B, bank conflicts included, and bytes of asynchronous copies by opcode counts"
-
-
-Rows = dict[int, tuple[float, Origin]]
 
 
 class ColumnCounters(Columns, Counters):
@@ -46,9 +48,8 @@ def spellings(sums: Iterable[WeightedSum], peaks: Iterable[WeightedSum]) -> set[
     """Every metric name that could give these sums and peaks, or the times and clocks that go with them."""
     names = {*formulas.L2_CLOCK_PAIR, *(name for pair in formulas.slice_pairs(load_units().slices) for name in pair)}
     names |= {ATTRIBUTE + name for name in _ATTRIBUTES} | {DURATION + form for form in (".sum", ".avg", ".max")}
-    names |= {
-        f"{unit}__cycles_elapsed.{how}{per}" for unit in _CLOCK_UNITS for how in ("avg", "max") for per in ("", ".per_second")
-    }
+    cycles = [f"{unit}__cycles_elapsed.{how}" for unit in _CLOCK_UNITS for how in ("avg", "max")]
+    names |= {name + per for name in cycles for per in ("", ".per_second")}
     peaked = {c + form for peak in peaks for c in peak.counters() for form in (formulas.PEAK_FORM, formulas.SLICE_PEAK_FORM)}
     return names | _counted_as(sums) | peaked
 
@@ -67,8 +68,7 @@ def _metric_names(spec: Spec, instructions: InstructionSpec | None) -> frozenset
     names = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
     if instructions:
         sums = [formula for kind in instructions.kinds for formula in kind.formulas()]
-        counters = (WeightedSum.of({name: 1.0}) for name in (instructions.lanes, instructions.issue_counter))
-        lanes, issue = counters
+        lanes, issue = (WeightedSum.of({name: 1.0}) for name in (instructions.lanes, instructions.issue_counter))
         names |= spellings([*sums, lanes], [issue]) | {f"{instructions.lanes_per_instruction}.ratio"}
     return frozenset((*names, *REPLAY_METRICS, THREADS, WARPS, _DEVICE, MAJOR, MINOR, *load_units().metrics()))
 
@@ -115,11 +115,12 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         if chip is not None:
             threads, warps = ([counted[one][i] if one in counted else () for i in index] for one in (THREADS, WARPS))
             opcodes = executed(threads, warps, spec, load_opcodes(), chip.compute_capability)
-            if isinstance(report, Report):
+            if isinstance(report, Report):  # the code of launches that have what looks like half-precision arithmetic
                 half = next(one for one in spec.precisions if one.id == HALF)
-                halves = [binding.counters for binding in spec.bindings(half, chip.compute_capability)]
-                some = [selected[name] > 0 for name in _counted_as(halves) if name in selected]
-                suspects = np.any([opcodes.halves, *some], axis=0)
+                names = _counted_as([binding.counters for binding in spec.bindings(half, chip.compute_capability)])
+                found = [opcodes.work[one].values > 0 for one in HALVES if one in opcodes.work]
+                found += [selected[name] > 0 for name in names if name in selected]
+                suspects = np.any([np.zeros(len(index), dtype=bool), *found], axis=0)
                 opcodes = opcodes.without(constant_loads(report, index, suspects, chip.compute_capability))
         counters = ColumnCounters(
             lambda name, selected=selected, missing=missing: selected.get(name, missing),  # type: ignore[misc]
@@ -176,7 +177,7 @@ def _counted(m: Measurements, counters: Counters, spec: Spec, opcodes: Executed)
     for level in spec.levels:
         moved, stored, roof = counters.level(level, spec.bindings(level, chip.compute_capability))
         if moved.origins:
-            traffic[level.id] = _shared(moved, level, spec, opcodes, chip) if level.id == _SHARED else moved
+            traffic[level.id] = _shared(moved, opcodes, chip) if level.id == _SHARED else moved
         if stored is not None:
             written[level.id] = stored
         if not np.isnan(roof.values).all():
@@ -190,12 +191,11 @@ def _counted(m: Measurements, counters: Counters, spec: Spec, opcodes: Executed)
     return replace(m, **counts, compute=compute, bandwidth=bandwidth)
 
 
-def _shared(moved: Quantity, level: Level, spec: Spec, opcodes: Executed, chip: Any) -> Quantity:
+def _shared(moved: Quantity, opcodes: Executed, chip: Any) -> Quantity:
     """Bytes of shared memory where opcodes say more than the counters: no access at all, or those of asynchronous copies."""
     if chip.compute_capability == _TURING:  # the total, with loads of matrices, counts other things in kernels without any
         return Quantity(np.where(opcodes.shared == 0, 0.0, moved.values), moved.choice, moved.origins)
-    notes = {binding.note for binding in spec.bindings(level, chip.compute_capability) if binding.lower_bound}
-    lower = moved.has_origin(lambda origin: origin.note in notes) & np.isfinite(opcodes.copied)
+    lower = moved.is_lower_bound() & np.isfinite(opcodes.copied)
     with_copies = Quantity(moved.values + np.where(lower, opcodes.copied, 0.0), moved.choice, moved.origins)
     return with_copies.changed(lower, lambda origin: replace(origin, note=_WITH_COPIES, lower_bound=False))
 
@@ -203,15 +203,15 @@ def _shared(moved: Quantity, level: Level, spec: Spec, opcodes: Executed, chip: 
 def _with_instructions(m: Measurements, counters: Counters, wanted: InstructionSpec) -> Measurements:
     """The same with warp instructions by kind, transactions by kind, and the peak of instructions per second."""
 
-    def first(ways: Sequence[Any]) -> Quantity:
-        found = Quantity.missing(len(m))
-        for way in ways:
-            if not (found.origins and found.complete()):
-                found = found.filled(counters.count(way.counters, way.source, way.note))
-        return found
-
-    of_kinds = {kind.id: (first(kind.instructions), first(kind.transactions)) for kind in wanted.kinds}
-    instructions, transactions = ({name: pair[i] for name, pair in of_kinds.items() if pair[i].origins} for i in (0, 1))
+    instructions, transactions = dict[str, Quantity](), dict[str, Quantity]()
+    for kind in wanted.kinds:
+        for counted, ways in ((instructions, kind.instructions), (transactions, kind.transactions)):
+            found = Quantity.missing(len(m))
+            for way in ways:
+                if not (found.origins and found.complete()):
+                    found = found.filled(counters.count(way.counters, way.source, way.note))
+            if found.origins:
+                counted[kind.id] = found
     lanes: Quantity = counters.count(WeightedSum.of({wanted.lanes: 1.0}), "binding")
     if EXECUTED in instructions:  # threads / 32, counted or from the recorded threads per instruction
         name = f"{wanted.lanes_per_instruction}.ratio"
@@ -235,11 +235,8 @@ def imported(table: PointTable, label: str) -> Measurements:
 
     def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
         wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
-
-        def note(row: int) -> str:
-            return f"{LEFT_OUT} {what} of {short_name(points[row].name)} is {values[row]:.4g} {unit}, which no machine can"
-
-        remarks.add(wrong, note, "row")
+        names, end = [point.name for point in points], f"{unit}, which no machine can"
+        remarks.add(wrong, lambda row: f"{what} of {short_name(names[row])} is {values[row]:.4g} {end}", "row")
         return np.where(wrong, np.nan, values)
 
     def quantities(what: str, rows: Mapping[str, Rows], most: FloatArray | float, unit: str) -> dict[str, Quantity]:
@@ -264,9 +261,6 @@ def imported(table: PointTable, label: str) -> Measurements:
     total = limits.imported_rate * np.where(seconds > 0, seconds, limits.imported_seconds)
     work = quantities("work in", said(lambda point: point.work), total, "operations")
     shares = {key: Quantity.of_rows(count, rows).values for key, rows in said(lambda point: point.fma_share).items()}
-    traffic = quantities("traffic at", said(lambda point: point.traffic), total, "byte")
-    compute = quantities("the roof", roofs["compute"], limits.imported_rate, "operations per second")
-    bandwidth = quantities("the roof", roofs["bandwidth"], limits.imported_rate, "byte per second")
     texts = {name: objects([getattr(point, name) for point in points]) for name in ("name", "grid", "block", "device", "label")}
     return Measurements.of(
         count,
@@ -282,8 +276,140 @@ def imported(table: PointTable, label: str) -> Measurements:
         summands=work,
         # Of instructions the share is alpha, of operations 2 alpha / (1 + alpha): a fused instruction does two.
         fused={name: work[name].scaled(2 * share / (1 + share)) for name, share in shares.items() if name in work},
-        traffic=traffic,
-        compute=compute,
-        bandwidth=bandwidth,
+        traffic=quantities("traffic at", said(lambda point: point.traffic), total, "byte"),
+        compute=quantities("the roof", roofs["compute"], limits.imported_rate, "operations per second"),
+        bandwidth=quantities("the roof", roofs["bandwidth"], limits.imported_rate, "byte per second"),
         remarks=remarks.texts,
     )
+
+
+# Samples.
+
+PASS_GROUPS = "profiler__pmsampler_pass_groups"
+"""What every report has that was sampled over the time of its launches."""
+_SAMPLER = "profiler__pmsampler_"
+_LATEST = 2**62  # nanoseconds: later than any clock of a GPU
+_MOST_GROUPS = 1_000
+_NANO = 1e-9
+
+
+class Series(NamedTuple):
+    """One metric of a pass group: ``times`` (s, ascending, from the group's first sample on) and ``values``, equally many."""
+
+    metric: str
+    times: FloatArray
+    values: FloatArray
+
+    @property
+    def counter(self) -> str:
+        """The metric without the group of counters in front of its name."""
+        return counter_of(self.metric)
+
+
+class PassGroup(NamedTuple):
+    """What was sampled in one run of the launch.
+
+    Times are in seconds from the group's first sample on, NaN where the report does not tell: ``begins`` and ``ends`` of the
+    launch, ``switched`` when its context became active.  ``interval`` is in seconds, NaN where it was given in cycles.
+    """
+
+    series: tuple[Series, ...]
+    begins: float
+    ends: float
+    switched: float
+    interval: float
+    dropped: int
+    merged: int
+
+    @property
+    def last(self) -> float:
+        return max((float(one.times[-1]) for one in self.series), default=math.nan)
+
+    @property
+    def step(self) -> float:
+        """Seconds from a sample to the next, as most of them are; the interval where there is one sample."""
+        steps = np.concatenate([np.diff(one.times) for one in self.series])
+        steps = steps[steps > 0]
+        return float(np.median(steps)) if len(steps) else self.interval
+
+
+class Samples(NamedTuple):
+    """The pass groups of a launch that hold something of use; ``unusable`` counts values that no sampler can have given."""
+
+    groups: tuple[PassGroup, ...]
+    unusable: int = 0
+
+
+def with_samples(report: Report, m: Measurements) -> Measurements:
+    return replace(m, samples=objects([samples_of(report.kernels[launch].metrics) for launch in m.launch.tolist()]))
+
+
+def samples_of(metrics: Metrics) -> Samples | None:
+    """What was sampled of the metrics that bands are made of, None without any.  Raises RooflineError for damaged bytes.
+
+    There are no groups where every value is unusable.
+    """
+    candidates = _candidates(metrics.names())
+    if not candidates:
+        return None
+    listed: dict[str, int] = {}  # the pass group of each metric, as far as the report tells
+    for index, text in _instances(metrics, PASS_GROUPS)[:_MOST_GROUPS]:
+        if isinstance(index, int) and isinstance(text, str):
+            listed |= dict.fromkeys(text.split(","), index)
+    unusable = 0
+    # Metrics of which the report does not tell the group are together if they have the same first sample.
+    groups: dict[tuple[int, int], dict[str, list[tuple[int, float]]]] = {}
+    for name in candidates:
+        if counter_of(name) == name and name not in listed:
+            continue  # the profiler's own metrics have the same names without anything in front
+        instances, most = metrics.instances(name), 100 * MOST if "pct_of_peak" in name else 2.0**62
+        samples = [
+            (time, float(value))
+            for time, value in instances
+            if isinstance(time, int) and 0 <= time < _LATEST and isinstance(value, (int, float)) and 0 <= value <= most
+        ]
+        unusable += len(instances) - len(samples)
+        if samples:
+            samples.sort(key=lambda sample: sample[0])
+            key = (listed[name], 0) if name in listed else (-1, samples[0][0])
+            groups.setdefault(key, {})[name] = samples
+    found = tuple(_pass_group(metrics, key[0], groups[key]) for key in sorted(groups))
+    return Samples(found, unusable) if found or unusable else None
+
+
+@lru_cache(maxsize=64)
+def _candidates(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that something is made of; thousands of launches have the same."""
+    wanted = load_phases().counters()
+    return tuple(name for name in names if counter_of(name) in wanted)
+
+
+def _pass_group(metrics: Metrics, index: int, members: Mapping[str, Sequence[tuple[int, float]]]) -> PassGroup:
+    origin = min(samples[0][0] for samples in members.values())
+
+    def first(name: str, *, on: bool = False) -> float:
+        """The time of a metric's first instance, which is its correlation id; ``on``: of the first that is not 0."""
+        times = [time for time, value in _instances(metrics, name) if isinstance(time, int) and (value or not on)]
+        return (times[0] - origin) * _NANO if times else math.nan
+
+    def of_group(name: str) -> float:
+        found = [value for group, value in _instances(metrics, _SAMPLER + name) if group == index]
+        return float(found[0]) if found and isinstance(found[0], (int, float)) else math.nan
+
+    series = []
+    for name, samples in members.items():
+        times = np.array([(time - origin) * _NANO for time, _ in samples], dtype=np.float64)
+        series.append(Series(name, times, np.array([value for _, value in samples], dtype=np.float64)))
+    interval, lost = of_group("interval_time"), map(of_group, ("dropped_samples", "merged_samples"))
+    return PassGroup(
+        tuple(series),
+        first(f"profiler__timestamp_workload_start_{index}"),
+        first(f"profiler__timestamp_workload_end_{index}"),
+        first(f"{_SAMPLER}ctxsw_{index}", on=True),
+        interval * _NANO if interval > 0 else math.nan,
+        *(int(count) if 0 < count < _LATEST else 0 for count in lost),
+    )
+
+
+def _instances(metrics: Metrics, name: str) -> Instances:
+    return metrics.instances(name) if metrics.has_name(name) else []

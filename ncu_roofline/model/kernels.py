@@ -32,12 +32,10 @@ from ncu_roofline.chips.verdict import (
 )
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Quantity, TextArray, objects
-from ncu_roofline.model.opcodes import NO_ARITHMETIC, TOLD
 from ncu_roofline.model.plausible import disbelieved
-from ncu_roofline.model.points import LOW_CLOCK, above_bandwidths
-from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.points import LOW_CLOCK, Roofs, above_bandwidths
 from ncu_roofline.model.selection import Grouping, kernel_keys, where
-from ncu_roofline.model.work import demands, total_flops, uncounted_tensor
+from ncu_roofline.model.work import NO_ARITHMETIC, TOLD, demands, total_flops, uncounted_tensor
 
 Table = dict[str, Any]
 _GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Quantity:
 
     @classmethod
     def missing(cls, count: int) -> Quantity:
-        return cls(np.full(count, np.nan), np.full(count, -1, dtype=np.int64))
+        return cls.of(np.full(count, np.nan), None)
 
     @classmethod
     def of(cls, values: FloatArray, origin: Origin | None) -> Quantity:
@@ -82,7 +83,6 @@ class Quantity:
         return Quantity(self.values * factor, self.choice, self.origins)
 
     def where(self, mask: Mask) -> Quantity:
-        """The values where the mask holds, NaN elsewhere."""
         return self.scaled(np.where(mask, 1.0, np.nan))
 
     def with_note(self, rows: Mask, note: str) -> Quantity:
@@ -98,7 +98,6 @@ class Quantity:
         return Quantity(self.values, choice, (*self.origins, *map(change, self.origins)))
 
     def has_origin(self, such: Callable[[Origin], bool]) -> Mask:
-        """Which launches have it from such an origin."""
         found: Mask = np.array([*map(such, self.origins), False])[self.choice]
         return found
 
@@ -122,13 +121,9 @@ class Quantity:
 class Columns:
     """What `formulas` does to numbers, of many launches at once."""
 
-    where = staticmethod(np.where)
-    rounded = staticmethod(np.round)
-    known = staticmethod(np.isfinite)
-    at_most = staticmethod(np.minimum)
-    any_of = staticmethod(np.any)
-    origin = Origin
-    quantity = staticmethod(Quantity.of)
+    where, rounded, known = staticmethod(np.where), staticmethod(np.round), staticmethod(np.isfinite)
+    at_most, any_of = staticmethod(np.minimum), staticmethod(np.any)
+    origin, quantity = Origin, staticmethod(Quantity.of)
 
     @staticmethod
     def divided(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -158,6 +153,24 @@ class Columns:
         return float(np.median(known)) if len(known) else np.nan
 
 
+class RoofValues(NamedTuple):
+    """A roof per launch, in operations or bytes per second: the one in use, the theoretical one, and whether it is measured.
+
+    ``drawn`` is the measured one, in use or not, and ``share`` what it is of theory at the same clock (NaN where unknown).
+    """
+
+    value: FloatArray
+    theoretical: FloatArray
+    measured: Mask
+    drawn: FloatArray = np.empty(0)
+    share: FloatArray = np.empty(0)
+
+    @classmethod
+    def missing(cls, count: int) -> RoofValues:
+        nothing = np.full(count, np.nan)
+        return cls(nothing, nothing, np.zeros(count, dtype=bool))
+
+
 def objects(values: Sequence[object] | TextArray) -> TextArray:
     """Texts, tuples and the like as an array of one dimension."""
     result = np.empty(len(values), dtype=object)
@@ -167,11 +180,9 @@ def objects(values: Sequence[object] | TextArray) -> TextArray:
 
 def as_floats(column: Sequence[object]) -> FloatArray:
     """A metric's values as floats; missing ones and text are NaN, integers beyond the range of a float infinite."""
-    try:
-        if str not in set(map(type, column)):  # NumPy would read a text of digits as a number
+    if not set(map(type, column)) - {int, float, type(None)}:  # NumPy would read a text of digits as a number
+        with contextlib.suppress(OverflowError):
             return np.array(column, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError, OverflowError):
-        pass
     return np.array([as_float(value) for value in column], dtype=np.float64)
 
 
@@ -185,6 +196,7 @@ def as_float(value: object) -> float:
 
 
 Quantities = Mapping[str, Quantity]
+Gpu = tuple[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,9 +264,9 @@ class Measurements:
         return objects([capability_text(one) for one in self.capability])
 
     @cached_property
-    def gpus(self) -> dict[tuple[str, tuple[int, int]], IntArray]:
+    def gpus(self) -> dict[Gpu, IntArray]:
         """The launches of each GPU model, which is a name and a compute capability."""
-        rows: dict[tuple[str, tuple[int, int]], list[int]] = {}
+        rows: dict[Gpu, list[int]] = {}
         for row, gpu in enumerate(zip(self.device, self.capability, strict=True)):
             rows.setdefault(gpu, []).append(row)
         return {gpu: np.array(mine, dtype=np.int64) for gpu, mine in rows.items()}
@@ -271,9 +283,7 @@ class Measurements:
         return quantities[name].values if name in quantities else np.full(len(self), np.nan)
 
     def known(self, quantities: Quantities) -> Mask:
-        found: Mask = np.zeros(len(self), dtype=bool)
-        for quantity in quantities.values():
-            found |= np.isfinite(quantity.values)
+        found: Mask = np.any([np.zeros(len(self), dtype=bool), *(np.isfinite(q.values) for q in quantities.values())], axis=0)
         return found
 
     def precisions(self, spec: Spec) -> list[Precision]:
@@ -302,14 +312,12 @@ class Measurements:
         """All launches of several measurements, in order; what one of them does not know is missing for its launches."""
         if len(parts) == 1:
             return parts[0]
-
-        def of_all(values: Sequence[Any]) -> Any:
-            if not isinstance(values[0], Mapping):
-                return np.concatenate(values)
-            nothing = [Quantity.missing(len(part)) for part in parts]
-            keys = dict.fromkeys(key for value in values for key in value)
-            pairs = list(zip(values, nothing, strict=True))
-            return {key: Quantity.joined([value.get(key, none) for value, none in pairs]) for key in keys}
-
-        names = [item.name for item in fields(Measurements)]
-        return Measurements(**{name: of_all([getattr(part, name) for part in parts]) for name in names})
+        nothing, made = [Quantity.missing(len(part)) for part in parts], dict[str, Any]()
+        for item in fields(Measurements):
+            values = [getattr(part, item.name) for part in parts]
+            if isinstance(values[0], Mapping):
+                pairs, keys = list(zip(values, nothing, strict=True)), dict.fromkeys(key for value in values for key in value)
+                made[item.name] = {key: Quantity.joined([value.get(key, none) for value, none in pairs]) for key in keys}
+            else:
+                made[item.name] = np.concatenate(values)
+        return Measurements(**made)

@@ -41,64 +41,55 @@ class Remarks:
         places = np.flatnonzero(rows).tolist()
         if places:
             more = f", likewise in {plural(len(places) - 1, f'more {noun}')}" if len(places) > 1 else ""
-            text = note(places[0]) + more
+            text = f"{LEFT_OUT} {note(places[0])}{more}"
             self.texts[places] = [f"{before}; {text}" if before else text for before in self.texts[places]]
 
 
 class Gate(Remarks):
-    """What the launches of one report can have measured: numbers in ``columns`` by metric, NaN where missing or implausible.
+    """What the launches of one report, of kernels of these names, can have measured.
 
-    Made from metrics as the report has them, and the names of its kernels.
+    ``columns``: numbers by metric, NaN where missing or implausible.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Value | None]], names: Sequence[str]) -> None:
         super().__init__([""] * len(names))
-        self._names = names
-        self.columns = {metric: self._checked(metric, column) for metric, column in columns.items()}
+        self._names, self.columns = names, dict[str, FloatArray]()
+        for metric, column in columns.items():
+            self.columns[metric] = values = as_floats(column)
+            if (bound := load_limits().bound(metric)) is None:
+                continue
+            least = -bound.most if bound.signed else 0
+            wrong = (values > bound.most) | (values < least)
+            if np.isnan(values).any():  # NaN is what ncu writes for what it could not collect, None that a launch lacks it
+                wrong |= np.array([isinstance(value, str) for value in column], dtype=bool)
+            if wrong.any():
+                can = f"can be {least:.4g} to {bound.most:.4g}{bound.unit and f' {bound.unit}'} ({bound.origin})"
+                shown = [repr(short_name(one)) if isinstance(one, str) else f"{as_float(one):.4g}" for one in column]
+                self._tell(metric, wrong, [f"is {one}, and {can}" for one in shown])
+                self.columns[metric] = np.where(wrong, np.nan, values)
 
     def instances(self, metric: str, column: Sequence[Instances]) -> list[Instances]:
         """The counts by name of each launch, none where one is no count, all together are more than can be, or not the total.
 
         The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
         """
-        totals = np.array([_total(counts) for counts in column], dtype=np.float64)
-        own = self.columns.get(metric, np.full(len(totals), np.nan))
-        wrong = ~(totals <= MOST_COUNT)
-        self._tell(metric, wrong, lambda row: f"adds up to {totals[row]:.4g}, which no counter can")
-        sums = zip(column, totals, own, strict=True)
-        apart = ~wrong & np.array([bool(counts) and not adds_up(total, whole) for counts, total, whole in sums], dtype=bool)
-        differing = "adds up to {:.4g}, and to {:.4g} by what the metric itself says"
-        self._tell(metric, apart, lambda row: differing.format(totals[row], own[row]))
+        texts, wrong, apart = [""] * len(column), *np.zeros((2, len(column)), dtype=bool)
+        own = self.columns.get(metric, np.full(len(column), np.nan))
+        for row, counts in enumerate(column):
+            numbers = [value for _, value in counts]
+            good = all(isinstance(value, (int, float)) and value >= 0 for value in numbers)
+            total = math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers) if good else math.nan
+            wrong[row] = not total <= MOST_COUNT
+            apart[row] = not wrong[row] and bool(counts) and not adds_up(total, own[row])
+            end = "which no counter can" if wrong[row] else f"and to {own[row]:.4g} by what the metric itself says"
+            texts[row] = f"adds up to {total:.4g}, {end}"
+        self._tell(metric, wrong, texts)
+        self._tell(metric, apart, texts)
         self.columns[metric] = np.where(apart, np.nan, own)
         return [[] if bad else counts for bad, counts in zip(wrong | apart, column, strict=True)]
 
-    def _checked(self, metric: str, column: Sequence[Value | None]) -> FloatArray:
-        values, bound = as_floats(column), load_limits().bound(metric)
-        if bound is None:
-            return values
-        wrong = np.isnan(values)
-        if wrong.any():  # NaN is what ncu writes for what it could not collect, None that a launch lacks the metric
-            wrong &= np.array([isinstance(value, str) for value in column], dtype=bool)
-        wrong |= (values > bound.most) | (values < (-bound.most if bound.signed else 0))
-        unit = f" {bound.unit}" if bound.unit else ""
-        most = f"{-bound.most if bound.signed else 0:.4g} to {bound.most:.4g}{unit} ({bound.origin})"
-
-        def what(row: int) -> str:
-            value = column[row]
-            return f"is {repr(short_name(value)) if isinstance(value, str) else f'{values[row]:.4g}'}, and can be {most}"
-
-        self._tell(metric, wrong, what)
-        return np.where(wrong, np.nan, values) if wrong.any() else values
-
-    def _tell(self, metric: str, rows: Mask, what: Callable[[int], str]) -> None:
-        self.add(rows, lambda row: f"{LEFT_OUT} {metric} of launch {row} ({short_name(self._names[row])}) {what(row)}")
-
-
-def _total(counts: Instances) -> float:
-    numbers = [value for _, value in counts]
-    if not all(isinstance(value, (int, float)) and value >= 0 for value in numbers):
-        return math.nan
-    return math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers)
+    def _tell(self, metric: str, rows: Mask, what: Sequence[str]) -> None:
+        self.add(rows, lambda row: f"{metric} of launch {row} ({short_name(self._names[row])}) {what[row]}")
 
 
 class PlausibleMetrics(Mapping[str, Value]):
@@ -108,30 +99,23 @@ class PlausibleMetrics(Mapping[str, Value]):
         self._metrics, self._read = metrics, dict[str, Value | None]()
 
     def __getitem__(self, name: str) -> Value:
-        value = self.recorded(name)
-        if value is None or not self.allows(name, value):
+        if name not in self._read:
+            value = self._metrics.get(name)
+            bound = load_limits().bound(name) if value is not None else None
+            if bound is not None and value is not None:
+                least = -bound.most if bound.signed else 0
+                # NaN is what ncu writes for what it could not collect
+                value = None if isinstance(value, str) or value > bound.most or value < least else value
+            self._read[name] = value
+        if (found := self._read[name]) is None:
             raise KeyError(name)
-        return value
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._metrics if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def recorded(self, name: str) -> Value | None:
-        if name not in self._read:
-            self._read[name] = self._metrics.get(name)
-        return self._read[name]
-
-    @staticmethod
-    def allows(name: str, value: Value) -> bool:
-        """Whether a metric can have this value; NaN is what ncu writes for one that it could not collect."""
-        bound = load_limits().bound(name)
-        if bound is None or isinstance(value, str):
-            return bound is None
-        size = -value if bound.signed and value < 0 else value
-        return 0 <= size <= bound.most or size != size
 
 
 def left_out(m: Measurements) -> tuple[str, ...]:
@@ -171,67 +155,53 @@ def foreign_counters(columns: Mapping[str, FloatArray], names: Sequence[tuple[st
     Fewer don't: that pass leaves out functions that the kernel calls in other sections of the code.  Those launches are named
     only if the same hardware count stands at one of another size, too.
     """
-    instrumented, hardware = (_first(columns, metrics, len(names)) for metrics in (INSTRUMENTED, HARDWARE))
+
+    def first(metrics: Sequence[str]) -> FloatArray:
+        found = np.full(len(names), np.nan)
+        for metric in metrics:
+            found = np.where(np.isfinite(found), found, columns.get(metric, np.nan))
+        return found
+
+    instrumented, hardware = first(INSTRUMENTED), first(HARDWARE)
     with np.errstate(invalid="ignore"):
         known = (instrumented > 0) & (hardware >= 0)
         foreign = known & (instrumented > FACTOR * hardware)
         fewer = known & (hardware > FACTOR * instrumented)
         own = known & (np.abs(instrumented - hardware) <= _OWN * hardware)
-    if fewer.any():
-        foreign |= fewer & _stands_elsewhere(instrumented, hardware, known)
+    if fewer.any():  # equal hardware counts stand side by side in this order
+        order = np.flatnonzero(known)[np.argsort(hardware[known], kind="stable")]
+        for run in np.split(order, np.flatnonzero(np.diff(hardware[order]) > _EQUAL * hardware[order][1:]) + 1):
+            if instrumented[run].max() > FACTOR * instrumented[run].min():
+                foreign[run] |= fewer[run]
     result = objects([""] * len(names))
     result[foreign] = [
         f"{FOREIGN}, as they saw {seen:,.0f} warp instructions where {executed:,.0f} were executed: {_WHY}"
         for seen, executed in zip(hardware[foreign], instrumented[foreign], strict=True)
     ]
+    # Launches with the same time (of no short launch), DRAM and L2 traffic and instruction count.  Of 265 public reports ten
+    # have such launches of several kernels, all of one application; a time alone is a multiple of 32 ns and may be equal.
+    kinds = [[columns[name] for name in kind if name in columns] for kind in (_TIME, _DRAM, _L2, HARDWARE)]
+    same: dict[bytes, list[int]] = {}
+    if all(kinds):
+        complete = np.all([np.any(np.isfinite(kind), axis=0) for kind in kinds], axis=0)
+        with np.errstate(invalid="ignore"):
+            rows = np.flatnonzero(complete & (first(_TIME) >= SHORT_LAUNCH * 1e9))
+        for row, values in zip(rows.tolist(), np.array([one[rows] for kind in kinds for one in kind]).T, strict=True):
+            same.setdefault(values.tobytes(), []).append(row)
     pairs: dict[tuple[tuple[str, str], tuple[str, str]], str] = {}
-    for first, *others in _alike(columns, names):
-        different = next(row for row in others if names[row] != names[first])
-        for row in others if own[first] else (first, *others):
-            other = row if names[row] != names[first] else different
-            pair = names[first], names[other]
+    for one, *others in same.values():
+        different = next((row for row in others if names[row] != names[one]), None)
+        if different is None:
+            continue
+        for row in others if own[one] else (one, *others):
+            other = row if names[row] != names[one] else different
+            pair = names[one], names[other]
             if pair not in pairs:
                 short = short_names([name or function for function, name in pair])
-                one, two = (f"{row} ({short_name(name)})" for row, name in zip((first, other), short, strict=True))
-                pairs[pair] = f"{FOREIGN}, as launches {one} and {two} are different kernels with {_SAME}: {_WHY}"
+                both = " and ".join(f"{row} ({short_name(name)})" for row, name in zip((one, other), short, strict=True))
+                pairs[pair] = f"{FOREIGN}, as launches {both} are different kernels with {_SAME}: {_WHY}"
             result[row] = pairs[pair]
     return result
-
-
-def _first(columns: Mapping[str, FloatArray], names: tuple[str, ...], count: int) -> FloatArray:
-    found = np.full(count, np.nan)
-    for name in names:
-        found = np.where(np.isfinite(found), found, columns.get(name, np.nan))
-    return found
-
-
-def _stands_elsewhere(instrumented: FloatArray, hardware: FloatArray, known: Mask) -> Mask:
-    """Whether some other launch has the same hardware count although it executed another number of instructions."""
-    order = np.flatnonzero(known)[np.argsort(hardware[known], kind="stable")]
-    counts = hardware[order]
-    larger = np.flatnonzero(np.diff(counts) > _EQUAL * counts[1:]) + 1  # equal counts stand side by side in this order
-    result = np.zeros(len(hardware), dtype=bool)
-    for run in np.split(order, larger):
-        executed = instrumented[run]
-        result[run] = executed.max() > FACTOR * executed.min()
-    return result
-
-
-def _alike(columns: Mapping[str, FloatArray], names: Sequence[tuple[str, str]]) -> list[list[int]]:
-    """Launches of several kernels with the same time (of no short launch), DRAM and L2 traffic and instruction count.
-
-    Of 265 public reports ten have such kernels, all of one application; a time alone is a multiple of 32 ns and may be equal.
-    """
-    kinds = [[columns[name] for name in kind if name in columns] for kind in (_TIME, _DRAM, _L2, HARDWARE)]
-    if not all(kinds):
-        return []
-    complete = np.all([np.any(np.isfinite(kind), axis=0) for kind in kinds], axis=0)
-    with np.errstate(invalid="ignore"):
-        rows = np.flatnonzero(complete & (_first(columns, _TIME, len(names)) >= SHORT_LAUNCH * 1e9))
-    found: dict[bytes, list[int]] = {}
-    for row, values in zip(rows.tolist(), np.array([one[rows] for kind in kinds for one in kind]).T, strict=True):
-        found.setdefault(values.tobytes(), []).append(row)
-    return [alike for alike in found.values() if len({names[row] for row in alike}) > 1]
 
 
 def disbelieved(m: Measurements) -> TextArray:

@@ -22,8 +22,7 @@ from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.kernels import Everything, Verdicts, everything_of, kernels_table
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.points import points_table
-from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.points import Roofs, points_table
 from ncu_roofline.model.selection import Selection, as_trajectory, group
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import document
@@ -281,7 +280,7 @@ def measurements_of(
         if not isinstance(given, Report):
             return m
         if samples:
-            from ncu_roofline.model.samples import with_samples
+            from ncu_roofline.model.extract import with_samples
 
             m = with_samples(given, m)
         gaps = ~(m.known(m.work) & m.known(m.traffic)) & np.isfinite(m.seconds)

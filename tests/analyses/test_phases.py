@@ -17,7 +17,7 @@ from ncu_roofline.analyses.phases.picture import figure, phase_chart
 from ncu_roofline.analyses.phases.slices import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD
 from ncu_roofline.analyses.phases.text import launches
 from ncu_roofline.chips.tables import counter_of
-from ncu_roofline.model.samples import samples_of
+from ncu_roofline.model.extract import samples_of
 from ncu_roofline.rendering.chart import Panel, Point, Timeline
 from tests.analyses.phases_made import BLOCKS, DRAM, FP64, GRID, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps
 from tests.factory import A100, complete, kernel, report

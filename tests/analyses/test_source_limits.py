@@ -13,7 +13,7 @@ from ncu_roofline.chips import code_limits
 from ncu_roofline.formats.report import Code, CodeFunction, read_report
 from ncu_roofline.formats.sass import module
 from ncu_roofline.formats.sass.cubin import read_cubin
-from ncu_roofline.model.opcodes import placed
+from ncu_roofline.model.work import placed
 from tests import factory
 from tests.analyses.source_made import BASE, device, made_report
 from tests.counted import steps

@@ -14,7 +14,7 @@ from ncu_roofline.chips.fields import LAST_RELEASE
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.formats.sectionfile.section import messages
 from ncu_roofline.model.explanations import Wanted, tensor_metrics
-from ncu_roofline.model.opcodes import THREADS, WARPS
+from ncu_roofline.model.work import THREADS, WARPS
 from ncu_roofline.plugin.check.chips import OK, chip, libraries, passes
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, complete, kernel, opcodes, timing

@@ -9,7 +9,7 @@ import pytest
 
 from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.formats.report import Kernel, read_report
-from ncu_roofline.model.opcodes import WARPS
+from ncu_roofline.model.work import WARPS
 
 # Instructions of a warp per cycle of an SM that are 100 % of sm__inst_executed_pipe_UNIT, by compute capability.
 PEAKS = {

@@ -14,7 +14,8 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.formats.report import Code
 from ncu_roofline.formats.sass.instructions import decode
-from ncu_roofline.model import Selection, opcodes
+from ncu_roofline.model import Selection
+from ncu_roofline.model import work as works
 from ncu_roofline.model.roofline import Roofline
 from tests.analyses import source_made
 from tests.analyses.source_launches import with_counts
@@ -128,7 +129,7 @@ def test_what_the_code_does_not_tell_stays(tmp_path: Path, launch: Launch, insta
 
 def test_code_larger_than_any_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launch = Launch(STENCIL)
-    monkeypatch.setattr(opcodes, "_LARGEST", 100)
+    monkeypatch.setattr(works, "_LARGEST", 100)
     assert "fp16" in at_dram(roofline(launch.report(tmp_path, code=launch.code))).index
 
 

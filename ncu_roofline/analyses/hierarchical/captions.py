@@ -15,8 +15,8 @@ from ncu_roofline.chips.formulas import INSTEAD
 from ncu_roofline.chips.verdict import CLOCK_WARNING
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.columns import UNUSED
-from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.points import ABOVE
+from ncu_roofline.model.work import OPCODES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 
 _CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean

@@ -14,9 +14,8 @@ from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.verdict import COMPLETE, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model.columns import KERNELS, POINTS
-from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.selection import at_stake, order
-from ncu_roofline.model.work import MIXED
+from ncu_roofline.model.work import MIXED, OPCODES
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
 from ncu_roofline.rendering.frames import Frames, each_gpu, rows, view_of
 from ncu_roofline.rendering.table import DIM, GREEN, RED, YELLOW

@@ -24,9 +24,9 @@ from ncu_roofline.model import columns
 from ncu_roofline.model.explanations import Explanation, availability, chip_notes, command_of, devices_of
 from ncu_roofline.model.extract import LANES, UNKNOWN_CAPABILITY
 from ncu_roofline.model.kernels import Verdicts, everything_of, kernels_table, remarks_of
-from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity
+from ncu_roofline.model.measurements import FloatArray, Measurements, Origin, Quantity, RoofValues
 from ncu_roofline.model.plausible import disbelieved, left_out, told
-from ncu_roofline.model.points import ABOVE, LOW_CLOCK, points_table
+from ncu_roofline.model.points import ABOVE, LOW_CLOCK, Roofs, points_table
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
@@ -39,7 +39,6 @@ from ncu_roofline.model.roofline import (
     of_rows,
     ordered,
 )
-from ncu_roofline.model.roofs import Roofs, RoofValues
 from ncu_roofline.model.selection import Grouping, Selection, group
 from ncu_roofline.rendering.frames import Column
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ncu_roofline.chips.tables import BandSpec, PhaseSpec, load_phases
 from ncu_roofline.chips.verdict import SAMPLED_WHOLE
+from ncu_roofline.model.extract import PassGroup, Samples, Series
 from ncu_roofline.model.measurements import FloatArray
-from ncu_roofline.model.samples import PassGroup, Samples, Series
 
 MOST_SLICES, FEWEST = 40, 4
 TOLD, ACTIVE, SWITCHED, CUMULATED = "told by ncu", "activity of the SMs", "context switch", "cumulated work"

@@ -18,9 +18,9 @@ from ncu_roofline.base.texts import clean, listed, one_line, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.tables import load_phases
 from ncu_roofline.formats.report import Report
+from ncu_roofline.model.extract import with_samples
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.roofline import Roofline, closing_input
-from ncu_roofline.model.samples import with_samples
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records, rows, table
 

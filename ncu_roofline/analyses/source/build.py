@@ -32,6 +32,7 @@ from ncu_roofline.formats.sass.instructions import SIZE
 from ncu_roofline.model.explanations import SOURCE_COUNTERS, command_of
 from ncu_roofline.model.kernels import bounds_of
 from ncu_roofline.model.measurements import Measurements, as_float
+from ncu_roofline.model.points import Roofs
 from ncu_roofline.model.roofline import (
     CeilingsFile,
     Roofline,
@@ -43,7 +44,6 @@ from ncu_roofline.model.roofline import (
     of_columns,
     roofline,
 )
-from ncu_roofline.model.roofs import Roofs
 from ncu_roofline.model.selection import Selection, kernel_keys
 from ncu_roofline.model.work import MIXED
 

@@ -28,7 +28,7 @@ from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.formats.sass.module import Body, Module, module_of
 from ncu_roofline.model.measurements import as_float
 from ncu_roofline.model.names import short_names
-from ncu_roofline.model.opcodes import HALF, THREADS, WARPS, placed
+from ncu_roofline.model.work import HALF, THREADS, WARPS, placed
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -15,7 +15,7 @@ from ncu_roofline.chips.source_counters import SECTOR
 from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME
 from ncu_roofline.formats.report import Metrics
 from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.points import Roofs
 from ncu_roofline.model.work import demands, loads_constants
 
 _PER_INSTRUCTION = {

@@ -37,10 +37,9 @@ from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof
 from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.measurements import Origin, Quantity
-from ncu_roofline.model.opcodes import OPCODES
 from ncu_roofline.model.plausible import disbelieved
-from ncu_roofline.model.points import with_levels_that_matter
-from ncu_roofline.model.roofs import Roofs
+from ncu_roofline.model.points import Roofs, with_levels_that_matter
+from ncu_roofline.model.work import OPCODES
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.plugin.generate.rules import render_rules
 from ncu_roofline.plugin.nvrules.advice import OURS, Lender, collectable

@@ -162,8 +162,8 @@ class IAction:
         if name not in self._found:
             if not self._kernel.metrics.has_name(name):
                 return None
-            value = self._plausible.recorded(name)
-            if value is not None and not self._plausible.allows(name, value):
+            value = self._plausible.get(name)
+            if value is None and self._kernel.metrics.get(name) is not None:
                 return None
             self._found[name] = IMetric(name, value, self._kernel)
         return self._found[name]
