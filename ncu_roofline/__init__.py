@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.instruction.frames import instruction_roofline as instruction_roofline
     from ncu_roofline.analyses.phases.frames import PhaseRoofline as PhaseRoofline
     from ncu_roofline.analyses.phases.frames import phase_roofline as phase_roofline
-    from ncu_roofline.analyses.portability.frames import Portability as Portability
-    from ncu_roofline.analyses.portability.frames import portability as portability
-    from ncu_roofline.analyses.ranks.frames import Ranks as Ranks
-    from ncu_roofline.analyses.ranks.frames import ranks as ranks
+    from ncu_roofline.analyses.portability import Portability as Portability
+    from ncu_roofline.analyses.portability import portability as portability
+    from ncu_roofline.analyses.ranks import Ranks as Ranks
+    from ncu_roofline.analyses.ranks import ranks as ranks
     from ncu_roofline.analyses.source.build import source_roofline as source_roofline
     from ncu_roofline.analyses.source.frames import SourceRoofline as SourceRoofline
     from ncu_roofline.analyses.time.frames import TimeRoofline as TimeRoofline
@@ -45,8 +45,8 @@ _NAMES = {
     "analyses.fma_mix": "fma_mix",
     "analyses.instruction.frames": "InstructionRoofline instruction_roofline",
     "analyses.phases.frames": "PhaseRoofline phase_roofline",
-    "analyses.portability.frames": "Portability portability",
-    "analyses.ranks.frames": "Ranks ranks",
+    "analyses.portability": "Portability portability",
+    "analyses.ranks": "Ranks ranks",
     "analyses.source.build": "source_roofline",
     "analyses.source.frames": "SourceRoofline",
     "analyses.time.frames": "TimeRoofline time_roofline",

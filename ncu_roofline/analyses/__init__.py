@@ -17,8 +17,8 @@ from ncu_roofline.base.files import ReportNames
 if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.analyses.portability.frames import Portability
-    from ncu_roofline.analyses.ranks.frames import Ranks
+    from ncu_roofline.analyses.portability import Portability
+    from ncu_roofline.analyses.ranks import Ranks
     from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
@@ -126,7 +126,7 @@ _DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
 _SOURCE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")
 _FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
 _PHASES, _RANKS = ("points", "bands", "sampled", "roofs"), ("kernels", "ranks", "points")
-_PORTABLE = {"csv": _DATA, **dict.fromkeys(("json", "text", "md"), "portability.frames")}
+_PORTABLE = {"csv": _DATA, **dict.fromkeys(("json", "text", "md"), "portability")}
 _WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
 _INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
 _RUN, _LINES = "ranks of a run side by side", "lines, loops and functions inside a kernel"
@@ -140,13 +140,13 @@ _ROWS = (
     Analysis("time", _TIME, "time.frames", _all("time", "text"), _DRAWN, _TIMES, ("absent",)),
     Analysis("instruction", _INSTRUCTIONS, "instruction.frames", _all("hierarchical"), _EXPLAINED, _FRAMES),
     Analysis("phases", _OVER_TIME, "phases.frames", _all("phases", "text"), _EXPLAINED, _PHASES, ("bands", "sampled")),
-    Analysis("ranks", _RUN, "ranks.frames", {**_AS_DATA, "text": "ranks.frames"}, holds=_RANKS),
+    Analysis("ranks", _RUN, "ranks", {**_AS_DATA, "text": "ranks"}, holds=_RANKS),
     Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
     Analysis("source", _LINES, "source.frames", _all("source"), holds=_SOURCE),
     Analysis(
         "run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS
     ),
-    Analysis("portability", "one application on several platforms", "portability.frames", _PORTABLE),
+    Analysis("portability", "one application on several platforms", "portability", _PORTABLE),
 )
 ANALYSES = {row.view: row for row in _ROWS}
 

@@ -77,7 +77,7 @@ def _sentences(shown: Any) -> Iterator[str]:
 
         yield from (f"{about(pair)}: {headline(pair)}." for pair in pairs(shown))
     elif view == "ranks":
-        from ncu_roofline.analyses.ranks.frames import heading
+        from ncu_roofline.analyses.ranks import heading
 
         yield heading(shown)
     elif view == "source":

@@ -34,7 +34,7 @@ from ncu_roofline.cli.outputs import (
 from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, launches, none_read
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.portability.runs import Platform
+    from ncu_roofline.analyses.portability import Platform
 
 _count = number("is no positive number of operations", lambda found: 0 < found < float("inf"))
 
@@ -94,8 +94,7 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
 
 def run_portability(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.analyses.portability.frames import Choices, portability
-    from ncu_roofline.analyses.portability.runs import Reading, read_runs
+    from ncu_roofline.analyses.portability import Choices, Reading, portability, read_runs
 
     known = ANALYSES["portability"].formats
     output_format = chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
@@ -135,7 +134,7 @@ def run_portability(args: argparse.Namespace) -> int:
 
 def _inputs(given: Sequence[str]) -> list[Platform]:
     """The files, with what was written before them; a file whose name has an = in it is a file."""
-    from ncu_roofline.analyses.portability.runs import Platform
+    from ncu_roofline.analyses.portability import Platform
 
     found = []
     for text in given:

@@ -12,7 +12,7 @@ from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_r
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.ranks.parts import RankPart
+    from ncu_roofline.analyses.ranks import RankPart
     from ncu_roofline.model import Selection
 
 
@@ -32,7 +32,7 @@ def add_ranks(parser: ArgumentParser) -> None:
 
 def run_ranks(args: Namespace) -> int:
     """Print or write the merged ranks; exit code 1 if some report had to be left out."""
-    from ncu_roofline.analyses.ranks.frames import ranks
+    from ncu_roofline.analyses.ranks import ranks
 
     known = ANALYSES["ranks"].formats
     output_format = chosen_format(args.output, args.format, known, "no format of merged ranks ({})", as_json=args.json)
@@ -52,7 +52,7 @@ def run_ranks(args: Namespace) -> int:
 
 
 def _read(path: str, name: str, select: Selection, gpu: tuple[int, int] | None) -> tuple[RankPart, tuple[str, ...]]:
-    from ncu_roofline.analyses.ranks.parts import rank_part
+    from ncu_roofline.analyses.ranks import rank_part
     from ncu_roofline.model.plausible import left_out
 
     with reading.opened(path, gpu) as (report, warnings):

@@ -16,7 +16,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.analyses import ANALYSES, analysis_of, render
 from ncu_roofline.analyses.compare.frames import compare
-from ncu_roofline.analyses.portability.frames import portability
+from ncu_roofline.analyses.portability import portability
 from ncu_roofline.base.texts import without_folders
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.formats.report.code import Code, ImportedFile

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.analyses.portability import runs as platforms
+from ncu_roofline.analyses import portability as platforms
 from tests import published_report
 from tests.analyses import published_portability as paper
 from tests.analyses.test_portability import sweep_table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.analyses.ranks.frames import RANK_KERNELS, RANK_POINTS, RANK_RANKS
+from ncu_roofline.analyses.ranks import RANK_KERNELS, RANK_POINTS, RANK_RANKS
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli import executors
 from tests.analyses.ranks_made import KERNELS, Faults, write_ranks

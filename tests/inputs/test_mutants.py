@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import render, roofline
-from ncu_roofline.analyses.portability.frames import portability
-from ncu_roofline.analyses.portability.runs import read_runs
+from ncu_roofline.analyses.portability import portability, read_runs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, open_input

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.ranks.parts import RankPart, RankSource, natural, rank_names, rank_part
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import ReportNames
-from ncu_roofline.base.texts import clean, plural
+from ncu_roofline.base.files import ReportNames, natural_order
+from ncu_roofline.base.texts import clean, expression, plural
 from ncu_roofline.base.units import time_text
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.verdict import MIXED_SHARE
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
-from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, roofline
-from ncu_roofline.model.measurements import FloatArray, IntArray
+from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, measurements_of, roofline
+from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
 from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, seen
 from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
@@ -35,11 +37,8 @@ OFF_MEDIAN = 0.05
 MINIMUM_RANKS = 3
 _NORMAL_QUARTILE = 0.6745
 _NORMAL_MEAN = 1.2533
-_SIGNS = {1.0: "slow", -1.0: "fast", 0.0: ""}
 ALL_RANKS = "all ranks"
-Row = dict[str, Any]
-_MOST = 20  # lines of a list
-_NAMED = 3  # kernels named in a line
+_MOST, _NAMED = 20, 3  # lines of a list, kernels named in a line
 _LEGEND = (
     "min, median, max: run time of a rank; max/mean: load imbalance; spread: (max - min) / median; of roof: of the attainable, "
     "all ranks together, at the level that limits most."
@@ -52,8 +51,10 @@ _SHOWN = (
 _POINT = ("kernel", "device", "precision", "level")
 _AT_ONCE = 2_000  # rows whose points are made at once: they take memory
 GROUPINGS = ("kernel", "application")
-Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
-CeilingsFile = Ceilings | str | PathLike[str]
+# rank0, rank_12, task.3, procid=4, pe7, r12: what mpirun, srun and ncu users call their files and folders.
+_WORD = r"(?i)(?:^|[^a-zA-Z])(?:mpi[-_.]?)?(?:rank|task|procid|proc|pe|r)[-_.=]?(\d+)"
+_PCI = tuple(f"device__attribute_pci_{part}_id" for part in ("domain", "bus", "device"))
+Row = dict[str, Any]
 
 
 def _over(name: str, unit: str, meaning: str, labels: tuple[str, str, str] = ("", "", "")) -> tuple[Column, ...]:
@@ -146,6 +147,28 @@ RANK_RANKS = (
 TABLES = {"kernels": RANK_KERNELS, "ranks": RANK_RANKS, "points": RANK_POINTS}
 
 
+class RankSource(NamedTuple):
+    """One process on one GPU in one report: ``gpu`` is its PCI address, ``pid`` 0 and texts '' where the report is silent."""
+
+    report: str
+    host: str = ""
+    pid: int = 0
+    gpu: str = ""
+
+
+@dataclass(frozen=True)
+class RankPart:
+    """What one report gives: measurements, for each element the position of its source, and the sources."""
+
+    measurements: Measurements
+    index: IntArray
+    sources: tuple[RankSource, ...]
+
+
+Source = Report | MetricTable | PointTable | RankPart | str | PathLike[str]
+CeilingsFile = Ceilings | str | PathLike[str]
+
+
 @dataclass(frozen=True, repr=False)
 class Ranks(Displayed):
     """Tables of equally long columns; `kernels`, `points`, `ranks` are the same as DataFrames.
@@ -169,6 +192,118 @@ class Ranks(Displayed):
     kernels = frame_of("kernel_columns", "One row per kernel and GPU model.")
     points = frame_of("point_columns", "One row per kernel, precision and level.")
     ranks = frame_of("rank_columns", "One row per kernel and rank that ran it.")
+
+
+def rank_part(report: Report | MetricTable | PointTable, label: str = "", select: Selection | None = None) -> RankPart:
+    """Read a report; ``label`` is what it is called.  Launches are filtered here, but for ``top``, which is of all ranks.
+
+    Launches of one kernel that have the same metrics become one element: every sum over them stays the same, and a mean (a
+    clock, a roof) becomes the mean weighted with their times, as it is weighted later on.  Raises RooflineError for damage.
+    """
+    label = label or str(report.path)
+    m = measurements_of(report, label=label)
+    found = [RankSource(label)] * len(m)
+    if not isinstance(report, PointTable):
+        session = report.session
+        processes = [one.process for one in report.kernels] if isinstance(report, Report) else [session.process] * len(m)
+        addresses = []  # domain, bus and device as lspci writes them; no report says the UUID
+        for parts in zip(*report.columns(_PCI).values(), strict=True):
+            known = all(isinstance(part, int) for part in parts)
+            addresses.append("{:04x}:{:02x}:{:02x}.0".format(*parts) if known else "")
+        facts = zip(processes, addresses, strict=True)
+        found = [RankSource(label, one.host or session.host, one.id, gpu) for one, gpu in facts]
+    kept = replace(select or Selection(), top=0).positions(m)
+    places = {source: place for place, source in enumerate(dict.fromkeys(found))}  # also without any launch that passes
+    owner = np.array([places[found[i]] for i in kept], dtype=np.int64)
+    part = RankPart(m.take(kept), owner, tuple(places))
+    m = part.measurements
+    if m.rates.any() or len(m) < 2:  # rates are no sums
+        return part
+    # Elements with equal rows of these numbers may be summed.
+    quantities = {item.name: value for item in fields(m) if isinstance(value := getattr(m, item.name), Mapping)}
+    kernels: dict[tuple[Any, ...], int] = {}
+    keys = zip(m.name, m.function, m.kind, m.device, m.capability, m.clock_max.astype(str), strict=True)
+    columns = [[kernels.setdefault(key, len(kernels)) for key in keys], owner]
+    columns += [np.isnan(values) for values in (m.seconds, m.clock, m.tensor_active)]
+    for quantity in (one for several in quantities.values() for one in several.values()):
+        columns += [quantity.choice, np.isnan(quantity.values)]
+    if m.summands:  # which pipes are busy decides on the roof of their sum
+        stack = np.nan_to_num(np.vstack([quantity.values for quantity in m.summands.values()]))
+        columns += [*(stack > 0), *(stack >= MIXED_SHARE * stack.sum(axis=0))]
+    patterns = np.column_stack([np.asarray(column, dtype=np.int64) for column in columns])
+    rows: dict[bytes, int] = {}  # in the order of the first launch
+    index = np.array([rows.setdefault(pattern.tobytes(), len(rows)) for pattern in patterns], dtype=np.int64)
+    if len(rows) == len(m):
+        return part
+    first = np.unique(index, return_index=True)[1]
+    weights = np.where(m.seconds > 0, m.seconds, 1.0)
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(index, weights=values, minlength=len(rows)).astype(np.float64)
+
+    def mean(values: FloatArray) -> FloatArray:
+        return total(values * weights) / total(weights)
+
+    changed: dict[str, Any] = {item.name: getattr(m, item.name)[first] for item in fields(m) if item.name not in quantities}
+    changed |= {"seconds": total(m.seconds), "clock": mean(m.clock), "tensor_active": mean(m.tensor_active)}
+    changed["invocations"] = total(m.invocations.astype(np.float64)).astype(np.int64)
+    for name, several in quantities.items():
+        combined = mean if name in ("compute", "bandwidth") else total  # roofs are averaged, all others are counts
+        changed[name] = {key: Quantity(combined(one.values), one.choice[first], one.origins) for key, one in several.items()}
+    for name in ("grid", "block", "nvtx"):
+        values = getattr(m, name)
+        changed[name][index[values != changed[name][index]]] = ""
+    return RankPart(Measurements(**changed), owner[first], part.sources)
+
+
+def rank_names(sources: Sequence[RankSource], pattern: str = "") -> tuple[tuple[str, ...], str]:
+    """The rank of each source, and in words where that was taken from.
+
+    ``pattern`` is a regular expression searched in the report's path; its first group (without one, the whole match) is the
+    rank.  Without it, in this order: the processes, where a report holds several; a number after a word such as rank in all
+    paths; the one number in which all paths differ; host and process id; the file name.
+    Raises RooflineError for a report whose path does not match ``pattern``.
+    """
+    reports = list(dict.fromkeys(source.report for source in sources))
+
+    def by_report(ranks: Mapping[str, str], origin: str) -> tuple[tuple[str, ...], str]:  # 007 and 7 are one rank
+        plain = {report: str(int(rank)) if rank.isdecimal() else rank for report, rank in ranks.items()}
+        return tuple(plain[source.report] for source in sources), origin
+
+    if pattern:
+        wanted, told = expression(pattern), {}
+        for report in reports:
+            match = wanted.search(report)
+            told[report] = match[1 if wanted.groups else 0] if match else ""
+            if not told[report]:
+                next_step = "Give a regular expression whose first group is the rank in every path, such as 'node(\\d+)'."
+                raise RooflineError("Cannot tell the rank of", report, f"--rank {pattern} finds none in its path", next_step)
+        return by_report(told, f"--rank {pattern}")
+    several = len({source.host for source in sources}) > 1
+    processes = tuple(f"{source.host}:{source.pid}" if several else str(source.pid) for source in sources)
+    counts = Counter(report for report, _, _ in {source[:3] for source in sources})
+    if max(counts.values(), default=0) > 1:
+        return processes, "processes in the reports"
+    words = {report: numbers[-1] for report in reports if (numbers := re.findall(_WORD, report))}
+    if len(words) == len(reports) and (len(reports) == 1 or len(set(map(int, words.values()))) > 1):
+        return by_report(words, "ranks in the paths")
+    # The one number that tells all paths apart; of several the one that counts from 0 or 1.
+    split = [re.split(r"(\d+)", report) for report in reports]
+    if len(reports) > 1 and len({tuple(parts[::2]) for parts in split}) == 1:
+        columns = [[int(number) for number in column] for column in zip(*(parts[1::2] for parts in split), strict=True)]
+        distinct = [column for column in columns if len(set(column)) == len(reports)]
+        if len(distinct) > 1:
+            distinct = [one for one in distinct if sorted(one) in (list(range(len(one))), list(range(1, len(one) + 1)))]
+        if len(distinct) == 1:
+            by_number = dict(zip(reports, map(str, distinct[0]), strict=True))
+            ids = by_number == {source.report: str(source.pid) for source in sources}
+            return by_report(by_number, f"{'process ids' if ids else 'numbers'} in the paths")
+    apart = len({*zip(processes, (source.report for source in sources), strict=True)}) == len(set(processes))
+    if all(source.pid for source in sources) and apart and len(reports) > 1:
+        return processes, "host and process id"
+    names = {report: os.path.basename(report) for report in reports}
+    alone = len(set(names.values())) == len(reports)
+    return tuple(names[source.report] if alone else source.report for source in sources), "file names"
 
 
 def ranks(
@@ -204,19 +339,19 @@ def ranks(
         else:
             parts.append(report if isinstance(report, RankPart) else rank_part(report, str(report.path), chosen))
     sources = [source for part in parts for source in part.sources]
-    named = rank_names(sources, rank)
+    called, origin = rank_names(sources, rank)
     m = Measurements.joined([part.measurements for part in parts])
     if not len(m):
         raise RooflineError("Cannot merge", f"{len(parts)} reports", "no launch passes the filters", "Loosen the filters.")
     offsets = np.cumsum([0, *(len(part.sources) for part in parts)])
     index = np.concatenate([part.index + offset for part, offset in zip(parts, offsets, strict=False)])
-    m = replace(m, report=np.array([*named.ranks], dtype=object)[index])
+    m = replace(m, report=np.array([*called], dtype=object)[index])
     m = Selection(top=chosen.top, top_by="kernel").launches(m)
     unfiltered = Selection(precisions=chosen.precisions, levels=chosen.levels)
     files = ceilings_of(ceilings)
     together = replace(m, report=np.full(len(m), ALL_RANKS, dtype=object))
     whole = roofline(together, files, clock=clock, by=by, select=unfiltered)
-    names = tuple(sorted(dict.fromkeys(named.ranks), key=natural))
+    names = tuple(sorted(dict.fromkeys(called), key=natural_order))
     places = {name: place for place, name in enumerate(names)}
     rank_of = np.array([places[name] for name in m.report], dtype=np.int64)
     rows = group(together, by)
@@ -227,18 +362,22 @@ def ranks(
         fitting = [one for one in files if any(one.applies_to(*model) for model in models)]
         return roofline(some, fitting, clock=clock, by=owner, select=unfiltered).point_columns
 
+    about = {}  # what is known of each rank, whatever it ran
+    paths = ReportNames.apart(source.report for source in sources)
+    for name in names:
+        mine = [source for source, one in zip(sources, called, strict=True) if one == name]
+        about[name] = {
+            "reports": "; ".join(dict.fromkeys(paths(source.report) for source in mine)),
+            "host": " ".join(dict.fromkeys(source.host for source in mine if source.host)),
+            "pid": " ".join(dict.fromkeys(str(source.pid) for source in mine if source.pid)),
+            "gpu": " ".join(dict.fromkeys(source.gpu for source in mine if source.gpu)),
+        }
     with np.errstate(all="ignore"):
         cells = _cells(m, rows, rank_of, len(names))
         signs = np.array([outliers(row) for row in cells["seconds"]])
-        about = _about(dict(zip(sources, named.ranks, strict=True)))
-        return Ranks(
-            names,
-            named.origin,
-            whole,
-            _kernels_table(whole.kernel_columns, names, cells, signs, by),
-            _points_table(whole.point_columns, m, rows, rank_of, len(names), owner, points_of),
-            _ranks_table(whole.kernel_columns, names, about, cells, signs),
-        )
+        kernels = _kernels_table(whole.kernel_columns, names, cells, signs, by)
+        points = _points_table(whole.point_columns, m, rows, rank_of, len(names), owner, points_of)
+        return Ranks(names, origin, whole, kernels, points, _ranks_table(whole.kernel_columns, names, about, cells, signs))
 
 
 def _cells(m: Measurements, rows: Grouping, rank_of: IntArray, ranks: int) -> dict[str, FloatArray]:
@@ -433,7 +572,7 @@ def _ranks_table(
                 "seconds": value["seconds"],
                 "seconds_ratio": ratio["seconds"],
                 "score": score[k, r],
-                "outlier": _SIGNS[sign],
+                "outlier": {1.0: "slow", -1.0: "fast", 0.0: ""}[sign],
                 "cause": why,
                 "work": value["FLOPs"],
                 "work_ratio": ratio["FLOPs"],
@@ -447,26 +586,15 @@ def _ranks_table(
     return of_rows(rows, RANK_RANKS)
 
 
-def _about(ranks: Mapping[RankSource, str]) -> dict[str, dict[str, str]]:
-    """What is known of each rank, whatever it ran."""
-    called = ReportNames.apart(source.report for source in ranks)
-    found = {}
-    for rank in dict.fromkeys(ranks.values()):
-        sources = [source for source, mine in ranks.items() if mine == rank]
-        found[rank] = {
-            "reports": "; ".join(dict.fromkeys(called(source.report) for source in sources)),
-            "host": " ".join(dict.fromkeys(source.host for source in sources if source.host)),
-            "pid": " ".join(dict.fromkeys(str(source.pid) for source in sources if source.pid)),
-            "gpu": " ".join(dict.fromkeys(source.gpu for source in sources if source.gpu)),
-        }
-    return found
-
-
 def document(ranks: Ranks) -> Document:
     """The kernels with the point that stands for each, the ranks that stand out and why, and who did not run what."""
+
+    def weight(point: Row) -> tuple[float, ...]:
+        return tuple(number if number == number else -1.0 for number in (point["work"], point["fraction"]))
+
     # The point of the busiest precision, at the level that limits most.
     best: dict[tuple[str, str], Row] = {}
-    for point in sorted(records(ranks.point_columns), key=_weight, reverse=True):
+    for point in sorted(records(ranks.point_columns), key=weight, reverse=True):
         best.setdefault((point["kernel"], point["device"]), point)
     nothing, kernels = dict.fromkeys(column.name for column in RANK_POINTS), records(ranks.kernel_columns)
     rows = [
@@ -474,10 +602,6 @@ def document(ranks: Ranks) -> Document:
     ]
     table = Table("kernels", (*RANK_POINTS, *RANK_KERNELS), rows, _SHOWN, legend=_LEGEND)
     return Document("Ranks", heading(ranks), blocks=[table, tuple(_outlier_lines(ranks)), tuple(_missing_lines(kernels))])
-
-
-def _weight(point: Row) -> tuple[float, ...]:
-    return tuple(number if number == number else -1.0 for number in (point["work"], point["fraction"]))
 
 
 def heading(ranks: Ranks) -> str:
@@ -512,10 +636,8 @@ def _outlier_lines(ranks: Ranks) -> Iterator[str]:
             what = f"{len(kernels)} of its {ran[first['rank']]} kernels ({what}, ...)"
         where = "" if kernels[0].startswith(ALL_RANKS) else f" in {what}"  # by application there is nothing to name
         times = f"{min(ratios):.2f}" if len(ratios) == 1 else f"{min(ratios):.2f} to {max(ratios):.2f}"
-        others = len({row["cause"] for row in rows}) - 1
-        like = f" (and {others} like it)" if others else ""
         rank = f"- rank {clean(first['rank'])}{facts and f' ({facts})'} is {first['outlier']}"
-        yield f"{rank}{where}: {times} x the median time; {first['cause']}{like}"
+        yield f"{rank}{where}: {times} x the median time; {first['cause']}"
     if len(groups) > _MOST:
         yield f"- and {len(groups) - _MOST} more: see --table ranks."
 
@@ -532,7 +654,7 @@ def _missing_lines(kernels: Sequence[Row]) -> Iterator[str]:
             else:
                 parts.append([name])
         texts = [f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(part) for part in parts]
-        names = ", ".join(clean(text) for text in texts[:_MOST]) + (", ..." if len(texts) > _MOST else "")
+        names = clean(", ".join(texts[:_MOST])) + (", ..." if len(texts) > _MOST else "")
         yield f"- {clean(row['kernel'])} did not run on {plural(row['missing'], 'rank')}: {names}"
     if len(absent) > _MOST:
         yield f"- and {len(absent) - _MOST} more kernels: see --table kernels."

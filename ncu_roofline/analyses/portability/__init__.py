@@ -1,1 +1,0 @@
-"""Performance portability: how much of what each platform can give an application gets."""

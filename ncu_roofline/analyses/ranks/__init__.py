@@ -1,1 +1,0 @@
-"""Reports of many MPI ranks, merged by kernel."""
