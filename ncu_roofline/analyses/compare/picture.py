@@ -62,7 +62,11 @@ def figure(
     return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, width=points / 72, dpi=dpi)
 
 
-render_png, render_svg, render_pdf = pictures(figure)
+def _alone(comparison: Comparison, *, title: str = "", theme: str = "light", top: int = said.MOST, dpi: Any = None) -> Figure:
+    return figure(comparison, title=title, theme=theme, top=top, dpi=dpi)
+
+
+render_png, render_svg, render_pdf = pictures(_alone)
 
 
 def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = False, title: str = "") -> Chart:
