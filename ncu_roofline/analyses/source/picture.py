@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses.hierarchical.picture import axes_of, plain_roofs
@@ -17,7 +16,7 @@ from ncu_roofline.analyses.hierarchical.style import (
     tops,
 )
 from ncu_roofline.analyses.source.frames import INT32, INTEGERS, WORKS, SourceRoofline
-from ncu_roofline.analyses.source.text import Launch, Row, launches, line_text, place_text
+from ncu_roofline.analyses.source.text import Launch, launches, line_text, place_text
 from ncu_roofline.base.texts import clean, conjoined, listed, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
@@ -76,10 +75,9 @@ def chart_of(launch: Launch) -> dict[str, Any]:
     roofs = []
     for roof in tops(roofs_of(given, precisions, unit), ()):  # of compute roofs the highest of each precision
         if roof.kind != "wall":
-            hues = _hues(roof.level) if roof.kind == "bandwidth" else None
-            shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit")}
-            values = {"value": number(roof.highest), "text": roof.band(roof.origin).text(roof.unit)}
-            roofs.append({**shown, **values, "hues": hues, "origin": roof.origin})
+            shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit", "origin")}
+            shown["hues"] = _hues(roof.level) if roof.kind == "bandwidth" else None
+            roofs.append({**shown, "value": number(roof.highest), "text": roof.band(roof.origin).text(roof.unit)})
     return {
         "unit": unit,
         "label": precision_label(most["precision"]) if most else "",
@@ -105,7 +103,9 @@ def _hues(level: str) -> list[str]:
 
 
 def source_chart(frames: SourceRoofline) -> Chart:
-    """The roofline of the launch that took longest, and its hottest lines."""
+    """The roofline of the launch that took longest, and its hottest lines: roofs, diamonds of the loops with their lines or at
+    least their numbers, the kernel's dots at its levels.
+    """
     found = launches(frames)
     if not found:
         return Chart("Source roofline", (), "no launch has counts by instruction", [], [], {}, frames.caveats())
@@ -113,11 +113,29 @@ def source_chart(frames: SourceRoofline) -> Chart:
     every = [row for row in launch.rows("loops") if row["loop"] >= 0]
     pairs = zip(every, launch.intensities(every), strict=True)
     loops = [{**row, "intensity": intensity} for row, intensity in pairs if row["performance"] > 0]
-    panel = Panel("", *axes_of(chart["unit"]), list(_marks(chart, loops)), "roofline")
+    named = ((roof["kind"], roof["level"], roof["value"], shorten(roof["label"], 30), roof["text"]) for roof in chart["roofs"])
+    shown: list[marks.Mark] = [*plain_roofs(list(named))]
+    shown += (
+        Point(role="dot", hue=level_style(dot["level"]), x=dot["intensity"], y=dot["performance"]) for dot in chart["dots"]
+    )
+    for loop in sorted(loops, key=lambda row: -row["share_samples"]):
+        place, first, last = (loop["intensity"], loop["performance"]), loop["first_line"], loop["last_line"]
+        where = f"lines {first}-{last}" if last > first else f"line {first}"
+        labels = (f"{loop['loop']}: {where if first > 0 else hex(loop['header'])}", str(loop["loop"]))
+        shown.append(Point(role="loop", hue=level_style(chart["nearest"]), x=place[0], y=place[1]))
+        shown.append(Text(role="loop-name", labels=labels, places=(place,)))
+    panel = Panel("", *axes_of(chart["unit"]), shown, "roofline")
     listing, bars = _hottest(launch)
     speeds = [f"{loop['loop']}: {format_value(loop['performance'], chart['axes'][2], 3)}" for loop in loops]
     diamonds = "Diamonds: loops that hold most of the samples, by their traffic at L1"
     levels = [chart["levels"][dot["level"]][0] for dot in chart["dots"]]
+    # Why loops have no performance: those that hold most of what is counted, or where none has a performance all.
+    why: dict[str, list[str]] = {}
+    for row in every:
+        share = row["share_samples"] if row["share_samples"] >= 0 else row["share_executed"]
+        enough = not loops or share >= MOST_OF_TIME
+        if row["executed"] != 0 and row["notes"] and not row["performance"] > 0 and share >= 0 and enough:
+            why.setdefault(clean(row["notes"]), []).append(str(row["loop"]))
     notes = [
         *frames.caveats(),
         launch.limit,
@@ -125,38 +143,11 @@ def source_chart(frames: SourceRoofline) -> Chart:
         f"{diamonds} ({listed(speeds)})." if loops else "",
         f"Round dots: the kernel by its traffic at {conjoined(levels)}, in the colours of these roofs." if levels else "",
         f"The launch of {len(found)} that took longest; the page has all." if len(found) > 1 else "",
-        *_without_diamonds(every),
+        *(f"No diamond of loop{'s' if len(some) > 1 else ''} {listed(some)}: {note}." for note, some in why.items()),
     ]
     title = f"Source roofline of {launch.kernel}".removesuffix(" of ")
     facts = " \N{MIDDLE DOT} ".join(launch.heading["facts"])
     return Chart(title, (), facts, [[panel, listing]], [], {}, [note for note in notes if note])
-
-
-def _marks(chart: Mapping[str, Any], loops: Sequence[Row]) -> Iterator[marks.Mark]:
-    """Roofs, diamonds of the loops with their lines or at least their numbers, the kernel's dots at its levels."""
-    yield from plain_roofs(
-        [(roof["kind"], roof["level"], roof["value"], shorten(roof["label"], 30), roof["text"]) for roof in chart["roofs"]]
-    )
-    for dot in chart["dots"]:
-        yield Point(role="dot", hue=level_style(dot["level"]), x=dot["intensity"], y=dot["performance"])
-    for loop in sorted(loops, key=lambda row: -row["share_samples"]):
-        place, first, last = (loop["intensity"], loop["performance"]), loop["first_line"], loop["last_line"]
-        where = f"lines {first}-{last}" if last > first else f"line {first}"
-        labels = (f"{loop['loop']}: {where if first > 0 else hex(loop['header'])}", str(loop["loop"]))
-        yield Point(role="loop", hue=level_style(chart["nearest"]), x=place[0], y=place[1])
-        yield Text(role="loop-name", labels=labels, places=(place,))
-
-
-def _without_diamonds(loops: Sequence[Row]) -> list[str]:
-    """Why loops have no performance: those that hold most of what is counted, or where none has a performance all."""
-    loops = [row for row in loops if row["executed"] != 0]
-    least = MOST_OF_TIME if any(row["performance"] > 0 for row in loops) else 0.0
-    why: dict[str, list[str]] = {}
-    for row in loops:
-        share = row["share_samples"] if row["share_samples"] >= 0 else row["share_executed"]
-        if row["notes"] and not row["performance"] > 0 and share >= least:
-            why.setdefault(clean(row["notes"]), []).append(str(row["loop"]))
-    return [f"No diamond of loop{'s' if len(some) > 1 else ''} {listed(some)}: {note}." for note, some in why.items()]
 
 
 def _hottest(launch: Launch) -> tuple[Listing, str]:
@@ -184,8 +175,11 @@ def _hottest(launch: Launch) -> tuple[Listing, str]:
         bars.append(marks.Row(where, [Scale([(row[share] / longest, None)], text=percent)], end=text))
     parts = (0.25, 0.52) if any(bar.end for bar in bars) else (0.5, 0.0)
     listing = Listing(files.pop() if len(files) == 1 else "", (), bars, parts=parts, least=0.0)
-    warps = "warp" if launch.counted == "executed" else "thread"
-    of = "samples that found warps there" if sampled else f"{warps} instructions executed there"
+    of = (
+        "samples that found warps"
+        if sampled
+        else f"{'warp' if launch.counted == 'executed' else 'thread'} instructions executed"
+    )
     together = math.fsum(row[share] for row in kept)
     rest = f", together {100 * together:.0f} % of them" if together < _NEARLY_ALL else ""
-    return listing, f"Bars: share of the {of}{rest}." if bars else ""
+    return listing, f"Bars: share of the {of} there{rest}." if bars else ""

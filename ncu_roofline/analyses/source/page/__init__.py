@@ -32,8 +32,6 @@ _ROOM = 1_500_000  # characters of all files together
 _WHOLE = 5_000  # lines of a file that is shown whole
 _AROUND = 20  # lines beside counted ones of longer files
 _LINE, _TAB = 400, 4  # characters of a line, and of a tab
-_Place = tuple[str, int]
-_Shares = list[float | int | None]
 
 
 def render_html(frames: SourceRoofline, *, title: str = "", theme: str = "auto") -> bytes:
@@ -76,44 +74,21 @@ def payload(frames: SourceRoofline) -> dict[str, Any]:
     return {"measures": measures, "launches": found, "files": page.source(), "texts": list(page.texts)}
 
 
-def _kept(instructions: Sequence[Row], most: int) -> list[Row]:
-    """All instructions; of very many those with most samples, or that were executed most."""
-    heat = [tuple(-row[name] if row[name] > 0 else 0 for name in ("samples", "executed")) for row in instructions]
-    hottest = sorted(range(len(instructions)), key=heat.__getitem__)[:most]
-    return [instructions[place] for place in sorted(hottest)]
-
-
 def _short(value: float) -> float | int | None:
     """A number with few digits; whole ones without a point."""
     found = number(value)
     return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < 1e15 else found
 
 
-def _shares(row: Row) -> _Shares:
+def _shares(row: Row) -> list[float | int | None]:
     """What heat bars show of a row, in the order of MEASURES."""
     return [_short(row[one.share]) for one in MEASURES.values()]
 
 
-def _numbers(row: Row, names: Iterable[str]) -> dict[str, float | int | None]:
-    return {name: _short(row[name]) for name in names}
-
-
-def _places(row: Row) -> list[_Place]:
+def _places(row: Row) -> list[tuple[str, int]]:
     """Where an instruction is inlined, innermost first."""
     places = inlined_at(row["inlined"])[:_PLACES]
     return [(file, int(line)) for file, line in places if file and line.isdecimal() and len(line) < 10]
-
-
-def _within(instructions: Sequence[Row]) -> dict[_Place, _Shares]:
-    """Shares of what is inlined at a line, by file and line; None where nothing of it was counted."""
-    found: dict[_Place, list[float]] = {}
-    for row in (row for row in instructions if row["inlined"]):
-        own = [math.nan if share is None else share for share in _shares(row)]
-        for place in dict.fromkeys(_places(row)):
-            if place != (row["file"], row["line"]):
-                pairs = zip(found.get(place, [math.nan] * len(own)), own, strict=True)
-                found[place] = [b if math.isnan(a) else a if math.isnan(b) else a + b for a, b in pairs]
-    return {place: [_short(share) for share in shares] for place, shares in found.items()}
 
 
 class _Page:
@@ -125,14 +100,16 @@ class _Page:
         self._files: dict[str, int] = {}
         self._counted: dict[str, set[int]] = {}  # lines with counts by file: what is near them is shown
 
-    def text(self, text: str) -> int:
+    def _text(self, text: str) -> int:
         return self.texts.setdefault(one_line(text), len(self.texts))
 
-    def file(self, file: str) -> int:
-        return self._files.setdefault(file, len(self._files))
+    def _row(self, row: Row, names: Iterable[str]) -> dict[str, Any]:
+        """What rows of functions, lines and loops have: their file, shares and numbers."""
+        file = self._files.setdefault(row["file"], len(self._files))
+        return {"file": file, "shares": _shares(row), **{name: _short(row[name]) for name in names}}
 
     def launch(self, launch: Launch, most: int) -> dict[str, Any]:
-        """A launch with ``most`` of its instructions.
+        """A launch with ``most`` of its instructions, of very many those with most samples, or that were executed most.
 
         What was counted of executed instructions stands as ``executed``, and the intensity of what performance counts.
         """
@@ -143,116 +120,106 @@ class _Page:
             return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
 
         instructions, lines = rows("instructions"), rows("lines")
+        sums: dict[tuple[str, int], list[float]] = {}  # what is inlined at a line; NaN where nothing of it was counted
         for row in (*lines, *instructions):
             if row["line"] > 0:
                 self._counted.setdefault(row["file"], set()).add(row["line"])
-        kept, within = _kept(instructions, most), _within(instructions)
-        own = {(row["file"], row["line"]) for row in lines}
+        for row in (row for row in instructions if row["inlined"]):
+            own = [math.nan if share is None else share for share in _shares(row)]
+            for place in dict.fromkeys(_places(row)):
+                if place != (row["file"], row["line"]):
+                    pairs = zip(sums.get(place, [math.nan] * len(own)), own, strict=True)
+                    sums[place] = [b if math.isnan(a) else a if math.isnan(b) else a + b for a, b in pairs]
+        within = {place: [_short(share) for share in shares] for place, shares in sums.items()}
+        heat = [tuple(-row[name] if row[name] > 0 else 0 for name in ("samples", "executed")) for row in instructions]
+        kept = [instructions[place] for place in sorted(sorted(range(len(heat)), key=heat.__getitem__)[:most])]
         at = {(row["function"], row["offset"]): place for place, row in enumerate(kept) if row["function"]}
         sampled = ((at.get((row["function"], row["offset"])), row) for row in launch.rows("stalls") if row["samples"] > 0)
         stalls = [(place, row) for place, row in sampled if place is not None]
-        return {
+        text, files = self._text, self._files
+        found = {
             **launch.heading,
             "seconds": number(launch.seconds),
-            "instructions": self._instructions(kept),
+            "instructions": {  # as columns
+                "function": [text(row["function"]) for row in kept],
+                "owner": [text(row["owner"]) for row in kept],
+                "offset": [row["offset"] for row in kept],
+                "address": [f"{row['address']:x}" if row["offset"] < 0 else 0 for row in kept],
+                "text": [text(row["sass"] or row["opcode"]) for row in kept],
+                "file": [files.setdefault(row["file"], len(files)) for row in kept],
+                "line": [row["line"] for row in kept],
+                "inlined": [
+                    [[files.setdefault(file, len(files)), line] for file, line in _places(row)] if row["inlined"] else 0
+                    for row in kept
+                ],
+                "loop": [row["loop"] for row in kept],
+                "stall": [text(row["stall"]) for row in kept],
+                **{name: [_short(row[name]) for row in kept] for name in _NUMBERS},
+                "shares": [list(column) for column in zip(*map(_shares, kept), strict=True)],
+            },
             "left_out": len(instructions) - len(kept),
             "counted": launch.counted,
             "works": launch.works.removeprefix("work_"),
             "work_unit": launch.work_unit,
-            "functions": [
-                {
-                    "function": self.text(row["function"]),
-                    "name": clean(row["name"] or row["function"]),
-                    "role": clean(row["role"]),
-                    "file": self.file(row["file"]),
-                    "line": row["line"],
-                    "shares": _shares(row),
-                    **_numbers(row, _LINE_NUMBERS),
-                }
-                for row in rows("functions")
-            ],
-            "lines": [
-                {
-                    "file": self.file(row["file"]),
-                    "line": row["line"],
-                    "of": self.text(row["text"]) if row["line"] < 0 else 0,
-                    "within": within.get((row["file"], row["line"]), 0),
-                    "shares": _shares(row),
-                    "stall": self.text(row["stall"]),
-                    **_numbers(row, _LINE_NUMBERS),
-                }
-                for row in lines
-            ],
-            # Lines without an instruction of their own at which code is inlined.
-            "callers": [
-                {"file": self.file(place[0]), "line": place[1], "within": shares}
-                for place, shares in within.items()
-                if place not in own
-            ],
-            "loops": [
-                {
-                    **{name: row[name] for name in ("loop", "parent", "depth", "header")},
-                    "end": row["end"] - SIZE,
-                    "function": self.text(row["function"]),
-                    "file": self.file(row["file"]),
-                    "first": row["first_line"],
-                    "last": row["last_line"],
-                    "notes": one_line(row["notes"]),
-                    "shares": _shares(row),
-                    "stall": self.text(row["stall"]),
-                    **_numbers(row, _LOOP_NUMBERS),
-                }
-                for row in rows("loops")
-            ],
-            "stalls": {  # by instruction (its place among those of the page) and reason, as columns
-                "row": [place for place, _ in stalls],
-                "reason": [self.text(row["reason"]) for _, row in stalls],
-                "samples": [_short(row["samples"]) for _, row in stalls],
-            },
-            "findings": [
-                {
-                    "kind": one_line(row["finding"]),
-                    "file": self.file(row["file"]),
-                    "line": row["line"],
-                    "at": at.get((row["function"], row["offset"]), -1),
-                    "loop": row["loop"],
-                    "share": number(row["share"]),
-                    **{name: one_line(row[name]) for name in ("of", "message", "advice")},
-                }
-                for row in launch.rows("findings")
-            ],
-            "totals": [
-                {
-                    "quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"])),
-                    **{name: one_line(row[name]) for name in ("unit", "metrics", "notes")},
-                    **_numbers(row, ("sum", "counter", "outside", "unlined", "ratio")),
-                }
-                for row in launch.rows("totals")
-            ],
             "chart": chart_of(launch),
         }
-
-    def _instructions(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """As columns."""
-        return {
-            "function": [self.text(row["function"]) for row in rows],
-            "owner": [self.text(row["owner"]) for row in rows],
-            "offset": [row["offset"] for row in rows],
-            "address": [f"{row['address']:x}" if row["offset"] < 0 else 0 for row in rows],
-            "text": [self.text(row["sass"] or row["opcode"]) for row in rows],
-            "file": [self.file(row["file"]) for row in rows],
-            "line": [row["line"] for row in rows],
-            "inlined": [[[self.file(file), line] for file, line in _places(row)] if row["inlined"] else 0 for row in rows],
-            "loop": [row["loop"] for row in rows],
-            "stall": [self.text(row["stall"]) for row in rows],
-            **{name: [_short(row[name]) for row in rows] for name in _NUMBERS},
-            "shares": [list(column) for column in zip(*map(_shares, rows), strict=True)],
+        found["functions"] = [
+            self._row(row, _LINE_NUMBERS)
+            | {"function": text(row["function"]), "name": clean(row["name"] or row["function"])}
+            | {"role": clean(row["role"]), "line": row["line"]}
+            for row in rows("functions")
+        ]
+        found["lines"] = [
+            self._row(row, _LINE_NUMBERS)
+            | {"line": row["line"], "of": text(row["text"]) if row["line"] < 0 else 0, "stall": text(row["stall"])}
+            | {"within": within.get((row["file"], row["line"]), 0)}
+            for row in lines
+        ]
+        counted = {(row["file"], row["line"]) for row in lines}
+        found["callers"] = [  # lines without an instruction of their own at which code is inlined
+            {"file": files.setdefault(file, len(files)), "line": line, "within": shares}
+            for (file, line), shares in within.items()
+            if (file, line) not in counted
+        ]
+        found["loops"] = [
+            self._row(row, _LOOP_NUMBERS)
+            | {name: row[name] for name in ("loop", "parent", "depth", "header")}
+            | {"end": row["end"] - SIZE, "first": row["first_line"], "last": row["last_line"]}
+            | {"function": text(row["function"]), "notes": one_line(row["notes"]), "stall": text(row["stall"])}
+            for row in rows("loops")
+        ]
+        found["stalls"] = {  # by instruction (its place among those of the page) and reason, as columns
+            "row": [place for place, _ in stalls],
+            "reason": [text(row["reason"]) for _, row in stalls],
+            "samples": [_short(row["samples"]) for _, row in stalls],
         }
+        found["findings"] = [
+            {
+                "kind": one_line(row["finding"]),
+                "file": files.setdefault(row["file"], len(files)),
+                "line": row["line"],
+                "at": at.get((row["function"], row["offset"]), -1),
+                "loop": row["loop"],
+                "share": number(row["share"]),
+                **{name: one_line(row[name]) for name in ("of", "message", "advice")},
+            }
+            for row in launch.rows("findings")
+        ]
+        found["totals"] = [
+            {
+                "quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"])),
+                **{name: one_line(row[name]) for name in ("unit", "metrics", "notes")},
+                **{name: _short(row[name]) for name in ("sum", "counter", "outside", "unlined", "ratio")},
+            }
+            for row in launch.rows("totals")
+        ]
+        return found
 
     def source(self) -> list[dict[str, Any]]:
         """Per file what it is called, whether all of it is shown, and the parts that are: [first line, texts].
 
-        Files are whole as long as there is room, else what is near counted lines.
+        Files are whole as long as there is room, else what is near counted lines.  Of lines tabs are blanks, and nothing
+        changes directions or looks like nothing.
         """
         room, found = _ROOM, []
         for name in self._files:
@@ -263,7 +230,8 @@ class _Page:
                 lines = sorted(near.intersection(lines))
             parts: list[tuple[int, list[str]]] = []
             for line in lines:
-                text = _shown(texts[line - 1])
+                text = texts[line - 1][: _LINE + 1].expandtabs(_TAB)
+                text = printable(text if len(text) <= _LINE else f"{text[:_LINE]}\N{HORIZONTAL ELLIPSIS}")
                 room -= len(text) + 1
                 if room < 0 and len(lines) < len(texts):
                     break
@@ -274,9 +242,3 @@ class _Page:
             whole = not parts or (len(parts) == 1 and len(parts[0][1]) == len(texts))
             found.append({"label": self._frames.called(name), "whole": whole, "parts": parts})
         return found
-
-
-def _shown(text: str) -> str:
-    """A line as it is shown: tabs as blanks, nothing that changes directions or looks like nothing, cut where very long."""
-    cut = text[: _LINE + 1].expandtabs(_TAB)
-    return printable(cut if len(cut) <= _LINE else f"{cut[:_LINE]}\N{HORIZONTAL ELLIPSIS}")
