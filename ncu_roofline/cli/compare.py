@@ -39,8 +39,8 @@ common; 2 for wrong options.
 """
 
 
-def _names() -> str:
-    """The quantities of a threshold: their names alone and with their parts, what they are and in which unit."""
+def add_compare(parser: ArgumentParser) -> None:
+    """Which states of an application, how they are compared, and what fails the command."""
     from ncu_roofline.analyses.compare.columns import QUANTITIES
     from ncu_roofline.base.units import UNITS
 
@@ -49,12 +49,7 @@ def _names() -> str:
         forms = ", ".join(f"{name}.{part}".rstrip(".") for part in quantity.parts) or name
         symbol = UNITS[quantity.unit].symbol or quantity.unit if quantity.unit else ""
         lines.append(f"  {forms:<{19 if len(forms) < 20 else 38}}  {quantity.meaning}{symbol and f' [{symbol}]'}")
-    return "\n".join(lines)
-
-
-def add_compare(parser: ArgumentParser) -> None:
-    """Which states of an application, how they are compared, and what fails the command."""
-    parser.epilog = _EPILOG.replace("{names}", _names())
+    parser.epilog = _EPILOG.replace("{names}", "\n".join(lines))
     add_reports(parser)
     how = parser.add_argument_group("comparison")
     about = "of three reports or more, what each is compared with (default: %(default)s)"
@@ -106,16 +101,6 @@ def run_compare(args: Namespace) -> int:
     return 1 if tripped or failed or not all(summary["matched"]) else 0
 
 
-def _states(arguments: list[str]) -> list[tuple[str, list[str]]]:
-    """What to call each state of the application, and its reports: a single argument stands for as many as it names."""
-    found = [(argument, reading.expand([argument])) for argument in arguments]
-    if len(found) == 1:
-        found = [(path, [path]) for path in found[0][1]]
-    if len(found) < 2:
-        raise UsageError("Cannot compare", found[0][0], "there is nothing to compare it with", "Give two reports or more.")
-    return [(paths[0] if len(paths) == 1 else label, paths) for label, paths in found]
-
-
 def _compared(args: Namespace) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
     import numpy as np
@@ -123,7 +108,11 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
     from ncu_roofline.analyses.compare.frames import Settings, compare, roof_spreads
     from ncu_roofline.model import Measurements, roofline
 
-    states = _states(args.reports)
+    states = [(argument, reading.expand([argument])) for argument in args.reports]
+    if len(states) == 1:  # a single argument stands for as many as it names
+        states = [(path, [path]) for path in states[0][1]]
+    if len(states) < 2:
+        raise UsageError("Cannot compare", states[0][0], "there is nothing to compare it with", "Give two reports or more.")
     select, named = reading.checked_selection(args), reading.wanted(args.ceilings)
     reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
     found, failed = reading.for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
@@ -142,22 +131,17 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
             mine = m.take(np.flatnonzero([name in names for name in m.report]))
             fitting = [one for one in ceilings if any(one.applies_to(*gpu) for gpu in reading.gpus(mine))]
             sides.append(roofline(mine, fitting, clock=args.clock, select=launches))
-            labels.append(label)
+            labels.append(paths[0] if len(paths) == 1 else label)
         elif not sides:
             raise RooflineError("Cannot compare", label, "the baseline could not be read", "See the messages above.")
     if len(sides) < 2:
         reason = "nothing else could be read to compare with it"
         raise RooflineError("Cannot compare", states[0][0], reason, "See the messages above.")
     settings = Settings(
-        tolerance=args.tolerance,
-        times=args.times,
+        **{name: getattr(args, name) for name in ("tolerance", "times", "against", "small")},
+        **{name: getattr(select, name) for name in ("top", "precisions", "levels")},
         in_order=args.match == "order",
-        against=args.against,
-        top=select.top,
-        precisions=select.precisions,
-        levels=select.levels,
         roof_spreads=roof_spreads(sides, ceilings),
-        small=args.small,
     )
     return compare(*sides, settings=settings, labels=list(map(ReportNames.apart(labels), labels))), failed
 

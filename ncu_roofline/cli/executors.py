@@ -1,4 +1,4 @@
-"""Where the work on reports runs: in this process, or in several of this machine; `cluster` has a third place, dask.
+"""Where the work on reports runs: in this process, in several of this machine, or on a dask cluster.
 
 Each gives the outcome of each report in the order of the reports, errors as values.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ncu_roofline.base.errors import RooflineError, unexpected
+from ncu_roofline.version import __version__
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -25,6 +27,12 @@ Outcomes = Generator[T | RooflineError, None, None]
 
 # Starting worker processes costs about as much as reading this much; below it one process is faster.
 PARALLEL_FROM_BYTES = 40_000_000
+_CONNECT_SECONDS = 15
+_WORKERS_SECONDS = 120  # batch systems start workers late; adaptive clusters start them for the first work
+# A task costs the scheduler about a millisecond, so small reports travel together; the last ones must still spread evenly.
+_BATCH, _BATCHES_PER_THREAD = 32, 4
+# Workers have several threads, but running rules changes what the whole process imports.  Little is lost: Python takes turns.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def outcomes_here(work: Work[T], paths: Sequence[str]) -> Outcomes[T]:
@@ -50,35 +58,28 @@ def in_processes(work: Work[T], paths: Sequence[str], workers: int) -> Outcomes[
     """The same in so many processes.  One that dies costs the report that it read, and no other."""
     from concurrent.futures.process import BrokenProcessPool
 
-    done = 0
+    done, died = 0, False
     while done < len(paths):
-        with _processes(workers) as pool, suppress(BrokenProcessPool):
-            for path, future in zip(paths[done:], _submitted(pool, work, paths[done:]), strict=True):
-                outcome = _outcome(future, path)
+        # After a death this report or one beside it killed its reader: it gets a process of its own.
+        some, alone, died = paths[done : done + 1] if died else paths[done:], died, False
+        try:
+            with _processes(1 if alone else workers) as pool:
+                for path, future in zip(some, _submitted(pool, work, some), strict=True):
+                    try:
+                        outcome = future.result()
+                    except BrokenProcessPool:
+                        raise
+                    except Exception as error:  # what came of the report can't travel between processes
+                        outcome = unexpected("Cannot read", path, error)
+                    done += 1
+                    yield outcome
+        except BrokenProcessPool:
+            died = not alone
+            if alone:
                 done += 1
-                yield outcome
-        if done < len(paths):  # this report or one beside it killed its reader, so it gets a process of its own
-            with _processes(1) as pool:
-                try:
-                    outcome = _outcome(_submitted(pool, work, paths[done : done + 1])[0], paths[done])
-                except BrokenProcessPool:
-                    reason = "the process that read it died, perhaps for lack of memory"
-                    next_step = "Free some memory; --keep-going goes on without this report."
-                    outcome = RooflineError("Cannot read", paths[done], reason, next_step)
-            done += 1
-            yield outcome
-
-
-def _outcome(future: Future[T | RooflineError], path: str) -> T | RooflineError:
-    """What came of a report.  Raises BrokenProcessPool where a process died."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        raise
-    except Exception as error:  # what came of the report can't travel between processes
-        return unexpected("Cannot read", path, error)
+                next_step = "Free some memory; --keep-going goes on without this report."
+                reason = "the process that read it died, perhaps for lack of memory"
+                yield RooflineError("Cannot read", some[0], reason, next_step)
 
 
 @contextmanager
@@ -118,17 +119,91 @@ def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -
 
     Processes start now, deaf to Ctrl-C from birth, before they can see to that themselves; here it takes effect at the end.
     """
-    held: list[int] = []
-    main = threading.current_thread() is threading.main_thread()
-    masks = main and hasattr(signal, "pthread_sigmask")  # what children inherit; handlers they don't
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
+    from multiprocessing import resource_tracker
+
+    if not hasattr(signal, "pthread_sigmask"):
+        return [pool.submit(guarded, work, path, path) for path in paths]
+    resource_tracker.ensure_running()  # as it starts it lets signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what children inherit; handlers they don't
     try:
         return [pool.submit(guarded, work, path, path) for path in paths]
     finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if main:
-            signal.signal(signal.SIGINT, handler)
-        if held:
-            signal.raise_signal(signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T]:
+    """``work`` on all reports, on the dask cluster of the scheduler at ``address`` (or of the scheduler file with that path).
+
+    Raises RooflineError where none can be used, or it goes away.
+    """
+    import logging
+    from concurrent.futures import CancelledError
+
+    def cannot(reason: str, next_step: str) -> RooflineError:
+        return RooflineError("Cannot use the dask cluster", address, reason, next_step)
+
+    def first_line(error: BaseException) -> str:
+        return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+    try:
+        from distributed import Client, CancelledError as Cancelled, KilledWorker  # isort: skip
+    except ImportError as error:
+        next_step = "Install it with pip install 'ncu-roofline[dask]'."
+        raise cannot(f"the package distributed is not installed ({error})", next_step) from error
+    if address.endswith(".json") and not os.path.isfile(address):  # distributed would wait for it for ever
+        raise cannot("there is no such file", "Give the scheduler file that `dask scheduler` wrote.")
+    where = {"scheduler_file" if address.endswith(".json") else "address": address}
+    items = [(os.path.abspath(path), path, os.path.exists(path)) for path in paths]
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # what distributed logs of connections that end; what matters is said in a sentence
+    try:
+        make: Any = Client
+        try:
+            client = make(**where, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except Exception as error:  # of many kinds, by what goes wrong; each becomes a sentence
+            next_step = "Check the address that `dask scheduler` prints, and that this machine reaches it."
+            raise cannot(f"no scheduler answers there ({first_line(error)})", next_step) from error
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+            except Exception as error:
+                next_step = "Start workers with dask worker and its address."
+                raise cannot(f"no worker has joined it for {_WORKERS_SECONDS} seconds", next_step) from error
+            size = max(1, min(_BATCH, len(items) // (sum(client.nthreads().values()) * _BATCHES_PER_THREAD or 1)))
+            batches = [items[start : start + size] for start in range(0, len(items), size)]
+            futures = deque(client.submit(read_batch, __version__, work, batch, pure=False) for batch in batches)
+            for batch in batches:
+                try:
+                    yield from futures.popleft().result()  # and the cluster may forget it
+                except KilledWorker:  # noqa: PERF203 - each batch may fail alone
+                    reason = f"the workers of the dask cluster that read it{' or one beside it' * (len(batch) > 1)} died"
+                    next_step = "Give them more memory, or read it without --dask; --keep-going goes on without it."
+                    yield from (RooflineError("Cannot read", name, reason, next_step) for _, name, _ in batch)
+                # Each release of distributed has its own ways to say that nobody is there.
+                except (TimeoutError, OSError, CancelledError, Cancelled) as error:
+                    next_step = "Start it again, or leave out --dask to read the reports here."
+                    raise cannot("it went away", next_step) from error
+                except (ImportError, AttributeError, RuntimeError) as error:
+                    next_step = f"Install ncu-roofline {__version__} in the Python environment of the workers."
+                    raise cannot(f"its workers cannot run this program ({first_line(error)})", next_step) from error
+    finally:
+        logging.disable(disabled)
+
+
+def read_batch(version: str, work: Work[T], items: Sequence[tuple[str, str, bool]]) -> list[T | RooflineError]:
+    """What a worker does: ``work`` on each report, by its path, its name and whether the client sees it.
+
+    Raises RuntimeError where the worker is not of the client's version.
+    """
+    if version != __version__:
+        raise RuntimeError(f"they have ncu-roofline {__version__}, not {version}")
+    found: list[T | RooflineError] = []
+    with _ONE_AT_A_TIME:
+        for path, name, seen in items:
+            if seen and not os.path.exists(path):
+                reason = f"the dask worker does not see it as {path}"
+                next_step = "Put it into a folder that all workers share under one path."
+                found.append(RooflineError("Cannot read", name, reason, next_step))
+            else:
+                found.append(guarded(work, path, name))
+    return found

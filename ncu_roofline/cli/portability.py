@@ -4,49 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli.options import (
-    AUTO,
-    KEEP_GOING,
-    add_ceilings,
-    add_clock,
-    add_launches,
-    add_output,
-    names,
-    number,
-    step_label,
-)
-from ncu_roofline.cli.outputs import (
-    PLATFORM_FILE,
-    STANDARD_OUTPUT,
-    check_output,
-    chosen_format,
-    deliver,
-    tell,
-    terminal_width,
-    warn,
-)
+from ncu_roofline.cli import options, outputs
 from ncu_roofline.cli.reading import Shelf, ceiling_files, expand, launches, none_read
 
-if TYPE_CHECKING:
-    from ncu_roofline.analyses.portability import Platform
-
-_count = number("is no positive number of operations", lambda found: 0 < found < float("inf"))
+_count = options.number("is no positive number of operations", lambda found: 0 < found < float("inf"))
 
 
 def _assigned(text: str) -> tuple[str, str]:
     """(name, value) of NAME=VALUE, ("", value) without a name."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        return "", text
-    if not name or not value:
+    name, equals, found = text.partition("=")
+    if equals and not (name and found):
         raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
-    return name, value
+    return (name, found) if equals else ("", text)
 
 
 def _operations(text: str) -> tuple[str, float]:
@@ -59,14 +32,14 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     parser.description = "How much of what each platform can give an application gets, and over all of them: "
     parser.description += "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
     about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
-    parser.add_argument("inputs", metavar=PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called")
-    parser.add_argument("--keep-going", action="store_true", help=KEEP_GOING)
-    how = parser.add_argument_group("what is compared")
-    about = (
-        "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name (default: the "
+    parser.add_argument(
+        "inputs", metavar=outputs.PLATFORM_FILE, nargs="+", help=f"{about}; PLATFORM= says what the machine is called"
     )
-    about += "roofs of the inputs, theoretical ones as the last resort)"
-    add_ceilings(how, about, metavar="[PLATFORM=]FILE|auto", type=_assigned)
+    parser.add_argument("--keep-going", action="store_true", help=options.KEEP_GOING)
+    how = parser.add_argument_group("what is compared")
+    about = "measured ceilings of a platform, of any known format; without PLATFORM= they go by the GPU they name (default: "
+    about += "the roofs of the inputs, theoretical ones as the last resort)"
+    options.add_ceilings(how, about, metavar="[PLATFORM=]FILE|auto", type=_assigned)
     about = "compute ceiling; mix is what the share of fused instructions can reach (default: %(default)s)"
     how.add_argument("--ceiling", choices=("fma", "nofma", "divide", "divide_nofma", "mix"), default="fma", help=about)
     about = "executed: counted by the hardware; canonical: what the algorithm needs on paper (default: %(default)s)"
@@ -79,40 +52,50 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     about = "precision of the work (default: the one with the most)"
     runs.add_argument("--precision", metavar="ID", default="", help=about)
     about = "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)"
-    runs.add_argument("--platforms", metavar="NAME,...", type=names, default=(), help=about)
+    runs.add_argument("--platforms", metavar="NAME,...", type=options.names, default=(), help=about)
     runs.add_argument("--application", metavar="NAME", default="", help="what files that name no application are of")
     about = "kernel: each kernel is a variant of its own (default: %(default)s)"
     runs.add_argument("--by", choices=("application", "kernel"), default="application", help=about)
     about = "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
     about += "NVTX ranges, or nvtx:PATTERN searched in them"
-    runs.add_argument("--label", metavar="PATTERN", type=step_label, default="", help=about)
-    add_clock(runs)
-    add_launches(parser)
-    output = add_output(parser, "write a .csv, .md, .json or .txt file instead", "as JSON on standard output")
+    runs.add_argument("--label", metavar="PATTERN", type=options.step_label, default="", help=about)
+    options.add_clock(runs)
+    options.add_launches(parser)
+    output = options.add_output(parser, "write a .csv, .md, .json or .txt file instead", "as JSON on standard output")
     output.add_argument("--title", metavar="TEXT", default="", help="title of a Markdown file")
 
 
 def run_portability(args: argparse.Namespace) -> int:
     """Print the table (or JSON), or write a file."""
-    from ncu_roofline.analyses.portability import Choices, Reading, portability, read_runs
+    from ncu_roofline.analyses.portability import Choices, Platform, Reading, portability, read_runs
 
     known = ANALYSES["portability"].formats
-    output_format = chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
-    inputs = _inputs(args.inputs)
+    output_format = outputs.chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
+    inputs = []
+    for text in args.inputs:  # a file whose name has an = in it is a file
+        name, equals, path = text.partition("=")
+        name, path = (name, path) if equals and name and not os.path.exists(text) else ("", text)
+        inputs += [Platform(one, name) for one in expand([path])]
     named = [path for _, path in args.ceilings]
-    check_output(args.output or STANDARD_OUTPUT, args.force, [*(one.path for one in inputs), *ceiling_files(named)])
-    given = [pair for pair in args.ceilings if pair != ("", AUTO)]
+    outputs.check_output(
+        args.output or outputs.STANDARD_OUTPUT, args.force, [*(one.path for one in inputs), *ceiling_files(named)]
+    )
+    given = [pair for pair in args.ceilings if pair != ("", options.AUTO)]
     find = Shelf().find if len(given) < len(args.ceilings) else None
+    by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
+    if by_platform and len(by_platform) < len(given):
+        reason, next_step = "of some the platform is said, and of this not, or twice", "Write PLATFORM= before each, once."
+        raise UsageError("Cannot use ceilings", [*plain, *by_platform.values()][0], reason, next_step)
     reading = Reading(args.precision, args.by, args.label, args.clock, args.application, launches(args))
     unread: list[RooflineError] = []
 
     def leave_out(error: RooflineError) -> None:
         if not args.keep_going or isinstance(error, UsageError):
             raise error
-        tell(error)
+        outputs.tell(error)
         unread.append(error)
 
-    runs, warnings = read_runs(inputs, _ceilings(given), reading, find, leave_out)
+    runs, warnings = read_runs(inputs, by_platform or plain, reading, find, leave_out)
     if unread and not runs:
         raise none_read(args.inputs)
     levels = {name: level.lower() for name, level in args.level}
@@ -126,31 +109,7 @@ def run_portability(args: argparse.Namespace) -> int:
         incomplete=bool(unread),
     )
     result = portability(runs, choices)
-    warn((*warnings, *result.warnings))
-    data = render(result, output_format, title=args.title, width=terminal_width())
-    deliver(args.output, data, args.force, output_format)
+    outputs.warn((*warnings, *result.warnings))
+    data = render(result, output_format, title=args.title, width=outputs.terminal_width())
+    outputs.deliver(args.output, data, args.force, output_format)
     return 1 if unread else 0
-
-
-def _inputs(given: Sequence[str]) -> list[Platform]:
-    """The files, with what was written before them; a file whose name has an = in it is a file."""
-    from ncu_roofline.analyses.portability import Platform
-
-    found = []
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not equals or not name or os.path.exists(text):
-            name, path = "", text
-        found += [Platform(one, name) for one in expand([path])]
-    return found
-
-
-def _ceilings(given: Sequence[tuple[str, str]]) -> dict[str, str] | list[str]:
-    named = {name: path for name, path in given if name}
-    plain = [path for name, path in given if not name]
-    if named and plain:
-        reason = "some ceilings say of which platform they are, and this one does not"
-        raise UsageError("Cannot use ceilings", plain[0], reason, "Write PLATFORM= before each.")
-    if len(named) < len(given) and named:
-        raise UsageError("Cannot use --ceilings", next(iter(named)), "it is given twice", "Give one file for each platform.")
-    return named or plain

@@ -17,7 +17,7 @@ from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, no_room, temporary_folder
 from ncu_roofline.base.texts import by_likeness, clean, listed, shorten
-from ncu_roofline.cli.executors import Work, guarded, outcomes_here
+from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
@@ -225,12 +225,7 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False) -
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False
-    if args.dask:
-        from ncu_roofline.cli.cluster import outcomes_on
-
-        found = outcomes_on(args.dask, work, paths)
-    else:
-        found = outcomes_here(work, paths)
+    found = outcomes_on(args.dask, work, paths) if args.dask else outcomes_here(work, paths)
     with closing(found) as outcomes:
         for outcome in progress(outcomes, "reading reports", len(paths)):
             if not isinstance(outcome, RooflineError):

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.cli import cluster
-from ncu_roofline.cli.cluster import Item, outcomes_on, read_batch
+from ncu_roofline.cli import executors
+from ncu_roofline.cli.executors import outcomes_on, read_batch
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.cli.command import Command, assert_refused
 
@@ -148,7 +148,7 @@ def assert_refused_cluster(outcome: Any, address: object) -> None:
 
 def test_no_scheduler(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 1)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
@@ -169,8 +169,7 @@ def test_workers_of_another_version() -> None:
 
 
 def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
-    item = Item(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", seen=True)
-    (found,) = read_batch(cluster.__version__, _exit, [item])
+    (found,) = read_batch(executors.__version__, _exit, [(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", True)])
     assert isinstance(found, RooflineError)
     assert "does not see it as" in str(found)
     assert found.path == "gone.ncu-rep"
