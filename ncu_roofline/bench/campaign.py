@@ -18,27 +18,14 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
+from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import (
-    FULL,
-    LIMITS,
-    NOT_HERE,
-    POWER_CAP_NOTE,
-    Outcome,
-    Record,
-    Settings,
-    Timing,
-    judge,
-    settled,
-    timers_agree,
-    values_of,
-)
-from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Variant
-from ncu_roofline.bench.statistics import median
-from ncu_roofline.bench.telemetry import Telemetry, Watch, gpus, open_telemetry, state_text
+from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings, Timing
+from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
+from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU
 
 TIMING = Timing(time.monotonic, time.sleep)
@@ -80,19 +67,19 @@ class Candidate(NamedTuple):
 
 def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
-    return [_candidate(kind, [v for v in variants if v.ceiling == kind.id], capability, quick) for kind in kinds]
-
-
-def _candidate(kind: CeilingKind, variants: Sequence[Variant], capability: str, quick: bool) -> Candidate:
-    here = [variant for variant in variants if variant.on(capability)]
-    usable = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason))
-    if not variants:
-        return Candidate(kind, (), "not measured: the benchmark has no kernel for it")
-    if not usable:
-        return Candidate(kind, (), "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported")
-    if quick and not kind.quick:
-        return Candidate(kind, (), "not measured: left out of a quick run")
-    return Candidate(kind, usable)
+    found = []
+    for kind in kinds:
+        own = [variant for variant in variants if variant.ceiling == kind.id]
+        here = [variant for variant in own if variant.on(capability)]
+        usable, absent = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason)), ""
+        if not own:
+            absent = "not measured: the benchmark has no kernel for it"
+        elif not usable:
+            absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
+        elif quick and not kind.quick:
+            absent = "not measured: left out of a quick run"
+        found.append(Candidate(kind, () if absent else usable, absent))
+    return found
 
 
 @dataclass
@@ -123,7 +110,12 @@ class Campaign:
         self.progress.start(len(usable) * sessions + more)
         if usable:  # plain arithmetic warms the GPU up: its clock is the highest there is
             warmer = min(usable, key=lambda candidate: (candidate.kind.id != "fp32.fma", candidate.kind.domain != "sm"))
-            self._warm_clock = self.warm_up(warmer.kind.id, warmer.variants[0])
+            rounds = max(int(self.settings.warm_up / self.settings.min_time), 1)
+            try:
+                trials, _ = self.source.run(self._job(warmer.kind, warmer.variants[0], rounds), self.settings.silence)
+                self._warm_clock = max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
+            except RunnerFailed:
+                pass  # the ceiling itself will tell
         # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions.
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
@@ -134,77 +126,60 @@ class Campaign:
         # Short trials show which clock a ceiling can have that the power limit slowed down.
         for candidate in usable if self.settings.bursts else ():
             own, _ = self._sessions(candidate)
-            capped = any(note.startswith(POWER_CAP_NOTE) for record in own for note in record.notes)
+            capped = any(note.startswith(measuring.POWER_CAP_NOTE) for record in own for note in record.notes)
             if capped and candidate.kind.kind == "compute":
                 self._add(candidate.kind, own[0].variant, role="burst")
         for session in range(1, sessions):
             self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
             for candidate in usable if session % 2 == 0 else reversed(usable):
-                record = self._again(candidate, session) if self._may_stand(candidate) else None
+                own, _ = self._sessions(candidate)
+                # What was begun, did not end for good, and did not crash twice.
+                again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
+                record = self._add(candidate.kind, own[0].variant, session) if again else None
                 self.progress.step(candidate.kind.id, record)
-        bad = [c for c in usable if self._may_stand(c) and not any(record.stands for record in self._sessions(c)[0])]
-        if bad and self._time_left():
-            records = [record for candidate in bad for record in self._sessions(candidate)[0]]
-            if any(reason.startswith("throttled") for record in records for reason in record.rejections):
-                self.timing.sleep(self.settings.cool_down)
-            self.source.renew()
-            for candidate in bad:
-                self._again(candidate, sessions)
         return [self._outcome(candidate) for candidate in wanted]
 
     def _add(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
-        if not self._time_left():
+        if self.timing.now() > self.deadline:
             return None
         self.progress.begin(kind.id)
-        record = self.burst(kind, variant) if role == "burst" else self.measure(kind, variant, session)
+        record = self.measure(kind, variant, session, role)
         self._records.setdefault(kind.id, []).append(record)
         return record
 
-    def _again(self, candidate: Candidate, session: int) -> Record | None:
-        """Another session of a ceiling's best variant."""
-        return self._add(candidate.kind, self._sessions(candidate)[0][0].variant, session)
+    def _job(self, kind: CeilingKind, variant: str, trials: int) -> Job:
+        return Job(kind.id, variant, trials, self.settings.min_time, self.settings.data, self.settings.seed)
 
-    def warm_up(self, ceiling: str, variant: str) -> float | None:
-        """Run until the SM clock stands still, the set time at least; the highest clock seen in Hz, None where not told."""
-        rounds = max(int(self.settings.warm_up / self.settings.min_time), 1)
-        try:
-            trials, _ = self.source.run(self._job(ceiling, variant, rounds), self.settings.silence)
-        except RunnerFailed:  # the ceiling itself will tell
-            return None
-        return max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
+    def measure(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record:
+        """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count.
 
-    def measure(self, kind: CeilingKind, variant: str, session: int = 0) -> Record:
-        """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count."""
-        job = self._job(kind.id, variant, self.settings.trials * self.settings.most)
-        empty = Record(kind, variant, "session", session)
-        return self._record(empty, job, lambda trials: settled(kind, trials, self.settings, self.device))
+        As "burst" they are short, each after a rest: the clock of a kernel by itself, before the power limit lowers it.
+        """
+        settings, record = self.settings, Record(kind, variant, role, session)
+        enough: Callable[[Sequence[Trial]], bool] | None = None
+        if role == "burst":
+            job = self._job(kind, variant, settings.bursts)._replace(min_time=settings.burst, pause=settings.rest)
+        else:
+            job = self._job(kind, variant, settings.trials * settings.most)
 
-    def burst(self, kind: CeilingKind, variant: str) -> Record:
-        """Short trials, each after a rest: the clock of a kernel by itself, before the power limit lowers it."""
-        job = self._job(kind.id, variant, self.settings.bursts)
-        return self._record(
-            Record(kind, variant, "burst"), job._replace(min_time=self.settings.burst, pause=self.settings.rest)
-        )
+            def enough(trials: Sequence[Trial]) -> bool:
+                return measuring.settled(kind, trials, settings, self.device)
 
-    def _job(self, ceiling: str, variant: str, trials: int) -> Job:
-        return Job(ceiling, variant, trials, self.settings.min_time, self.settings.data, self.settings.seed)
-
-    def _record(self, empty: Record, job: Job, enough: Callable[[Sequence[Any]], bool] | None = None) -> Record:
-        kind = empty.kind
         with Watch(self.telemetry) as watch:
             try:
-                trials, launch = self.source.run(job, self.settings.silence, enough)
+                trials, launch = self.source.run(job, settings.silence, enough)
             except RunnerFailed as error:
-                return replace(empty, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
-            used = [trial for trial in trials if timers_agree(trial)][-self.settings.trials :]
+                return replace(record, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
+            used = [trial for trial in trials if measuring.timers_agree(trial)][-settings.trials :]
             if not used:
                 disagree = "the clocks of GPU and host disagree about how long its trials lasted"
-                return replace(empty, failure=disagree if trials else "it measured nothing")
+                return replace(record, failure=disagree if trials else "it measured nothing")
             observed = watch.seen_in([(trial.begin, trial.end) for trial in used])
-        values, clocks = values_of(kind, used), [trial.sm_clock for trial in used if trial.sm_clock]
-        rejections, notes = judge(kind, values, clocks, observed, self._warm_clock, self.telemetry.available, self.device)
+        values, clocks = measuring.values_of(kind, used), [trial.sm_clock for trial in used if trial.sm_clock]
+        driver_tells = self.telemetry.available
+        rejections, notes = measuring.judge(kind, values, clocks, observed, self._warm_clock, driver_tells, self.device)
         taken = number(launch.get("disturbed")) if self.device == CPU else 0.0
         if taken > LIMITS.disturbed:
             notes.append(f"other programs took {taken:.0%} of the CPU")
@@ -212,11 +187,11 @@ class Campaign:
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
         return replace(
-            empty,
+            record,
             values=values,
             seconds=[trial.seconds for trial in used],
             clocks=clocks,
-            work=median([trial.work for trial in used]),
+            work=measuring.median([trial.work for trial in used]),
             discarded=len(trials) - len(used),
             verified=all(checks) if checks else None,
             rejections=rejections,
@@ -224,9 +199,6 @@ class Campaign:
             launch=launch,
             observed=observed,
         )
-
-    def _time_left(self) -> bool:
-        return self.timing.now() <= self.deadline
 
     def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
         """The sessions of a ceiling's best variant, by its first session, and those of the others."""
@@ -237,11 +209,6 @@ class Campaign:
         own = tuple(record for record in records if record.variant == variant)
         return own, tuple(record for record in records if record.variant != variant)
 
-    def _may_stand(self, candidate: Candidate) -> bool:
-        """Whether another session makes sense: of what was begun, did not end for good, and did not crash twice."""
-        own, _ = self._sessions(candidate)
-        return bool(own) and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
-
     def _outcome(self, candidate: Candidate) -> Outcome:
         if candidate.absent:
             return Outcome(candidate.kind, absent=candidate.absent)
@@ -250,47 +217,31 @@ class Campaign:
             return Outcome(candidate.kind, absent=OUT_OF_TIME)
         planned, stopped = self.settings.sessions, any(record.failure or record.final for record in sessions)
         notes = (f"out of time: {len(sessions)} of {planned} sessions",) if len(sessions) < planned and not stopped else ()
-        records = self._records[candidate.kind.id]
-        burst = next((record for record in records if record.role == "burst"), None)
+        burst = next((record for record in self._records[candidate.kind.id] if record.role == "burst"), None)
         return Outcome(candidate.kind, sessions, others, burst, "", notes)
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
     """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
+    found: tuple[Device, ...] = ()
+    on_cpu, reason = runner.kind == CPU, "there is none"
     try:
         rows = runner.devices()
         found = tuple(parse_device(row) for row in rows if "unusable" not in row)
+        reason = next((shorten(str(row["unusable"]), TOLD) for row in rows if "unusable" in row), reason)
     except RunnerFailed as error:
-        raise _no_device(runner, str(error)) from error
+        reason = str(error)
     except (ValueError, TypeError) as error:
-        what = "the CPU" if runner.kind == CPU else "a GPU"
+        what = "the CPU" if on_cpu else "a GPU"
         raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
-    if not found:
-        raise _no_device(runner, next((shorten(str(row["unusable"]), TOLD) for row in rows), "there is none"))
-    return found
-
-
-def _no_device(runner: Runner, reason: str) -> RooflineError:
-    if runner.kind == CPU:
-        return RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
-    attached, lower = gpus(), reason.lower()
-    seen = [" ".join(filter(None, (f"GPU {gpu['index']}", gpu["name"], f"({state_text(gpu)})"))) for gpu in attached]
-    reason += f"; the driver sees {', '.join(seen)}" if seen else ""
-    if "insufficient" in lower:
-        next_step = "Install an NVIDIA driver as new as the CUDA toolkit; `ncu-roofline bench theory` needs neither."
-        return RooflineError("Cannot measure on", "a GPU", reason, next_step)
-    modes = [gpu["compute_mode"] or "" for gpu in attached]
-    if "prohibited" in modes:
-        advice = "Have computing allowed with `nvidia-smi -c DEFAULT`"
-    elif any(gpu["mig_enabled"] for gpu in attached):
-        advice = "Create an instance with `nvidia-smi mig`, and check CUDA_VISIBLE_DEVICES"
-    elif any(gpu["other_processes"] for gpu, mode in zip(attached, modes, strict=True) if mode.startswith("exclusive")):
-        advice = "Wait until the other processes have ended: the compute mode lets one at a time"
-    elif "no cuda-capable device" in lower or "nodevice" in lower:
-        advice = "Check `nvidia-smi -L` and CUDA_VISIBLE_DEVICES; with MIG enabled, create an instance"
-    else:
-        advice = "Check that `nvidia-smi` works here"
-    return RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
+    if found:
+        return found
+    if on_cpu:
+        raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
+    advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
+    if "insufficient" in reason.lower():
+        advice = "Install an NVIDIA driver as new as the CUDA toolkit"
+    raise RooflineError("Cannot measure on", "a GPU", reason, f"{advice}; `ncu-roofline bench theory` needs no GPU.")
 
 
 def _broken(runner: Runner, reason: str) -> RooflineError:
@@ -358,27 +309,19 @@ def measure_device(
         finally:
             source.renew()
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
-    if not any(entry["value"] is not None for entry in content["ceilings"]):
-        raise _nothing(content, device)
+    entries = content["ceilings"]
+    if not any(entry["value"] is not None for entry in entries):
+        failed = [entry for entry in entries if entry["verdict"] == "failed"]
+        late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
+        first, next_step = (failed or late or entries)[0], "Choose other ceilings."
+        if failed:
+            next_step = "Choose other ceilings, or build again with another compiler (--nvcc, for a CPU CXX)."
+        elif late:
+            next_step = "Give it more time with --budget."
+        reason = f"no ceiling could be measured; {first['id']}: {'; '.join(first['reasons'])}"
+        raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
     write_atomically(output, [as_text(content).encode()], overwrite=overwrite)
     return content
-
-
-def _nothing(content: Mapping[str, Any], device: Device) -> RooflineError:
-    entries, facts = content["ceilings"], content["device"]
-    failed = [entry for entry in entries if entry["verdict"] == "failed"]
-    late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
-    told = (failed or late or entries)[0]
-    reason = f"no ceiling could be measured; {told['id']}: {'; '.join(told['reasons'])}"
-    if said := state_text({**facts, "mig_enabled": facts.get("mig", {}).get("enabled")}):
-        reason += f"; the driver says: {said}"
-    if not failed:
-        next_step = "Give it more time with --budget." if late else "Choose other ceilings."
-    elif device.is_cpu:
-        next_step = "Choose other ceilings, or build with another compiler (CXX)."
-    else:
-        next_step = "Check `nvidia-smi`, build again with `ncu-roofline bench build --force`, or choose other ceilings."
-    return RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
 
 
 @contextmanager

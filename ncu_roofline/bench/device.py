@@ -77,11 +77,6 @@ class Device:
         """The same for tensor cores."""
         return self.gpu.tensor_clock if self.gpu else self.sm_clock_max
 
-    @property
-    def l2_slices(self) -> int:
-        """0 where unknown."""
-        return self.gpu.l2_slices if self.gpu else 0
-
 
 def device_of(gpu: Gpu) -> Device:
     """A row of the table of GPUs as a device."""
@@ -148,20 +143,18 @@ def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[D
             reason = f"rank {place} of this node has no GPU of its own, there are {len(devices)}"
             raise RooflineError("Cannot measure on", "this node", reason, f"Start {len(devices)} ranks per node.")
         return (devices[place],)
-    chosen = [_one(devices, word.strip()) for word in wanted.split(",") if word.strip()]
+    chosen = []
+    for text in filter(None, map(str.strip, wanted.split(","))):
+        word = text.lower()
+        found = [device for device in devices if word in (str(device.index), device.uuid.lower(), device.pci_bus_id.lower())]
+        if not found and len(word) >= 4:  # the beginning of a UUID, with or without its "GPU-"
+            uuids = [(device, device.uuid.lower()) for device in devices]
+            found = [device for device, uuid in uuids if uuid.startswith(word) or uuid.partition("-")[2].startswith(word)]
+        if len(found) != 1:
+            known = "; ".join(f"{device.index} {device.name} {device.uuid}" for device in devices)
+            reason = "several GPUs begin like that" if found else "there is no such GPU"
+            raise UsageError("Cannot use --device", text, reason, f"There are: {known}.")
+        chosen += found
     if not chosen:
         raise UsageError("Cannot use --device", wanted, "it names no GPU", "Give an index, a UUID or all.")
     return tuple(dict.fromkeys(chosen))
-
-
-def _one(devices: Sequence[Device], word: str) -> Device:
-    bare = word.lower()
-    found = [device for device in devices if bare in (str(device.index), device.uuid.lower(), device.pci_bus_id.lower())]
-    if not found and len(bare) >= 4:
-        uuids = [(device, device.uuid.lower()) for device in devices]
-        found = [device for device, uuid in uuids if uuid.startswith(bare) or uuid.partition("-")[2].startswith(bare)]
-    if len(found) == 1:
-        return found[0]
-    known = "; ".join(f"{device.index} {device.name} {device.uuid}" for device in devices)
-    reason = "several GPUs begin like that" if found else "there is no such GPU"
-    raise UsageError("Cannot use --device", word, reason, f"There are: {known}.")

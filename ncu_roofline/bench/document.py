@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
-from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.catalogue import CeilingKind, Theory, as_json, theory
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings, spread_of
-from ncu_roofline.bench.statistics import kept, largest_variation, median, summarise, variation
+from ncu_roofline.bench.measuring import (
+    LIMITS,
+    NOT_HERE,
+    Outcome,
+    Record,
+    Settings,
+    kept,
+    largest_variation,
+    median,
+    spread_of,
+    summarise,
+    variation,
+)
 from ncu_roofline.bench.telemetry import names, scaled
-from ncu_roofline.bench.theory import Theory, as_json, theory
 from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
 # How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
 _CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
+_SETTINGS = ("trials", "sessions", "min_time", "data", "seed", "quick")
 
 
 class Origin(NamedTuple):
@@ -43,7 +55,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "tool": {"name": "ncu-roofline", "version": __version__, "build": dict(origin.build)},
         "host": _host(),
         "device": _describe(device, origin.identity),
-        "settings": settings.key(),
+        "settings": {name: getattr(settings, name) for name in _SETTINGS},
         "ceilings": ceilings,
         "derived": {"machine_balance": machine_balance(ceilings)},
         "warnings": _warnings(device, settings, origin),
@@ -64,34 +76,72 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
-    """One entry of "ceilings"."""
-    kind, used = outcome.kind, _standing(outcome)
+    """One entry of "ceilings"; made of the sessions that stand, else of all with values."""
+    kind, sessions = outcome.kind, outcome.sessions
+    used = [record for record in sessions if record.stands] or [record for record in sessions if record.values]
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
+    variants = [
+        {
+            "kernel": record.variant,
+            "role": record.role,
+            "session": record.session,
+            "value": record.value if record.values else None,
+            "work": record.work or None,
+            "power_w": record.observed.get("power"),
+            "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
+            "values": record.values,
+            "sm_mhz": [clock / 1e6 for clock in record.clocks],
+        }
+        for record in (*sessions, *outcome.others, *([outcome.burst] if outcome.burst else []))
+    ]
     if not used:
-        word, reason = _without_value(outcome)
+        word = reason = outcome.absent or next((record.failure for record in sessions if record.failure), "not measured")
+        if reason.startswith("not measured"):
+            word = "not measured"
+        elif reason not in NOT_HERE:
+            word, reason = "failed", f"the benchmark failed: {reason}"
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
-        peak = theory(kind, device, link)
-        return {**head, **empty, "theory": as_json(peak, None, None, None), "variants": _variants(outcome)}
-    numbers = summarise([record.values for record in used])
+        return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), "variants": variants}
+
+    def observed(key: str, combine: Callable[[list[Any]], Any]) -> Any:
+        """What the records saw of something; None where none did."""
+        values = [record.observed[key] for record in used if record.observed.get(key) is not None]
+        return combine(values) if values else None
+
+    numbers, last = summarise([record.values for record in used]), used[-1]
     clocks = [clock for record in used for clock in record.clocks]
-    memory, observed_link = (
-        _observed(used, "memory_clock", median),
-        _observed(used, "link", lambda links: max(map(tuple, links))),
-    )
-    peak = theory(kind, device, observed_link or link)
+    memory, power = observed("memory_clock", median), observed("power", median)
+    peak = theory(kind, device, observed("link", lambda links: max(map(tuple, links))) or link)
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
     on_sm = used if kind.domain == "sm" else []
     per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
     share = peak.share(numbers["value"], clock, per_cycle and per_cycle * device.sm_count) if peak else None
     word, accepted, reasons = _judged(outcome, used, share, peak)
+    verified = [record.verified for record in used if record.verified is not None]
+    held_back = reduce(or_, (int(record.observed.get("reasons") or 0) for record in used))
     return {
         **head,
         **numbers,
         "accepted": accepted,
         "verdict": word,
         "reasons": reasons,
-        "attempts": len(outcome.sessions),
-        **_circumstances(used, clocks, memory, device),
+        "attempts": len(sessions),
+        "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
+        "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): last.work},
+        "seconds_median": median(last.seconds),
+        "discarded": sum(record.discarded for record in used),
+        "clock": {
+            "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
+            "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
+            "mem_mhz": scaled(memory, 1e-6),
+            "mem_mhz_max": device.memory_clock_max / 1e6 or None,
+            "method": _CLOCK_METHODS[device.kind] if clocks else None,
+        },
+        "power_w": power,
+        "energy_per_unit_j": None if power is None else power * median(last.seconds) / last.work,
+        "temp_c": {"gpu": observed("temperature", max), "mem": observed("memory_temperature", max)},
+        "throttle": {"reasons": names(held_back)},
+        "verified": {"checksum": all(verified) if verified else None},
         "per_sm_and_cycle": per_cycle,
         # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
         "cv_per_cycle": known(largest_variation(cycles)),
@@ -99,22 +149,8 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         "burst": _burst(outcome, device),
         "theory": as_json(peak, clock, numbers["value"], share),
         "data": settings.data,
-        "variants": _variants(outcome),
+        "variants": variants,
     }
-
-
-def _standing(outcome: Outcome) -> list[Record]:
-    """The sessions that the value is made of: those that stand, else all with values."""
-    good = [record for record in outcome.sessions if record.stands]
-    return good or [record for record in outcome.sessions if record.values]
-
-
-def _without_value(outcome: Outcome) -> tuple[str, str]:
-    """The verdict on a ceiling that was not measured, and why."""
-    reason = outcome.absent or next((r.failure for r in outcome.sessions if r.failure), "not measured")
-    if reason in NOT_HERE:
-        return reason, reason
-    return ("not measured", reason) if reason.startswith("not measured") else ("failed", f"the benchmark failed: {reason}")
 
 
 def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
@@ -145,44 +181,6 @@ def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak:
     return against if word == "ok" else word, accepted, reasons
 
 
-def _circumstances(used: Sequence[Record], clocks: Sequence[float], memory: float | None, device: Device) -> dict[str, Any]:
-    last, reasons, power = used[-1], 0, _observed(used, "power", median)
-    for record in used:
-        reasons |= int(record.observed.get("reasons") or 0)
-    verified = [record.verified for record in used if record.verified is not None]
-    work = {"B/s": "bytes", "s": "launches"}.get(last.kind.unit, "operations")
-    return {
-        "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
-        "work": {work: last.work},
-        "seconds_median": median(last.seconds),
-        "discarded": sum(record.discarded for record in used),
-        "clock": {
-            "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
-            "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
-            "mem_mhz": scaled(memory, 1e-6),
-            "mem_mhz_max": device.memory_clock_max / 1e6 or None,
-            "method": _CLOCK_METHODS[device.kind] if clocks else None,
-        },
-        "power_w": power,
-        "energy_per_unit_j": None if power is None else power * median(last.seconds) / last.work,
-        "energy_j": _observed(used, "energy", sum),
-        "duty": _observed(used, "duty", median),
-        "temp_c": {"gpu": _observed(used, "temperature", max), "mem": _observed(used, "memory_temperature", max)},
-        "throttle": {
-            "reasons": names(reasons),
-            "power_us": scaled(_observed(used, "power_violation", sum), 1e6),
-            "thermal_us": scaled(_observed(used, "thermal_violation", sum), 1e6),
-        },
-        "verified": {"checksum": all(verified) if verified else None},
-    }
-
-
-def _observed(used: Sequence[Record], key: str, combine: Callable[[list[Any]], Any]) -> Any:
-    """What the records saw of something; None where none did."""
-    values = [record.observed[key] for record in used if record.observed.get(key) is not None]
-    return combine(values) if values else None
-
-
 def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
     """Work per SM and cycle: the median over the trials, each by its own clock."""
     ratios = [ratio for record in used for ratio in record.per_cycle]
@@ -207,23 +205,6 @@ def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
     }
 
 
-def _variants(outcome: Outcome) -> list[dict[str, Any]]:
-    return [
-        {
-            "kernel": record.variant,
-            "role": record.role,
-            "session": record.session,
-            "value": record.value if record.values else None,
-            "work": record.work or None,
-            "power_w": record.observed.get("power"),
-            "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
-            "values": record.values,
-            "sm_mhz": [clock / 1e6 for clock in record.clocks],
-        }
-        for record in (*outcome.sessions, *outcome.others, *([outcome.burst] if outcome.burst else []))
-    ]
-
-
 def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
     """The "device" of a file: the runner's facts, the driver's beside them; a CPU has no "cc" and no "mig"."""
     facts = {key: value for key, value in device.facts.items() if key not in ("error", "mig")}
@@ -239,22 +220,17 @@ def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _host() -> dict[str, Any]:
-    """The "host" of a file."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    marks = {"/.dockerenv": "docker", "/run/.containerenv": "podman"}
-    container = next((name for path, name in marks.items() if os.path.exists(path)), None)
-    if os.environ.get("APPTAINER_NAME") or os.environ.get("SINGULARITY_NAME"):
-        container = "apptainer"
+    time_utc = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
         "name": platform.node(),
         "cpu": next(models, platform.processor()),
         "kernel": platform.release(),
-        "container": container,
-        "time_utc": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "time_utc": time_utc,
     }
 
 
@@ -292,15 +268,14 @@ def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
 def summary_line(content: Mapping[str, Any]) -> str:
     """How many ceilings stand and how many do not, for people."""
     entries, device = content["ceilings"], content["device"].get("kind", GPU)
-
-    def is_wide(entry: Mapping[str, Any]) -> bool:
+    lists: dict[str, list[str]] = {"not accepted": [], "failed": [], "spread between sessions": []}
+    for entry in entries:
         limit = spread_of(CeilingKind(entry["id"], entry["unit"]).domain, device).between
-        return bool(entry["accepted"]) and (entry["between_session_cv"] or 0) > limit
-
-    lists = {
-        "not accepted": [entry["id"] for entry in entries if not entry["accepted"] and entry["value"] is not None],
-        "failed": [entry["id"] for entry in entries if entry["verdict"] == "failed"],
-        "spread between sessions": [entry["id"] for entry in entries if is_wide(entry)],
-    }
+        if not entry["accepted"] and entry["value"] is not None:
+            lists["not accepted"].append(entry["id"])
+        elif entry["verdict"] == "failed":
+            lists["failed"].append(entry["id"])
+        elif entry["accepted"] and (entry["between_session_cv"] or 0) > limit:
+            lists["spread between sessions"].append(entry["id"])
     told = [f"{label}: {', '.join(ids)}" for label, ids in lists.items() if ids]
     return "; ".join([f"{sum(entry['accepted'] for entry in entries)} ceilings", *told])

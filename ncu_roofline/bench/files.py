@@ -1,4 +1,4 @@
-"""Ceilings files beside each other and by themselves: merged, compared, and verified."""
+"""Ceilings files by themselves and beside each other: merged, compared, verified, and all of it as tables for people."""
 
 from __future__ import annotations
 
@@ -8,29 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.records import inside, known, number
-from ncu_roofline.base.texts import printable
-from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.base.records import cleaned, inside, known, number
+from ncu_roofline.base.texts import clean, printable, shorten
+from ncu_roofline.base.units import format_value
+from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import machine_balance
-from ncu_roofline.bench.measuring import LIMITS, spread_of
-from ncu_roofline.bench.statistics import kept, median, variation
+from ncu_roofline.bench.measuring import LIMITS, kept, median, spread_of, variation
 from ncu_roofline.bench.telemetry import HARMFUL, names
-from ncu_roofline.bench.theory import theory
-from ncu_roofline.formats.ceilings import (
-    CPU,
-    GPU,
-    MEASURE_AGAIN,
-    MEASURED,
-    PUBLISHED,
-    SCHEMA,
-    SCHEMA_VERSION,
-    Ceilings,
-    ceilings_of,
-    energy_per_unit,
-    is_roof,
-    read_document,
-)
+from ncu_roofline.chips import Gpu
+from ncu_roofline.chips.fields import capability_text
+from ncu_roofline.formats import ceilings as form
+from ncu_roofline.formats.ceilings import CPU, GPU, PUBLISHED, Ceilings
+from ncu_roofline.rendering.table import listing
 from ncu_roofline.version import __version__
 
 Entry = Mapping[str, Any]
@@ -44,7 +34,13 @@ CONDITIONS = {
     "compilers": ("tool", "build", "compiler"),
 }
 """What makes the numbers of two files incomparable although the GPUs are the same, and where a file says it."""
-_NEXT = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
+SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
+NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
+_SAME_SHARE = 1e-3
+_UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
+_NOT_HERE = ("unsupported", "emulated", "not measured")
+_LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
+_PER_CYCLE = "operations or bytes per SM (or core) and its cycle; of device memory bytes per memory cycle"
 
 
 class File(NamedTuple):
@@ -59,13 +55,6 @@ class File(NamedTuple):
         """What GPUs must share to be merged: name, compute capability, number of SMs; CPUs their name and number of cores."""
         device = self.content["device"]
         return {key: device[key] for key in ("kind", "name", "cc", "sm_count", "cores") if key in device}
-
-    @property
-    def model_text(self) -> str:
-        """The same for people."""
-        model = self.model
-        units = f"{model.get('cores')} cores" if model.get("kind") == CPU else f"{model.get('cc')}, {model.get('sm_count')} SMs"
-        return f"{model['name']} ({units})"
 
     @property
     def time(self) -> str:
@@ -83,24 +72,16 @@ class File(NamedTuple):
     def about(self) -> str:
         """Which GPU, driver and day, for people."""
         gpus, ceilings = self.content["device"].get("gpus"), self.ceilings
-        parts = (
-            printable(self.path),
-            ceilings.device,
-            f"{len(gpus)} GPUs" if gpus else "",
-            f"driver {ceilings.driver}" if ceilings.driver else "",
-            ceilings.date,
-            PUBLISHED if ceilings.status == PUBLISHED else "",
-        )
-        return ", ".join(part for part in parts if part)
+        driver = f"driver {ceilings.driver}" if ceilings.driver else ""
+        status = PUBLISHED if ceilings.status == PUBLISHED else ""
+        parts = (printable(self.path), ceilings.device, f"{len(gpus)} GPUs" if gpus else "", driver, ceilings.date, status)
+        return ", ".join(filter(None, parts))
 
 
 def open_file(path: str) -> File:
     """A ceilings file, as measured, merged or published.  Raises RooflineError for anything else."""
-    content = read_document(path)
-    return File(path, content, ceilings_of(path, content))
-
-
-# Merged
+    content = form.read_document(path)
+    return File(path, content, form.ceilings_of(path, content))
 
 
 def merge(files: Sequence[File]) -> dict[str, Any]:
@@ -109,22 +90,31 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     Of two files of one GPU the later one counts.  Raises RooflineError for what is no measurement of one GPU, and for GPUs of
     several models.
     """
+    # Of each GPU, or CPU with a number of threads, the latest file.
+    by_gpu: dict[tuple[str, Any], File] = {}
+    warnings = []
     for file in files:
+        model, first = file.model, files[0].model
+        reason = ""
         if file.ceilings.status == PUBLISHED:
             reason = "its figures were published, not measured"
         elif file.content["device"].get("gpus"):
             reason = "it is merged already"
         elif not file.ceilings.device:
             reason = "it does not say which GPU it was measured on"
-        else:
-            continue
-        raise RooflineError("Cannot merge", file.path, reason, _NEXT)
-    newest, warnings = _newest(files)
-    first = newest[0]
-    for other in newest[1:]:
-        if other.model != first.model:
-            reason = f"{other.model_text} is not {first.model_text} of {first.path}"
-            raise RooflineError("Cannot merge", other.path, reason, _NEXT)
+        elif model != first:
+            texts = [", ".join(map(str, one.values())) for one in (model, first)]
+            reason = f"{texts[0]} is not {texts[1]} of {files[0].path}"
+        if reason:
+            next_step = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
+            raise RooflineError("Cannot merge", file.path, reason, next_step)
+        gpu = file.place["uuid"], file.content["device"].get("threads")
+        late, early = file, by_gpu.get(gpu)
+        if early is not None:
+            late, early = (file, early) if file.time >= early.time else (early, file)
+            warnings.append(f"{early.path} left out: {late.path} is a later file of the same GPU")
+        by_gpu[gpu] = late
+    newest = list(by_gpu.values())
     rows: dict[str, list[tuple[File, Entry]]] = {}
     for file in newest:
         for entry in file.content["ceilings"]:
@@ -132,16 +122,16 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     ceilings = [_merged(name, entries, len(newest)) for name, entries in rows.items()]
     slow: dict[str, list[str]] = {}
     for entry in ceilings:
-        for gpu in entry.get("slow", []):
-            slow.setdefault(f"{gpu['host']} GPU {gpu['index']} {gpu['uuid']}", []).append(entry["id"])
+        for gpu_behind in entry.get("slow", []):
+            slow.setdefault("{host} GPU {index} {uuid}".format(**gpu_behind), []).append(entry["id"])
     places = [file.place for file in newest]
     content = {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "status": MEASURED,
+        "schema": form.SCHEMA,
+        "schema_version": form.SCHEMA_VERSION,
+        "status": form.MEASURED,
         "tool": {"name": "ncu-roofline", "version": __version__},
         "host": {"name": "", "names": sorted({one["host"] for one in places}), "time_utc": max(file.time for file in newest)},
-        "device": {**first.model, "uuid": "", "gpus": places},
+        "device": {**newest[0].model, "uuid": "", "gpus": places},
         "ceilings": ceilings,
         "derived": {"machine_balance": machine_balance(ceilings), "slow_gpus": slow},
         "warnings": warnings,
@@ -156,20 +146,6 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
                 place = place.setdefault(key, {})
             place[keys[-1]] = values.pop()
     return content
-
-
-def _newest(files: Sequence[File]) -> tuple[list[File], list[str]]:
-    """Of each GPU, or CPU with a number of threads, the latest file; and what is left out."""
-    by_gpu: dict[tuple[str, Any], File] = {}
-    warnings = []
-    for file in files:
-        gpu = file.place["uuid"], file.content["device"].get("threads")
-        late, early = file, by_gpu.get(gpu)
-        if early is not None:
-            late, early = (file, early) if file.time >= early.time else (early, file)
-            warnings.append(f"{early.path} left out: {late.path} is a later file of the same GPU")
-        by_gpu[gpu] = late
-    return list(by_gpu.values()), warnings
 
 
 def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
@@ -213,12 +189,6 @@ def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dic
     }
 
 
-# Compared
-
-SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
-NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
-
-
 def compare(a: File, b: File) -> dict[str, Any]:
     """What differs between A and B: conditions, and every ceiling that either has a value of, in the order of the files.
 
@@ -230,9 +200,8 @@ def compare(a: File, b: File) -> dict[str, Any]:
         for file in (a, b)
     ]
     ids = dict.fromkeys(entry["id"] for file in (a, b) for entry in file.content["ceilings"])
-    differences = (
-        [] if a.ceilings.device == b.ceilings.device else [f"GPUs differ: A {a.ceilings.device}, B {b.ceilings.device}"]
-    )
+    devices = [file.ceilings.device for file in (a, b)]
+    differences = [] if devices[0] == devices[1] else [f"GPUs differ: A {devices[0]}, B {devices[1]}"]
     for label, keys in CONDITIONS.items():
         values = [inside(file.content, *keys) for file in (a, b)]
         if values[0] != values[1]:
@@ -250,9 +219,8 @@ def over(comparison: Mapping[str, Any], threshold: float) -> list[dict[str, Any]
 
 
 def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str, Any]:
-    readings = {where: _reading(name, *side) for where, side in sides.items()}
     unit = str(next(entry for _, entry in sides.values() if entry).get("unit"))
-    a, b = readings["A"], readings["B"]
+    a, b = (_reading(CeilingKind(name, unit), *side) for side in sides.values())
     row: dict[str, Any] = {"ceiling": name, "unit": unit, "a": a, "b": b, "ratio": None, "spread": None, "slowdown": None}
     if a is None or b is None:
         where, lacking = ("B", "A") if a is None else ("A", "B")
@@ -262,7 +230,7 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
     ratio = b["value"] / a["value"]
     slowdown = 1 - ratio if CeilingKind(name, unit).higher_is_better else ratio - 1
     spread = None if a["spread"] is None or b["spread"] is None else math.hypot(a["spread"], b["spread"])
-    refused = [where for where, reading in readings.items() if reading and not reading["accepted"]]
+    refused = [where for where, reading in (("A", a), ("B", b)) if not reading["accepted"]]
     if refused:
         outcome = f"not accepted in {' and '.join(refused)}"
     elif PUBLISHED in [file.ceilings.status for file, _ in sides.values()]:
@@ -274,49 +242,37 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
     return {**row, "ratio": ratio, "spread": spread, "slowdown": slowdown, "outcome": outcome}
 
 
-def _reading(name: str, file: File, entry: Entry | None) -> dict[str, Any] | None:
+def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, Any] | None:
     """A ceiling of one side in SI units; None for what the file does not say.
 
     "clock" (Hz) is the one that the ceiling runs at.  "per_cycle": operations or bytes per SM and cycle, of device memory per
-    memory cycle.  "energy_per_unit": J per operation or byte.
+    memory cycle.  "energy_per_unit": J per operation or byte.  "spread": relative half width of the 95 % interval, or the
+    variation between sessions where that is more; of one session unknown, as the next may differ by more than its trials do;
+    of a merged file the variation between its GPUs, outliers left out.
     """
     if entry is None or entry.get("value") is None:
         return None
-    value, kind, device = number(entry["value"]), CeilingKind(name, str(entry.get("unit"))), file.content["device"]
-    clock, per_cycle = kind.clock_of(entry), None
+    value, device = number(entry["value"]), file.content["device"]
+    clock, per_cycle, spread = kind.clock_of(entry), None, None
     if clock:
         units = known(device.get("sm_count") or device.get("cores")) if kind.domain == "sm" else 1.0
         per_cycle = known(entry.get("per_sm_and_cycle")) or (value / (clock * units) if units else None)
+    if entry.get("values") is not None:
+        values = [found for one in entry["values"] if (found := number(one.get("value"))) > 0]
+        spread = variation(kept(values)) if len(values) > 1 else None
+    elif entry.get("sessions") != 1:
+        ends = [number(end) for end in entry.get("ci95") or []]
+        spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
+        spread = max((one for one in spreads if not math.isnan(one)), default=None)
     return {
         "value": value,
-        "accepted": name in file.ceilings.by_id,
-        "spread": _spread(entry, value),
+        "accepted": kind.id in file.ceilings.by_id,
+        "spread": spread,
         "clock": clock,
         "per_cycle": per_cycle,
         "power": known(entry.get("power_w")),
-        "energy_per_unit": energy_per_unit(entry),
+        "energy_per_unit": form.energy_per_unit(entry),
     }
-
-
-def _spread(entry: Entry, value: float) -> float | None:
-    """Relative half width of the 95 % interval, or the variation between sessions where that is more; unknown of one session.
-
-    Of a merged file the variation between its GPUs, outliers left out.
-    """
-    gpus = entry.get("values")
-    if gpus is not None:
-        values = [found for one in gpus if (found := number(one.get("value"))) > 0]
-        return variation(kept(values)) if len(values) > 1 else None
-    if entry.get("sessions") == 1:  # the next one may differ by more than its trials do
-        return None
-    ends = [number(end) for end in entry.get("ci95") or []]
-    spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
-    return max((one for one in spreads if not math.isnan(one)), default=None)
-
-
-# Verified
-
-_SAME = 1e-3
 
 
 class Finding(NamedTuple):
@@ -328,11 +284,11 @@ class Finding(NamedTuple):
 
 
 def verify(path: str) -> list[Finding]:
-    """What there is to say about a file: its form, the theory recomputed, the spread, what was held back.
+    """What there is to say about a file: its form, the shares of theory, the spread, what was held back.
 
     No "error" means that it can be used.  Raises RooflineError if it is none.
     """
-    content = read_document(path)
+    content = form.read_document(path)
     found = [Finding("note", "", text) for text in content.get("warnings") or []]
     kind = CPU if content["device"].get("kind") == CPU else GPU
     try:  # published files name no GPU
@@ -342,61 +298,204 @@ def verify(path: str) -> list[Finding]:
     device = device if device and device.sm_count else None
     if device is None and kind == GPU and not content["device"].get("gpus"):
         found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
+    stands = any(map(form.is_roof, content["ceilings"]))
     for entry in content["ceilings"]:
+        reasons = "; ".join(entry.get("reasons") or ["no reason given"])
         if entry.get("value") is not None:
-            found += [Finding(severity, entry["id"], text) for severity, text in _verified(entry, device, kind)]
-    if not any(map(is_roof, content["ceilings"])):
-        found += [Finding("note", e["id"], f"no value: {_reasons(e)}") for e in content["ceilings"] if e.get("value") is None]
-        found.append(Finding("error", "", f"no ceiling was accepted. {MEASURE_AGAIN}"))
-    return found
+            found += [Finding("error", entry["id"], text) for text in _errors(entry, device, kind)]
+            limit, between = spread_of(_kind(entry).domain, kind).between, number(entry.get("between_session_cv"))
+            if between > limit:
+                found.append(Finding("note", entry["id"], f"sessions differ by {between:.1%}"))
+            if entry.get("accepted") is False:
+                found.append(Finding("note", entry["id"], f"not accepted: {reasons}"))
+        elif not stands:
+            found.append(Finding("note", entry["id"], f"no value: {reasons}"))
+    return found if stands else [*found, Finding("error", "", f"no ceiling was accepted. {form.MEASURE_AGAIN}")]
 
 
-def _reasons(entry: Entry) -> str:
-    return "; ".join(entry.get("reasons") or ["no reason given"])
+def _kind(entry: Entry) -> CeilingKind:
+    return CeilingKind(entry["id"], str(entry.get("unit")))
 
 
-def _verified(entry: Entry, device: Device | None, kind_of_device: str) -> list[tuple[str, str]]:
-    kind, accepted = CeilingKind(entry["id"], str(entry.get("unit"))), entry.get("accepted") is not False
+def _errors(entry: Entry, device: Device | None, device_kind: str) -> list[str]:
+    kind, value, accepted = _kind(entry), number(entry["value"]), entry.get("accepted") is not False
     found = []
     if entry.get("cv") is not None:
-        value, interval = number(entry["value"]), entry.get("ci95")
-        if not interval or len(interval) != 2 or not number(interval[0]) <= value <= number(interval[1]):
-            found.append(("error", "the value lies outside its confidence interval"))
-        per_cycle, limit = number(entry.get("cv_per_cycle")), spread_of(kind.domain, kind_of_device)
-        cv, between = number(entry["cv"]) if math.isnan(per_cycle) else per_cycle, number(entry.get("between_session_cv"))
-        if accepted and not cv <= limit.within:
-            found.append(("error", f"accepted with {cv:.1%} variation, more than {limit.within:.0%}"))
-        if between > limit.between:
-            found.append(("note", f"sessions differ by {between:.1%}"))
-    if device is not None:
-        found += [("error", text) for text in _against_theory(entry, kind, device, accepted)]
+        ends, per_cycle = entry.get("ci95"), number(entry.get("cv_per_cycle"))
+        limit = spread_of(kind.domain, device_kind).within
+        if not ends or len(ends) != 2 or not number(ends[0]) <= value <= number(ends[1]):
+            found.append("the value lies outside its confidence interval")
+        cv = number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
+        if accepted and not cv <= limit:
+            found.append(f"accepted with {cv:.1%} variation, more than {limit:.0%}")
     if not accepted:
-        return [*found, ("note", f"not accepted: {_reasons(entry)}")]
-    held = set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL))
-    if held:
-        found.append(("error", f"accepted although the GPU was held back: {', '.join(sorted(held))}"))
+        return found
+    peak = theory(kind, device) if device is not None and kind.domain != "link" else None
+    if device is not None and peak is not None:
+        expected, stated = peak.at(kind.clock_of(entry)), number(inside(entry, "theory", "at_measured_clock"))
+        # The file's theory stands at the median clock, this one at the mean.
+        if abs(stated / expected - 1) > LIMITS.impossible - 1:
+            found.append(f"its theory {stated:.4g} is not {expected:.4g}, what {peak.formula} gives")
+        share = high = low = value / expected
+        # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
+        own = number(entry.get("per_sm_and_cycle")) * device.sm_count / peak.per_cycle
+        if not math.isnan(own):
+            high, low = max(own, share - LIMITS.swing), min(own, share + LIMITS.swing)
+        if high > LIMITS.impossible + _SAME_SHARE and not peak.uncertain:
+            found.append(f"accepted at {share:.1%} of theory at the measured clock")
+        if low < LIMITS.low - _SAME_SHARE and not entry.get("reasons"):
+            found.append(f"{share:.1%} of theory at the measured clock, and no reason given")
+    if held := set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL)):
+        found.append(f"accepted although the GPU was held back: {', '.join(sorted(held))}")
     if inside(entry, "verified", "checksum") is False:
-        found.append(("error", "accepted although its result is wrong"))
+        found.append("accepted although its result is wrong")
     return found
 
 
-def _against_theory(entry: Entry, kind: CeilingKind, device: Device, accepted: bool) -> list[str]:
-    peak = theory(kind, device) if kind.domain != "link" else None
-    if peak is None:
-        return []
-    expected = peak.at(kind.clock_of(entry))
-    share = number(entry.get("per_sm_and_cycle")) * device.sm_count / peak.per_cycle
-    fraction = high = low = number(entry["value"]) / expected
-    # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
-    if not math.isnan(share):
-        high, low = max(share, fraction - LIMITS.swing), min(share, fraction + LIMITS.swing)
-    stated = number(inside(entry, "theory", "at_measured_clock"))
-    found = []
-    # The file's theory stands at the median clock, this one at the mean.
-    if abs(stated / expected - 1) > LIMITS.impossible - 1:
-        found.append(f"its theory {stated:.4g} is not {expected:.4g}, what {peak.formula} gives")
-    if accepted and high > LIMITS.impossible + _SAME and not peak.uncertain:
-        found.append(f"accepted at {fraction:.1%} of theory at the measured clock")
-    if accepted and low < LIMITS.low - _SAME and not entry.get("reasons"):
-        found.append(f"{fraction:.1%} of theory at the measured clock, and no reason given")
-    return found
+def value_text(value: float | None, unit: str, digits: int = 4) -> str:
+    """A value with its unit; "-" for none."""
+    return "-" if value is None else format_value(value, _UNITS.get(unit, "ratio"), digits)
+
+
+def device_name(content: Mapping[str, Any]) -> str:
+    """What a ceilings file calls its machine, for people."""
+    return shorten(clean(str(content["device"].get("name") or "")), 60) or "a machine without a name"
+
+
+def _as(template: str, value: float | None) -> str:
+    return "-" if value is None else f"{value:{template}}"
+
+
+def measured(content: Mapping[str, Any]) -> str:
+    """The table of a ceilings file, as measured or merged, with its head and warnings, without what a terminal would obey."""
+    content = cleaned(content)
+    device, host, entries = content["device"], content.get("host") or {}, content["ceilings"]
+    if gpus := device.get("gpus"):
+        head = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts"
+        rows = [
+            {
+                "ceiling": entry["id"],
+                **{label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")},
+                "spread": _as(".1%", entry.get("spread")),
+                "GPUs": str(entry.get("gpus", "-")),
+                "slow": str(len(entry.get("slow", [])) or "-"),
+            }
+            for entry in entries
+        ]
+    else:
+        units = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
+        driver = f"driver {device['driver']}" if device.get("driver") else ""
+        parts = (f"{device['name']} ({units})", device.get("uuid"), host.get("name"), host.get("time_utc"), driver)
+        head, rows = ", ".join(str(part) for part in parts if part), [_measured_row(entry) for entry in entries]
+    slow = [
+        f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
+        for entry in entries
+        for gpu in entry.get("slow", [])
+    ]
+    said = [entry for entry in entries if entry["reasons"] and entry.get("verdict") not in _NOT_HERE]
+    notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in said]
+    lines = [head, "", *listing(rows)]
+    for title, texts in (("Slow GPUs", slow), ("Reasons", notes), ("Warnings", content.get("warnings") or [])):
+        if texts:
+            lines += ["", f"{title}:", *(f"  {text}" for text in texts)]
+    return "\n".join(lines)
+
+
+def _measured_row(entry: Entry) -> dict[str, str]:
+    value, (low, high) = entry["value"], entry.get("ci95") or (None, None)
+    return {
+        "ceiling": entry["id"],
+        "value": value_text(value, entry["unit"]),
+        "+-": _as(".2%", (high - low) / 2 / value if value and low is not None and high is not None else None),
+        "sessions": _as(".2%", entry.get("between_session_cv") if value is not None else None),
+        "of theory": _as(".1%", inside(entry, "theory", "fraction")),
+        "vendor clock": _as(".1%", inside(entry, "theory", "fraction_vendor_clock")),
+        "MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")),
+        "W": _as(".0f", entry.get("power_w")),
+        "C": _as(".0f", inside(entry, "temp_c", "gpu")),
+        "variant": str((entry.get("variant") or {}).get("kernel", "-")),
+        "verdict": str(entry.get("verdict") or ""),
+    }
+
+
+def live_header() -> str:
+    """What stands over the lines of `live_line`."""
+    return _live("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
+
+
+def live_line(entry: Entry) -> str:
+    """A finished ceiling (an entry of a ceilings file) on one line of 100 columns, without anything a terminal would obey.
+
+    ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials; reasons stand below the
+    table at the end.
+    """
+    row = _measured_row(entry)
+    spread = _as(".2%", entry.get("cv") if entry["value"] is not None else None)
+    return _live(row["ceiling"], row["value"], row["of theory"], spread, row["MHz"], row["W"], row["verdict"])
+
+
+def _live(*cells: str) -> str:
+    first, *numbers, last = (shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True))
+    padded = (f"{text:>{width}}" for text, width in zip(numbers, _LIVE[1:-1], strict=True))
+    return " ".join([f"{first:<{_LIVE[0]}}", *padded, last]).rstrip()
+
+
+def compared(found: Mapping[str, Any], threshold: float | None = None) -> str:
+    """The table of a comparison of two files, with what differs and what is over the threshold."""
+
+    def pair(row: Mapping[str, Any], name: str, factor: float, template: str) -> str:
+        texts = [
+            _as(template, side[name] * factor if side and side[name] is not None else None) for side in (row["a"], row["b"])
+        ]
+        return "-" if texts == ["-", "-"] else " / ".join(texts)
+
+    rows = []
+    for row in found["ceilings"]:
+        energies, unit = pair(row, "energy_per_unit", 1e12, ".3g"), row["unit"]
+        rows.append(
+            {
+                "ceiling": row["ceiling"],
+                "A": value_text(row["a"] and row["a"]["value"], unit),
+                "B": value_text(row["b"] and row["b"]["value"], unit),
+                "B/A": _as(".3f", row["ratio"]),
+                "spread": _as(".2%", row["spread"]),
+                "outcome": row["outcome"],
+                "MHz": pair(row, "clock", 1e-6, ".0f"),
+                "per cycle": pair(row, "per_cycle", 1.0, ".4g"),
+                "W": pair(row, "power", 1.0, ".0f"),
+                "energy": f"{energies} pJ/{unit.removesuffix('/s')}" if energies != "-" else "-",
+            }
+        )
+    lines = [f"A: {found['a']}", f"B: {found['b']}", "", *listing(rows)] if rows else ["no ceiling has a value"]
+    lines += ["", f"spread: that of A and B together; cycle: {_PER_CYCLE}."]
+    if found["differences"]:
+        lines += ["", "Conditions:", *(f"  {text}" for text in found["differences"])]
+    if threshold is not None:
+        slower = [f"  {row['ceiling']}: {row['slowdown']:.1%}" for row in over(found, threshold)]
+        limit = f"by more than {threshold * 100:g} %"
+        lines += ["", f"Slower {limit}:", *slower] if slower else ["", f"Nothing is slower {limit}."]
+    return "\n".join(lines)
+
+
+def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
+    """Data-sheet peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
+    # A tensor type's column has the figure of its fastest instructions.
+    kinds = [(kind.id, *kind.id.split(".")) for kind in data_sheet()]
+    shown = {name: head.upper() for name, head, *rest in kinds if rest == ["fma"]}
+    tensor = [rest[0] for _, head, *rest in kinds if head == "tensor" and rest[1] == "mma"]
+    shown |= {f"tensor.{of}": "T-" + of.upper().replace("_ACC", "/") for of in tensor}
+    rows = []
+    for gpu, peaks in gpus:
+        clocks = dict.fromkeys(f"{clock / 1e6:.0f}" for clock in (gpu.core_clock, gpu.tensor_clock))
+        row = {"GPU": gpu.id, "cc": capability_text(gpu.compute_capability), "SMs": str(gpu.sm_count), "MHz": "/".join(clocks)}
+        for name, label in {**shown, "l1.read": "L1"}.items():
+            found = [value for key, value in peaks.items() if key == name or key.startswith(name + ".")]
+            row[label] = _as(".4g", max(found) / 1e12 if found else None)
+        bus = f"{peaks['dram.read'] / 1e9:.0f}" if "dram.read" in peaks else "-"
+        rows.append({**row, "memory": f"{gpu.dram / 1e9:.0f}", "bus x clock": bus})
+    notes = (
+        "TFLOP/s and TOP/s, dense; L1 (shared memory is the same) in TB/s.",
+        "Memory in GB/s: as the vendor prints it, and what bus width and clock give.",
+        "T-: tensor cores, FP32 accumulators (T-FP16/16: FP16 accumulators). Peaks: units per SM x SMs x the vendor's clock.",
+    )
+    return "\n".join([*listing(rows), "", *notes, "", "Sources:", *(f"  {gpu.id}: {gpu.source}" for gpu, _ in gpus)])

@@ -1,19 +1,28 @@
-"""One ceiling, one variant, one session: how much is measured, when it is enough, and whether it is fit to stand."""
+"""One ceiling, one variant, one session: how much is measured, when it is enough, whether it is fit to stand, and its numbers.
+
+The median stands for a run, order statistics give its confidence interval (no normal distribution is assumed: trials share a
+thermal state, so the interval of a mean would be too narrow), and the median absolute deviation tells outliers.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ncu_roofline.base.records import known
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.runner import HANGS, Trial
-from ncu_roofline.bench.statistics import kept, median, outliers, stable_from, variation
 from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
 from ncu_roofline.formats.ceilings import CPU, GPU
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
+_MAD_TO_SIGMA = 1.4826
+# Least sigma, as a share of the median: trials of an H100 vary by 0.1 % as a rule, and what is 1 % off does no harm.
+_RESOLUTION = 2e-3
 
 
 @dataclass(frozen=True)
@@ -22,9 +31,9 @@ class Settings:
 
     ``trials`` are those that count in a session: the last ones, once they agree (see `settled`), after at most ``most`` times
     as many.  ``spare`` trials come before them where the clock never stands still.  ``budget`` is for all of one GPU:
-    everything is measured once first, so that what does not fit are repeats.  What stands in no session has one more, after
-    ``cool_down`` where the GPU was held back.  ``burst`` is how long the trials last that follow a ``rest``: as long as a
-    kernel under a profiler, too short for the power limit to act.  The program hangs when it says nothing for ``silence``.
+    everything is measured once first, so that what does not fit are repeats.  ``burst`` is how long the trials last that
+    follow a ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it
+    says nothing for ``silence``.
     """
 
     trials: int = 15
@@ -36,41 +45,19 @@ class Settings:
     budget: float = 170.0
     data: str = "random"
     seed: int = 1
-    cool_down: float = 4.0
     quick: bool = False
     silence: float = 40.0
     burst: float = 0.004
     rest: float = 0.2
     bursts: int = 7
 
-    def key(self) -> dict[str, object]:
-        """What the file says of them."""
-        return {name: getattr(self, name) for name in ("trials", "sessions", "min_time", "data", "seed", "quick")}
 
-
-_SHORTER: dict[str, Any] = {"warm_up": 0.7, "budget": 27.0, "cool_down": 1.0, "silence": 10.0, "bursts": 0}
-FULL, QUICK = Settings(), Settings(trials=9, sessions=1, min_time=0.010, spare=6, quick=True, **_SHORTER)
-
-
-class Spread(NamedTuple):
-    """How far trials ``within`` a session and medians ``between`` sessions may differ (coefficients of variation)."""
-
-    within: float
-    between: float
-
-
-def spread_of(domain: str, device: str) -> Spread:
-    """What is asked of a ceiling by its clock's domain and the kind of device.
-
-    On a GPU trials agree to a thousandth; a CPU runs other programs, too; links and launches depend on the host.
-    """
-    if domain not in ("sm", "memory"):
-        return Spread(0.10, 0.10)
-    return {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}[device]
+FULL = Settings()
+QUICK = Settings(9, 1, min_time=0.010, spare=6, quick=True, warm_up=0.7, budget=27.0, silence=10.0, bursts=0)
 
 
 class LIMITS:
-    """What else makes a good measurement.
+    """What makes a good measurement.
 
     Share of ``outliers``; a core clock below ``clock`` of the highest seen in the warm-up is told; ``impossible`` and ``low``
     are shares of the theory at the measured clock; a value and the work per cycle may differ by ``swing`` of the clock; the
@@ -88,6 +75,23 @@ class LIMITS:
     overhead = 0.0005
     trials = 3
     disturbed = 0.01
+
+
+class Spread(NamedTuple):
+    """How far trials ``within`` a session and medians ``between`` sessions may differ (coefficients of variation)."""
+
+    within: float
+    between: float
+
+
+def spread_of(domain: str, device: str) -> Spread:
+    """What is asked of a ceiling by its clock's domain and the kind of device.
+
+    On a GPU trials agree to a thousandth; a CPU runs other programs, too; links and launches depend on the host.
+    """
+    if domain not in ("sm", "memory"):
+        return Spread(0.10, 0.10)
+    return {GPU: Spread(0.02, 0.01), CPU: Spread(0.05, 0.05)}[device]
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ class Record:
     @property
     def per_cycle(self) -> list[float]:
         """Each trial's value over its own SM clock; empty where the clock is not known of all."""
-        return over_clocks(self.values, self.clocks)
+        return _over_clocks(self.values, self.clocks)
 
     @property
     def stands(self) -> bool:
@@ -144,11 +148,6 @@ class Outcome(NamedTuple):
     burst: Record | None = None
     absent: str = ""
     notes: tuple[str, ...] = ()
-
-
-def over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
-    """Each value over the clock of its trial; nothing where not all are known."""
-    return [value / clock for value, clock in zip(values, clocks, strict=True)] if len(clocks) == len(values) else []
 
 
 class Timing(NamedTuple):
@@ -176,20 +175,7 @@ def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, devi
     if spare < (settings.spare if start is None else min(start, settings.spare)):
         return False
     last = agreed[-settings.trials :]
-    return not unstable(kind, values_of(kind, last), [trial.sm_clock for trial in last if trial.sm_clock], device)
-
-
-def unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
-    """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
-    values = over_clocks(values, clocks) or values if kind.domain == "sm" else values
-    cv, out = variation(kept(values)), sum(outliers(values))
-    if len(values) < LIMITS.trials:
-        return f"unstable: {len(values)} trial{'s tell' if len(values) > 1 else ' tells'} no spread"
-    if cv > spread_of(kind.domain, device).within:
-        return f"unstable: {cv:.1%} variation"
-    if out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
-        return f"unstable: {out} outliers in {len(values)} trials"
-    return ""
+    return not _unstable(kind, values_of(kind, last), [trial.sm_clock for trial in last if trial.sm_clock], device)
 
 
 def judge(
@@ -220,4 +206,108 @@ def judge(
             rejections.append(f"throttled: {text}")
         else:
             notes.append(text if driver_tells else f"{text}; without NVML the cause is unknown")
-    return [*rejections, *filter(None, [unstable(kind, values, clocks, device)])], notes
+    unstable = _unstable(kind, values, clocks, device)
+    return [*rejections, unstable] if unstable else rejections, notes
+
+
+def _unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
+    """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
+    values = _over_clocks(values, clocks) or values if kind.domain == "sm" else values
+    cv, out = variation(kept(values)), sum(outliers(values))
+    if len(values) < LIMITS.trials:
+        return f"unstable: no spread of fewer than {LIMITS.trials} trials ({len(values)})"
+    if cv > spread_of(kind.domain, device).within:
+        return f"unstable: {cv:.1%} variation"
+    if out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
+        return f"unstable: {out} outliers in {len(values)} trials"
+    return ""
+
+
+def _over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
+    return [value / clock for value, clock in zip(values, clocks, strict=True)] if len(clocks) == len(values) else []
+
+
+def median(values: Sequence[float]) -> float:
+    """The median; NaN of nothing."""
+    return statistics.median(values) if values else math.nan
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Distribution-free 95 % confidence interval of the median: two order statistics.
+
+    The number of values below the true median is binomial(n, 1/2).  With fewer than six values no pair reaches 95 %, and
+    the whole range is returned.
+    """
+    ordered, count = sorted(values), len(values)
+    tail, rank = 0.0, 0
+    while rank < count // 2:
+        tail += math.comb(count, rank) / 2.0**count
+        if 2 * tail > 1 - 0.95:
+            break
+        rank += 1
+    rank = max(rank, 1)
+    return ordered[rank - 1], ordered[count - rank]
+
+
+def outliers(values: Sequence[float]) -> list[bool]:
+    """Which values lie more than five MAD-sigmas from the median."""
+    middle = median(values)
+    sigma = max(_MAD_TO_SIGMA * median([abs(value - middle) for value in values]), _RESOLUTION * abs(middle))
+    return [abs(value - middle) > 5.0 * sigma for value in values]
+
+
+def kept(values: Sequence[float]) -> list[float]:
+    """The values that are no outliers."""
+    return [value for value, out in zip(values, outliers(values), strict=True) if not out]
+
+
+def variation(values: Sequence[float]) -> float:
+    """Coefficient of variation: standard deviation over mean; NaN of fewer than two values, which tell none."""
+    if len(values) < 2:
+        return math.nan
+    mean = statistics.fmean(values)
+    return statistics.stdev(values) / abs(mean) if mean else math.inf
+
+
+def largest_variation(sessions: Sequence[Sequence[float]]) -> float:
+    """The largest variation within a session, outliers left out; NaN where no session tells one."""
+    return max((found for values in sessions if not math.isnan(found := variation(kept(values)))), default=math.nan)
+
+
+def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int = 5) -> int | None:
+    """First index from which ``window`` successive clocks differ by less than ``tolerance``; None if there is none."""
+    for start in range(len(clocks) - window + 1):
+        part = clocks[start : start + window]
+        if min(part) > 0 and max(part) - min(part) < tolerance * max(part):
+            return start
+    return None
+
+
+def summarise(sessions: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """What a ceiling's sessions, each with values, give as its entry in a ceilings file says it.
+
+    "value" is the median of the session medians; "ci95" reaches from the lowest to the highest end of the sessions' own
+    intervals, so that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
+    "between_session_cv" that of the medians; None where too few tell it.
+    """
+    everything = sorted(value for values in sessions for value in values)
+    intervals, medians = [median_interval(values) for values in sessions], [median(values) for values in sessions]
+
+    def quantile(share: float) -> float:
+        place = share * (len(everything) - 1)
+        low = math.floor(place)
+        return everything[low] + (everything[min(low + 1, len(everything) - 1)] - everything[low]) * (place - low)
+
+    return {
+        "value": median(medians),
+        "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
+        "min": everything[0],
+        "max": everything[-1],
+        "p05": quantile(0.05),
+        "p95": quantile(0.95),
+        "cv": known(largest_variation(sessions)),
+        "trials": len(everything),
+        "sessions": len(sessions),
+        "between_session_cv": known(variation(medians)),
+        "outliers": sum(sum(outliers(values)) for values in sessions),
+    }

@@ -1,4 +1,4 @@
-"""The picture of a machine: a ceilings file's roofs as png, svg or pdf.
+"""The picture of a machine: of each level and kind of arithmetic the best ceiling of a file, beside them a table.
 
 Output is deterministic: the same content and matplotlib give the same bytes.  Measuring goes without matplotlib and numpy, so
 that they are imported where something is drawn.
@@ -6,17 +6,35 @@ that they are imported where something is drawn.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.bench.tables import device_name
-from ncu_roofline.rendering.chart import THEMES
+from ncu_roofline.base.records import inside, number
+from ncu_roofline.base.texts import clean, shorten
+from ncu_roofline.bench.files import device_name, value_text
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.palette import PLAIN, TENSOR
+from ncu_roofline.formats.ceilings import PUBLISHED
+from ncu_roofline.rendering.chart import THEMES, Hue
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"
+_MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
+_LONGEST = 28  # characters of a name
+_MOST = 40  # roofs of a kind
+_AS_EXPECTED = ("emulated", "unsupported")  # verdicts on what a chip does not have
+_PANEL = 441.0  # points of what the roofs are drawn in, with its margins
+_NEAR = 0.25  # a label clears lines that are no further than this from its own
+_DEEP = 7.0  # the lowest compute roof over the lowest place that is surely shown: room for the labels of bandwidth roofs
+_SAME = 0.01  # roofs closer than this are one line on paper
 
 
 def draw(content: Mapping[str, Any], path: str | os.PathLike[str], theme: str = "light", *, overwrite: bool = False) -> str:
@@ -43,10 +61,10 @@ def render(content: Mapping[str, Any], suffix: str, theme: str = "light") -> byt
         if name not in known:
             raise ValueError(f"{name!r} is not one of {', '.join(known)}")
     try:
-        from ncu_roofline.bench.drawing import figure, machine_roofs
         from ncu_roofline.rendering.picture import saved
 
-        if not machine_roofs(content).standing:
+        roofs = machine_roofs(content)
+        if all(roof.flaw for roof in (*roofs.bandwidth, *roofs.compute)):
             reason = "no ceiling of a memory level or of arithmetic was accepted"
             raise RooflineError(_WHAT, device_name(content), reason, "See the reasons in the ceilings file.")
         return saved(lambda: figure(content, theme), suffix)
@@ -54,3 +72,274 @@ def render(content: Mapping[str, Any], suffix: str, theme: str = "light") -> byt
         reason = f"the packages that draw can't be imported ({error})"
         next_step = "Install them with pip install matplotlib numpy, then draw with `ncu-roofline bench draw`."
         raise RooflineError(_WHAT, device_name(content), reason, next_step) from error
+
+
+class MachineRoof(NamedTuple):
+    """A roof in B/s, FLOP/s or OP/s; ``level`` is "" for arithmetic, NaN stands for what the file does not say.
+
+    ``value`` is what the machine sustains, ``burst`` what it reaches for a moment, ``peak`` the theory at the vendor's clock.
+    ``at_clock``: share of the theory at the ``clock`` (Hz) measured with it.  ``energy``: joules per operation or byte, the
+    ``power`` (W) of the whole board over the rate.  ``flaw`` is the verdict on a ceiling that was not accepted, "" of others.
+    """
+
+    id: str
+    label: str
+    level: str
+    value: float
+    unit: str
+    peak: float
+    at_clock: float
+    clock: float
+    burst: float
+    power: float
+    energy: float
+    flaw: str
+    hue: Hue | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is reached without multiply-adds."""
+        return self.id.endswith(".nofma")
+
+
+class MachineRoofs(NamedTuple):
+    """``bandwidth`` and ``compute`` roofs, highest first; beside them lines on ceilings that are none of them."""
+
+    bandwidth: tuple[MachineRoof, ...]
+    compute: tuple[MachineRoof, ...]
+    others: tuple[str, ...]
+    refused: tuple[str, ...]
+    unmeasured: tuple[str, ...]
+
+
+def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
+    """The roofs that the content of a ceilings file has: of each level, precision and tensor type one.
+
+    That is an accepted one, one that the model takes for this level, the highest.
+    """
+    spec = load_spec()
+    levels = {level.id: level for level in spec.levels}
+    found = [_roof(entry) for entry in content["ceilings"]]
+    groups: dict[str, list[MachineRoof]] = {}
+    for roof in found:
+        is_link = roof.level in levels and levels[roof.level].domain == "link"
+        computes = roof.unit in ("FLOP/s", "OP/s") and not roof.id.endswith(".div")
+        name = roof.level if roof.level else ".".join(roof.id.split(".")[:2]) if computes else ""
+        if name and not is_link and roof.value > 0:
+            groups.setdefault(name, []).append(roof)
+    best = []
+    for group in groups.values():
+        names = levels[group[0].level].ceilings if group[0].level in levels else ()
+        best.append(max(group, key=lambda roof: (not roof.flaw, roof.id in names, roof.value)))
+    best.sort(key=lambda roof: -roof.value)
+    bandwidth, compute = (tuple(roof for roof in best if bool(roof.level) == way)[:_MOST] for way in (True, False))
+    chosen = {id(roof) for roof in (*bandwidth, *compute)}
+    left = [(_name(roof.id), roof) for roof in found if id(roof) not in chosen]
+    valued = [(f"{name} {value_text(roof.value, roof.unit, 3)}", roof.flaw) for name, roof in left if roof.value > 0]
+    missing = [(name, roof.flaw) for name, roof in left if math.isnan(roof.value) and roof.flaw not in _AS_EXPECTED]
+    return MachineRoofs(
+        bandwidth=bandwidth,
+        compute=compute,
+        others=tuple(text for text, flaw in valued if not flaw),
+        refused=tuple(f"{text} ({flaw})" for text, flaw in valued if flaw),
+        unmeasured=tuple(f"{name} ({flaw or 'no value'})" for name, flaw in missing),
+    )
+
+
+def _roof(entry: Mapping[str, Any]) -> MachineRoof:
+    from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
+
+    def positive(*keys: str) -> float:
+        return number(inside(entry, *keys)) or math.nan
+
+    name, unit, spec = entry["id"], str(entry.get("unit")), load_spec()
+    level = (spec.level_of_ceiling(name) or name.partition(".")[0]) if unit == "B/s" else ""
+    head, _, mix = name.partition(".")
+    hue: Hue | None
+    if level:
+        known = any(one.id == level for one in spec.levels)
+        label, hue = level_style(level).label if known else shorten(clean(level.upper()), 12), level_style(level)
+    else:
+        label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
+        hue = TENSOR if head == "tensor" else PLAIN if mix == "nofma" else None
+    value, power = number(entry.get("value")), positive("power_w")
+    return MachineRoof(
+        id=name,
+        label=_name(label),
+        level=level,
+        value=value,
+        unit=unit,
+        peak=positive("theory", "value"),
+        at_clock=positive("theory", "fraction"),
+        clock=positive("clock", "sm_mhz_mean") * 1e6,
+        burst=positive("burst", "value"),
+        power=power,
+        energy=power / value if value > 0 else math.nan,
+        flaw=_name(str(entry.get("verdict") or "not accepted")) if entry.get("accepted") is False else "",
+        hue=hue,
+    )
+
+
+def _name(text: str) -> str:
+    return shorten(clean(text), _LONGEST)
+
+
+def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
+    """The picture as a matplotlib figure of its own, outside pyplot."""
+    from ncu_roofline.analyses.hierarchical.picture import axes_of
+    from ncu_roofline.rendering.chart import Chart, Key, Panel
+    from ncu_roofline.rendering.paper import Pen
+    from ncu_roofline.rendering.picture import chart_figure, table_widths
+
+    roofs = machine_roofs(content)
+    drawn, bandwidths, peaks = (*roofs.bandwidth, *roofs.compute), *([one.value for one in each] for each in roofs[:2])
+    status, is_cpu = shorten(clean(str(content.get("status") or ""))), content["device"].get("kind") == "cpu"
+    clock, operation = "core" if is_cpu else "SM", "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op"
+    has_peaks, bursts = any(roof.peak > 0 for roof in drawn), any(roof.burst > roof.value for roof in drawn)
+    subtitle = {
+        f"status: {status}": status,
+        "of peak: of the theory at the vendor's clock": has_peaks,
+        f"at clock: of the theory at the {clock} clock measured with it": any(roof.at_clock > 0 for roof in drawn),
+        "pJ: power of the whole board over the rate": any(roof.power > 0 for roof in drawn),
+    }
+    text = "; ".join(part for part, there in subtitle.items() if there)
+    # Places that the axes reach to; of bandwidths alone so much that they can be told apart.
+    seen: tuple[tuple[float, float], ...] = ()
+    if bandwidths:
+        low = min(peaks or [10 * max(bandwidths)])
+        seen = ((low / max(bandwidths), low / _DEEP), *(() if peaks else ((low / min(bandwidths), low),)))
+    keys = (
+        ("measured, sustained" if bursts else "measured", "roof", True),
+        ("burst", "burst", bursts),
+        ("without FMA", "plain", any(roof.plain for roof in drawn)),
+        ("theory at the vendor's clock", "peak", has_peaks),
+        ("not accepted", "flawed", any(roof.flaw for roof in drawn)),
+        (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
+    )
+    notes = [f"{_facts(content, f'{clock} clock')}."]
+    lists = (("Also measured", roofs.others), ("Not drawn", roofs.refused), ("Not measured", roofs.unmeasured))
+    notes += [f"{title}: {', '.join(texts)}." for title, texts in lists if texts]
+    if warnings := content.get("warnings"):
+        notes.append(f"Warnings: {'; '.join(clean(str(text)) for text in warnings)}.")
+    table = _table(roofs, "MHz" if is_cpu else "SM MHz", operation.upper())
+    beside = sum(table_widths(table, Pen()))
+    panel = Panel("", *axes_of(operation), _marks(roofs), "roofline", weight=_PANEL, seen=seen)
+    chart = Chart(
+        f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}",
+        (),
+        text[:1].upper() + text[1:],
+        [[panel, replace(table, weight=beside)]],
+        [Key(name, role) for name, role, there in keys if there],
+        {},
+        notes,
+        note_lines=12,
+    )
+    return chart_figure(lambda less: None if less else chart, theme=theme, width=(_PANEL + beside) / 72)
+
+
+def _marks(roofs: MachineRoofs) -> list[Any]:
+    """Solid what is sustained, thin without FMA, dotted what was not accepted; light bursts, thin dashes for theory.
+
+    Where bandwidth roofs meet compute roofs with FMA, their ridge points with their intensities, the outermost first.
+    """
+    from ncu_roofline.rendering.chart import Mark, Point, Roof, Text
+
+    marks: list[Mark] = []
+    standing = [[roof for roof in each if not roof.flaw] for each in roofs[:2]]
+    steepest, top = (max((roof.value for roof in each), default=math.inf) for each in standing)
+    lines = [value for roof in roofs.bandwidth for value in (roof.value, roof.burst, roof.peak)]
+    above = math.inf
+    for roof in (*reversed(roofs.bandwidth), *roofs.compute):
+        kind, meets = ("bandwidth", top) if roof.level else ("compute", steepest)
+        twin = not roof.plain and math.isclose(above, roof.value, rel_tol=_SAME)
+        role = "flawed" if roof.flaw else "plain" if roof.plain else "roof-upon" if twin else "roof"
+        above = above if roof.plain or roof.flaw else roof.value
+        near = tuple(value for value in lines if abs(value / roof.value - 1) < _NEAR)
+        share = "" if math.isnan(roof.peak) else f", {_share(roof.value / roof.peak)} of peak"
+        flaw = f", not accepted ({roof.flaw})" if roof.flaw else ""
+        label = f"{roof.label} {value_text(roof.value, roof.unit, 3)}{flaw}, {shorten(clean(roof.id), 24)}{share}"
+        for name, value, there in (
+            ("burst", roof.burst, roof.burst > roof.value),
+            ("peak", roof.peak, roof.peak > 0),
+            (role, roof.value, True),
+        ):
+            if there:
+                labels = (label,) if roof.level and name == role else ()
+                marks.append(Roof(role=name, labels=labels, hue=roof.hue, kind=kind, value=value, meets=meets, beside=near))
+    peaks: list[float] = []
+    for roof in standing[1]:
+        if not roof.plain and not (peaks and math.isclose(peaks[-1], roof.value, rel_tol=5 * _SAME)):
+            peaks.append(roof.value)
+    for roof in reversed(standing[0]):
+        for peak in peaks:
+            x = peak / roof.value
+            marks.append(Point(role="ridge", hue=roof.hue, x=x, y=peak))
+            marks.append(Text(role="ridge", labels=(_digits(x),), hue=roof.hue, places=((x, peak),)))
+    return marks
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.1%}".replace("%", " %")
+
+
+def _whole(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0f}"
+
+
+def _digits(value: float) -> str:
+    """Three digits, as a column has them: 4.00, 37.9, 561, 1240."""
+    return "-" if math.isnan(value) else f"{value:.{min(max(2 - math.floor(math.log10(value)), 0), 4)}f}"
+
+
+def _table(roofs: MachineRoofs, clock: str, operation: str) -> Any:
+    """What is known of each roof; columns of which nothing is known are left out."""
+    from ncu_roofline.rendering.chart import Table
+
+    def row_name(roof: MachineRoof) -> str:
+        name = f"{roof.label} ({shorten(clean(roof.id), 20)})" if roof.level else roof.label
+        return shorten(f"{name}, {roof.flaw}" if roof.flaw else name)
+
+    def rate(value: float, unit: str) -> str:
+        return "-" if math.isnan(value) else value_text(value, unit, 3)
+
+    facts: list[tuple[str, str, Callable[[MachineRoof], str]]] = [
+        ("arithmetic", "memory", row_name),
+        ("measured", "measured", lambda roof: rate(roof.value, roof.unit)),
+        ("burst", "burst", lambda roof: rate(roof.burst, roof.unit)),
+        ("of peak", "of peak", lambda roof: _share(roof.value / roof.peak)),
+        ("at clock", "at clock", lambda roof: _share(roof.at_clock)),
+        (clock, clock, lambda roof: _whole(roof.clock / 1e6)),
+        ("W", "W", lambda roof: _whole(roof.power)),
+        (f"pJ/{operation}", "pJ/B", lambda roof: _digits(roof.energy * 1e12)),
+    ]
+    columns = [
+        (head, [tell(roof) for roof in roofs.compute], second, [tell(roof) for roof in roofs.bandwidth])
+        for head, second, tell in facts
+    ]
+    for level in reversed([roof for roof in roofs.bandwidth if not roof.flaw]):
+        cells = ["-" if roof.flaw else _digits(roof.value / level.value) for roof in roofs.compute]
+        columns.append((f"ridge {level.label}", cells, "", [""] * len(roofs.bandwidth)))
+    known = [column for column in columns if {*column[1], *column[3]} - {"-", ""}]
+    return Table(known, [roof.value for roof in roofs.compute], [roof.hue for roof in (*roofs.compute, *roofs.bandwidth)])
+
+
+def _facts(content: Mapping[str, Any], clock: str) -> str:
+    """On what and how it was measured, with the range of clocks."""
+    device, gpus, limit = content["device"], content["device"].get("gpus"), number(content["device"].get("power_limit_w"))
+    kinds = ("sm_mhz_min", "sm_mhz_mean")
+    clocks = [mhz for entry in content["ceilings"] for kind in kinds if (mhz := number(inside(entry, "clock", kind))) > 0]
+    ends = dict.fromkeys(f"{mhz:.0f}" for mhz in (min(clocks), max(clocks))) if clocks else {}
+    tool, data = inside(content, "tool", "version"), inside(content, "settings", "data")
+    facts = (
+        device_name(content),
+        f"compute capability {device['cc']}" if device.get("cc") else "",
+        f"medians of {len(gpus)} GPUs" if isinstance(gpus, list) else "",
+        f"{device['sm_count']} SMs" if device.get("sm_count") else "",
+        f"{clock} {' to '.join(ends)} MHz" if ends else "",
+        f"power limit {limit:.0f} W" if limit > 0 else "",
+        f"driver {device['driver']}" if device.get("driver") else "",
+        str(inside(content, "host", "time_utc") or "")[:10],
+        f"{data} data" if data else "",
+        f"ncu-roofline {tool}" if tool else "",
+    )
+    return ", ".join(shorten(clean(fact), 80) for fact in facts if fact)

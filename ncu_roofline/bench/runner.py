@@ -83,13 +83,6 @@ class Job(NamedTuple):
     seed: int = 1
     pause: float = 0.0
 
-    @property
-    def line(self) -> str:
-        """As the program reads it."""
-        words = f"--ceiling {self.ceiling} --variant {self.variant} --trials {self.trials}"
-        times = f"--min-time-ms {self.min_time * 1e3:g} --data {self.data} --seed {self.seed} --pause-ms {self.pause * 1e3:g}"
-        return f"{words} {times}"
-
 
 @dataclass(frozen=True)
 class Runner:
@@ -101,11 +94,19 @@ class Runner:
     def variants(self) -> tuple[Variant, ...]:
         """All variants it was built with.  Raises RunnerFailed."""
         known = (10 * major + minor for major, minor in (a.compute_capability for a in load_spec().architectures))
-        rows = self._ask("list", "--capabilities", ",".join(map(str, known)))
+        found = []
         try:
-            return tuple(map(_variant, rows))
+            for row in self._ask("list", "--capabilities", ",".join(map(str, known))):
+                capabilities = tuple(row.get("capabilities") or ())
+                if row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
+                    raise ValueError(f"row of {row['ceiling']}")
+                for text in capabilities:
+                    capability(text)
+                names = str(row["ceiling"]), str(row["variant"])
+                found.append(Variant(*names, row["unit"], capabilities, str(row.get("reason") or "")))
         except (KeyError, TypeError, ValueError) as error:
             raise RunnerFailed(f"its list of ceilings can't be read ({shorten(str(error), TOLD)})") from error
+        return tuple(found)
 
     def devices(self) -> list[dict[str, Any]]:
         """What it says about each device, without a context on any; one it can't use has "unusable".  Raises RunnerFailed."""
@@ -117,15 +118,6 @@ class Runner:
             return list(iter(lambda: process.line(deadline - time.monotonic()), None))
         finally:
             process.end()
-
-
-def _variant(row: Mapping[str, Any]) -> Variant:
-    capabilities = tuple(row.get("capabilities") or ())
-    if row["unit"] not in ("B/s", "FLOP/s", "OP/s", "s"):
-        raise ValueError(f"row of {row['ceiling']}")
-    for text in capabilities:
-        capability(text)
-    return Variant(str(row["ceiling"]), str(row["variant"]), row["unit"], capabilities, str(row.get("reason") or ""))
 
 
 class Session:
@@ -152,7 +144,10 @@ class Session:
         trials: list[Trial] = []
         stopped = False
         try:
-            process.send(job.line)
+            words = (
+                f"--ceiling {job.ceiling} --variant {job.variant} --trials {job.trials} --min-time-ms {job.min_time * 1e3:g}"
+            )
+            process.send(f"{words} --data {job.data} --seed {job.seed} --pause-ms {job.pause * 1e3:g}")
             while (line := process.line(patience)) is not None:
                 patience = timeout
                 if line.pop("done", False):
@@ -181,12 +176,11 @@ class Session:
 def _trial(line: Mapping[str, Any]) -> Trial:
     found = [number(line.get(key)) for key in ("seconds", "work", "sm_mhz", "begin", "end")]
     seconds, work, megahertz, begin, end = (each if 1 / _LARGEST < each < _LARGEST else None for each in found)
-    if not seconds or not work:
+    if seconds is None or work is None:
         raise RunnerFailed("a trial has no time or no work")
     if begin is None or end is None or end < begin:
         raise RunnerFailed("a trial does not say when it was")
-    checksum = line.get("checksum_ok")
-    clock = megahertz * 1e6 if megahertz else None
+    checksum, clock = line.get("checksum_ok"), megahertz * 1e6 if megahertz else None
     return Trial(seconds, work, clock, checksum if isinstance(checksum, bool) else None, begin, end)
 
 
@@ -201,8 +195,15 @@ class _Process:
             raise RunnerFailed(f"it can't be started ({error.strerror or error})") from error
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._complaints: deque[bytes] = deque(maxlen=20)
+
+        def read(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+            with stream:
+                for line in filter(bytes.strip, stream):
+                    take(line)
+            take(b"")  # its end
+
         reads = ((self._process.stdout, self._lines.put), (self._process.stderr, self._complaints.append))
-        self._readers = [threading.Thread(target=_read, args=one, daemon=True) for one in reads]
+        self._readers = [threading.Thread(target=read, args=one, daemon=True) for one in reads]
         for reader in self._readers:
             reader.start()
 
@@ -217,20 +218,28 @@ class _Process:
         """The next object it prints, None at its end.  Raises RunnerFailed for silence, nonsense, an error and a bad end."""
         seconds = max(timeout, 0.0)
         try:
-            text = self._lines.get(timeout=seconds)
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
             raise RunnerFailed(f"{HANGS} {seconds:.3g} s") from None
-        if text:
-            return _parsed(text)
-        with suppress(subprocess.TimeoutExpired):  # it has closed its output, and may go on
-            self._process.wait(_GRACE)
-        code = self._process.returncode
-        if not code:
-            return None
-        self._readers[1].join(_GRACE)
-        last = next(filter(None, reversed(self._complaints)), b"").decode("utf-8", "replace").strip()
-        how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
-        raise RunnerFailed(f"{how} ({shorten(last, TOLD)})" if last else how)
+        if not line:
+            with suppress(subprocess.TimeoutExpired):  # it has closed its output, and may go on
+                self._process.wait(_GRACE)
+            if not (code := self._process.returncode):
+                return None
+            self._readers[1].join(_GRACE)
+            last = next(filter(None, reversed(self._complaints)), b"").decode("utf-8", "replace").strip()
+            how = f"it was killed by signal {-code}" if code < 0 else f"it ended with code {code}"
+            raise RunnerFailed(f"{how} ({shorten(last, TOLD)})" if last else how)
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            raise RunnerFailed(f"it printed no JSON: {line.decode('utf-8', 'replace').strip()[:80]!r}")
+        if "error" in value:
+            reason = shorten(str(value["error"]).strip().rstrip("."), TOLD) or "it failed without a reason"
+            raise RunnerFailed(reason, fatal=bool(value.get("fatal")))
+        return value
 
     def end(self) -> None:
         """Kill it and what it started, and give back what it held."""
@@ -246,24 +255,3 @@ class _Process:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-
-
-def _read(stream: IO[bytes], take: Callable[[bytes], None]) -> None:
-    """Hand on the lines of a stream, without blank ones, and at its end an empty one."""
-    with stream:
-        for line in filter(bytes.strip, stream):
-            take(line)
-    take(b"")
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise RunnerFailed(f"it printed no JSON: {line.decode('utf-8', 'replace').strip()[:80]!r}")
-    if "error" in value:
-        reason = shorten(str(value["error"]).strip().rstrip("."), TOLD) or "it failed without a reason"
-        raise RunnerFailed(reason, fatal=bool(value.get("fatal")))
-    return value

@@ -16,7 +16,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import inside
 from ncu_roofline.base.records import number as finite
 from ncu_roofline.base.texts import printable
-from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner, tables, theory
+from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.cli.options import number, ratio, whole_from, words
@@ -213,7 +213,7 @@ def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -
     if as_json:
         write_text(document.as_text(content).rstrip())
     elif not is_rank:
-        write_text(tables.measured(content))
+        write_text(files.measured(content))
     capability = content["device"].get("cc")
     told = [f"{target}: {document.summary_line(content)}"]
     if capability and capability not in proven() and not is_rank:
@@ -261,11 +261,11 @@ def _theory(args: Namespace) -> int:
     if not chosen:
         known = ", ".join(gpu.id for gpu in spec.gpus())
         raise UsageError("Cannot use --gpu", args.gpu, "it is in no table", f"There are: {known}.")
-    peaks = [(gpu, theory.table(gpu)) for gpu in chosen]
+    peaks = [(gpu, catalogue.table(gpu)) for gpu in chosen]
     rows = [
         {**asdict(gpu), "compute_capability": capability_text(gpu.compute_capability), "peaks": found} for gpu, found in peaks
     ]
-    write_text(json.dumps(rows, indent=1) if args.json else tables.theory_table(peaks))
+    write_text(json.dumps(rows, indent=1) if args.json else files.theory_table(peaks))
     return 0
 
 
@@ -276,7 +276,7 @@ def _merge(args: Namespace) -> int:
     if args.output:
         write_output(args.output, document.as_text(content).encode(), args.force)
     if args.output != STANDARD_OUTPUT:
-        write_text(document.as_text(content).rstrip() if args.json else tables.measured(content))
+        write_text(document.as_text(content).rstrip() if args.json else files.measured(content))
     return 0
 
 
@@ -287,7 +287,7 @@ def _compare(args: Namespace) -> int:
     found, limit = [files.compare(first, other) for other in others], args.threshold
     slower = [[] if limit is None else [row["ceiling"] for row in files.over(one, limit)] for one in found]
     rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
-    write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(tables.compared(one, limit) for one in found))
+    write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(files.compared(one, limit) for one in found))
     return 1 if any(slower) else 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ncu_roofline.bench.theory import theory
+from ncu_roofline.bench.catalogue import theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.report import KernelData
 from ncu_roofline.formats.report.kernel import RuleMessage, RuleResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import Timing
 from ncu_roofline.bench.runner import HANGS, SLOW_START, Job, RunnerFailed, Trial
-from ncu_roofline.bench.telemetry import HeldBack, Nvml, NvmlError, Reading
+from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading
 from tests.bench import fake_runner
 
 H200: dict[str, Any] = {
@@ -182,13 +183,14 @@ class Scripted:
 
 @dataclass
 class FakeTelemetry:
-    """A driver's view that tests set; ``reasons`` are taken one per counter reading, the last goes on."""
+    """A driver's view that tests set; ``reasons`` are taken one per run (a Watch has a thread of its own), the last goes on."""
 
     reasons: list[int] = field(default_factory=lambda: [0])
     facts: dict[str, Any] = field(default_factory=dict)
     available: bool = True
     reason: str = ""
-    looks: int = 0
+    runs: int = 0
+    thread: threading.Thread | None = None
     reads: int = 0
 
     def identity(self) -> dict[str, Any]:
@@ -198,17 +200,10 @@ class FakeTelemetry:
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         """The reasons of the run that is on."""
         self.reads += 1
-        reasons = self.reasons[min(max(self.looks - 1, 0) // 2, len(self.reasons) - 1)]
+        if threading.current_thread() is not self.thread:
+            self.thread, self.runs = threading.current_thread(), self.runs + 1
+        reasons = self.reasons[min(self.runs, len(self.reasons)) - 1]
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": reasons}
-
-    def energy(self) -> float | None:
-        """None: what it grows by is tried on its own."""
-        return None
-
-    def held_back(self) -> HeldBack:
-        """Read before and after each run: that is how the runs are counted."""
-        self.looks += 1
-        return None, None
 
 
 def kind(ceiling: str) -> CeilingKind:
@@ -269,7 +264,5 @@ _H200_ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetPowerUsage": 580_000,
     "nvmlDeviceGetTemperature": 58,
     "nvmlDeviceGetCurrentClocksEventReasons": 0x4,
-    "nvmlDeviceGetTotalEnergyConsumption": 5_000,
-    "nvmlDeviceGetViolationStatus": SimpleNamespace(violationTime=2_000_000),
     "nvmlDeviceGetFieldValues": {82: 71, 186: 612_500},
 }

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ncu_roofline.bench.campaign import Candidate, candidates
-from ncu_roofline.bench.catalogue import kinds_of
+from ncu_roofline.bench.catalogue import kinds_of, theory
 from ncu_roofline.bench.runner import Variant
-from ncu_roofline.bench.theory import theory
 from tests.bench.fakes import H200, device, kind
 
 _MEMORY = "ldg128_cs_b512_i8"

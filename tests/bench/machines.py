@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncu_roofline.bench.catalogue import as_json, data_sheet, table, theory
 from ncu_roofline.bench.device import device_of
-from ncu_roofline.bench.theory import as_json, data_sheet, table, theory
 from ncu_roofline.chips.spec import named
 
 SHARES = (0.99, 0.93, 0.985, 0.91, 0.97)

@@ -44,7 +44,7 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
 
     Work and time of a launch are those of the last session: that file kept no others.
     """
-    observed = _observed(entry, first)
+    observed = _observed(entry)
     clocks = [megahertz * 1e6 for megahertz in run["sm_mhz"]]
     rejections, notes = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True, device.kind)
     seconds = entry["burst"]["seconds"] if run["role"] == "burst" and entry["burst"] else entry["seconds_median"]
@@ -66,8 +66,8 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
     )
 
 
-def _observed(entry: Mapping[str, Any], first: bool) -> dict[str, Any]:
-    """What the file kept of the telemetry: means of all runs of a ceiling, and sums."""
+def _observed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file kept of the telemetry: means of all runs of a ceiling."""
     throttle = entry["throttle"]
     return {
         "memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6,
@@ -75,8 +75,4 @@ def _observed(entry: Mapping[str, Any], first: bool) -> dict[str, Any]:
         "temperature": entry["temp_c"]["gpu"],
         "memory_temperature": entry["temp_c"]["mem"],
         "reasons": sum(bit for bit, name in REASONS.items() if name in throttle["reasons"]),
-        "duty": entry["duty"],
-        "energy": entry["energy_j"] if first else None,
-        "power_violation": throttle["power_us"] * 1e-6 if first else None,
-        "thermal_violation": throttle["thermal_us"] * 1e-6 if first else None,
     }

@@ -1,4 +1,4 @@
-"""Energy and clocks of the CPU through a made-up /sys."""
+"""Power and clocks of the CPU through a made-up /sys."""
 
 from __future__ import annotations
 
@@ -44,21 +44,13 @@ def opened(sysfs: Path) -> CpuTelemetry:
     return telemetry
 
 
-def test_energy_counts_packages_and_survives_a_wrap(sysfs: Path) -> None:
-    telemetry = opened(sysfs)
-    assert telemetry.energy() == 0.0
-    write(sysfs / "class/powercap/intel-rapl:0", energy_uj=4_000_000)
-    write(sysfs / "class/powercap/intel-rapl:1", energy_uj=1_500_000)
-    assert telemetry.energy() == pytest.approx(3.0 + 2.5)
-    write(sysfs / "class/powercap/intel-rapl:1", energy_uj=2_000_000)
-    assert telemetry.energy() == pytest.approx(6.0)
-
-
 def test_power_is_energy_over_time(sysfs: Path) -> None:
     telemetry = opened(sysfs)
     assert telemetry.read() == {}
     write(sysfs / "class/powercap/intel-rapl:0", energy_uj=6_000_000)
     assert telemetry.read() == {"power": pytest.approx(10.0)}
+    write(sysfs / "class/powercap/intel-rapl:1", energy_uj=1_500_000)
+    assert telemetry.read() == {"power": pytest.approx(5.0)}  # its counter began anew
 
 
 def test_identity(sysfs: Path) -> None:
@@ -69,7 +61,7 @@ def test_either_may_be_missing(sysfs: Path) -> None:
     for path in (sysfs / "class/powercap").glob("*/energy_uj"):
         path.unlink()
     telemetry = CpuTelemetry.opened(sysfs)
-    assert (telemetry.available, telemetry.read(), telemetry.energy(), telemetry.held_back()) == (True, {}, None, (None, None))
+    assert (telemetry.available, telemetry.read(), telemetry.read()) == (True, {}, {})
     for path in (sysfs / "devices/system/cpu").glob("*/cpufreq/scaling_cur_freq"):
         path.unlink()
     nothing = CpuTelemetry.opened(sysfs)
@@ -83,8 +75,7 @@ def test_what_vanishes_or_turns_odd_is_left_out(sysfs: Path) -> None:
     (sysfs / "class/powercap/intel-rapl:1/energy_uj").unlink()
     for path in (sysfs / "devices/system/cpu").glob("*/cpufreq/scaling_cur_freq"):
         path.write_text("<unknown>\n", encoding="ascii")
-    assert telemetry.read() == {}
-    assert telemetry.energy() == 0.0
+    assert telemetry.read() == telemetry.read() == {}
 
 
 def test_a_watch_reads_it(sysfs: Path) -> None:
@@ -100,14 +91,15 @@ def test_a_watch_reads_it(sysfs: Path) -> None:
             over.set()
         return milliseconds / 1_000
 
-    with Watch(CpuTelemetry.opened(sysfs), period=0.0, clock=clock) as watch:
+    telemetry = opened(sysfs)
+    telemetry.clock = clock
+    with Watch(telemetry, period=0.0, clock=clock) as watch:
         assert over.wait(60)
-        energy = watch.seen_in([(0.1, 0.2)])["energy"]
-    assert energy == pytest.approx(5 * 0.1, rel=0.02)
+        power = watch.seen_in([(0.1, 0.2)])["power"]
+    assert power == pytest.approx(5.0, rel=0.02)
 
 
 def test_this_machine_raises_nothing() -> None:
     telemetry = CpuTelemetry.opened()
     telemetry.identity()
     telemetry.read()
-    telemetry.held_back()

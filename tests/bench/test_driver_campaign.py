@@ -16,44 +16,13 @@ from ncu_roofline.bench.measuring import FULL, QUICK, Outcome, Record
 from ncu_roofline.bench.runner import Variant
 from ncu_roofline.formats.ceilings import read_ceilings
 from tests.bench.fakes import RATES, FakeTelemetry, device, kind, scenario
-from tests.bench.rig import FAST, HW_THERMAL, ONCE, Rig
+from tests.bench.rig import FAST, ONCE, Rig
 
 # The warm-up is the first run of a lone ceiling.
 NOISY = {"noise": 0.08, "scale": 0.9}
 
 
 # What does not stand
-
-
-def test_noise_above_two_per_cent_is_given_up_after_one_more_session() -> None:
-    rig = Rig(scenario(fp64_fma={"calls": [NOISY]}), settings=ONCE)
-    outcome = rig.outcome("fp64.fma")
-    assert [record.session for record in outcome.sessions] == [0, 1]
-    entry = rig.told(outcome)
-    assert not entry["accepted"]
-    assert (entry["verdict"], entry["attempts"]) == ("unstable", 2)
-    assert "variation" in entry["reasons"][0]
-    assert entry["value"] is not None
-
-
-def test_a_hot_gpu_rests_before_the_last_session() -> None:
-    rig = Rig(scenario(), FakeTelemetry([HW_THERMAL]), settings=ONCE)
-    outcomes = rig.outcomes("fp64.fma", "fp32.fma")
-    assert rig.clock.waits == [FAST.cool_down]
-    assert [len(outcome.sessions) for outcome in outcomes] == [2, 2]
-
-
-def test_a_gpu_that_cools_down_is_measured_again() -> None:
-    rig = Rig(scenario(), FakeTelemetry([HW_THERMAL, 0]), settings=ONCE)
-    entry = rig.entry("fp64.fma")
-    assert (entry["accepted"], entry["sessions"], entry["attempts"]) == (True, 1, 2)
-    assert entry["reasons"] == ["1 of 2 sessions left out: throttled: hardware thermal slowdown"]
-
-
-def test_one_more_session_comes_after_everything_was_measured() -> None:
-    rig = Rig(scenario(dram_read={"calls": [NOISY]}), settings=ONCE)
-    rig.outcomes("dram.read", "l1.read", "fp64.fma")
-    assert [job.ceiling for job in rig.source.jobs[1:]] == ["dram.read", "l1.read", "fp64.fma", "dram.read"]
 
 
 def test_a_crash_is_tried_once_more_and_then_told() -> None:
@@ -71,15 +40,6 @@ def test_hangs_and_wrong_results_are_not_tried_again(call: dict[str, str]) -> No
     rig = Rig(scenario(fp64_fma={"calls": [{}, call]}))
     assert not rig.entry("fp64.fma")["accepted"]
     assert len(rig.source.jobs) == 2
-
-
-@pytest.mark.parametrize("mode", ["crash", "hang", "error"])
-def test_one_more_session_that_fails_takes_nothing_away(mode: str) -> None:
-    rig = Rig(scenario(fp64_fma={"calls": [{}, NOISY, {"mode": mode, "text": "out of memory"}]}), settings=ONCE)
-    entry = rig.entry("fp64.fma")
-    assert entry["value"] == pytest.approx(30e12, rel=0.05)
-    assert (entry["accepted"], entry["verdict"], entry["attempts"]) == (False, "unstable", 2)
-    assert "1 of 2 sessions failed" in entry["reasons"][1]
 
 
 @pytest.mark.parametrize("word", ["unsupported", "emulated"])
@@ -202,11 +162,6 @@ def test_no_time_for_other_variants_leaves_the_preferred_one() -> None:
     rig = Rig(scenario(fp64_fma={"variants": {"a": 0.9, "b": 1.0}}), spend=4.0)
     entry = rig.entry("fp64.fma", "a", "b", budget=5.0)
     assert (entry["variant"]["kernel"], entry["reasons"]) == ("a", ["out of time: 1 of 3 sessions"])
-
-
-def test_no_more_session_after_the_deadline() -> None:
-    outcome = Rig(scenario(fp64_fma={"calls": [NOISY]}), settings=ONCE, spend=4.0).outcome("fp64.fma", budget=5.0)
-    assert len(outcome.sessions) == 1
 
 
 # Progress

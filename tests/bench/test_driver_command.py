@@ -192,7 +192,7 @@ def test_one_gpu_of_two_that_stands_is_not_enough(run: Command, machine: Machine
 
 
 def test_on_a_cpu_the_share_of_others_is_told(run: Command, machine: Machine, tmp_path: Path) -> None:
-    calls = [{"noise": 0.5, "launch": {"disturbed": share}} for share in (0.0, 0.3, 0.521)]
+    calls = [{"noise": 0.5, "launch": {"disturbed": share}} for share in (0.0, 0.521)]
     machine.play(scenario(EPYC, fp64_fma={"rate": 2e12, "calls": calls}))
     path = tmp_path / "here" / "x.json"
     outcome = run(*bench(machine, "--device", "cpu", "--only", "fp64.fma", "-o", path))
@@ -420,7 +420,6 @@ def test_nothing_but_broken_ceilings_is_an_error(run: Command, machine: Machine,
     assert "failed" in line
     assert_refused(replace(outcome, err=refusal), f"NVIDIA H200 {H200['uuid']}")
     assert "illegal memory access" in refusal
-    assert "the driver says: compute mode default, 1 other process." in refusal
     assert not path.exists()
 
 

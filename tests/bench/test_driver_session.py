@@ -17,12 +17,11 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench import runner as runner_module
-from ncu_roofline.bench import telemetry
 from ncu_roofline.bench.campaign import find_devices, list_variants
 from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial, _Process
 from ncu_roofline.formats.ceilings import CPU
-from tests.bench.fakes import H200, Machine, fake_nvml, make_machine, scenario
+from tests.bench.fakes import H200, Machine, make_machine, scenario
 
 SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555"}
 BUSY = "asking for the GPU's properties: all CUDA-capable devices are busy or unavailable"
@@ -31,8 +30,7 @@ UNUSABLE = {"unusable": BUSY}
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """The fake program; no NVML."""
-    monkeypatch.setattr(telemetry, "load", fake_nvml)
+    """The fake program."""
     return make_machine(tmp_path, monkeypatch.setenv)
 
 
@@ -352,37 +350,3 @@ def test_where_none_can_be_used_the_reason_is_told(machine: Machine) -> None:
 def test_no_gpu_at_all(machine: Machine) -> None:
     machine.play({**scenario(), "devices": []})
     assert refusal(machine).startswith("Cannot measure on a GPU: there is none. Check")
-
-
-@pytest.mark.parametrize("how", ["unusable", "error"])
-@pytest.mark.parametrize(
-    ("answers", "told", "advice"),
-    [
-        ({}, "GPU 0 NVIDIA H200 (compute mode default, 0 other processes)", "Check that `nvidia-smi` works"),
-        (
-            {"nvmlDeviceGetComputeMode": 2},
-            "GPU 0 NVIDIA H200 (compute mode prohibited, 0 other processes)",
-            "Have computing allowed with `nvidia-smi -c DEFAULT`",
-        ),
-        (
-            {"nvmlDeviceGetMigMode": (1, 1), "nvmlDeviceGetComputeMode": None},
-            "GPU 0 NVIDIA H200 (MIG enabled, 0 other processes)",
-            "Create an instance with `nvidia-smi mig`",
-        ),
-        (
-            {"nvmlDeviceGetComputeMode": 3, "nvmlDeviceGetComputeRunningProcesses": [1, 2]},
-            "GPU 0 NVIDIA H200 (compute mode exclusive process, 2 other processes)",
-            "Wait until the other processes have ended",
-        ),
-    ],
-)
-def test_what_the_driver_sees_is_told(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, how: str, answers: dict[str, Any], told: str, advice: str
-) -> None:
-    own: dict[str, Any] = {"nvmlDeviceGetCount": 1, "nvmlDeviceGetHandleByIndex": 1, "nvmlDeviceGetName": "NVIDIA H200"}
-    own["nvmlDeviceGetComputeRunningProcesses"] = []
-    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(**{**own, **answers}))
-    machine.play(scenario(UNUSABLE) if how == "unusable" else {**scenario(), "error": BUSY})
-    text = refusal(machine)
-    assert f"{BUSY}; the driver sees {told}. {advice}" in text
-    assert "`ncu-roofline bench theory` needs no GPU." in text

@@ -21,29 +21,23 @@ from ncu_roofline.bench.telemetry import (
     Reading,
     Telemetry,
     Watch,
-    gpus,
     load,
     names,
     observe,
     open_telemetry,
-    state_text,
 )
 from tests.bench.fakes import H200, FakeNvml, FakeTelemetry, device, fake_nvml
 
 Open = Callable[..., Telemetry]
-NONE = ((None, None), (None, None))
 
 
 NUMBERS = {
     "NVML_CLOCK_GRAPHICS": 0,
     "NVML_CLOCK_MEM": 2,
     "NVML_TEMPERATURE_GPU": 0,
-    "NVML_PERF_POLICY_POWER": 0,
-    "NVML_PERF_POLICY_THERMAL": 1,
     "NVML_FI_DEV_MEMORY_TEMP": module.MEMORY_TEMPERATURE,
     "NVML_FI_DEV_POWER_INSTANT": module.POWER_INSTANT,
     "NVML_SUCCESS": 0,
-    "NVML_VALUE_TYPE_COUNT": len(module._VALUE_TYPES),
     "NVML_COMPUTEMODE_COUNT": len(module.COMPUTE_MODES),
 }
 MODES = {0: "DEFAULT", 1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}
@@ -73,12 +67,10 @@ CALLS = (
     "DeviceGetEnforcedPowerLimit",
     "DeviceGetPowerManagementDefaultLimit",
     "DeviceGetPowerUsage",
-    "DeviceGetTotalEnergyConsumption",
     "DeviceGetApplicationsClock",
     "DeviceGetClockInfo",
     "DeviceGetTemperature",
     "DeviceGetCurrentClocksThrottleReasons",
-    "DeviceGetViolationStatus",
     "DeviceGetCurrPcieLinkGeneration",
     "DeviceGetCurrPcieLinkWidth",
     "DeviceGetMaxPcieLinkGeneration",
@@ -96,7 +88,7 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
     bits = {words: bit for bit, words in module.REASONS.items()}
     assert all(getattr(package, f"nvmlClocksThrottleReason{name}") == bits[words] for name, words in REASONS.items())
     value = package.c_nvmlFieldValue_t().value
-    assert all(hasattr(value, name) for name in module._VALUE_TYPES)
+    assert hasattr(value, "uiVal")
     assert [name for name in CALLS if not hasattr(package, f"nvml{name}")] == []
 
 
@@ -109,11 +101,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Open:
         return open_telemetry(device({**H200, **facts}))
 
     return open_on
-
-
-def attached(index: int, *facts: object) -> dict[str, object]:
-    """A GPU of the list."""
-    return {"index": index, **dict(zip(("name", "mig_enabled", "compute_mode", "other_processes"), facts, strict=True))}
 
 
 class NotFoundError(Exception):
@@ -161,9 +148,6 @@ def test_identity_and_readings(installed: Any) -> None:
     assert reading["memory_clock"] == 3.201e9
     assert (reading["power"], reading["temperature"], reading["memory_temperature"]) == (612.5, 58, 71)
     assert (reading["reasons"], reading["link"]) == (0x4, (5, 16))
-    assert telemetry.energy() == 5.0
-    assert telemetry.held_back() == (2e-3, 2e-3)
-    assert gpus() == [attached(0, "NVIDIA H200", False, "default", 1)]
 
 
 def test_every_call_may_fail(opened: Open) -> None:
@@ -175,10 +159,8 @@ def test_every_call_may_fail(opened: Open) -> None:
             telemetry = opened(fake_nvml(**{name: refused}))
             telemetry.identity()
             telemetry.read()
-            telemetry.held_back()
     telemetry = opened(FakeNvml({finding: 1}))
     assert not any(telemetry.read().values())
-    assert (telemetry.energy(), telemetry.held_back()) == (None, (None, None))
     assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
 
 
@@ -224,17 +206,15 @@ def test_a_device_without_bus_id_is_found_by_its_uuid(opened: Open) -> None:
 
 def test_an_old_driver(installed: Any) -> None:
     """Older functions are taken; what it does not have is None."""
-    missing = ("CurrentClocksEventReasons", "ComputeRunningProcesses", "FieldValues", "MigMode", "ViolationStatus")
+    missing = ("CurrentClocksEventReasons", "FieldValues", "MigMode")
     installed(
         **{f"nvmlDeviceGet{name}": NotFoundError() for name in missing},
         nvmlDeviceGetCurrentClocksThrottleReasons=0x48,
-        nvmlDeviceGetComputeRunningProcesses_v2=[SimpleNamespace(pid=1)],
     )
     seen = open_telemetry(device())
     assert (seen.identity()["other_processes"], seen.identity()["mig_enabled"]) == (1, None)
     assert seen.identity()["power_source"] == "average (1 s)"
     assert (seen.read()["power"], seen.read()["memory_temperature"], seen.read()["reasons"]) == (580.0, None, 0x48)
-    assert seen.held_back() == (None, None)
     with pytest.raises(NvmlError, match="nvmlDeviceGetMigMode: this driver's NVML does not have it"):
         load().ask("nvmlDeviceGetMigMode", 0)
 
@@ -253,51 +233,6 @@ def test_without_the_package_or_a_driver(monkeypatch: pytest.MonkeyPatch, instal
     monkeypatch.setitem(sys.modules, "pynvml", None)
     reason = "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
     assert open_telemetry(device()).reason == reason
-    assert gpus() == []
-
-
-# The GPUs of a machine
-
-
-def test_two_gpus_and_a_lost_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def handle(index: int) -> str:
-        if index == 1:
-            raise NvmlError("nvmlDeviceGetHandleByIndex: GPU is lost")
-        return f"gpu {index}"
-
-    answers = {
-        "nvmlDeviceGetCount": 3,
-        "nvmlDeviceGetHandleByIndex": handle,
-        "nvmlDeviceGetName": lambda gpu: f"NVIDIA {gpu}",
-        "nvmlDeviceGetMigMode": lambda gpu: (int(gpu == "gpu 2"), 0),
-        "nvmlDeviceGetComputeMode": 3,
-        "nvmlDeviceGetComputeRunningProcesses": [1, 2],
-    }
-    monkeypatch.setattr(module, "load", lambda: fake_nvml(**answers))
-    assert gpus() == [
-        attached(0, "NVIDIA gpu 0", False, "exclusive process", 2),
-        attached(2, "NVIDIA gpu 2", True, "exclusive process", 2),
-    ]
-
-
-def test_what_a_gpu_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = fake_nvml(nvmlDeviceGetCount=1, nvmlDeviceGetHandleByIndex=7)
-    for name in ("MigMode", "ComputeMode", "ComputeRunningProcesses"):
-        silent.answers[f"nvmlDeviceGet{name}"] = NvmlError("Not Supported")
-    monkeypatch.setattr(module, "load", lambda: silent)
-    assert gpus() == [attached(0, None, None, None, None)]
-
-
-@pytest.mark.parametrize(
-    ("gpu", "text"),
-    [
-        (attached(0, "", True, "exclusive process", 1), "MIG enabled, compute mode exclusive process, 1 other process"),
-        (attached(2, "T4", False, "default", 0), "compute mode default, 0 other processes"),
-        (attached(1, None, None, None, None), ""),
-    ],
-)
-def test_what_people_are_told(gpu: dict[str, Any], text: str) -> None:
-    assert state_text(gpu) == text
 
 
 def test_names_of_reasons() -> None:
@@ -308,21 +243,8 @@ def test_only_readings_while_trials_ran_count() -> None:
     readings = [
         {"time": t, "power": p, "reasons": r} for t, p, r in ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
     ]
-    energies = [(0.0, 1.0), (0.5, 10.0), (1.0, 20.0), (1.5, 220.0), (2.0, 420.0), (2.5, 520.0), (3.0, 530.0)]
-    seen = observe(readings, energies, ((1.0, None), (1.5, None)), [(0.5, 2.5)])
-    assert (seen["power"], seen["reasons"], seen["energy"], seen["samples"]) == (605.0, 0x4, 510.0, 2)
-    assert (seen["duty"], seen["power_violation"], seen["thermal_violation"]) == (1.0, 0.5, None)
-
-
-def test_pauses_between_trials_count_for_energy_but_not_for_power() -> None:
-    readings = [
-        {"time": time, "power": power, "reasons": int(power < 500) * 0x8}
-        for time, power in ((1, 600.0), (3, 100.0), (5, 800.0))
-    ]
-    energies = [(number / 2, 100.0 * number) for number in range(20)]
-    seen = observe(readings, energies, NONE, [(0.5, 2.0), (4.0, 5.5)])
-    assert (seen["power"], seen["reasons"], seen["samples"]) == (700.0, 0, 2)
-    assert (seen["energy"], seen["duty"]) == (pytest.approx(5.0 * 200), pytest.approx(0.6))
+    seen = observe(readings, [(0.5, 2.5)])
+    assert (seen["power"], seen["reasons"], seen["samples"]) == (605.0, 0x4, 2)
 
 
 def test_where_no_reading_falls_into_a_trial() -> None:
@@ -330,10 +252,9 @@ def test_where_no_reading_falls_into_a_trial() -> None:
     readings = [
         {"time": t, "power": 90.0, "memory_clock": 3e9, "temperature": 50.0 + t, "reasons": 0x8 << 3 * t} for t in (0, 1)
     ]
-    seen = observe(readings, [], NONE, [(7.0, 8.0)])
+    seen = observe(readings, [(7.0, 8.0)])
     known = {key: value for key, value in seen.items() if value is not None}
-    assert known == {"memory_clock": 3e9, "temperature": 51.0, "reasons": 0x48, "duty": 1.0, "samples": 0}
-    assert observe(readings, [], NONE, [])["duty"] is None
+    assert known == {"memory_clock": 3e9, "temperature": 51.0, "reasons": 0x48, "samples": 0}
 
 
 @dataclass
@@ -354,11 +275,6 @@ class Play(FakeTelemetry):
         power = 600.0 if 1.0 <= time_ <= 2.0 else 100.0
         return {"power": power, **({"link": (5, 16), "temperature": 60.0} if thorough else {})}
 
-    def energy(self) -> float | None:
-        self.asked.append("energy")
-        tick = self.pass_time() // 0.02 * 0.02
-        return 7.0 + 100.0 * tick + 500.0 * min(max(tick - 1.0, 0.0), 1.0)
-
     def pass_time(self) -> float:
         if self.now >= self.until:
             self.over.set()
@@ -373,11 +289,9 @@ class Play(FakeTelemetry):
             return watch.seen_in(windows)
 
 
-def test_a_watch_tells_energy_and_power_of_the_trials_only() -> None:
+def test_a_watch_tells_power_of_the_trials_only() -> None:
     seen = Play().watched([(1.1, 1.4), (1.5, 1.9)])
     assert seen["power"] == pytest.approx(600.0)
-    assert seen["energy"] == pytest.approx(0.8 * 600.0, rel=0.02)
-    assert seen["duty"] == pytest.approx(0.7 / 0.8)
     assert (seen["link"], seen["temperature"]) == ((5, 16), 60.0)
 
 
@@ -385,17 +299,16 @@ def test_a_window_without_a_thorough_reading_knows_the_last_one() -> None:
     play = Play()
     seen = play.watched([(1.1, 1.103)])
     assert 0 < seen["samples"] < 5
-    assert (seen["link"], seen["temperature"], seen["energy"]) == ((5, 16), 60.0, None)
+    assert (seen["link"], seen["temperature"]) == ((5, 16), 60.0)
 
 
-def test_what_is_slow_to_tell_or_to_change_is_asked_for_seldom() -> None:
+def test_what_is_slow_to_change_is_asked_for_seldom() -> None:
     play = Play(until=0.5)
     play.watched([(0.0, 0.5)])
-    kinds = {kind: play.asked.count(kind) for kind in ("all", "quick", "energy")}
+    kinds = {kind: play.asked.count(kind) for kind in ("all", "quick")}
     looks = kinds["all"] + kinds["quick"]
     assert play.asked[0] == "all"
     assert kinds["all"] == pytest.approx(looks / 10, abs=1)
-    assert kinds["energy"] == pytest.approx(looks / 3, abs=1)
 
 
 def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
@@ -407,13 +320,7 @@ def test_a_watch_reads_from_a_thread_and_ends_it() -> None:
         seen = watch.seen_in([(before, time.monotonic())])
         assert watch._thread is None
     assert seen["samples"] >= 2
-    assert (seen["power"], seen["memory_clock"], seen["energy"]) == (600.0, 3.201e9, None)
-
-
-def test_a_watch_without_telemetry_starts_no_thread() -> None:
-    with Watch(Telemetry()) as watch:
-        assert watch._thread is None
-        assert watch.seen_in([(1.0, 2.0)])["duty"] == 1.0
+    assert (seen["power"], seen["memory_clock"]) == (600.0, 3.201e9)
 
 
 def test_a_watch_ends_when_what_it_watches_fails() -> None:

@@ -11,10 +11,9 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
 from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
-from ncu_roofline.bench.theory import data_sheet, theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.spec import find_gpu
