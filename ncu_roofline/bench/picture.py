@@ -18,7 +18,7 @@ from ncu_roofline.base.records import inside, number
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.files import device_name, value_text
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.palette import PLAIN, TENSOR
+from ncu_roofline.chips.spec import PLAIN, TENSOR
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.rendering.chart import THEMES, Hue
 

@@ -106,31 +106,26 @@ class OpcodeTable:
             left = _left(modifiers, pattern) if covers(row.capabilities, compute_capability) else None
             if left is None:
                 continue
-            if row.does == "products":
-                work = self._products(row, left)
-                return work, work is None
             if row.does == "nothing":
                 return None, False
-            return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
+            if row.does != "products":
+                return OpcodeWork(row.precision, row.weight, "thread", row.fused, conversion=row.does == "conversion"), False
+            # What is left may be a shape, where the row has no weight, and neutral modifiers.
+            weight, sparse, others = row.weight, "SP" in left, [word for word in left if word not in self._neutral]
+            if len(others) != (0 if weight else 1):
+                return None, True
+            if row.family == "wgmma" and not weight:
+                # 64x128x16: a warp's share of 2 M N K, as four of them execute it; N is a multiple of 8 up to 256 (PTX ISA).
+                shape = re.fullmatch(r"64x([1-9]\d{0,2})x([1-9]\d{0,3})", others[0], re.ASCII)
+                n, k = map(int, shape.groups()) if shape else (0, 0)
+                known = n <= 256 and n % 8 == 0 and k in (row.k[1:2] if sparse else row.k[:1])
+                weight = 2.0 * 64 * n * k / 4 if known else 0.0
+            elif not weight:
+                weight = 2.0 * self._shapes.get(others[0], 0)
+            proven = row.family != "wgmma"
+            work = OpcodeWork(row.precision, weight, "warp", False, row.family, sparse, row.accumulator, proven=proven)
+            return (work, False) if weight else (None, True)
         return None, self._says_work(name)
-
-    def _products(self, row: OpcodeRow, left: list[str]) -> OpcodeWork | None:
-        """``left``: modifiers that the pattern does not name; None if they are more than a shape and neutral ones."""
-        sparse, weight = "SP" in left, row.weight
-        others = [word for word in left if word not in self._neutral]
-        if len(others) != (0 if weight else 1):
-            return None
-        if row.family == "wgmma" and not weight:
-            # 64x128x16: a warp's share of 2 M N K, as four of them execute it; N is a multiple of 8 up to 256 (PTX ISA).
-            shape = re.fullmatch(r"64x([1-9]\d{0,2})x([1-9]\d{0,3})", others[0], re.ASCII)
-            n, k = map(int, shape.groups()) if shape else (0, 0)
-            known = n <= 256 and n % 8 == 0 and k in (row.k[1:2] if sparse else row.k[:1])
-            weight = 2.0 * 64 * n * k / 4 if known else 0.0
-        elif not weight:
-            weight = 2.0 * self._shapes.get(others[0], 0)
-        proven = row.family != "wgmma"
-        work = OpcodeWork(row.precision, weight, "warp", False, row.family, sparse, row.accumulator, proven=proven)
-        return work if weight else None
 
 
 def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
@@ -159,11 +154,19 @@ KINDS = ("fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "mem
 OTHER = "other"
 
 
+def _by_name(stated: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: kind for kind, names in stated.items() for name in names}
+
+
+def _by_modifier(stated: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    return {opcode.partition(".")[::2]: kind for opcode, kind in stated.items()}
+
+
 class OpcodeKinds(NamedTuple):
     """What instructions are for: kinds of opcodes by name, and by ``(name, modifier)`` where a modifier changes it."""
 
-    names: Mapping[str, str]
-    modifiers: Mapping[tuple[str, str], str]
+    names: Annotated[Mapping[str, str], Stated(Mapping[Literal[KINDS], tuple[str, ...]], _by_name)]
+    modifiers: Annotated[Mapping[tuple[str, ...], str], Stated(Mapping[str, Literal[KINDS]], _by_modifier)]
 
     def of(self, opcode: str) -> str:
         """One of `KINDS`; OTHER for a name that is not known."""
@@ -172,22 +175,12 @@ class OpcodeKinds(NamedTuple):
         return next(changed, self.names.get(name, OTHER))
 
 
-class _Kinds(NamedTuple):
-    names: Mapping[Literal[KINDS], tuple[str, ...]]  # type: ignore[valid-type]
-    modifiers: Mapping[str, Literal[KINDS]]  # type: ignore[valid-type]
+load_opcode_kinds = table("opcode_kinds.toml", OpcodeKinds)
 
 
 def kind_of(opcode: str) -> str:
     """The kind of an opcode, with or without modifiers ("HFMA2.BF16_V2"): one of `KINDS`."""
     return load_opcode_kinds().of(opcode)
-
-
-@cache
-def load_opcode_kinds() -> OpcodeKinds:
-    """The table that comes with the package, read once."""
-    file = read(DATA / "opcode_kinds.toml", _Kinds)
-    names = {name: kind for kind, listed in file.names.items() for name in listed}
-    return OpcodeKinds(names, {opcode.partition(".")[::2]: kind for opcode, kind in file.modifiers.items()})
 
 
 class _Unit(NamedTuple):

@@ -1,7 +1,9 @@
-"""How instructions are encoded: numbers of opcodes to names, bits to modifiers, where targets of jumps stand."""
+"""Code of kernels: how much of it is read; numbers of opcodes to names, bits to modifiers, where targets of jumps stand."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
@@ -11,6 +13,20 @@ from ncu_roofline.chips.formulas import covers
 
 NUMBERS, WIDTH = 512, 128
 """Numbers of opcodes, the low nine bits of an instruction, and all of its bits."""
+
+# How much of a report's code is read, so that whatever it holds a launch takes about 10 s and 1 GB.  What is known to be large:
+# kernels of 50,000 to 200,000 instructions, in modules of hundreds of functions and 100 MB, inlined up to 40 deep; shared
+# reports have up to 8,688 instructions, 155 functions, 626 symbols, 2 MB, 98 kB of lines, 9 levels.
+CUBIN_BYTES = 1 << 28  # of a module: the largest of NVIDIA's libraries have about 100 MB
+TABLE_ROWS = 1 << 19  # symbols of a module, relocations of its code and lines: a library of 10,000 functions has ten for each
+FUNCTIONS = 1 << 14  # of a launch, those inside of others too: what is not inlined into large kernels are hundreds
+INSTRUCTIONS = 1 << 18  # of a launch, with addresses that have counts outside of its code: 4 MB of code, 1 GB of memory
+ALL_INSTRUCTIONS = 1 << 19  # of all launches that are shown of a report: a hundred of 5,000; each takes some 4 kB of memory
+LINE_BYTES = 1 << 23  # of a module's line programs that are run: compilers write 10 to 20 per instruction, 4 MB for 200,000
+INLINED_LEVELS = 1 << 23  # lines over each other of all instructions of a report: 200,000 instructions with 40 levels each
+NOTE_BYTES = 1 << 24  # of the notes of a module's functions (.nv.info): one of 8,688 instructions has 11 kB
+INLINED_LETTERS = 1 << 27  # of texts that say where a launch's code is inlined: 50,000 such places with 2,600 letters each
+IMPORTED_BYTES = 1 << 26  # of source files imported for a module: a template library with its headers has 10 to 30 MB
 
 
 def _number(text: str) -> int:
@@ -76,11 +92,10 @@ class Encoding(NamedTuple):
     @property
     def mask(self) -> int:
         """The bits that decide the opcode, the number aside."""
-        mask = sum(1 << bit for bit in {bit for field in self.fields for bit in field.bits})
-        for alias in self.aliases:
-            for looked_at, _ in alias.cases:
-                mask |= looked_at
-        return mask
+        bits = [1 << bit for field in self.fields for bit in field.bits]
+        return functools.reduce(
+            operator.or_, [*bits, *(looked_at for alias in self.aliases for looked_at, _ in alias.cases)], 0
+        )
 
 
 class Encodings(NamedTuple):
@@ -135,17 +150,16 @@ class SassTable(NamedTuple):
         if capability is None:
             return Encodings((None,) * NUMBERS, ())
         found: dict[int, Encoding] = {}
-        for names in (row for row in self.names if covers(row.capabilities, capability)):
-            for number, name in names.numbers.items():
-                found.setdefault(number, Encoding(name))
-        for row in (row for row in self.modifiers if covers(row.capabilities, capability)):
-            for number in row.numbers:
-                name, fields, _ = found.get(number, Encoding(""))
-                found[number] = Encoding(name, (*fields, *row.fields))
-        for alias in (row for row in self.aliases if covers(row.capabilities, capability)):
-            for number in alias.numbers:
-                name, fields, aliases = found.get(number, Encoding(""))
-                found[number] = Encoding(name, fields, (*aliases, alias))
+        for rows in (self.names, self.modifiers, self.aliases):
+            for row in (row for row in rows if covers(row.capabilities, capability)):
+                for number in row.numbers:
+                    name, fields, aliases = found.get(number, Encoding(""))
+                    if isinstance(row, _Names):
+                        found.setdefault(number, Encoding(row.numbers[number]))
+                    elif isinstance(row, _Modifiers):
+                        found[number] = Encoding(name, (*fields, *row.fields))
+                    else:
+                        found[number] = Encoding(name, fields, (*aliases, row))
         targets = (one.bits for one in self.targets if one.bits and covers(one.capabilities, capability))
         return Encodings(tuple(map(found.get, range(NUMBERS))), next(targets, ()))
 

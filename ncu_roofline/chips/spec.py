@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
 from ncu_roofline.chips.fields import (
@@ -24,7 +24,31 @@ from ncu_roofline.chips.fields import (
     read,
 )
 from ncu_roofline.chips.formulas import board_rule, covers, fused_of
-from ncu_roofline.chips.palette import TENSOR, WALL, Color
+
+# Colours, each once: those of the memory levels stand in their files.  Okabe and Ito's palette (Color Universal Design, 2008),
+# which readers with any colour vision tell apart, darkened until every hue has a contrast of 3 to 1 on white, as graphics need.
+
+
+def _hue(text: str) -> str:
+    if not re.fullmatch("#[0-9A-F]{6}", text):
+        raise ValueError(f"must be like #0072B2, not {text!r}")
+    return text
+
+
+Hue = Annotated[str, Stated(str, _hue)]
+
+
+class Color(NamedTuple):
+    """A hue as ``#RRGGBB`` on light ground, and lightened for dark ground (or for what is measured, beside theory)."""
+
+    light: Hue
+    dark: Hue
+
+
+WALL, TENSOR = Color("#8A6D00", "#E6B800"), Color("#9966FF", "#CDB8FF")
+PLAIN = Color("#6B6B6B", "#A8A8A8")  # of what has no hue of its own: roofs without FMA, kernels whose roof is unknown
+SPARE = (WALL, PLAIN, TENSOR)  # for levels that no file describes, such as another machine's L3
+GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")  # what got faster and slower, which words say as well
 
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
@@ -44,10 +68,6 @@ class BoardRule(NamedTuple):
     note: str
     peaks: Mapping[str, float] = {}
     absent: tuple[str, ...] = ()
-
-    def applies(self, device: str) -> bool:
-        """Whether the rule is for a device of this name."""
-        return any(name in device for name in self.names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +161,9 @@ class Architecture:
         known = (chip for chip, (since, until) in self.releases.items() if since <= release <= until)
         return next((10 * major + minor for major, minor in known), None)
 
-    def board_rule(self, roof: str, device: str) -> BoardRule | None:
-        """The rule that changes this roof on a device of this name, if any."""
-        found: BoardRule | None = board_rule(self.boards, roof, device)
-        return found
-
     def peak(self, roof: str, device: str = "") -> float | None:
         """Operations per SM and cycle of a roof on a device of this name; None where unknown or not there."""
-        return (self.board_rule(roof, device) or self).peaks.get(roof)
+        return (board_rule(self.boards, roof, device) or self).peaks.get(roof)
 
 
 Clock = Literal["sm", "l1tex", "lts", "dram", ""]
@@ -304,11 +319,6 @@ class Level:
         return self.domain in ("memory", "link")
 
 
-Item = TypeVar("Item", Precision, Level)
-Lacks = Mapping[Capability, frozenset[str]]
-"""What levels each chip has no counters of; all chips that there are, in order."""
-
-
 @dataclass(frozen=True)
 class Spec:
     """Everything known: architectures by capability, precisions and levels in display order."""
@@ -419,10 +429,6 @@ class Spec:
         return tuple(dict.fromkeys(names))
 
 
-class _Precisions(NamedTuple):
-    precision: tuple[Precision, ...]
-
-
 @cache
 def load_spec() -> Spec:
     """The specification that comes with the package, read once."""
@@ -435,81 +441,65 @@ def read_spec(folder: Path) -> Spec:
     `SpecError` names file and key of the first mistake; whether the files agree with each other is for the tests.
     """
 
-    def every(kind: str, form: type[Any]) -> list[Any]:
+    def every(kind: str, form: Any) -> list[Any]:
         return [read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
 
     chips: list[Architecture] = sorted(every("architectures", Architecture), key=lambda one: one.compute_capability)
     lacks = {one.compute_capability: one.lacks for one in chips}
-    precisions = [_precision(one, lacks) for file in every("precisions", _Precisions) for one in file.precision]
-    levels = [_level(one, lacks) for one in every("levels", Level)]
-    return Spec(
-        tuple(_with_all_peaks(one, precisions) for one in chips),
-        tuple(sorted(precisions, key=lambda one: one.order)),
-        tuple(sorted(levels, key=lambda one: one.order)),
-    )
 
+    def there(stated: Ranges, level: str = "", *, lacking: bool = False) -> Ranges:
+        """Between chips that there are, without those that lack ``level``, or ``lacking`` these alone; an open end stays."""
+        found: list[tuple[Capability, Capability]] = []
+        for since, until in stated:
+            before = False
+            for chip, without in lacks.items():
+                inside = since <= chip <= until and (level in without) == lacking
+                if inside:
+                    found[-1:] = [(found[-1][0], chip)] if before else [*found[-1:], (chip, chip)]
+                before = inside
+            if until == LAST and before:
+                found[-1] = found[-1][0], LAST
+        return tuple(found)
 
-def _ranges(stated: Ranges, lacks: Lacks, level: str = "", *, lacking: bool = False) -> Ranges:
-    """Ranges from a chip that there is to one that there is, without those that lack ``level``, or ``lacking``, of them alone.
+    precisions: list[Precision] = []
+    files = every("precisions", dict[str, tuple[Precision, ...]])
+    for one in (one for file in files for group in file.values() for one in group):
+        bindings = tuple(replace(way, capabilities=there(way.capabilities)) for way in one.bindings)
+        pipes = {name: there(stated) for name, stated in one.pipes.items()}
+        precisions.append(replace(one, bindings=bindings, pipes=pipes))
+    levels: list[Level] = []
+    for one in every("levels", Level):
+        bindings = tuple(
+            replace(
+                way,
+                capabilities=there(way.capabilities, one.id, lacking=way.lacking),
+                clock=one.clock if way.clock == "sm" else way.clock,
+            )
+            for way in one.bindings
+        )
+        shares = dict(one.writes)  # ceilings that are in no table of those that write only read
+        writes = sorted(((name, shares.get(name, 0.0)) for name in one.ceilings if shares), key=lambda pair: pair[1])
+        levels.append(replace(one, short=one.short or one.label, bindings=bindings, writes=tuple(writes)))
+    # A peak stated for a precision with several roofs is that of its first; the others follow by their factors.
+    roofs = {p.id: {f"{p.id}.{name}": ROOF_FACTORS[name] for name in p.roofs} for p in precisions if p.roofs}
 
-    An open end stays open.
-    """
-    found: list[tuple[Capability, Capability]] = []
-    for since, until in stated:
-        before = False
-        for chip, without in lacks.items():
-            inside = since <= chip <= until and (level in without) == lacking
-            if inside:
-                found[-1:] = [(found[-1][0], chip)] if before else [*found[-1:], (chip, chip)]
-            before = inside
-        if until == LAST and before:
-            found[-1] = found[-1][0], LAST
-    return tuple(found)
+    def peaks(stated: Mapping[str, float]) -> dict[str, float]:
+        every_roof = ((value, roofs.get(name, {name: 1.0})) for name, value in stated.items())
+        return {roof: factor * value for value, factors in every_roof for roof, factor in factors.items()}
 
-
-def _precision(stated: Precision, lacks: Lacks) -> Precision:
-    """For the chips that there are."""
-    bindings = tuple(replace(one, capabilities=_ranges(one.capabilities, lacks)) for one in stated.bindings)
-    return replace(stated, bindings=bindings, pipes={name: _ranges(ranges, lacks) for name, ranges in stated.pipes.items()})
-
-
-def _level(stated: Level, lacks: Lacks) -> Level:
-    """Likewise; bindings that state no clock have the level's; ceilings that are in no table of those that write only read."""
-    bindings = tuple(
+    architectures = (
         replace(
             one,
-            capabilities=_ranges(one.capabilities, lacks, stated.id, lacking=one.lacking),
-            clock=stated.clock if one.clock == "sm" else one.clock,
+            peaks=peaks(one.peaks),
+            boards=tuple(board._replace(peaks=peaks(board.peaks)) for board in one.boards),
+            targets=one.targets or ("{}{}".format(*one.compute_capability),),
+            gpus=tuple(replace(gpu, compute_capability=one.compute_capability) for gpu in one.gpus),
         )
-        for one in stated.bindings
+        for one in chips
     )
-    shares = dict(stated.writes)
-    writes = sorted(((name, shares.get(name, 0.0)) for name in stated.ceilings if shares), key=lambda pair: pair[1])
-    return replace(stated, short=stated.short or stated.label, bindings=bindings, writes=tuple(writes))
-
-
-def _with_all_peaks(one: Architecture, precisions: Sequence[Precision]) -> Architecture:
-    """A peak stated for a precision with several roofs is that of its first; the others follow by their factors."""
-    factors = {
-        p.id: {roof: ROOF_FACTORS[name] for roof, name in zip(p.roof_ids(), p.roofs, strict=True)}
-        for p in precisions
-        if p.roofs
-    }
-
-    def every(stated: Mapping[str, float]) -> dict[str, float]:
-        peaks = ((name, value, factors.get(name, {name: 1.0})) for name, value in stated.items())
-        return {roof: factor * value for _, value, roofs in peaks for roof, factor in roofs.items()}
-
-    return replace(
-        one,
-        peaks=every(one.peaks),
-        boards=tuple(board._replace(peaks=every(board.peaks)) for board in one.boards),
-        targets=one.targets or ("{}{}".format(*one.compute_capability),),
-        gpus=tuple(replace(gpu, compute_capability=one.compute_capability) for gpu in one.gpus),
-    )
-
-
-# GPUs as they are sold, by name, and links to the host
+    precisions.sort(key=lambda one: one.order)
+    levels.sort(key=lambda one: one.order)
+    return Spec(tuple(architectures), tuple(precisions), tuple(levels))
 
 
 def gpus() -> tuple[Gpu, ...]:
@@ -529,17 +519,8 @@ def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:
     return next((gpu for gpu in found if sm_count is None or gpu.sm_count == sm_count), None)
 
 
-class _Link(NamedTuple):
-    generation: int
-    rate: float
-    code: float
-
-
-class _Links(NamedTuple):
-    link: tuple[_Link, ...]
-
-
 @cache
 def link_rates() -> Mapping[int, float]:
     """Bytes per second and lane of each PCI Express generation, one way."""
-    return {link.generation: link.rate * link.code / 8 for link in read(DATA / "gpus" / "rates.toml", _Links).link}
+    links = read(DATA / "gpus" / "rates.toml", dict[str, tuple[dict[str, float], ...]])["link"]
+    return {int(link["generation"]): link["rate"] * link["code"] / 8 for link in links}

@@ -22,9 +22,8 @@ from ncu_roofline.formats.ceilings import CPU, read_ceilings
 from ncu_roofline.formats.sectionfile.section import RELEASES, release_of
 from ncu_roofline.plugin.check.chips import HOW_TO_GET, Passes, Target, libraries, targets_of
 from ncu_roofline.plugin.check.section_rules import Checked, check_files, loading_releases, section_passes
-from ncu_roofline.plugin.generate.files import differences, write_files
 from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
-from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.generate.rules import differences, render_rules, write_files
 from ncu_roofline.plugin.generate.sections import render_sections
 from ncu_roofline.rendering.table import listing
 

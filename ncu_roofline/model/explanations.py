@@ -12,6 +12,7 @@ import numpy as np
 
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
+from ncu_roofline.chips.formulas import board_rule
 from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text, compact
 from ncu_roofline.chips.tables import Kind
 from ncu_roofline.chips.verdict import CLOCK_WARNING
@@ -154,7 +155,7 @@ class Wanted(NamedTuple):
 
 
 def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> bool:
-    if isinstance(owner, Precision) and (rule := chip.board_rule(owner.id, device)) and owner.id in rule.absent:
+    if isinstance(owner, Precision) and (rule := board_rule(chip.boards, owner.id, device)) and owner.id in rule.absent:
         return False
     return not owner.bindings or bool(load_spec().bindings(owner, chip.compute_capability))  # none at all: by opcodes alone
 
@@ -249,7 +250,8 @@ def _notes(report: Report | MetricTable, m: Measurements, wanted: Wanted, asked:
     if absent and wanted.gpus:
         chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip, _ in wanted.gpus})))
         # What the data files say of GPUs that lack something of their chip's family.
-        rules = [rule for chip, device in wanted.gpus for rule in chip.boards if rule.absent and rule.applies(device)]
+        lacking = [(rule, device) for chip, device in wanted.gpus for rule in chip.boards if rule.absent]
+        rules = [rule for rule, device in lacking if any(name in device for name in rule.names)]
         boards = "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
         names = ", ".join(_labels().get(one, one) for one in absent)
         yield f"compute capability {chips} has no counters for {names}{boards}"

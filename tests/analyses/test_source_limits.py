@@ -9,7 +9,7 @@ import pytest
 from ncu_roofline.analyses.source import build
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import code_limits
+from ncu_roofline.chips import sass as code_limits
 from ncu_roofline.formats.report import Code, CodeFunction, read_report
 from ncu_roofline.formats.sass import module
 from ncu_roofline.formats.sass.cubin import read_cubin

@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline.analyses.hierarchical.style import bounds
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.palette import GAIN, LOSS, PLAIN, TENSOR
+from ncu_roofline.chips.spec import GAIN, LOSS, PLAIN, TENSOR
 from ncu_roofline.rendering.chart import THEMES
 
 SPEC = load_spec()

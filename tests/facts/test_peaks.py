@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.formulas import summed
+from ncu_roofline.chips.formulas import board_rule, summed
 
 # name, capability, SMs, GHz, {roof: TFLOP/s or TOP/s}; vendors' dense figures
 PUBLISHED = [
@@ -168,8 +168,8 @@ def test_boards_differ() -> None:
     ampere = load_spec().architecture((8, 6))
     assert ampere.peak("tensor.tf32") == ampere.peak("tensor.tf32", "NVIDIA A10G") == 512
     assert ampere.peak("tensor.tf32", "NVIDIA GeForce RTX 3060") == 256
-    assert ampere.board_rule("tensor.tf32", "NVIDIA GeForce RTX 3060").note
-    assert ampere.board_rule("fp32.fma", "NVIDIA GeForce RTX 3060") is None
+    assert board_rule(ampere.boards, "tensor.tf32", "NVIDIA GeForce RTX 3060").note
+    assert board_rule(ampere.boards, "fp32.fma", "NVIDIA GeForce RTX 3060") is None
     turing = load_spec().architecture((7, 5))
     assert turing.peak("tensor.fp16", "NVIDIA GeForce GTX 1660 Ti") is None
     assert turing.peak("fp16.fma", "NVIDIA GeForce GTX 1660 Ti") == 256

@@ -8,7 +8,7 @@ import pytest
 
 from ncu_roofline.base.files import HELPER, pack_folder
 from ncu_roofline.cli import main
-from ncu_roofline.plugin.generate import files
+from ncu_roofline.plugin.generate import rules
 
 
 def test_the_committed_pack_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,14 +115,10 @@ def test_broken_templates(
 ) -> None:
     folder = tmp_path / "templates" / "rules"
     folder.mkdir(parents=True)
-    for path in (files.TEMPLATES / "rules").iterdir() if content is not None else ():
+    for path in (rules.TEMPLATES / "rules").iterdir() if content is not None else ():
         (folder / path.name).write_bytes(content or b"")
-    monkeypatch.setattr(files, "TEMPLATES", tmp_path / "templates")
-    files.environment.cache_clear()
-    try:
-        assert main(["generate", "--out", str(tmp_path / "out")]) == 1
-    finally:
-        files.environment.cache_clear()
+    monkeypatch.setattr(rules, "TEMPLATES", tmp_path / "templates")
+    assert main(["generate", "--out", str(tmp_path / "out")]) == 1
     assert "Cannot use the template" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

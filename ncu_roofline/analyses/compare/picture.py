@@ -21,7 +21,7 @@ from ncu_roofline.analyses.hierarchical.style import covers, level_style, precis
 from ncu_roofline.base.texts import clean, one_line, plural, shorten
 from ncu_roofline.base.units import format_value, percent, time_text
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.palette import GAIN, LOSS
+from ncu_roofline.chips.spec import GAIN, LOSS
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import THEMES, Block, Chart, Key, Listing, Panel, Place, Scale

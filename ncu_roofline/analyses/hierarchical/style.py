@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value, range_text
 from ncu_roofline.chips import Level, load_instructions, load_spec
-from ncu_roofline.chips.palette import PLAIN, SPARE
+from ncu_roofline.chips.spec import PLAIN, SPARE
 from ncu_roofline.chips.tables import EXECUTED, Kind
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.rendering.frames import Frames, rows, view_of

@@ -12,7 +12,7 @@ from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.phases.frames import PhaseRoofline
 from ncu_roofline.analyses.phases.text import Launch, Path, explanation, launches, notes_of
 from ncu_roofline.base.units import format_value, percent
-from ncu_roofline.chips.palette import Color
+from ncu_roofline.chips.spec import Color
 from ncu_roofline.rendering.chart import Block, Chart, Line, Mark, Panel, Place, Point, Text, Timeline
 from ncu_roofline.rendering.picture import figure_of, pictures
 

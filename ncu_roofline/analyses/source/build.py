@@ -19,8 +19,8 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.chips import findings as rules
 from ncu_roofline.chips import load_spec, load_stalls, load_units
-from ncu_roofline.chips.code_limits import ALL_INSTRUCTIONS, INSTRUCTIONS
 from ncu_roofline.chips.opcodes import load_opcode_units
+from ncu_roofline.chips.sass import ALL_INSTRUCTIONS, INSTRUCTIONS
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.chips.verdict import LATENCY, as_percent

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ncu_roofline.analyses.source.frames import COUNTS, INT32, INTEGERS, INTENSITIES, WITHIN, WORKS
 from ncu_roofline.base.texts import listed, plural, shorten
 from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes
-from ncu_roofline.chips import code_limits as limits
+from ncu_roofline.chips import sass as limits
 from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.report import Kernel, Metrics
 from ncu_roofline.formats.sass import CodeError

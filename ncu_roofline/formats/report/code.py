@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from ncu_roofline.chips.code_limits import CUBIN_BYTES, IMPORTED_BYTES
+from ncu_roofline.chips.sass import CUBIN_BYTES, IMPORTED_BYTES
 from ncu_roofline.formats.report.framing import RawFile, block_at, text
 from ncu_roofline.formats.report.session import Process
 from ncu_roofline.formats.wire import Field, NoFieldError, split

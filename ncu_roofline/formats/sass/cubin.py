@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from ncu_roofline.chips.code_limits import NOTE_BYTES
+from ncu_roofline.chips.sass import NOTE_BYTES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.elf import NO_BITS, Elf, Relocation, Section, Symbol
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from ncu_roofline.chips.code_limits import CUBIN_BYTES, TABLE_ROWS
+from ncu_roofline.chips.sass import CUBIN_BYTES, TABLE_ROWS
 from ncu_roofline.formats.sass import CodeError
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from ncu_roofline.chips.code_limits import LINE_BYTES
+from ncu_roofline.chips.sass import LINE_BYTES
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.elf import Texts
 

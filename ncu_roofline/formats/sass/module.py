@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ncu_roofline.chips.code_limits import INLINED_LEVELS
+from ncu_roofline.chips.sass import INLINED_LEVELS
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
 from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin

@@ -27,8 +27,7 @@ from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.formulas import SAME_CLOCK, twin
 from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
-from ncu_roofline.chips.palette import PLAIN, Color
-from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, TENSOR_SECTION
+from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, PLAIN, TENSOR_SECTION, Color
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value
 from ncu_roofline.formats.report.framing import RawFile, open_raw

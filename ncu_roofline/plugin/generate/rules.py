@@ -9,13 +9,17 @@ import ast
 import dataclasses
 import hashlib
 import inspect
+import math
 import re
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.base.files import HELPER
+from ncu_roofline.base.errors import RooflineError, explained
+from ncu_roofline.base.files import HELPER, read_file, write_atomically
 from ncu_roofline.chips import (
     findings,
     formulas,
@@ -32,13 +36,13 @@ from ncu_roofline.chips import spec as facts
 from ncu_roofline.chips.fields import WeightedSum
 from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
-from ncu_roofline.plugin.generate.files import GENERATED, TEMPLATES, python, render
-from ncu_roofline.plugin.generate.sections import render_sections
+from ncu_roofline.plugin.generate.sections import GENERATED, render_sections
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.plugin.generate.lowering import Dialect
 
+TEMPLATES = Path(__file__).resolve().parent / "templates"
 # What rules carry as it stands here.
 _CARRIED = (verdict, formulas, model_name, source_counters, findings)
 # What rules read of the facts of `chips`, and what they have as it is.
@@ -245,3 +249,100 @@ def _measured(spec: facts.Spec, one: Ceilings) -> _Ceilings:
     origin = NOT_COMPARABLE if one.status == PUBLISHED else MEASURED
     roofs = (_carried(values), {name: found for name, found in writes.items() if found}, latency.value if latency else None)
     return _Ceilings(one.compute_capability, model_name(one.device), one.provenance, *roofs, origin)
+
+
+def render(template: str, **context: Any) -> str:
+    """A template (path below ``templates/``) with values: an undefined name is an error, nothing is HTML."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+    made = Environment(loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.keep_trailing_newline = True
+    made.filters["python"] = python
+    try:
+        return made.get_template(template).render(**context)
+    except (TemplateError, OSError, UnicodeDecodeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RooflineError("Cannot use the template", TEMPLATES / template, reason, "Install ncu-roofline again.") from error
+
+
+def python(value: Any, indent: int = 0, before: int = 24) -> str:
+    """Python source of nested tuples, dicts and named tuples, the same everywhere: one line if it fits, else one an item.
+
+    ``before`` is how much stands before it on its line; items of one line fill lines, but for records.
+    """
+    if isinstance(value, WeightedSum):
+        return f"terms({value.text()!r})"
+    if not isinstance(value, (tuple, Mapping)):
+        return repr(value) if value == value else 'float("nan")'
+    opening, closing, items = "(", ")", [("", item) for item in value]
+    if isinstance(value, Mapping):
+        opening, closing, items = "{", "}", [(f"{key!r}: ", item) for key, item in value.items()]
+    elif hasattr(value, "_fields"):
+        usual: Mapping[str, Any] = getattr(value, "_field_defaults", {})
+        opening, said = f"{type(value).__name__.lstrip('_')}(", zip(value._fields, value, strict=True)
+        items = [(f"{name}=", item) for name, item in said if name not in usual or item != usual[name]]
+    flat = ", ".join(key + python(item, before=-math.inf) for key, item in items)  # type: ignore[arg-type]
+    tail = "," if opening == "(" and len(items) == 1 else ""
+    if 4 * indent + before + len(opening + flat + tail + closing) < 160:
+        return opening + flat + tail + closing
+    lines = [""]
+    for key, item in items:
+        text = key + python(item, indent + 1, len(key))
+        fits = not hasattr(item, "_fields") and "\n" not in lines[-1] + text and len(f"{lines[-1]} {text},") <= 156 - 4 * indent
+        lines[-1:] = [f"{lines[-1]} {text},".lstrip()] if fits else [lines[-1], f"{text},"]
+    inner = "".join(f"{'    ' * (indent + 1)}{line}\n" for line in lines if line)
+    return f"{opening}\n{inner}{'    ' * indent}{closing}"
+
+
+def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
+    """What is not as it would be generated: "path: reason" for each file that differs, is missing, or is left over."""
+    found = []
+    for name, text in texts.items():
+        present = _read(folder / name)
+        if present != text.encode():
+            found.append(f"{folder / name}: {'is missing' if present is None else 'differs from what is generated'}")
+    left = _others(folder, texts, (".section", ".py")) if folder.is_dir() else []
+    return found + [f"{path}: is generated no more; delete it" for path in left if _is_generated(_read(path) or b"")]
+
+
+def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
+    """Write the files whose content changes, and take away the helper of rules that were there before; returns all paths.
+
+    Raises RooflineError, before anything is written, if a file of that name was not generated (unless ``force``), or if the
+    folder can't be made or read.
+    """
+    with explained("Cannot write to", folder, "Choose another folder with --out."):
+        folder.mkdir(parents=True, exist_ok=True)
+    present = {name: _read(folder / name) for name in texts}
+    for name, content in present.items():
+        if content is not None and not _is_generated(content) and not force:
+            reason = "the file exists and was not generated"
+            raise RooflineError("Cannot write", folder / name, reason, "Choose another folder or add --force to overwrite it.")
+    others = {path: _read(path) or b"" for path in _others(folder, texts, (".py",))}
+    helpers = [path for path, content in others.items() if path.name.startswith(HELPER) and _is_generated(content)]
+    for name, text in texts.items():
+        if present[name] != text.encode():
+            write_atomically(folder / name, [text.encode()], overwrite=True)
+    for helper in helpers:
+        if not any(helper.stem.encode() in content for path, content in others.items() if path not in helpers):
+            with explained("Cannot remove", helper, "Remove it by hand; no rule here imports it."):
+                helper.unlink(missing_ok=True)
+    return [folder / name for name in texts]
+
+
+def _others(folder: Path, texts: Collection[str], suffixes: Collection[str]) -> list[Path]:
+    """Files of some kinds that are none of those generated."""
+    with explained("Cannot read", folder, "Choose another folder with --out."):
+        found = [path for path in folder.iterdir() if path.suffix in suffixes and path.name not in texts]
+        return sorted(path for path in found if path.is_file())
+
+
+def _is_generated(content: bytes) -> bool:
+    return any(GENERATED.encode() in line for line in content.splitlines()[:3])
+
+
+def _read(path: Path) -> bytes | None:
+    """The content; None if there is no such file."""
+    with explained("Cannot read", path, "Choose another folder with --out."), suppress(FileNotFoundError):
+        return read_file(path, 100_000_000)
+    return None
