@@ -47,20 +47,24 @@ def add_check(parser: ArgumentParser) -> None:
 
 def run_check(args: Namespace) -> int:
     """Check every file; exit code 1 if there is an error among the findings."""
-    release = _release(args.ncu)
+    release = _release(args.ncu) if args.ncu else None
     targets = targets_of(args.chip)
-    checked = check_files(_paths(args.files), targets, release)
+    paths = [path for argument in args.files or [str(pack_folder("sections"))] for path in _named(argument)]
+    checked = check_files({os.path.realpath(path): path for path in paths}.values(), targets, release)
     if not libraries():
         say(f"ncu-roofline: {HOW_TO_GET}")
-    table = _passes(checked, targets) if args.passes else {}
-    own = not args.files
-    write_text(_json(checked, targets, table) if args.json else _text(checked, targets, release, table, own))
+    table: Table = {}
+    if args.passes:
+        contents = {one.path: [one.content] for one in checked if one.content}
+        if len(contents) > 1:
+            contents["all together"] = [one for group in contents.values() for one in group]
+        for name, group in contents.items():
+            table[name] = {target.chip: section_passes(group, target) for target in targets}
+    write_text(_json(checked, targets, table) if args.json else _text(checked, targets, release, table, not args.files))
     return 1 if any(found.severity == "error" for one in checked for found in one.findings) else 0
 
 
-def _release(text: str) -> Release | None:
-    if not text:
-        return None
+def _release(text: str) -> Release:
     try:
         release = release_of(text)
     except ValueError as error:
@@ -71,53 +75,32 @@ def _release(text: str) -> Release | None:
     return release
 
 
-def _paths(arguments: Sequence[str]) -> list[str]:
-    """Section files in order, each once: files, patterns, folders (as --section-folder: without what is below)."""
-    found = {
-        os.path.realpath(path): path for argument in arguments or [str(pack_folder("sections"))] for path in _named(argument)
-    }
-    return list(found.values())
-
-
 def _named(argument: str) -> list[str]:
+    """Section files in order: a file, a pattern, or a folder (as --section-folder: without what is below)."""
     if not argument:
         raise RooflineError("Cannot check", "''", "the name is empty", f"Give the path of a {SUFFIX} file.")
+    found, lacking = [argument], ""
     if os.path.isdir(argument):
         with explained("Cannot check", argument, "Give a folder that you may read."):
-            inside = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
-        if not inside:
-            raise RooflineError("Cannot check", argument, "the folder holds no section", f"Give a folder with {SUFFIX} files.")
-        return inside
-    if not os.path.exists(argument) and glob.has_magic(argument):
-        matches = sorted(path for path in glob.glob(argument, recursive=True) if os.path.isfile(path))
-        if not matches:
-            raise RooflineError("Cannot check", argument, "no file matches the pattern", "Check the pattern.")
-        return matches
-    return [argument]
-
-
-def _passes(checked: Sequence[Checked], targets: Sequence[Target]) -> Table:
-    contents = {one.path: [one.content] for one in checked if one.content}
-    if len(contents) > 1:
-        contents["all together"] = [one for group in contents.values() for one in group]
-    return {name: {target.chip: section_passes(group, target) for target in targets} for name, group in contents.items()}
+            found = sorted(os.path.join(argument, name) for name in os.listdir(argument) if name.endswith(SUFFIX))
+        lacking = "the folder holds no section"
+    elif not os.path.exists(argument) and glob.has_magic(argument):
+        found = sorted(path for path in glob.glob(argument, recursive=True) if os.path.isfile(path))
+        lacking = "no file matches the pattern"
+    if not found:
+        raise RooflineError("Cannot check", argument, lacking, f"Give the path of a {SUFFIX} file, or a folder of them.")
+    return found
 
 
 def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -> str:
-    files = [
-        {
-            "path": one.path,
-            "identifier": one.content.root.text("Identifier") if one.content else None,
-            "releases": [release_text(release) for release in loading_releases(one.content.document)] if one.content else [],
-        }
-        for one in checked
-    ]
-    passes = {
-        name: {
-            chip: {"total": one.total, "hardware": one.hardware, "sass": one.sass} if one else None for chip, one in row.items()
-        }
-        for name, row in table.items()
-    }
+    files = []
+    for path, _, content in checked:
+        releases = [release_text(release) for release in loading_releases(content.document)] if content else []
+        files.append({"path": path, "identifier": content.root.text("Identifier") if content else None, "releases": releases})
+    passes = {}
+    for name, row in table.items():
+        found = row.items()
+        passes[name] = {chip: {"total": one.total, **one._asdict()} if one else None for chip, one in found}
     document = {
         "files": files,
         "chips": [target.chip for target in targets],
@@ -131,30 +114,24 @@ def _json(checked: Sequence[Checked], targets: Sequence[Target], table: Table) -
 def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Release | None, table: Table, own: bool) -> str:
     """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
     findings = [found for one in checked for found in one.findings]
-    errors = [found for found in findings if found.severity == "error"]
-    warnings = sum(found.severity == "warning" for found in findings)
-    others = len(findings) - len(errors) - warnings
-    notes = f", {plural(others, 'note')}" if others else ""
+    number = Counter(found.severity for found in findings)
+    notes = f", {plural(number['info'], 'note')}" if number["info"] else ""
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
-    lines = [printable(str(found)) for found in (errors if own else findings)]
+    lines = [printable(str(found)) for found in findings if not own or found.severity == "error"]
     lines.append(
         f"{plural(len(checked), 'file')} checked for {plural(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {plural(len(errors), 'error')}, {plural(warnings, 'warning')}{notes}"
+        f" {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}{notes}"
     )
     if own:
         folder = str(pack_folder("sections"))
         names = ", ".join(os.path.basename(one.path).removesuffix(SUFFIX) for one in checked)
         lines.append(f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}")
-        kinds = Counter(found.code for found in findings if found.severity != "error")
-        if kinds:
-            counts = ", ".join(f"{number} {code}" for code, number in sorted(kinds.items()))
-            lines.append(f"Known of them, as one section serves many chips and releases: {counts}; listed by")
+        if len(findings) > number["error"]:
+            lines.append("One section serves many chips and releases; what is known of that is listed by")
             lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
     if table:
-        rows = [
-            {"": printable(os.path.basename(name)), **{chip: str(one) if one else "-" for chip, one in row.items()}}
-            for name, row in table.items()
-        ]
+        cells = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
+        rows = [{"": printable(os.path.basename(name)), **row} for name, row in zip(table, cells, strict=True)]
         about = "total (hardware + patching); - unknown.  Nsight Compute itself reports one more."
         lines += ["", "Replay passes", *listing(rows, header=str), about]
     return "\n".join(lines)
@@ -181,8 +158,13 @@ def add_generate(parser: ArgumentParser) -> None:
 
 def run_generate(args: Namespace) -> int:
     """Write both folders, or with --check compare them; 1 if a file differs."""
-    out = _folder(args)
-    folders = {out / name: texts for name, texts in _render(args).items()}
+    out = Path(args.out) if args.out else pack_folder("sections").parent
+    special = args.ncu or args.ceilings or args.level or args.tensor != DEFAULT_TYPE
+    # Files for one release or GPU never replace the general ones, and an installed package is no place to write to.
+    if not args.out and (special or (out.name == "data" and not args.check)):
+        reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"
+        raise UsageError("Cannot generate into", out, reason, "Name a folder with --out.")
+    folders = {out / name: texts for name, texts in _render(args).items()}  # all of it before anything is written
     if args.check:
         wrong = [line for folder, texts in folders.items() for line in differences(folder, texts)]
         if wrong:
@@ -197,31 +179,14 @@ def run_generate(args: Namespace) -> int:
     return 0
 
 
-def _folder(args: Namespace) -> Path:
-    """Where the two folders are.
-
-    Files for one release or GPU never replace the general ones, and an installed package is no place to write to.
-    """
-    if args.out:
-        return Path(args.out)
-    general = pack_folder("sections").parent
-    special = args.ncu or args.ceilings or args.level or args.tensor != DEFAULT_TYPE
-    if special or (general.name == "data" and not args.check):
-        reason = "files for one release or GPU do not replace the pack's" if special else "the installed pack is not changed"
-        raise UsageError("Cannot generate into", general, reason, "Name a folder with --out.")
-    return general
-
-
 def _render(args: Namespace) -> dict[str, dict[str, str]]:
-    """Everything is rendered before anything is written."""
     if not args.tensor:
         raise UsageError("Cannot count the tensor type", "''", "its name is empty", "Leave out --tensor, or name a type.")
     if args.clock_consistent and not args.ceilings:
         raise UsageError("Cannot use", "--clock-consistent", "there are no measured roofs", "Name them with --ceilings FILE.")
     if args.ceilings == AUTO:
-        raise UsageError(
-            "Cannot use --ceilings", AUTO, "it goes by the GPU of a report, and there is none here", "Name a file."
-        )
+        reason = "it goes by the GPU of a report, and there is none here"
+        raise UsageError("Cannot use --ceilings", AUTO, reason, "Name a file.")
     known = [level.id for level in load_spec().levels if level.on_request]
     for name in set(args.level) - set(known):
         reason = f"those that stand aside are {', '.join(known)}"
@@ -230,7 +195,6 @@ def _render(args: Namespace) -> dict[str, dict[str, str]]:
     ceilings = read_ceilings(args.ceilings) if args.ceilings else None
     if ceilings and ceilings.kind == CPU:
         say(f"ncu-roofline: {ceilings.path} holds ceilings of a CPU, which sections and rules for GPUs do not draw")
-    sections = render_sections(
-        dialect, ceilings, clock_consistent=args.clock_consistent, light_type=args.tensor, aside=tuple(args.level)
-    )
+    options = {"clock_consistent": args.clock_consistent, "light_type": args.tensor, "aside": tuple(args.level)}
+    sections = render_sections(dialect, ceilings, **options)
     return {"sections": sections, "rules": render_rules(dialect, [ceilings] if ceilings else [])}

