@@ -12,14 +12,14 @@ import re
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import takewhile
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
-from ncu_roofline.base.errors import RooflineError, Terminated, UnexpectedError, unexpected
+from ncu_roofline.base.errors import RooflineError, Terminated, unexpected
 from ncu_roofline.base.texts import did_you_mean
-from ncu_roofline.cli.outputs import PLACES, say, standard_output, tell, write_text
+from ncu_roofline.cli.outputs import PLACES, say, standard_output, tell
 from ncu_roofline.version import __version__
 
 # A command NAME is declared by add_NAME(parser) in a file of its name here, or that of HOMES, and is done by run_NAME(args).
@@ -58,16 +58,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with ended_by_signals() as interrupts:
             try:
-                return _run(words)
-            except UnexpectedError as error:
+                args = parse(words)
+                kept: AbstractContextManager[None] = nullcontext()
+                if any(word == "-" or word.endswith("=-") for word in words):
+                    from ncu_roofline.cli.reading import standard_input_kept
+
+                    kept = standard_input_kept(args)
+                with kept:
+                    return int(args.run(args))
+            except BrokenPipeError:  # `ncu-roofline show ... | head`
+                return 0
+            except Exception as error:
                 if interrupts:  # extension modules say of an interrupted import that they can't be loaded
                     raise KeyboardInterrupt from error
-                raise
+                if isinstance(error, RooflineError):
+                    raise
+                raise unexpected("Cannot run", f"ncu-roofline {' '.join(words)}", error) from error
     except RooflineError as error:
         tell(error)
         return error.exit_code
-    except BrokenPipeError:  # `ncu-roofline show ... | head`
-        return 0
     except Terminated as error:
         say(f"ncu-roofline: ended by {signal.Signals(error.number).name}")
         return 128 + error.number  # as shells tell of a signal
@@ -84,48 +93,31 @@ def ended_by_signals() -> Iterator[list[int]]:
     A signal that is ignored (under nohup) or that somebody listens to already is left alone.
     """
     interrupts: list[int] = []
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = {number: signal.SIG_DFL for number in numbers if signal.getsignal(number) is signal.SIG_DFL}
 
     def end(number: int, _frame: object) -> None:
-        for one in ours:
-            signal.signal(one, signal.SIG_IGN)
+        for other in before:
+            if other != signal.SIGINT:
+                signal.signal(other, signal.SIG_IGN)
         raise Terminated(number)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         signal.default_int_handler(number, frame)
 
-    listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    listeners: dict[int, Any] = {signal.SIGINT: interrupt}
+    listeners |= {getattr(signal, name): end for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)}
+    defaults = (signal.SIG_DFL, signal.default_int_handler)
+    before = {number: handler for number in listeners if (handler := signal.getsignal(number)) in defaults}
     try:
-        for number in ours:
-            signal.signal(number, end)
-        if listening:
-            signal.signal(signal.SIGINT, interrupt)
+        for number in before:
+            signal.signal(number, listeners[number])
     except ValueError:  # signals are for the main thread
-        ours, listening = {}, False
+        before = {}
     try:
         yield interrupts
     finally:
-        for number, handler in ours.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
-        if listening:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _run(words: Sequence[str]) -> int:
-    try:
-        args = parse(words)
-        if not any(word == "-" or word.endswith("=-") for word in words):
-            return int(args.run(args))
-        from ncu_roofline.cli.reading import standard_input_kept
-
-        with standard_input_kept(args):
-            return int(args.run(args))
-    except (RooflineError, BrokenPipeError):
-        raise
-    except Exception as error:
-        raise unexpected("Cannot run", f"ncu-roofline {' '.join(words)}", error) from error
 
 
 class _Parser(argparse.ArgumentParser):
@@ -142,10 +134,10 @@ class _Parser(argparse.ArgumentParser):
         for word in takewhile(lambda word: word.startswith("-") if several else word != "--", args):
             name = word.partition("=")[0]
             if name.startswith("--") and not any(option.startswith(name) for option in self._option_string_actions):
-                self._refuse(f"there is no option {name}", name)
+                self.error(did_you_mean(f"there is no option {name}", name, self._option_string_actions))
         found, unknown = super().parse_known_args(args, namespace)
         if unknown and not several:
-            self._refuse(f"unrecognized arguments: {' '.join(unknown)}", unknown[0])
+            self.error(did_you_mean(f"unrecognized arguments: {' '.join(unknown)}", unknown[0], self._option_string_actions))
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -155,9 +147,6 @@ class _Parser(argparse.ArgumentParser):
             known = list(map(str, action.choices))
             reason = f"invalid choice: {value!r} (choose from {', '.join(known)})"
             raise argparse.ArgumentError(action, did_you_mean(reason, str(value), known))
-
-    def _refuse(self, reason: str, word: str) -> NoReturn:
-        self.error(did_you_mean(reason, word, self._option_string_actions))
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -195,7 +184,8 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
         epilog="Reports alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
         "`ncu-roofline COMMAND --help` lists the options.",
     )
-    parser.add_argument("--version", action=_ShowVersion)
+    about = "show the version and exit"
+    parser.add_argument("--version", action="version", version=f"ncu-roofline {__version__}", help=about)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     for name, about in COMMANDS.items():
         one = commands.add_parser(name, add_help=name in complete, help=about, description=f"{about[0].upper()}{about[1:]}.")
@@ -211,34 +201,3 @@ def declare(parser: argparse.ArgumentParser, command: str) -> None:
     parser.set_defaults(run=getattr(module, f"run_{command}"))
     if "\n" in (parser.epilog or ""):
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-
-
-class _ShowVersion(argparse.Action):
-    """Like argparse's own, but git is asked only when somebody wants to know."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(nargs=0, default=argparse.SUPPRESS, help="show the version and exit", **options)
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print it."""
-        commit = commit_of(_CHECKOUT)
-        write_text(f"ncu-roofline {__version__}{f' (commit {commit})' if commit else ''}")
-        parser.exit()
-
-
-_CHECKOUT = os.path.join(os.path.dirname(__file__), "..", "..")
-
-
-def commit_of(folder: str | os.PathLike[str]) -> str:
-    """The short hash of the commit, "" where ``folder`` is no checkout of this very project or git is missing."""
-    import subprocess
-
-    # Hooks of git have variables that would name another repository.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    words = ["git", "-C", os.fspath(folder), "rev-parse", "--short=12", "HEAD"]
-    with suppress(OSError, ValueError, subprocess.SubprocessError):
-        with open(os.path.join(folder, "pyproject.toml"), encoding="utf-8") as file:
-            ours = 'name = "ncu-roofline"' in file.read() and os.path.exists(os.path.join(folder, ".git"))
-        if ours:
-            return subprocess.run(words, capture_output=True, text=True, env=environment, check=True, timeout=10).stdout.strip()
-    return ""

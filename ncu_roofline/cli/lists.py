@@ -7,10 +7,12 @@ from argparse import ArgumentParser, Namespace
 
 from ncu_roofline.cli.outputs import write_text
 
+LISTS = ("architectures", "precisions", "levels", "formats", "inputs", "ceilings")
+
 
 def add_list(parser: ArgumentParser) -> None:
     """Which list, and how."""
-    parser.add_argument("what", choices=tuple(LISTS), help="what to list")
+    parser.add_argument("what", choices=LISTS, help="what to list")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -18,15 +20,28 @@ def run_list(args: Namespace) -> int:
     """Print one list, as an aligned table or as JSON."""
     from ncu_roofline.rendering.table import listing
 
-    rows = LISTS[args.what]()
+    rows = _chips(args.what) if args.what in LISTS[:3] else _files(args.what)
     write_text(json.dumps(rows, indent=2) if args.json else "\n".join(listing(rows)))
     return 0
 
 
-def _architectures() -> list[dict[str, str]]:
+def _chips(what: str) -> list[dict[str, str]]:
+    """What is counted on which chips."""
     from ncu_roofline.chips import load_spec
     from ncu_roofline.chips.fields import capability_text
 
+    spec, rows = load_spec(), []
+    if what == "levels":
+        return [
+            {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
+            for level in spec.levels
+        ]
+    if what == "precisions":
+        for p in spec.precisions:
+            on = [capability_text(a.compute_capability) for a in spec.architectures if spec.bindings(p, a.compute_capability)]
+            counted = "opcode counts of a report (section SourceCounters)" if p.opcodes else " ".join(on)
+            rows.append({"id": p.id, "label": p.label, "unit": p.unit.upper(), "on": counted})
+        return rows
     return [
         {
             "capability": capability_text(a.compute_capability),
@@ -35,48 +50,24 @@ def _architectures() -> list[dict[str, str]]:
             "products": ", ".join(a.products),
             "without counters for": " ".join(sorted(a.lacks)) or "-",
         }
-        for a in load_spec().architectures
+        for a in spec.architectures
     ]
 
 
-def _precisions() -> list[dict[str, str]]:
-    from ncu_roofline.chips import load_spec
-    from ncu_roofline.chips.fields import capability_text
+def _files(what: str) -> list[dict[str, str]]:
+    """What is read and written."""
+    if what == "formats":
+        from ncu_roofline.analyses import ANALYSES
 
-    spec, rows = load_spec(), []
-    for p in spec.precisions:
-        on = [capability_text(a.compute_capability) for a in spec.architectures if spec.bindings(p, a.compute_capability)]
-        counted = "opcode counts of a report (section SourceCounters)" if p.opcodes else " ".join(on)
-        rows.append({"id": p.id, "label": p.label, "unit": p.unit.upper(), "on": counted})
-    return rows
+        formats = ANALYSES["roofline"].formats
+        return [{"format": name, "suffixes": " ".join(row.suffixes), "holds": row.about} for name, row in formats.items()]
+    if what == "inputs":
+        from ncu_roofline.base.files import REPORT_SUFFIXES
+        from ncu_roofline.formats.inputs import FORMATS
 
-
-def _levels() -> list[dict[str, str]]:
-    from ncu_roofline.chips import load_spec
-
-    return [
-        {"id": level.id, "label": level.label, "counters, first choice": level.bindings[0].counters.text()}
-        for level in load_spec().levels
-    ]
-
-
-def _formats() -> list[dict[str, str]]:
-    from ncu_roofline.analyses import ANALYSES
-
-    formats = ANALYSES["roofline"].formats
-    return [{"format": name, "suffixes": " ".join(row.suffixes), "holds": row.about} for name, row in formats.items()]
-
-
-def _inputs() -> list[dict[str, str]]:
-    from ncu_roofline.base.files import REPORT_SUFFIXES
-    from ncu_roofline.formats.inputs import FORMATS
-
-    suffixes = ", ".join(REPORT_SUFFIXES)
-    report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}
-    return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
-
-
-def _ceilings() -> list[dict[str, str]]:
+        suffixes = ", ".join(REPORT_SUFFIXES)
+        report = {"input": "report", "gives": "metrics", "is": f"a report of Nsight Compute ({suffixes}; zstd or not)"}
+        return [report, *({"input": row.id, "gives": row.holds, "is": row.meaning} for row in FORMATS)]
     from ncu_roofline.formats.ceilings import registry
 
     return [
@@ -90,13 +81,3 @@ def _ceilings() -> list[dict[str, str]]:
         }
         for one in registry()
     ]
-
-
-LISTS = {
-    "architectures": _architectures,
-    "precisions": _precisions,
-    "levels": _levels,
-    "formats": _formats,
-    "inputs": _inputs,
-    "ceilings": _ceilings,
-}

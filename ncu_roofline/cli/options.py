@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ncu_roofline.base.texts import expression
@@ -24,13 +25,10 @@ def value(wrong: str, read: Callable[[str], T | None]) -> Callable[[str], T]:
     """A type for argparse: what ``read`` makes of a text, and where that is None, or a ValueError, that it is ``wrong``."""
 
     def convert(text: str) -> T:
-        try:
-            found = read(text)
-        except ValueError:
-            found = None
-        if found is None:
-            raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
-        return found
+        with suppress(ValueError):
+            if (found := read(text)) is not None:
+                return found
+        raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
 
     return convert
 
@@ -65,15 +63,14 @@ def _latency(text: str) -> float | None:
     return seconds if 0 < seconds < math.inf else None
 
 
-def _scheduler(text: str) -> str | None:
-    return text if re.fullmatch(r"\w+://\S+:\d+/?", text) or text.endswith(".json") else None
-
-
 whole, positive = whole_from(0), whole_from(1)
 ratio = value("is neither a ratio from 0 to 1 nor a percentage such as 2%", _ratio)
 capability = value("is no compute capability, such as 7.0", _capability)
 latency = value("is no time like 4.2us (a positive number, then s, ms, us or ns)", _latency)
-scheduler = value("is neither an address such as tcp://host:8786 nor a scheduler file (.json)", _scheduler)
+scheduler = value(
+    "is neither an address such as tcp://host:8786 nor a scheduler file (.json)",
+    lambda text: text if re.fullmatch(r"\w+://\S+:\d+/?", text) or text.endswith(".json") else None,
+)
 
 
 def place(text: str) -> str:
@@ -109,13 +106,11 @@ def words(text: str) -> tuple[str, ...]:
 
 def ranges(text: str) -> tuple[tuple[int, int], ...]:
     """Inclusive ranges: 3 and 5-7."""
-    result = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise argparse.ArgumentTypeError(f"{part!r} is neither a number nor a range like 3-5")
-        result.append((int(first), int(last) if dash else int(first)))
-    return tuple(result)
+    found = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
+    wrong = next((part for part, match in zip(text.split(","), found, strict=True) if not match), None)
+    if wrong is not None:
+        raise argparse.ArgumentTypeError(f"{wrong!r} is neither a number nor a range like 3-5")
+    return tuple((int(match[1]), int(match[2] or match[1])) for match in found if match)
 
 
 def add_reports(parser: argparse.ArgumentParser) -> None:

@@ -33,12 +33,9 @@ def check_output(path: str, force: bool, inputs: Iterable[str]) -> None:
 
 
 def check_unread(path: str, inputs: Iterable[str]) -> None:
-    """Raise RooflineError if the file ``path`` is, by whatever name, one of ``inputs``: what a command reads is never replaced.
-
-    These are all that the command reads because it was named; what is no file among them is passed over.
-    """
+    """Raise RooflineError if ``path`` is, by whatever name, one of ``inputs``: what a command reads is never replaced."""
     for one in inputs:
-        with suppress(OSError, ValueError):  # ValueError: a NUL in the path
+        with suppress(OSError, ValueError):  # no file, or a NUL in the path
             if os.path.samefile(path, one):
                 reason = f"it is one of the files that the command reads{'' if one == path else f' ({one})'}"
                 raise RooflineError("Cannot write", path, reason, "Give the result another name.")
@@ -89,9 +86,8 @@ def coloured(stream: TextIO | None) -> bool:
     """Whether colours may go to a stream: to terminals, unless the environment says otherwise (no-color.org, bixense.com)."""
     if stream is None or os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
-        return True
-    return has_cursor(stream) and os.environ.get("CLICOLOR") != "0"
+    forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
+    return forced or (has_cursor(stream) and os.environ.get("CLICOLOR") != "0")
 
 
 def has_cursor(stream: TextIO | None) -> bool:
@@ -207,13 +203,6 @@ class Bar:
         if self._bar is not None:
             self._bar.close()
 
-    def line(self, text: str) -> None:
-        """A line that stays, above the bar where there is one."""
-        if self._bar is None:
-            say(text)
-        else:
-            self._bar.write(printable(text), file=sys.stderr)
-
     def start(self, steps: int) -> None:
         """Show an empty bar of so many steps."""
         if self._shown:
@@ -230,6 +219,13 @@ class Bar:
         """One step on."""
         if self._bar is not None:
             self._bar.update()
+
+    def line(self, text: str) -> None:
+        """A line that stays, above the bar where there is one."""
+        if self._bar is None:
+            say(text)
+        else:
+            self._bar.write(printable(text), file=sys.stderr)
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A line of a table that grows."""
