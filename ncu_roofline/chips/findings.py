@@ -200,12 +200,10 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
     """
     if not amounts or not sum(amounts.values()) >= least:
         return []
-    code = launch.code()
-    sums: dict[Any, float] = {}
+    code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
     # Of these kinds, or of a kind that nobody knows.
     chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
     rows = sorted([row for row in chosen if code.loops[row] is not None])
-    order = []
     for row in rows:
         key = (code.lines[row], code.loops[row])
         order += [key] if key not in sums else []
@@ -223,13 +221,11 @@ def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequen
 
 def site_of(code: Any, rows: Sequence[Any], amounts: Mapping[Any, float]) -> Any:
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
-    by_line: dict[Any, float] = {}
-    order: list[Any] = []
-    kept: list[Any] = []
+    by_line, order, kept, amount = {}, [], [], 0.0  # type: dict[Any, float], list[Any], list[Any], float
     for row in rows:
         order += [code.lines[row]] if code.lines[row] not in by_line else []
         by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
-    amount, whole = 0.0, sum(by_line.values())
+    whole = sum(by_line.values())
     for line in sorted(order, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
@@ -260,70 +256,65 @@ def lanes_of(launch: Any) -> Mapping[Any, float]:
 
 
 def beyond_need(launch: Any) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain."""
-    wasted: dict[Any, float] = {}
-    gaps: dict[Any, float] = {}
+    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain.
+
+    A whole warp of lanes that access neighbouring addresses takes ``least`` / ``lanes`` sectors for each lane, whatever part of
+    it is active, and no lane takes more than one: what is more than that is wasted by addresses.
+    """
+    wasted, gaps = {}, {}  # type: dict[Any, float], dict[Any, float]
     if "requested" not in launch.counts or "ideal" not in launch.counts:
         return wasted, gaps
-    ideal, executed, lanes = launch.counts["ideal"], launch.counts.get("executed", {}), lanes_of(launch)
+    ideal, executed, lanes_by_row = launch.counts["ideal"], launch.counts.get("executed", {}), lanes_of(launch)
     for row, requested in launch.counts["requested"].items():
-        least = ideal.get(row, 0.0)
+        least, warps, lanes = ideal.get(row, 0.0), WARP * executed.get(row, 0.0), lanes_by_row.get(row, 0.0)
         if requested > least:
-            gap = explained(executed.get(row, 0.0), lanes.get(row, 0.0), requested, least)
-            parts = ((gaps, gap), (wasted, requested - least - gap))
-            for table, amount in parts:
+            gap = 0.0
+            if 0 < lanes < FULL_LANES * warps:
+                gap = max(min(requested, min(least / lanes * warps, lanes)) - least, 0.0)
+            for table, amount in ((gaps, gap), (wasted, requested - least - gap)):
                 if amount > 0:
                     table[row] = amount
     return wasted, gaps
 
 
 def excess(launch: Any) -> Iterator[Any]:
-    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait."""
-    requested = total(launch, "requested")
-    for site in sites(launch, beyond_need(launch)[0], FINDING_SHARE * requested, ("memory",)):
-        if not matters(launch, site.amount / SECTORS_PER_CYCLE):
-            continue
-        feeds, capability = feeds_tensor(launch, site), launch.about.capability
-        loads = words_of(launch, site) + (" of a loop with tensor instructions" if feeds else "")
-        share, kind = per(launch, site, "requested") / requested, "tensor-feed" if feeds else "excess"
-        told, saved = launch.told.kinds[kind], as_percent(site.amount / requested)
-        if launch.code().names[site.rows[0]] in ATOMICS:
-            advice = told.other
-        elif feeds:
-            copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
-            advice = told.advice.format(copies)
-        else:
+    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait.
+
+    And those in which few lanes take part, so that they ask for parts of sectors.
+    """
+    requested, counts = total(launch, "requested"), launch.counts
+    for kind, amounts in zip(("excess", "gaps"), beyond_need(launch)):  # noqa: B905
+        for site in sites(launch, amounts, FINDING_SHARE * requested, ("memory",)):
+            if not matters(launch, site.amount / SECTORS_PER_CYCLE):
+                continue
+            code, row = launch.code(), site.rows[0]
+            names = {code.names[row] for row in site.rows}
+            loads = "accesses" if "" in names or not names.isdisjoint(LOADS + ATOMICS) else "stores"
+            loads = "loads" if names <= set(LOADS) else "atomics" if names <= set(ATOMICS) else loads
+            share, saved = per(launch, site, "requested") / requested, as_percent(site.amount / requested)
+            needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
+            used = "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
+            these = "These {}{{}} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "")
+            if kind == "gaps":
+                lanes = lanes_of(launch)[row] / counts["executed"][row]
+                filled = (used, lanes, WARP, these.format(loads), as_percent(share), saved)  # type: tuple[Any, ...]
+                yield finding(launch, kind, site, share, filled)
+                continue
+            feeds, capability = code.names[row] in LOADS and feeds_tensor(launch, row), launch.about.capability
+            told = launch.told.kinds["tensor-feed" if feeds else kind]
             advice = " ".join([text for text in (told.advice, hits(launch)) if text])
-        filled = (pattern(launch, site), used(launch, site), these(site, loads), as_percent(share), saved)
-        yield finding(launch, kind, site, share, filled, advice)
+            if code.names[row] in ATOMICS:
+                advice = told.other
+            elif feeds:
+                copies = " (cp.async or TMA)" if capability >= TMA else " (cp.async)" if capability >= ASYNCHRONOUS else ""
+                loads, advice = loads + " of a loop with tensor instructions", told.advice.format(copies)
+            filled = (pattern(launch, row), used, these.format(loads), as_percent(share), saved)
+            yield finding(launch, told.kind, site, share, filled, advice)
 
 
-def gaps(launch: Any) -> Iterator[Any]:
-    """Accesses in which few lanes take part, so that they ask for parts of sectors."""
-    requested = total(launch, "requested")
-    for site in sites(launch, beyond_need(launch)[1], FINDING_SHARE * requested, ("memory",)):
-        if matters(launch, site.amount / SECTORS_PER_CYCLE):
-            row, share = site.rows[0], per(launch, site, "requested") / requested
-            lanes = lanes_of(launch)[row] / launch.counts["executed"][row]
-            told, saved = these(site, words_of(launch, site)), as_percent(site.amount / requested)
-            yield finding(launch, "gaps", site, share, (used(launch, site), lanes, WARP, told, as_percent(share), saved))
-
-
-def used(launch: Any, site: Any) -> str:
-    """What is used of the sectors that the access with most of it asks for."""
-    row, counts = site.rows[0], launch.counts
-    needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
-    return "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
-
-
-def these(site: Any, loads: str) -> str:
-    """The accesses of a place, by their number where they are several: what they make follows."""
-    return "These {}{} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "", loads)
-
-
-def pattern(launch: Any, site: Any) -> str:
-    """Sectors per warp of the access with most, where all its lanes work: then what it needs is whole; else ""."""
-    row, counts = site.rows[0], launch.counts
+def pattern(launch: Any, row: Any) -> str:
+    """Sectors per warp of an access where all its lanes work: then what it needs is whole; else ""."""
+    counts = launch.counts
     executed, lanes = counts.get("executed", {}).get(row, 0.0), lanes_of(launch).get(row, 0.0)
     if not lanes >= FULL_LANES * WARP * executed >= 1 or launch.code().names[row] in ATOMICS:
         return ""
@@ -336,21 +327,9 @@ def pattern(launch: Any, site: Any) -> str:
     return "{:.3g} sectors {}{}; ".format(sectors, where, shifted)
 
 
-def words_of(launch: Any, site: Any) -> str:
-    """What accesses of a place are called."""
-    names = {launch.code().names[row] for row in site.rows}
-    if names <= set(LOADS):
-        return "loads"
-    if names <= set(ATOMICS):
-        return "atomics"
-    return "accesses" if "" in names or not names.isdisjoint(LOADS + ATOMICS) else "stores"
-
-
-def feeds_tensor(launch: Any, site: Any) -> bool:
-    """Whether loads stand in a loop that has tensor instructions, or in one within it or around it."""
-    code, mine = launch.code(), launch.code().loops[site.rows[0]]
-    if code.names[site.rows[0]] not in LOADS:
-        return False
+def feeds_tensor(launch: Any, row: Any) -> bool:
+    """Whether a load stands in a loop that has tensor instructions, or in one within it or around it."""
+    code, mine = launch.code(), launch.code().loops[row]
     executed = launch.counts.get("executed", {})
     tensor = {code.loops[row] for row in executed if code.kinds[row] == "tensor" and code.loops[row] is not None}
     return any(loop[1] in code.around(mine) or mine[1] in code.around(loop) for loop in tensor)
@@ -386,15 +365,20 @@ def unfused(launch: Any) -> Iterator[Any]:
     work, threads = launch.work().get("", math.nan), launch.counts.get("threads", {})
     if not work > 0 or not launch.code().known:
         return
-    kinds = launch.code().kinds
+    kinds, pairs = launch.code().kinds, launch.code().pairs
     for label, adds, multiplies, fused, operations in ARITHMETIC:
         counted = [of_names(launch, "threads", names) for names in (adds, multiplies, fused)]
         # HADD2.F32 converts, and there is an HFMA2 that loads constants.
         parts = [{row: part[row] for row in part if kinds[row] not in ("conversion", "move")} for part in counted]
         if not are_apart(*[sum(part.values()) for part in parts]):
             continue
-        saved = {row: part * 2 * operations * threads[row] for row, part in in_pairs(launch, parts).items()}
-        for site in sites(launch, saved, FINDING_SHARE * work):
+        sums: dict[Any, list[float]] = {}  # by where an addition may use what is multiplied
+        for place, part in enumerate(parts):
+            for row, count in part.items():
+                sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
+        usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
+        twice = {row: usable[pairs[row]] * 2 * operations * threads[row] for row in parts[0] if pairs[row] in usable}
+        for site in sites(launch, twice, FINDING_SHARE * work):
             if issues(launch, site):
                 share = site.amount / work
                 yield finding(launch, "unfused", site, share, (label, as_percent(share)))
@@ -405,48 +389,25 @@ def are_apart(add: float, multiply: float, fused: float) -> bool:
     return add > 0 and multiply > 0 and fused < UNFUSED_LEFT * (add + multiply)
 
 
-def in_pairs(launch: Any, parts: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
-    """Of additions the part that have a multiplication where they are; ``parts``: additions, multiplications, fused ones."""
-    pairs = launch.code().pairs
-    sums: dict[Any, list[float]] = {}
-    for place, part in enumerate(parts):
-        for row, count in part.items():
-            sums.setdefault(pairs[row], [0.0, 0.0, 0.0])[place] += count
-    usable = {key: min(counts[:2]) / counts[0] for key, counts in sums.items() if are_apart(*counts)}
-    return {row: usable[pairs[row]] for row in parts[0] if pairs[row] in usable}
-
-
-def accidents(launch: Any) -> list[Any]:
-    """Places with FP64 arithmetic between conversions, in a kernel whose work is FP32."""
-    if not launch.work().get("fp32", math.nan) > launch.work().get("fp64", math.nan) > 0 or not launch.code().known:
-        return []
-    code, executed = launch.code(), launch.counts.get("executed", {})
-    double = {row: count for row, count in executed.items() if code.kinds[row] == "fp64" or code.names[row] in BETWEEN}
-    found = []
-    for site in sites(launch, double, FINDING_SHARE * total(launch, "executed")):
-        between = sum([executed[row] for row in site.rows if code.names[row] in BETWEEN])
-        if between >= BETWEEN_SHARE * (site.amount - between) > 0:
-            found.append(site)
-    return found
-
-
-def fp64_by_accident(launch: Any) -> Iterator[Any]:
-    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32."""
-    for site in accidents(launch):
-        share = site.amount / total(launch, "executed")
-        yield finding(launch, "fp64-by-accident", site, share, (mix(launch, site), as_percent(share)))
-
-
 def conversions(launch: Any) -> Iterator[Any]:
-    """Conversions that run at a quarter of the rate or less, where warps don't wait for memory."""
-    executed = total(launch, "executed")
+    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32; and other slow conversions.
+
+    Slow are those that run at a quarter of the rate or less; they matter where warps don't wait for memory.
+    """
+    counts, executed = launch.counts.get("executed", {}), total(launch, "executed")
     if not executed > 0 or not launch.code().known:
         return
-    chosen, counts, code = of_names(launch, "executed", SLOW_CONVERSIONS), launch.counts["executed"], launch.code()
-    for accident in accidents(launch):  # which says it of these
-        for row in accident.rows:
-            chosen.pop(row, None)
-    for site in sites(launch, chosen, FINDING_SHARE * executed):
+    code = launch.code()
+    slow = of_names(launch, "executed", SLOW_CONVERSIONS)
+    mostly_single = launch.work().get("fp32", math.nan) > launch.work().get("fp64", math.nan) > 0
+    double = {row: count for row, count in counts.items() if code.kinds[row] == "fp64" or code.names[row] in BETWEEN}
+    for site in sites(launch, double, FINDING_SHARE * executed) if mostly_single else ():
+        between = sum([counts[row] for row in site.rows if code.names[row] in BETWEEN])
+        if between >= BETWEEN_SHARE * (site.amount - between) > 0:
+            share = site.amount / executed
+            yield finding(launch, "fp64-by-accident", site, share, (mix(launch, site), as_percent(share)))
+            slow = {row: count for row, count in slow.items() if row not in site.rows}
+    for site in sites(launch, slow, FINDING_SHARE * executed):
         if issues(launch, site):
             # Equally many of these in a block look like a division of integers: to float and back, and a reciprocal.
             block = [row for row in counts if code.blocks[row] == code.blocks[site.rows[0]]]
@@ -498,9 +459,8 @@ def integers(launch: Any) -> Iterator[Any]:
 def issues(launch: Any, site: Any) -> bool:
     """Whether fewer instructions would save time in the loop of a place: unknown without samples."""
     loops, every, issued = launch.code().loops, 0.0, 0.0
-    loop = loops[site.rows[0]]
     for reason in launch.sampled:
-        here = sum([samples for row, samples in launch.samples(reason).items() if loops[row] == loop])
+        here = sum([samples for row, samples in launch.samples(reason).items() if loops[row] == loops[site.rows[0]]])
         every += here
         issued += here if reason in launch.stalls and launch.stalls[reason].issue else 0.0
     return issued >= ISSUE_SHARE * every
@@ -510,8 +470,7 @@ def mix(launch: Any, site: Any, column: str = "executed") -> str:
     """The names of a place that make up most of its instructions, with their shares."""
     times: dict[str, float] = {}
     names, whole = [launch.code().names[row] for row in site.rows], per(launch, site, column)
-    for row in site.rows:
-        name = launch.code().names[row]
+    for row, name in zip(site.rows, names):  # noqa: B905
         times[name] = times.get(name, 0.0) + launch.counts[column][row]
     most = sorted(times, key=lambda name: (-times[name], names.index(name)))[:3]
     shares = [(name, times[name] / whole) for name in most if times[name] >= FINDING_SHARE * whole]
@@ -519,12 +478,21 @@ def mix(launch: Any, site: Any, column: str = "executed") -> str:
 
 
 def divergence(launch: Any) -> Iterator[Any]:
-    """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly."""
-    executed, whole, active = launch.counts.get("executed", {}), total(launch, "executed"), active_lanes(launch)
-    begin = min(active.get(launch.first) or 1.0, 1.0) if launch.begin is None else launch.begin
-    column, do = ("active", "are active") if "active" in launch.counts else ("threads", WORKING)
-    if not active or not whole > 0:
+    """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly.
+
+    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
+    """
+    counts, executed, whole = launch.counts, launch.counts.get("executed", {}), total(launch, "executed")
+    column, do = ("active", "are active") if "active" in counts else ("threads", WORKING)
+    if not executed or column not in counts or not whole > 0:
         return
+    active = {row: counts[column].get(row, 0.0) / (WARP * times) for row, times in executed.items()}
+    if column == "threads":
+        blocks, most = launch.code().blocks, {}  # type: Any, dict[Any, float]
+        for row, share in active.items():
+            most[blocks[row]] = max(share, most.get(blocks[row], 0.0))
+        active = {row: most[blocks[row]] for row in executed}
+    begin = min(active.get(launch.first) or 1.0, 1.0) if launch.begin is None else launch.begin
     if begin < LANES_WORKING:
         site, filled = Site([min(executed)], (1 - begin) * whole, ""), (WARP * begin, WARP)
         yield finding(launch, "no-whole-warps", site, 1.0, filled, column=column)._replace(kind="divergence")
@@ -535,35 +503,28 @@ def divergence(launch: Any) -> Iterator[Any]:
         yield finding(launch, "divergence", site, times / whole, (lanes, WARP, do, as_percent(times / whole)), column=column)
 
 
-def active_lanes(launch: Any) -> dict[Any, float]:
-    """Share of a warp's lanes that are active at each instruction that was executed.
-
-    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
-    """
-    executed, counts = launch.counts.get("executed", {}), launch.counts
-    if "active" in counts:
-        return {row: counts["active"].get(row, 0.0) / (WARP * times) for row, times in executed.items()}
-    if "threads" not in counts:
-        return {}
-    blocks = launch.code().blocks
-    most: dict[Any, float] = {}
-    for row, times in executed.items():
-        most[blocks[row]] = max(counts["threads"].get(row, 0.0) / (WARP * times), most.get(blocks[row], 0.0))
-    return {row: most[blocks[row]] for row in executed}
-
-
 def hot_stalls(launch: Any) -> Iterator[Any]:
     """The places where most samples found warps waiting for one reason."""
-    whole = total(launch, "samples")
+    whole, known, found = total(launch, "samples"), launch.stalls, []
     if not whole >= SAMPLES_MIN:
         return
-    known = launch.stalls
     much = [name for name in launch.sampled if name in known and launch.sampled[name] >= known[name].least * whole]
-    shown = shown_by(launch) if [name for name in much if known[name].advice] else ((), {})
-    found = []
+    shown = ((), {})  # type: tuple[Collection[str], Mapping[str, str]]
+    if [name for name in much if known[name].advice]:
+        amounts = dict(launch.about.amounts)
+        counted = [name for name in ("requested", "local", "shared", "shared_ideal") if name in launch.counts]
+        amounts.update({name: total(launch, name) for name in counted})
+        amounts["instructions"] = float(len(launch.counts.get("executed", ())))
+        wasted, stores = beyond_need(launch)[0], dict(ACCESSES)["narrow_stores"]
+        amounts["wasted"] = sum(wasted.values())
+        amounts["wasted_stores"] = sum([amount for row, amount in wasted.items() if launch.code().names[row] in stores])
+        shown = circumstances(launch.opcodes(), amounts, launch.about.capability >= ASYNCHRONOUS)
     for reason in much:
         stall, advice = known[reason], holding(known[reason].advice, *shown)
-        for unit, samples in by_unit(launch, reason) if advice else ():
+        by_unit: dict[str, dict[Any, float]] = {}  # "" where it is not known for which unit warps wait
+        for row, count in launch.samples(reason).items() if advice else ():
+            by_unit.setdefault(launch.code().unit(row) if stall.unit else "", {})[row] = count
+        for unit, samples in sorted(by_unit.items()):
             waits = stall.unit.replace("{}", unit) if stall.unit and unit else stall.waits
             found += [(site, reason, waits, advice) for site in sites(launch, samples, stall.least_at_place * whole)]
     for site, reason, waits, advice in sorted(found, key=lambda one: -one[0].amount)[:MOST_PLACES]:
@@ -572,29 +533,6 @@ def hot_stalls(launch: Any) -> Iterator[Any]:
         own = {"title": launch.told.kinds["stall"].title.format(reason), "limits": tuple(known[reason].limits) + (LATENCY,)}
         own.update(more=" ".join([text for text in texts if text]), cause="waiting warps ({})".format(reason))
         yield finding(launch, "stall", site, share, (as_percent(share), waits, reason), advice, **own)
-
-
-def shown_by(launch: Any) -> tuple[set[str], dict[str, str]]:
-    """What the counts of the launch show."""
-    amounts = dict(launch.about.amounts)
-    counted = [name for name in ("requested", "local", "shared", "shared_ideal") if name in launch.counts]
-    amounts.update({name: total(launch, name) for name in counted})
-    amounts["instructions"] = float(len(launch.counts.get("executed", ())))
-    wasted, stores = beyond_need(launch)[0], dict(ACCESSES)["narrow_stores"]
-    amounts["wasted"] = sum(wasted.values())
-    amounts["wasted_stores"] = sum([amount for row, amount in wasted.items() if launch.code().names[row] in stores])
-    return circumstances(launch.opcodes(), amounts, launch.about.capability >= ASYNCHRONOUS)
-
-
-def by_unit(launch: Any, reason: str) -> list[tuple[str, dict[Any, float]]]:
-    """Samples of a reason for each unit that warps wait for, "" where that is not known."""
-    samples = launch.samples(reason)
-    if not launch.stalls[reason].unit:
-        return [("", samples)]
-    found: dict[str, dict[Any, float]] = {}
-    for row, count in samples.items():
-        found.setdefault(launch.code().unit(row), {})[row] = count
-    return sorted(found.items())
 
 
 # What the counts of a kernel show, as words, and which sentences of `data/stalls.toml` hold where they are shown.
@@ -610,7 +548,14 @@ def circumstances(
     ``instructions`` of the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`;
     shares ``dram``, ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async.
     """
-    words, times = kinds_of(opcodes), UNIT_SHARE * sum(opcodes.values())
+    every = sum(opcodes.values())
+    counts = dict.fromkeys([word for word, _ in KINDS + ACCESSES], 0.0)  # what kinds of instructions there are enough of
+    for opcode, count in opcodes.items():
+        parts = opcode.split(".")
+        for word in [word for word, names in (KINDS if WIDEST in parts else KINDS + ACCESSES) if parts[0] in names]:
+            counts[word] += count
+    words = {word for word, count in counts.items() if count > 0 and count >= PRESENT * every}
+    times = UNIT_SHARE * every
     local, requested, shared = [amounts.get(name, 0.0) for name in ("local", "requested", "shared")]
     least = (
         ("scattered", amounts.get("wasted", 0.0), max(FINDING_SHARE * requested, times)),
@@ -659,37 +604,11 @@ def why_few(amounts: Mapping[str, float], limits: Sequence[float], share: float)
     return "last_wave" if share >= (1 - FINDING_SHARE) * equal else "few_warps"
 
 
-def kinds_of(opcodes: Mapping[str, float]) -> set[str]:
-    """What kinds of instructions there are enough of."""
-    counts = dict.fromkeys([word for word, _ in KINDS + ACCESSES], 0.0)
-    for opcode, count in opcodes.items():
-        parts = opcode.split(".")
-        kinds = KINDS if WIDEST in parts else KINDS + ACCESSES
-        for word in [word for word, names in kinds if parts[0] in names]:
-            counts[word] += count
-    return {word for word, count in counts.items() if count > 0 and count >= PRESENT * sum(opcodes.values())}
-
-
-def holding(sentences: Sequence[Sequence[Collection[str]]], words: Collection[str], filled: Mapping[str, str]) -> str:
+def holding(sentences: Sequence[Any], words: Collection[str], filled: Mapping[str, str]) -> str:
     """Those sentences (text, words that must be shown, words that must not be), filled."""
-    held = [
-        str(text)
-        for text, where, unless in sentences
-        if all(word in words for word in where) and not any(word in words for word in unless)
-    ]
+    words = set(words)
+    held = [str(text) for text, where, unless in sentences if words.issuperset(where) and words.isdisjoint(unless)]
     return " ".join(held).format(**filled)
-
-
-def explained(executed: float, lanes: float, requested: float, ideal: float) -> float:
-    """Sectors, of those that an access asks for beyond its need, that gaps between inactive lanes can explain.
-
-    A whole warp of lanes that access neighbouring addresses takes ``ideal`` / ``lanes`` sectors for each lane, whatever part of
-    it is active, and no lane takes more than one: what is more than that is wasted by addresses.
-    """
-    if not 0 < lanes < FULL_LANES * WARP * executed:
-        return 0.0
-    whole = min(ideal / lanes * WARP * executed, lanes)
-    return max(min(requested, whole) - ideal, 0.0)
 
 
 # Where CUDA, compilers, libraries and package managers put headers, and names of theirs; no others, as kernels may be theirs.
@@ -732,6 +651,6 @@ def of_called(launch: Any, called: Iterable[Any]) -> list[Any]:
     return found
 
 
-MEMORY_CAUSES = (excess, gaps, bank_conflicts, spills)
-ARITHMETIC_CAUSES = (unfused, fp64_by_accident, conversions, indexing, integers)
+MEMORY_CAUSES = (excess, bank_conflicts, spills)
+ARITHMETIC_CAUSES = (unfused, conversions, indexing, integers)
 WARP_CAUSES = (divergence, hot_stalls)
