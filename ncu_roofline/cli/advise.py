@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +20,12 @@ from ncu_roofline.formats.inputs import check_report
 from ncu_roofline.formats.report import read_report
 
 if TYPE_CHECKING:
+    from ncu_roofline.plugin.nvrules.findings import ReportAdvice
     from ncu_roofline.plugin.nvrules.runner import RuleSet
-    from ncu_roofline.plugin.nvrules.telling import ReportAdvice
 
     Rules = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # folders to read, or name and text of files
 _EPILOG = """\
-Of each kernel its verdict, and a line for each of the three findings that could save most time; --verbose shows
-all of them in full, as does --all-findings.
+Of each kernel its verdict, and a line for each of the three findings that could save most time.
 What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel
 promise is the same time, not to be added up.  Clocks are told once per GPU.
 Rules are Python programs and run with your rights: name only folders that you trust.
@@ -47,18 +45,16 @@ def add_advise(parser: ArgumentParser) -> None:
     group.add_argument("--longest", metavar="N", type=positive, default=0, help=about)
     about = "folder with rules instead of ours, such as the sections folder of Nsight Compute; may be repeated"
     parser.add_argument("--rules", metavar="DIR", action="append", default=[], help=about)
-    about = "also rules of sections that the report was not made with"
-    parser.add_argument("--all-rules", action="store_true", help=about)
-    about = "only the N findings that could save most time"
-    parser.add_argument("--top", metavar="N", type=positive, default=0, help=about)
-    about = "all findings of a kernel, each with all that is said, not the three that could save most"
-    parser.add_argument("--verbose", action="store_true", help=about)
-    about = "also what concerns less than 1 %% of the run time; in full what is fine, and why a rule is silent"
-    parser.add_argument("--all-findings", action="store_true", help=about)
+    parser.add_argument("--top", metavar="N", type=positive, default=0, help="only the N findings that could save most time")
     add_ceilings(parser)
-    parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
-    about = "with --json: where the reports lie, not only their names"
-    parser.add_argument("--full-paths", action="store_true", help=about)
+    for name, about in {
+        "--all-rules": "also rules of sections that the report was not made with",
+        "--verbose": "all findings of a kernel, each with all that is said, not the three that could save most",
+        "--all-findings": "also what concerns less than 1 %% of the run time, what is fine, and why a rule is silent",
+        "--json": "the same as JSON on standard output",
+        "--full-paths": "with --json: where the reports lie, not only their names",
+    }.items():
+        parser.add_argument(name, action="store_true", help=about)
 
 
 def run_advise(args: Namespace) -> int:
@@ -66,8 +62,7 @@ def run_advise(args: Namespace) -> int:
     from ncu_roofline.analyses.hierarchical.kernels import answers_of
     from ncu_roofline.model import Measurements
     from ncu_roofline.model.roofline import check_ceilings
-    from ncu_roofline.plugin.nvrules.findings import findings
-    from ncu_roofline.plugin.nvrules.telling import Told, as_json, as_text
+    from ncu_roofline.plugin.nvrules.findings import Told, as_json, as_text, findings
 
     if args.full_paths and not args.json:
         raise UsageError("Cannot use", "--full-paths", "text for people names reports only", "Add --json.")
@@ -84,11 +79,10 @@ def run_advise(args: Namespace) -> int:
     with _loaded(rules):  # says at once what is wrong with a folder
         pass
     paths = reading.expand(args.reports)
-    # A bar over the launches; with several reports there is one over these.
-    watched = len(paths) == 1 and not args.dask
     names = ReportNames(full=True) if args.full_paths else ReportNames.apart(paths)
     called = {path: names(path) for path in paths}  # as they are called here, wherever the work is done
-    work = partial(_advise, called=called, args=args, rules=rules, watched=watched)
+    # A bar over the launches; with several reports there is one over these.
+    work = partial(_advise, called=called, args=args, rules=rules, watched=len(paths) == 1 and not args.dask)
     found, failed = reading.for_each_report(args, work, as_typed=True)
     if not any(one.kernels for one in found):
         raise reading.no_launch(args)
@@ -104,14 +98,16 @@ def run_advise(args: Namespace) -> int:
     return 1 if failed else 0
 
 
-def _loaded(rules: Rules) -> AbstractContextManager[RuleSet]:
+@contextlib.contextmanager
+def _loaded(rules: Rules) -> Iterator[RuleSet]:
     """The rules, usable while the context lasts.  Works on other machines as well, given folders there provided."""
     from ncu_roofline.plugin.nvrules.runner import rendered_rules
 
     folders, rendered = rules
     files = [file for folder in folders for file in (matching(folder, "*.py") or [Path(folder)]) if file.exists()]
     states = tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)  # workers of a cluster live for long
-    return rendered_rules(rendered) if rendered else contextlib.nullcontext(_loaded_once(folders, states))
+    with rendered_rules(rendered) if rendered else contextlib.nullcontext(_loaded_once(folders, states)) as loaded:
+        yield loaded
 
 
 @lru_cache(maxsize=1)
@@ -125,8 +121,8 @@ def _loaded_once(folders: tuple[str, ...], _states: tuple[object, ...]) -> RuleS
 def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, rules: Rules, watched: bool) -> ReportAdvice:
     from ncu_roofline.model import Selection, measurements_of
     from ncu_roofline.model.plausible import left_out, told
-    from ncu_roofline.plugin.nvrules.advice import advise
-    from ncu_roofline.plugin.nvrules.telling import ReportAdvice
+    from ncu_roofline.plugin.nvrules.findings import ReportAdvice
+    from ncu_roofline.plugin.nvrules.runner import advise
 
     check_report(path, "rules read more of a report than its metrics")
     select = Selection(kernel=args.kernel, nvtx=args.nvtx, launch=args.launch, top=args.longest)
@@ -134,12 +130,6 @@ def _advise(path: str, name: str, called: Mapping[str, str], args: Namespace, ru
         reading.check_kernels(report)
         measurements = select.launches(measurements_of(report, label=called[name]))
         watch = partial(progress, what="running rules", total=len(measurements)) if watched else iter
-        collected_only = bool(args.rules) and not args.all_rules
-        return ReportAdvice(
-            report=called[name],
-            ncu_version=report.ncu_version,
-            measurements=measurements,
-            kernels=advise(report, loaded, measurements, collected_only=collected_only, watch=watch),
-            problems=loaded.problems,
-            notes=(*report.warnings, *told(measurements), *left_out(measurements)),
-        )
+        said = advise(report, loaded, measurements, collected_only=bool(args.rules) and not args.all_rules, watch=watch)
+        notes = (*report.warnings, *told(measurements), *left_out(measurements))
+        return ReportAdvice(called[name], report.ncu_version, measurements, said, loaded.problems, notes)

@@ -40,7 +40,7 @@ from ncu_roofline.rendering.table import wrapped
 if TYPE_CHECKING:
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
-    from ncu_roofline.plugin.nvrules.advice import KernelAdvice
+    from ncu_roofline.plugin.nvrules.runner import KernelAdvice
 
 # What every report with source counters counts, whatever release wrote it.
 EXECUTED_BY_ADDRESS = "inst_executed"
@@ -353,9 +353,8 @@ def _counts_instructions(report: Report) -> bool:
 
 
 def _advice(report: Report, measurements: Measurements, select: Selection) -> tuple[KernelAdvice, ...]:
-    from ncu_roofline.plugin.nvrules.advice import advise
     from ncu_roofline.plugin.nvrules.findings import most_telling
-    from ncu_roofline.plugin.nvrules.runner import load_rules
+    from ncu_roofline.plugin.nvrules.runner import advise, load_rules
 
     chosen = select.launches(measurements)
     return advise(report, load_rules((str(pack_folder("rules")),)), chosen.take(most_telling(chosen, ADVISED_LAUNCHES)))

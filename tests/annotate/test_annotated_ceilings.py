@@ -10,7 +10,7 @@ import pytest
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import roofline
-from ncu_roofline.plugin.nvrules.advice import plain_text
+from ncu_roofline.plugin.nvrules.runner import plain_text
 from tests.annotate.helpers import OWN, added, annotated
 from tests.annotate.test_annotation import ceilings
 from tests.cli.command import Command

@@ -16,8 +16,7 @@ from ncu_roofline.bench.device import parse_device
 from ncu_roofline.bench.measuring import variation
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import Selection
-from ncu_roofline.plugin.nvrules.advice import advise
-from ncu_roofline.plugin.nvrules.runner import load_rules
+from ncu_roofline.plugin.nvrules.runner import advise, load_rules
 from tests.bench.replay import rejudged
 from tests.bench.scrubbing import scrubbed
 from tests.bench.validate import script as validation

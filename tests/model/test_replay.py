@@ -16,8 +16,7 @@ from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.measurements import as_floats
 from ncu_roofline.model.plausible import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
-from ncu_roofline.plugin.nvrules.advice import advise
-from ncu_roofline.plugin.nvrules.runner import load_rules
+from ncu_roofline.plugin.nvrules.runner import advise, load_rules
 from tests.annotate.helpers import added, annotated
 from tests.cli.command import Command
 from tests.factory import A100, complete, flops, kernel, report, timing, traffic

@@ -11,10 +11,8 @@ import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.plugin.nvrules.advice import KernelAdvice, advise
-from ncu_roofline.plugin.nvrules.findings import advice_rows, findings, most_telling
-from ncu_roofline.plugin.nvrules.runner import RuleOutcome
-from ncu_roofline.plugin.nvrules.telling import ReportAdvice, Silence, Told, as_text
+from ncu_roofline.plugin.nvrules.findings import ReportAdvice, Silence, Told, advice_rows, as_text, findings, most_telling
+from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, Metrics, by_address, complete, kernel, report
 from tests.nvrules.running import our_rules

@@ -13,9 +13,8 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.plugin.nvrules.advice import KernelAdvice, advise
 from ncu_roofline.plugin.nvrules.findings import LONGEST, RANGES, VERDICT, Finding, findings
-from ncu_roofline.plugin.nvrules.runner import load_rules
+from ncu_roofline.plugin.nvrules.runner import KernelAdvice, advise, load_rules
 from tests.cli.command import Command
 from tests.factory import Metrics, complete, kernel, report
 from tests.nvrules.running import our_rules

@@ -19,9 +19,8 @@ from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model import Measurements, Roofline, measurements_of
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules.advice import Known, Lender
 from ncu_roofline.plugin.nvrules.interface import IAction
-from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import Known, Lender, RuleSet, load_rules
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
 from tests.nvrules.running import helper, our_rules
 from tests.published_report import CEILINGS, REPORT

@@ -29,8 +29,7 @@ from ncu_roofline.formats.report.framing import file_start, message, pack_block
 from ncu_roofline.formats.report.session import read_command_line
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.plugin.nvrules.advice import advise
-from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import RuleSet, advise, load_rules
 from tests.factory import by_address, kernel
 from tests.perf.advise import launches
 from tests.rendering.frames import FakeRoofline, make_roofline

@@ -41,9 +41,16 @@ from ncu_roofline.model.points import Roofs, with_levels_that_matter
 from ncu_roofline.model.work import OPCODES
 from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
 from ncu_roofline.plugin.generate.rules import render_rules
-from ncu_roofline.plugin.nvrules.advice import OURS, Lender, collectable
 from ncu_roofline.plugin.nvrules.findings import VERDICT
-from ncu_roofline.plugin.nvrules.runner import RuleSet, load_rules, rendered_rules, section_identifier
+from ncu_roofline.plugin.nvrules.runner import (
+    OURS,
+    Lender,
+    RuleSet,
+    collectable,
+    load_rules,
+    rendered_rules,
+    section_identifier,
+)
 from ncu_roofline.version import __version__
 
 PathName = str | os.PathLike[str]

@@ -37,13 +37,6 @@ NameBase = IntEnum("NameBase", "FUNCTION DEMANGLED MANGLED", start=0)
 ValueKind = IntEnum("ValueKind", "UNKNOWN ANY STRING FLOAT DOUBLE UINT32 UINT64", start=0)
 
 
-def _old_names(owner: type, **enums: type[IntEnum]) -> None:
-    """Where releases before 2025.3 have the members: ``IMetric.ValueKind_DOUBLE``."""
-    for prefix, enum in enums.items():
-        for member in enum:
-            setattr(owner, f"{prefix}_{member.name}", member)
-
-
 class IMetric:
     """One metric with its value and instances, which are read when asked for."""
 
@@ -105,9 +98,6 @@ class IMetric:
     set_double, set_uint64, set_string = partialmethod(_set, float), partialmethod(_set, int), partialmethod(_set, str)
 
 
-_old_names(IMetric, ValueKind=ValueKind)
-
-
 class ISourceInfo:
     def __init__(self, file_name: str, line: int) -> None:
         self.file_name, self.line = (lambda: file_name), (lambda: line)
@@ -122,8 +112,7 @@ class IAction:
     """
 
     def __init__(self, kernel: Kernel, known: Mapping[object, object] | None = None) -> None:
-        self._kernel = kernel
-        self._plausible = PlausibleMetrics(kernel.metrics)
+        self._kernel, self._plausible = kernel, PlausibleMetrics(kernel.metrics)
         self._added: dict[str, IMetric] = {}
         self._found: dict[str, IMetric] = {}
         self.shared: dict[object, object] = dict(known or {})
@@ -182,8 +171,7 @@ class IAction:
         metric._set(as_type, kind, value)
         return metric
 
-    add_double_metric = partialmethod(_add, float)
-    add_integer_metric = partialmethod(_add, int)
+    add_double_metric, add_integer_metric = partialmethod(_add, float), partialmethod(_add, int)
     add_string_metric = partialmethod(_add, str)
 
     def source_info(self, address: int) -> ISourceInfo | None:
@@ -224,30 +212,17 @@ class IAction:
     def _code(self) -> tuple[Module | None, list[int], list[Body]]:
         """The functions of the kernel's module by address; none where the report has no code, or none that can be read."""
         code = self._kernel.code
-        if code is None or not code.cubin:
-            return None, [], []
         try:
-            module = module_of(code.cubin)
+            module = module_of(code.cubin) if code and code.cubin else None
         except CodeError:
+            module = None
+        if code is None or module is None:
             return None, [], []
         addresses = {function.name: function.address for function in code.functions}
         if (base := self._kernel.base_address()) is not None:
             addresses[self._kernel.mangled_name] = base
         placed = sorted((address, name) for name, address in addresses.items() if name in module.functions)
         return module, [address for address, _ in placed], [module.body(name) for _, name in placed]
-
-
-_old_names(IAction, NameBase=NameBase)
-
-
-class IRange(tuple[IAction, ...]):
-    """The one action of a report's result."""
-
-    def num_actions(self) -> int:
-        return len(self)
-
-    def action_by_idx(self, idx: int) -> IAction | None:
-        return self[idx] if 0 <= idx < len(self) else None
 
 
 Vault = defaultdict[str, dict[str, float]]
@@ -310,7 +285,17 @@ class IFrontend:
         return {**self._vault[parent_id]} if parent_id in self._parents else {}
 
 
-_old_names(IFrontend, MsgType_MSG=MsgType, MarkerKind=MarkerKind, Severity_SEVERITY=Severity, SpeedupType=SpeedupType)
+# Where releases before 2025.3 have the members: ``IMetric.ValueKind_DOUBLE``.
+for _owner, _prefix, _enum in (
+    (IMetric, "ValueKind", ValueKind),
+    (IAction, "NameBase", NameBase),
+    (IFrontend, "MsgType_MSG", MsgType),
+    (IFrontend, "MarkerKind", MarkerKind),
+    (IFrontend, "Severity_SEVERITY", Severity),
+    (IFrontend, "SpeedupType", SpeedupType),
+):
+    for _member in _enum:
+        setattr(_owner, f"{_prefix}_{_member.name}", _member)
 
 
 class IController:
@@ -327,20 +312,24 @@ class IEvaluator:
         self.require_metric, self.require_rule = self.metrics.append, self.rules.append
 
 
-class IContext(tuple[IRange, ...]):
-    """What a rule gets as handle: one range with one action."""
+class IRange(tuple[Any, ...]):
+    """The one action of a report's result; `IContext`, the handle that a rule gets: one range."""
 
+    def num_actions(self) -> int:
+        return len(self)
+
+    def action_by_idx(self, idx: int) -> Any:
+        return self[idx] if 0 <= idx < len(self) else None
+
+    num_ranges, range_by_idx = num_actions, action_by_idx
+
+
+class IContext(IRange):
     def __new__(cls, action: IAction, *_parts: object) -> IContext:
         return super().__new__(cls, (IRange((action,)),))
 
     def __init__(self, _action: IAction, frontend: IFrontend) -> None:
         self.evaluator, self.frontend, self.controller = IEvaluator(), (lambda: frontend), IController
-
-    def num_ranges(self) -> int:
-        return len(self)
-
-    def range_by_idx(self, idx: int) -> IRange | None:
-        return self[idx] if 0 <= idx < len(self) else None
 
     def get_version(self) -> str:
         return VERSION
@@ -352,7 +341,7 @@ class IContext(tuple[IRange, ...]):
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "get_context": lambda h: h,
     "get_evaluator": lambda h: h.evaluator,
-    "get_version": lambda _h: VERSION,
+    "get_version": lambda h: h.get_version(),
     "raise_exception": lambda h, msg: h.handle_exception(msg),
     "require_metrics": lambda handle, metrics: handle.evaluator.metrics.extend(metrics),
     "require_rules": lambda handle, rules: handle.evaluator.rules.extend(rules),
