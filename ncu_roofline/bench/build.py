@@ -24,7 +24,7 @@ from ncu_roofline.chips.fields import capability_text, parse_capability, parse_t
 
 OLDEST = (11, 8)
 _NO_BENCH = "`ncu-roofline bench theory` needs no compiler."
-_INFO = "build-info.json"
+_RECIPE, _INFO = "build.json", "build-info.json"
 _SOURCES = (".cu", ".cuh", ".cpp", ".hpp", ".h", ".json")
 _HOST_COMPILERS = ("c++", "g++", "clang++")
 _PROBE = "#include <omp.h>\nint main() { return omp_get_max_threads() < 1; }\n"
@@ -221,40 +221,32 @@ def build_host(
         raise RooflineError("Cannot use", compiler.path, "it does not know -march=native", _OTHER_HOST)
     target = f"{platform.machine()}-{hashlib.sha256(macros.encode()).hexdigest()[:8]}"
     folder = folder or pack_folder("bench") / "openmp"
-    return _build_once(_Task(folder, _recipe(folder), compiler, target, [], _OTHER_HOST), cache, force, say)
+    recipe = json.loads((folder / _RECIPE).read_text(encoding="utf-8"))
+    return _build_once(_Task(folder, recipe, compiler, target, [], _OTHER_HOST), cache, force, say)
 
 
 def describe(program: Path) -> Built:
     """A program that is there already, with what is known of its build."""
-    return _kept(program) or Built(program, "", "", "", _digest(program), reused=True)
+    return _kept(program) or Built(program, "", "", "", hashlib.sha256(program.read_bytes()).hexdigest(), reused=True)
 
 
 def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> _Task:
+    """Of each compute capability the best target that the compiler knows."""
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
-    compiler, folder = find_compiler(nvcc), folder or pack_folder("bench")
-    recipe = _recipe(folder)
-    if strict:
-        recipe["flags"] += recipe["strict_flags"]
-    targets = [_choose_target(compiler, capability) for capability in wanted]
+    compiler, folder, targets = find_compiler(nvcc), folder or pack_folder("bench"), []
+    for capability in wanted:
+        architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
+        known = architecture.targets if architecture else (capability.replace(".", ""),)
+        target = next(filter(compiler.compiles_for, known), "")
+        if not target:
+            reason = f"{compiler.text} does not compile for compute capability {capability}"
+            last = f"an nvcc of CUDA {architecture.cuda_until}" if architecture and architecture.cuda_until else "a newer nvcc"
+            raise RooflineError("Cannot build", "the benchmark", reason, f"Name {last} with --nvcc.")
+        targets.append(target)
+    recipe = json.loads((folder / _RECIPE).read_text(encoding="utf-8"))
+    recipe["flags"] += recipe["strict_flags"] if strict else []
     words = [word for target in targets for word in code_for(target)]
     return _Task(folder, recipe, compiler, ",".join(f"sm_{target}" for target in targets), words, _OTHER_NVCC)
-
-
-def _recipe(folder: Path) -> dict[str, Any]:
-    recipe: dict[str, Any] = json.loads((folder / "build.json").read_text(encoding="utf-8"))
-    return recipe
-
-
-def _choose_target(compiler: Compiler, capability: str) -> str:
-    """The best target of a compute capability that the compiler knows."""
-    architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
-    for target in architecture.targets if architecture else (capability.replace(".", ""),):
-        if compiler.compiles_for(target):
-            return target
-    reason = f"{compiler.text} does not compile for compute capability {capability}"
-    last = architecture.cuda_until if architecture else 0
-    next_step = f"Name an nvcc of CUDA {last} with --nvcc." if last else "Name a newer nvcc with --nvcc, or leave that one out."
-    raise RooflineError("Cannot build", "the benchmark", reason, next_step)
 
 
 def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built:
@@ -277,9 +269,16 @@ def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700, exist_ok=True)
         for path in (cache, shelf, place, place / _INFO, program):
-            _check_own(path)
-        if not force and (found := _kept(program)):
-            return found
+            if hasattr(os, "getuid") and os.path.lexists(path):  # what another user may have made or changed would be run
+                found, reason = path.stat() if path.exists() else path.lstat(), ""
+                if {path.lstat().st_uid, found.st_uid} != {os.getuid()}:
+                    reason = "it belongs to another user"
+                elif found.st_mode & 0o022:
+                    reason = "another user may write to it"
+                if reason:
+                    raise RooflineError("Cannot use", path, reason, "Set XDG_CACHE_HOME to a folder of your own.")
+        if not force and (kept := _kept(program)):
+            return kept
         say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
         with tempfile.TemporaryDirectory(dir=shelf, prefix="building-") as name:
             return _make(Path(name), program, task)
@@ -287,62 +286,41 @@ def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built
         raise RooflineError("Cannot write", place, error.strerror or str(error), NEXT_CACHE) from error
 
 
-def _check_own(path: Path) -> None:
-    """Refuse what another user may have made or changed: it would be run."""
-    if not hasattr(os, "getuid") or not os.path.lexists(path):
-        return
-    found = path.stat() if path.exists() else path.lstat()
-    if {path.lstat().st_uid, found.st_uid} != {os.getuid()}:
-        reason = "it belongs to another user"
-    elif found.st_mode & 0o022:
-        reason = "another user may write to it"
-    else:
-        return
-    raise RooflineError("Cannot use", path, reason, "Set XDG_CACHE_HOME to a folder of your own.")
-
-
 def _kept(program: Path) -> Built | None:
+    """The program with what stands beside it; None where that is missing, or of another program."""
     try:
         content: Any = json.loads((program.parent / _INFO).read_text(encoding="utf-8"))
         known = {key: str(content[key]) for key in ("compiler", "target", "flags", "sha256")}
+        same = hashlib.sha256(program.read_bytes()).hexdigest() == known["sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Built(program, **known, reused=True) if _digest(program) == known["sha256"] else None
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+    return Built(program, **known, reused=True) if same else None
 
 
 def _make(folder: Path, program: Path, task: _Task) -> Built:
     """Compile in a folder for the time being; what declares the program whole is moved last."""
     recipe, compiler = task.recipe, str(task.compiler.path)
 
-    def run(what: str, command: list[str]) -> None:
+    def run(what: str, target: Path, words: list[str]) -> str:
         pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        environment = {**os.environ, "TMPDIR": str(folder)}
+        environment, command = {**os.environ, "TMPDIR": str(folder)}, [compiler, *words[:-1], "-o", str(target), words[-1]]
         done = subprocess.run(command, **pipes, text=True, errors="replace", check=False, timeout=1800, env=environment)
-        if done.returncode:
+        if done.returncode or not target.is_file():
             lines = [line.strip() for line in done.stdout.splitlines() if line.strip()] or [f"code {done.returncode}"]
             first = next((line for line in lines if "error" in line or "fatal" in line), lines[0])
             raise RooflineError("Cannot compile", what, first[:300], task.next_step)
+        return str(target)
 
     def compiled(number: int, source: str) -> str:
-        target = str(folder / f"{number}.o")
-        words = ["-c", *recipe["flags"], *task.words, "-I", str(task.folder), "-o", target, str(task.folder / source)]
-        run(source, [compiler, *words])
-        return target
+        words = ["-c", *recipe["flags"], *task.words, "-I", str(task.folder), str(task.folder / source)]
+        return run(source, folder / f"{number}.o", words)
 
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as pool:
         objects = list(pool.map(compiled, range(len(recipe["sources"])), recipe["sources"]))
     target = folder / recipe["output"]
-    run(recipe["output"], [compiler, *recipe.get("link_flags", []), *task.words, "-o", str(target), *objects])
-    if not target.is_file():
-        raise RooflineError("Cannot build", recipe["output"], f"{task.compiler.path.name} wrote no program", task.next_step)
-    built = Built(program, task.compiler.text, task.target, " ".join(recipe["flags"]), _digest(target))
+    run(recipe["output"], target, [*recipe.get("link_flags", []), *task.words, *objects])
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    built = Built(program, task.compiler.text, task.target, " ".join(recipe["flags"]), digest)
     if program.parent.exists():  # an older or broken build of the same hash, or one that another process has just finished
         shutil.rmtree(program.parent, ignore_errors=True)
     program.parent.mkdir(mode=0o700, exist_ok=True)

@@ -205,7 +205,7 @@ def judge(
         if not capped and variation(clocks) > spread_of(kind.domain, device).within:
             rejections.append(f"throttled: {text}")
         else:
-            notes.append(text if driver_tells else f"{text}; without NVML the cause is unknown")
+            notes.append(text if driver_tells or device == CPU else f"{text}; without NVML the cause is unknown")
     unstable = _unstable(kind, values, clocks, device)
     return [*rejections, unstable] if unstable else rejections, notes
 

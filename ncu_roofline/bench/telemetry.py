@@ -1,7 +1,7 @@
 """What is seen of a device while it works: clocks, power, temperature, why the clock is held back.
 
 A GPU is asked through NVML, by NVIDIA's package nvidia-ml-py (the extra "bench").  It makes no CUDA context, and finds GPUs by
-their bus: CUDA_VISIBLE_DEVICES and MIG number them in other ways.  Of a CPU Linux shows energy and clocks.
+their bus: CUDA_VISIBLE_DEVICES and MIG number them in other ways.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import or_
-from pathlib import Path
 from typing import Any
 
-from ncu_roofline.base.files import matching
 from ncu_roofline.bench.device import Device
 
 Window = tuple[float, float]
@@ -77,9 +75,9 @@ class Telemetry:
 
 
 def open_telemetry(device: Device) -> Telemetry:
-    """The driver's view of a GPU, by its PCI bus id, or Linux's of the CPU.  Never raises: where there is none it says why."""
+    """The driver's view of a GPU, by its PCI bus id; none of a CPU.  Never raises: where there is none it says why."""
     if device.is_cpu:
-        return CpuTelemetry.opened()
+        return Telemetry()
     try:
         nvml = load()
         by, name = ("PciBusId", device.pci_bus_id) if device.pci_bus_id else ("UUID", device.uuid)
@@ -259,59 +257,3 @@ class NvmlTelemetry(Telemetry):
 
     def _power(self) -> float | None:
         return scaled(self._field(POWER_INSTANT) if self._has_instant_power else self._ask("PowerUsage"), 1e-3)
-
-
-class CpuTelemetry(Telemetry):
-    """The power of a CPU's packages and what governs its clocks, where Linux shows them.
-
-    ``zones``: counters of microjoules, and the limits at which they begin anew.
-    """
-
-    available = True
-
-    def __init__(self, zones: Mapping[Path, int], facts: dict[str, Any]) -> None:
-        super().__init__()
-        self._zones, self._facts = zones, facts
-        self._before: tuple[float, list[int | None]] = 0.0, []
-        self.clock: Callable[[], float] = time.monotonic
-
-    @staticmethod
-    def opened(sysfs: Path = Path("/sys")) -> Telemetry:
-        """What ``sysfs`` shows of this machine; without anything to read the result says why."""
-        # One zone per package; those inside packages are parts of them, and "psys" is more than the processor.
-        packages = [one for one in matching(sysfs / "class/powercap", "intel-rapl:*") if _text(one / "name")[:7] == "package"]
-        zones = {one / "energy_uj": _number(one / "max_energy_range_uj") or 0 for one in packages}
-        zones = {path: limit for path, limit in zones.items() if limit and _number(path) is not None}
-        allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        folders = [sysfs / f"devices/system/cpu/cpu{cpu}/cpufreq" for cpu in allowed]
-        clocked = next((folder for folder in folders if _number(folder / "scaling_cur_freq")), None)
-        if clocked is None and not zones:
-            return Telemetry("Linux shows neither energy (powercap, mostly for root only) nor clocks (cpufreq) of this CPU")
-        facts = {f"clock_{name}": _text(clocked / f"scaling_{name}") for name in ("governor", "driver")} if clocked else {}
-        return CpuTelemetry(zones, {key: text for key, text in facts.items() if text})
-
-    def identity(self) -> dict[str, Any]:
-        """Governor and driver of the clocks, where there are any."""
-        return self._facts
-
-    def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
-        """The power since the reading before (None at the first)."""
-        (then, before), now = self._before, self.clock()
-        counters = [_number(path) for path in self._zones]
-        self._before = now, counters
-        if not before or now <= then or None in (*before, *counters):
-            return {}
-        pairs = zip(before, counters, self._zones.values(), strict=True)
-        return {"power": sum(((new or 0) - (old or 0)) % limit for old, new, limit in pairs) * 1e-6 / (now - then)}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path)
-    return int(text) if text.isdecimal() else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Sequence
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from ncu_roofline.base.texts import printable
 from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
-from ncu_roofline.cli.options import number, ratio, whole_from, words
+from ncu_roofline.cli.options import number, ratio, value, whole_from, words
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     Bar,
@@ -38,6 +38,7 @@ from ncu_roofline.plugin.machine.install import keep
 from ncu_roofline.plugin.machine.machine import this_machine
 from ncu_roofline.rendering.table import listing
 
+_NVCC = "compiler (default: of NVCC, PATH, CUDA_HOME)"
 _RUN = """\
 Everything about how it measures, and what a number means, is in the file it writes.
 Exit code: 1 if nothing could be measured, or no ceiling of a device was accepted."""
@@ -59,11 +60,38 @@ def add_bench(parser: ArgumentParser) -> None:
         one.set_defaults(act=act)
         return one
 
-    _add_run(action("run", "measure the ceilings of the GPUs here and write them as JSON", _run, _RUN))
+    def add_program(parser: ArgumentParser) -> Any:
+        how = parser.add_argument_group("how")
+        how.add_argument("--nvcc", metavar="PATH", default="", help=_NVCC)
+        how.add_argument("--runner", metavar="PATH", default="", help="a benchmark program that is built already")
+        return how
+
+    run = action("run", "measure the ceilings of the GPUs here and write them as JSON", _run, _RUN)
+    about = "index, UUID or its beginning, or all, or cpu (default: the first GPU; under srun or mpirun the rank's own)"
+    run.add_argument("--device", metavar="GPU,...", default="auto", help=about)
+    ids = value("names no ceiling", lambda text: words(text) or None)
+    run.add_argument("--only", metavar="ID,...", type=ids, default=(), help="only these ceilings, as dram,fp64.fma,tensor")
+    run.add_argument("--skip", metavar="ID,...", type=ids, default=(), help="all but these ceilings")
+    about = "under 30 s: the main ceilings, one session (default: under 3 min)"
+    run.add_argument("--quick", action="store_true", help=about)
+    about = "file to write, or a folder where there are several"
+    run.add_argument("-o", "--output", metavar="FILE", default="", help=about)
+    about = "write no picture of the machine's roofline beside FILE (FILE with .svg for .json)"
+    run.add_argument("--no-picture", action="store_true", help=about)
+    run.add_argument("--force", action="store_true", help="overwrite FILE, and the picture")
+    run.add_argument("--json", action="store_true", help="print what is written instead of a table")
+    how, count = add_program(run), whole_from(1, 10_000)
+    about = "what is computed on; zeros flatter (default: %(default)s)"
+    how.add_argument("--data", choices=("random", "zeros"), default="random", help=about)
+    how.add_argument("--trials", metavar="N", type=count, help="trials per session (default: 15, quick 9)")
+    how.add_argument("--sessions", metavar="N", type=count, help="sessions per ceiling (default: 3, quick 1)")
+    seconds = number("is not a number of seconds", lambda found: 0 < found < 1e6)
+    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 170, quick 27)")
+    how.add_argument("--seed", metavar="N", type=count, default=1, help="of the random data (default: %(default)s)")
     build = action("build", "compile the benchmark or the applications with nvcc, and print their paths", _build)
     about = "native, or compute capabilities as 8.0,9.0 (default: %(default)s)"
     build.add_argument("--arch", metavar="LIST", default="native", help=about)
-    _add_nvcc(build)
+    build.add_argument("--nvcc", metavar="PATH", default="", help=_NVCC)
     about = "the applications to try a roofline on (gpp, gsrb, lecture) instead of the benchmark"
     build.add_argument("--apps", action="store_true", help=about)
     build.add_argument("--force", action="store_true", help="compile even if it was compiled before")
@@ -71,7 +99,7 @@ def add_bench(parser: ArgumentParser) -> None:
     listing.add_argument("--device", metavar="GPU", default="", help="those of this GPU (index or UUID), or cpu")
     listing.add_argument("--arch", metavar="LIST", default="", help="those of compute capabilities, as 9.0")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    _add_program(listing)
+    add_program(listing)
     theory = action("theory", "print data-sheet peaks and their sources; needs no GPU", _theory)
     theory.add_argument("--gpu", metavar="NAME", default="", help="only GPUs whose name contains NAME (default: all)")
     theory.add_argument("--json", action="store_true", help="as JSON, in SI units, by ceiling")
@@ -103,49 +131,6 @@ def run_bench(args: Namespace) -> int:
     return code
 
 
-def _add_run(parser: ArgumentParser) -> None:
-    about = "index, UUID or its beginning, or all, or cpu (default: the first GPU; under srun or mpirun the rank's own)"
-    parser.add_argument("--device", metavar="GPU,...", default="auto", help=about)
-    about = "only these ceilings, as dram,fp64.fma,tensor"
-    parser.add_argument("--only", metavar="ID,...", type=_ids, default=(), help=about)
-    parser.add_argument("--skip", metavar="ID,...", type=_ids, default=(), help="all but these ceilings")
-    about = "under 30 s: the main ceilings, one session (default: under 3 min)"
-    parser.add_argument("--quick", action="store_true", help=about)
-    about = "file to write, or a folder where there are several"
-    parser.add_argument("-o", "--output", metavar="FILE", default="", help=about)
-    about = "write no picture of the machine's roofline beside FILE (FILE with .svg for .json)"
-    parser.add_argument("--no-picture", action="store_true", help=about)
-    parser.add_argument("--force", action="store_true", help="overwrite FILE, and the picture")
-    parser.add_argument("--json", action="store_true", help="print what is written instead of a table")
-    how = _add_program(parser)
-    about = "what is computed on; zeros flatter (default: %(default)s)"
-    how.add_argument("--data", choices=("random", "zeros"), default="random", help=about)
-    count = whole_from(1, 10_000)
-    how.add_argument("--trials", metavar="N", type=count, help="trials per session (default: 15, quick 9)")
-    how.add_argument("--sessions", metavar="N", type=count, help="sessions per ceiling (default: 3, quick 1)")
-    seconds = number("is not a number of seconds", lambda found: 0 < found < 1e6)
-    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 170, quick 27)")
-    how.add_argument("--seed", metavar="N", type=count, default=1, help="of the random data (default: %(default)s)")
-
-
-def _add_program(parser: ArgumentParser) -> Any:
-    how = parser.add_argument_group("how")
-    _add_nvcc(how)
-    how.add_argument("--runner", metavar="PATH", default="", help="a benchmark program that is built already")
-    return how
-
-
-def _add_nvcc(parser: Any) -> None:
-    parser.add_argument("--nvcc", metavar="PATH", default="", help="compiler (default: of NVCC, PATH, CUDA_HOME)")
-
-
-def _ids(text: str) -> tuple[str, ...]:
-    found = words(text)
-    if not found:
-        raise ArgumentTypeError(f"{text!r} names no ceiling")
-    return found
-
-
 def _run(args: Namespace) -> int:
     if args.output == STANDARD_OUTPUT:
         reason = "a run may write a picture beside it and keep it for --ceilings auto"
@@ -157,29 +142,48 @@ def _run(args: Namespace) -> int:
     program, rank = runner.Runner(built.path, CPU if on_cpu else GPU), None if on_cpu else device.local_rank()
     gpus = device.choose(campaign.find_devices(program), "auto" if on_cpu else args.device, rank)
     catalogue.select(catalogue.kinds_of(campaign.list_variants(program)), args.only, args.skip)
-    targets = _targets(args.output, gpus, rank is not None)
-    pictured = not args.no_picture and rank is None
+    # One file per GPU: the one named, or one in the folder named, or in the current one; ranks draw nothing.
+    given, alone = Path(args.output), rank is None
+    targets = [given / campaign.file_name(gpu) for gpu in gpus] if given.is_dir() else [given]
+    if not given.is_dir() and (len(gpus) > 1 or not alone):
+        reason = "each GPU gets a file of its own, and this is no folder"
+        raise UsageError("Cannot use --output", args.output, reason, "Give a folder that is there.")
+    drawn = {target: target.with_suffix(".svg") for target in targets if alone and not args.no_picture}
     for target in targets:
-        for path in (target, _picture_of(target)) if pictured else (target,):
+        svg = [drawn[target]] if target in drawn else []
+        if any(os.path.realpath(path).lower() == os.path.realpath(target).lower() for path in svg):
+            reason = "the picture of the roofline would replace the measurements"
+            raise UsageError("Cannot use --output", str(target), reason, "Give a name that ends in .json, or --no-picture.")
+        for path in (target, *svg):
             check_output(str(path), args.force, programs)
-    given = {name: value for name in ("trials", "sessions", "budget") if (value := getattr(args, name)) is not None}
-    settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **given)
+    options = {name: found for name in ("trials", "sessions", "budget") if (found := getattr(args, name)) is not None}
+    settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **options)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
-    kept = not (args.quick or args.only or args.skip or args.data != "random" or rank is not None)
+    kept = alone and not (args.quick or args.only or args.skip or args.data != "random")
     measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
     code = 0
     for gpu, target in zip(gpus, targets, strict=True):
-        if rank is not None:
-            content = measure(built, gpu, target)
-        else:
+        if alone:
             with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
                 content = measure(built, gpu, target, progress=bar)
-        _tell(content, target, args.json, rank is not None)
+        else:
+            content = measure(built, gpu, target)
+        if args.json:
+            write_text(document.as_text(content).rstrip())
+        elif alone:
+            write_text(files.measured(content))
+        told, capability = [f"{target}: {document.summary_line(content)}"], content["device"].get("cc")
+        if capability and capability not in proven() and alone:
+            told.append(f"{catalogue.UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
         if not any(entry["accepted"] for entry in content["ceilings"]):
-            code = 1
+            code, shares = 1, [finite(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
+            taken = max((share for share in shares if share > measuring.LIMITS.disturbed), default=0.0)
+            others = f"; other programs took up to {taken:.0%} of the CPU" if taken else ""
+            warn([*told, f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}"])
             continue
-        if pictured:
-            say(picture.draw(content, _picture_of(target), overwrite=True))
+        warn(told)
+        if target in drawn:
+            say(picture.draw(content, drawn[target], overwrite=True))
         if kept:
             try:
                 keep(this_machine(), target)
@@ -187,43 +191,6 @@ def _run(args: Namespace) -> int:
             except RooflineError as error:
                 warn([f"not kept for --ceilings auto: {error}"])
     return code
-
-
-def _targets(output: str, gpus: Sequence[device.Device], is_rank: bool) -> list[Path]:
-    """One file per GPU: the one named, or one in the folder named, or in the current one."""
-    given = Path(output)
-    if given.is_dir():
-        return [given / campaign.file_name(gpu) for gpu in gpus]
-    if len(gpus) > 1 or is_rank:
-        reason = "each GPU gets a file of its own, and this is no folder"
-        raise UsageError("Cannot use --output", output, reason, "Give a folder that is there.")
-    return [given]
-
-
-def _picture_of(target: Path) -> Path:
-    """The picture beside a file of measurements, which it must not replace."""
-    path = target.with_suffix(".svg")
-    if os.path.realpath(path).lower() == os.path.realpath(target).lower():
-        reason = "the picture of the roofline would replace the measurements"
-        raise UsageError("Cannot use --output", str(target), reason, "Give a name that ends in .json, or --no-picture.")
-    return path
-
-
-def _tell(content: dict[str, Any], target: Path, as_json: bool, is_rank: bool) -> None:
-    if as_json:
-        write_text(document.as_text(content).rstrip())
-    elif not is_rank:
-        write_text(files.measured(content))
-    capability = content["device"].get("cc")
-    told = [f"{target}: {document.summary_line(content)}"]
-    if capability and capability not in proven() and not is_rank:
-        told.append(f"{catalogue.UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
-    if not any(entry["accepted"] for entry in content["ceilings"]):
-        shares = [finite(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
-        taken = max((share for share in shares if share > measuring.LIMITS.disturbed), default=None)
-        others = "" if taken is None else f"; other programs took up to {taken:.0%} of the CPU"
-        told.append(f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}")
-    warn(told)
 
 
 def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> build.Built:
