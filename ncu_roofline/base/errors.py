@@ -78,17 +78,16 @@ def unexpected(what: str, path: str | PathLike[str], error: Exception) -> Unexpe
     if isinstance(error, MemoryError):
         reason, next_step = "memory ran out", "Free some, or give fewer or smaller reports at a time."
     elif isinstance(error, ImportError):
-        reason, next_step = (
-            f"a Python package can't be loaded ({said})",
-            "`ncu-roofline doctor` says what is missing or broken.",
-        )
+        reason = f"a Python package can't be loaded ({said})"
+        next_step = "`ncu-roofline doctor` says what is missing or broken."
     else:
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if os.path.dirname(os.path.dirname(__file__)) in frame.filename] or frames
         place = f" in {os.path.basename(own[-1].filename)}, line {own[-1].lineno}" if own else ""
         reason = f"ncu-roofline itself failed: {type(error).__name__}{said and f' ({said})'}{place}"
-        next_step = "This is a bug: please report this line, with the file if you may share it; "
-        next_step += f"{TRACEBACK}=1 prints where it was."
+        next_step = (
+            f"This is a bug: please report this line, with the file if you may share it; {TRACEBACK}=1 prints where it was."
+        )
     found = UnexpectedError(what, path, reason, next_step)
     found.trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return found

@@ -103,16 +103,18 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
 
 def check_target(path: str | os.PathLike[str], overwrite: bool) -> None:
     """Raise RooflineError if ``path`` is a folder or a device, exists without ``overwrite``, or has no folder to be in."""
-    target = os.fspath(path)
-    if os.path.isdir(target):
-        raise RooflineError("Cannot write", path, "it is a folder", "Give the name of a file.")
-    if os.path.exists(target) and not os.path.isfile(target):  # replacing /dev/null would harm the whole machine
-        raise RooflineError("Cannot write", path, "it is no ordinary file", "Give the name of a file.")
-    if os.path.lexists(target) and not overwrite:
-        raise RooflineError("Cannot write", path, "the file exists", "Choose another name or add --force to overwrite it.")
+    target, reason, next_step = os.fspath(path), "", "Give the name of a file."
     folder = os.path.dirname(os.path.realpath(target))
-    if not os.path.isdir(folder):
-        raise RooflineError("Cannot write", path, f"there is no folder {folder}", "Create the folder first.")
+    if os.path.isdir(target):
+        reason = "it is a folder"
+    elif os.path.exists(target) and not os.path.isfile(target):  # replacing /dev/null would harm the whole machine
+        reason = "it is no ordinary file"
+    elif os.path.lexists(target) and not overwrite:
+        reason, next_step = "the file exists", "Choose another name or add --force to overwrite it."
+    elif not os.path.isdir(folder):
+        reason, next_step = f"there is no folder {folder}", "Create the folder first."
+    if reason:
+        raise RooflineError("Cannot write", path, reason, next_step)
 
 
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[bytes], *, overwrite: bool) -> None:

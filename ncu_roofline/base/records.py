@@ -14,11 +14,14 @@ from ncu_roofline.base.texts import clean
 
 
 class MisfitError(ValueError):
-    """``where`` (``gpus[0].names``, "" for the whole) a document is not what it must be, and why."""
+    """Where (``gpus[0].names: ``) a document is not what it must be, and why; ``where`` has keys and indices, last first."""
 
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(f"{where}: {reason}")
-        self.where, self.reason = where, reason
+    def __init__(self, where: Any, reason: str) -> None:
+        path = ""
+        while where:
+            where, key = where
+            path = f"[{key}]{path}" if isinstance(key, int) else f".{key}{path}"
+        super().__init__(f"{path[1:]}: {reason}")
 
 
 class Stated(NamedTuple):
@@ -28,81 +31,66 @@ class Stated(NamedTuple):
     made: Callable[[Any], Any]
 
 
-# What a value must be, and whether it is that; what the items of a list are called, and whether each is that.
+# What a value must be, and whether it is that; what a list of them must be, and whether each of its items is that.
 _PLAIN: dict[object, tuple[str, Callable[[Any], bool]]] = {
     str: ("a string", lambda value: isinstance(value, str)),
     bool: ("true or false", lambda value: isinstance(value, bool)),
     int: ("a whole number from 0 on", lambda value: type(value) is int and value >= 0),
-    float: ("a number", lambda value: type(value) in (int, float)),
+    float: ("positive and finite", lambda value: type(value) in (int, float) and 0 < value < math.inf),
 }
 _LISTS: dict[object, tuple[str, Callable[[Any], bool]]] = {
-    str: ("strings", _PLAIN[str][1]),
-    int: ("whole numbers from 1 on", lambda value: type(value) is int and value > 0),
+    str: ("a list of strings", _PLAIN[str][1]),
+    int: ("a list of whole numbers from 1 on", lambda value: type(value) is int and value > 0),
 }
+_TABLES = ("an array of tables", lambda value: isinstance(value, dict))
 
 
-def decode(form: Any, value: Any) -> Any:
+def decode(form: Any, value: Any, where: Any = ()) -> Any:
     """``value`` as ``form`` says: a type, `Literal`, list or table, or a frozen dataclass or named tuple by its fields.
 
     Numbers are positive and finite, lists name nothing twice.  `MisfitError` for the first mistake.
     """
     if form in _PLAIN:
         name, fits = _PLAIN[form]
-        if form is float and fits(value) and not 0 < value < math.inf:
-            name, fits = "positive and finite", lambda _: False
         if not fits(value):
-            raise MisfitError("", f"must be {name}, not {value!r}")
+            raise MisfitError(where, f"must be {name}, not {value!r}")
         return float(value) if form is float else value
     origin, inner = _shape(form)
     if origin is Annotated:
         try:
-            return inner.made(decode(inner.form, value))
+            return inner.made(decode(inner.form, value, where))
         except MisfitError:
             raise
         except ValueError as error:
-            raise MisfitError("", str(error)) from None
+            raise MisfitError(where, str(error)) from None
     if origin is Literal:
-        if decode(str, value) not in inner:
-            raise MisfitError("", f"must be one of {', '.join(map(repr, inner))}, not {value!r}")
+        if value not in inner:
+            raise MisfitError(where, f"must be one of {', '.join(map(repr, inner))}, not {value!r}")
         return value
     if origin in (Union, UnionType):  # or None, where it is not stated
-        return decode(inner[0], value)
+        return decode(inner[0], value, where)
     if origin in (tuple, frozenset):
-        return origin(_items(inner[0], value))
+        name, fits = _LISTS.get(inner[0], _TABLES)
+        if not isinstance(value, list) or not (value or inner[0] in _LISTS) or not all(map(fits, value)):
+            raise MisfitError(where, f"must be {name}, not {value!r}")
+        if inner[0] is str and len(set(value)) != len(value):
+            raise MisfitError(where, "names something twice")
+        if inner[0] in _LISTS:
+            return origin(value)
+        return origin([decode(inner[0], item, (where, index)) for index, item in enumerate(value)])
     if not isinstance(value, dict):
-        raise MisfitError("", f"must be a table, not {value!r}")
+        raise MisfitError(where, f"must be a table, not {value!r}")
     if origin is not None:
-        return {_below(key, inner[0], key): _below(key, inner[1], item) for key, item in value.items()}
+        keys, items = inner
+        return {decode(keys, key, (where, key)): decode(items, item, (where, key)) for key, item in value.items()}
     forms, needed = inner
     for key in needed:
         if key not in value:
-            raise MisfitError(key, "is missing")
+            raise MisfitError((where, key), "is missing")
     for key in value:
         if key not in forms:
-            raise MisfitError(key, "is not a key of such a table")
-    return form(**{key: _below(key, forms[key], item) for key, item in value.items()})
-
-
-def _below(key: str, form: Any, value: Any) -> Any:
-    """The value of a key of a table, or of an item of a list."""
-    try:
-        return decode(form, value)
-    except MisfitError as error:
-        dot = "." if error.where and not error.where.startswith("[") else ""
-        raise MisfitError(f"{key}{dot}{error.where}", error.reason) from None
-
-
-def _items(form: Any, value: Any) -> list[Any]:
-    if form in _LISTS:
-        name, fits = _LISTS[form]
-        if not isinstance(value, list) or not all(map(fits, value)):
-            raise MisfitError("", f"must be a list of {name}, not {value!r}")
-        if form is str and len(set(value)) != len(value):
-            raise MisfitError("", "names something twice")
-        return value
-    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
-        raise MisfitError("", "must be an array of tables")
-    return [_below(f"[{index}]", form, item) for index, item in enumerate(value)]
+            raise MisfitError((where, key), "is not a key of such a table")
+    return form(**{key: decode(forms[key], item, (where, key)) for key, item in value.items()})
 
 
 @cache
@@ -191,17 +179,16 @@ def inside(document: Any, *keys: str) -> Any:
 
 def number(value: object) -> float:
     """``value`` of a document that may hold anything, if it is a finite number, else NaN."""
-    try:
-        found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-    except OverflowError:  # JSON has integers of any length
-        found = math.nan
-    return found if math.isfinite(found) else math.nan
+    return math.nan if (found := known(value)) is None else found
 
 
 def known(value: object) -> float | None:
     """The same, None instead of NaN."""
-    found = number(value)
-    return None if math.isnan(found) else found
+    try:
+        found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # JSON has integers of any length
+        return None
+    return found if math.isfinite(found) else None
 
 
 def short(value: object) -> str:
