@@ -12,9 +12,8 @@ import pytest
 
 from ncu_roofline import read_report
 from ncu_roofline.analyses import ANALYSES, render, text_table
-from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
+from ncu_roofline.analyses.phases.frames import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD, PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.phases.picture import figure, phase_chart
-from ncu_roofline.analyses.phases.slices import ACTIVE, CUMULATED, MOST_SLICES, SWITCHED, TOLD
 from ncu_roofline.analyses.phases.text import launches
 from ncu_roofline.chips.tables import counter_of
 from ncu_roofline.model.extract import samples_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.analyses import ANALYSES
-from ncu_roofline.analyses.phases.slices import MOST_SLICES
+from ncu_roofline.analyses.phases.frames import MOST_SLICES
 from tests.analyses.phases_made import DRAM, SM, TWO_PHASES, Group, Made, steps
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report

@@ -1,28 +1,41 @@
-"""The roofline over time inside a kernel: each launch with samples in slices, under the roofs of the ordinary model."""
+"""The roofline over time inside a kernel: each launch with samples in slices, under the roofs of the ordinary model.
+
+Each pass group is another run of the launch, which begins and ends somewhere in its samples.  A run is found, best first, by
+what ncu says of when it began and ended (2025.3 and later), by the activity of the SMs, which rest before and after it, by the
+switch to its context with the lead and the length that the other groups have from it, and by where the cumulated work of the
+group lies.  Runs differ a little in length: each is stretched to the launch's time.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
-from ncu_roofline.analyses.phases.slices import FEWEST, Band, Phases, phases_of
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
-from ncu_roofline.chips.tables import load_phases
+from ncu_roofline.chips.tables import BandSpec, load_phases
 from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, columns, measurements_of, roofline
+from ncu_roofline.model import Displayed, Measurements, Selection, columns, measurements_of, roofline
+from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen
+from ncu_roofline.model.samples import PassGroup, Samples, Series
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import records, rows
 
+MOST_SLICES, FEWEST = 40, 4
+TOLD, ACTIVE, SWITCHED, CUMULATED = "told by ncu", "activity of the SMs", "context switch", "cumulated work"
+_ENDS_WITHIN = 1.05  # of a launch's time; a run that is sampled to its last sample and is shorter was cut off
+_WORK_OUTSIDE = 0.005  # of a group's cumulated work that may lie before, and behind its run
+_LONGER = 1.25  # times the length of other runs: what goes on longer is no part of it
+_GAP = 1.5  # steps: what lies further from its sample was not sampled
 Table = dict[str, np.ndarray[Any, Any]]
 Row = dict[str, Any]
 MIXED = "mixed"
@@ -41,7 +54,6 @@ _HOW_TO_COLLECT = (
     "section RooflinePhases (`ncu-roofline install`, or `generate --ncu VERSION`; 2024.1 and later) also samples the pipes "
     "whose work is counted."
 )
-_NAMED = 2  # notes of launches without slices
 _text, _integer, _number = Column.text, Column.integer, Column.number
 WHERE = tuple(column for column in columns.WHERE if column.name != "compute_capability")
 _SLICE = (
@@ -152,99 +164,248 @@ def phase_roofline(
     if by not in ("kernel", "launch"):
         raise ValueError(f"by must be kernel or launch, not {by!r}: phases are those of one launch")
     measurements = report if isinstance(report, Measurements) else measurements_of(report, samples=True)
-    selected = (select or Selection()).launches(measurements)
-    chosen = selected.take(_longest(selected)) if by == "kernel" else selected
-    ordinary = roofline(chosen, ceilings, clock=clock, select=select)
-    counted = _counted(ordinary)
-    points, bands, sampled = list[Row](), list[Row](), list[Row]()
-    for row in range(len(chosen)):
+    m = (select or Selection()).launches(measurements)
+    if by == "kernel":  # of each its longest launch, of those with samples if there are any, in the order of the report
+        sampled = [one is not None and bool(one.groups) for one in m.samples]
+        longest, seconds = dict[int, int](), np.nan_to_num(m.seconds).tolist()
+        for row, kernel in enumerate(group(m, "kernel").index.tolist()):
+            longest[kernel] = max(longest.get(kernel, row), row, key=lambda one: (sampled[one], seconds[one], -one))
+        m = m.take(np.array(sorted(longest.values()), dtype=np.int64))
+    ordinary = roofline(m, ceilings, clock=clock, select=select)
+    counted: dict[tuple[str, int], list[Row]] = {}  # points of each launch, those of single precisions
+    for point in records(ordinary.point_columns):
+        if point["precision"] != MIXED:
+            counted.setdefault((point["report"], point["launch"]), []).append(point)
+    points, bands, about = list[Row](), list[Row](), list[Row]()
+    for row in range(len(m)):
         where = {name: ordinary.kernel_columns[name][row] for name in ("report", "launch", "kernel", "device", "label", "step")}
-        phases = phases_of(chosen.samples[row], float(chosen.seconds[row]), load_phases())
-        places = [
-            {**where, "slice": index, "begin": begin, "end": end}
-            for index, (begin, end) in enumerate(pairwise(phases.edges.tolist()))
-        ]
+        phases = _phases_of(m.samples[row], float(m.seconds[row]))
+        edges = enumerate(pairwise(phases.edges.tolist()))
+        places = [{**where, "slice": index, "begin": begin, "end": end} for index, (begin, end) in edges]
         for band in phases.bands:
-            about = {"band": band.spec.id, "name": band.spec.label, "metrics": " ".join(band.metrics)}
-            bands += [{**at, **about, "utilisation": value} for at, value in zip(places, band.values.tolist(), strict=True)]
-        mine = [
-            (point, phases.band(precision=str(point["precision"])), phases.band(level=str(point["level"])))
-            for point in counted.get((str(chosen.report[row]), int(chosen.launch[row])), ())
-        ]
-        grid = math.prod(int(part) for part in str(chosen.grid[row]).split("x")) if chosen.grid[row] else 0  # blocks
-        no_dots = _why_no_dots(phases, grid, mine)
-        points += [slice_ for each in mine if not no_dots for slice_ in _slices_of(places, *each)]
-        sampled.append({**where, "dots": no_dots, **_about(chosen, row, phases, grid)})
+            of_band = {"band": band.spec.id, "name": band.spec.label, "metrics": " ".join(band.metrics)}
+            bands += [{**at, **of_band, "utilisation": value} for at, value in zip(places, band.values.tolist(), strict=True)]
+        grid = math.prod(int(part) for part in str(m.grid[row]).split("x")) if m.grid[row] else 0  # blocks
+        # All of the launch was sampled, as far as is known: to its end, and the start of every block of the grid.
+        whole = phases.blocks < 0 or grid <= 0 or phases.blocks >= SAMPLED_WHOLE * grid
+        whole = whole and phases.sampled >= SAMPLED_WHOLE and not any(run.group.dropped for run in phases.runs)
+        dots, why = _dots(places, phases.bands, counted.get((str(m.report[row]), int(m.launch[row])), ()))
+        why = phases.status if phases.status != "ok" else why if whole else "incomplete"
+        points += dots if not why else ()
+        about.append({**where, "dots": why, **_about(m, row, phases, grid, whole)})
     return PhaseRoofline(
         of_rows(points, POINTS),
         of_rows(bands, BANDS),
-        of_rows(sampled, SAMPLED),
+        of_rows(about, SAMPLED),
         ordinary.roof_columns,
         ordinary.kernel_columns,
         ordinary.sources,
     )
 
 
-def _longest(m: Measurements) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Of each kernel its longest launch, of those with samples if there are any, in the order of the report."""
-    sampled = [one is not None and bool(one.groups) for one in m.samples]
-    seconds = np.nan_to_num(m.seconds).tolist()
-    rows: dict[int, int] = {}
-    for row, kernel in enumerate(group(m, "kernel").index.tolist()):
-        rows[kernel] = max(rows.get(kernel, row), row, key=lambda one: (sampled[one], seconds[one], -one))
-    return np.array(sorted(rows.values()), dtype=np.int64)
+# The slices of a launch
 
 
-def _counted(ordinary: Roofline) -> dict[tuple[str, int], list[Row]]:
-    """The points of each launch, those of single precisions."""
-    found: dict[tuple[str, int], list[Row]] = {}
-    for point in records(ordinary.point_columns):
-        if point["precision"] != MIXED:
-            found.setdefault((point["report"], point["launch"]), []).append(point)
-    return found
+class _Run(NamedTuple):
+    """A pass group with its run: ``begins``, ``ends`` (s, in the time of its samples), found by ``way``; ``cut`` if the
+    samples end before the run does, which then is as long as the launch."""
+
+    group: PassGroup
+    begins: float
+    ends: float
+    way: str
+    cut: bool = False
+
+    @property
+    def length(self) -> float:
+        return self.ends - self.begins
+
+    def samples_inside(self) -> int:
+        times = self.group.series[0].times
+        return int(np.count_nonzero((times > self.begins) & (times <= self.ends + self.group.step / 2)))
+
+    def averages(self, series: Series, edges: FloatArray, seconds: float) -> FloatArray:
+        """Means of a series in the slices between ``edges`` (s, from the launch's beginning, of its ``seconds``).
+
+        NaN where less than half of a slice was sampled.
+        """
+        at = self.begins + edges * (self.length / seconds)
+        step = max(self.group.step, 1e-12)
+        starts = np.maximum(np.concatenate([[series.times[0] - step], series.times[:-1]]), series.times - _GAP * step)
+        widths = series.times - starts
+        bounds = np.ravel(np.column_stack([starts, series.times]))
+
+        def inside(heights: FloatArray) -> FloatArray:
+            parts = np.ravel(np.column_stack([np.zeros(len(widths)), heights * widths]))
+            return np.diff(np.interp(at, bounds, np.cumsum(parts)))
+
+        covered, total = inside(np.ones(len(widths))), inside(series.values)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(covered >= np.diff(at) / 2, total / covered, np.nan)
 
 
-_Counted = tuple[Row, Band | None, Band | None]  # a point, and the bands of its pipe and of its level
+class _Band(NamedTuple):
+    """The mean share of the peak per slice (NaN where unknown), and the metrics that gave it.
+
+    ``shares``: what part of all its activity is in each slice; None where a slice is unknown or nothing was active.
+    """
+
+    spec: BandSpec
+    values: FloatArray
+    metrics: tuple[str, ...]
+    shares: FloatArray | None
 
 
-def _slices_of(places: Sequence[Row], point: Row, pipe: Band | None, moved: Band | None) -> Iterator[Row]:
-    """A point with what parts of its work and of its bytes are in each slice."""
-    if not pipe or not moved or pipe.shares is None or moved.shares is None:
-        return
-    metrics = dict.fromkeys((str(point["metrics"]), *pipe.metrics, *moved.metrics))
-    same = {name: point[name] for name in ("precision", "level", "unit", "compute_roof", "bandwidth_roof", "source")}
-    totals = (pipe.shares * point["work"]).tolist(), (moved.shares * point["traffic"]).tolist()
-    for place, work, traffic in zip(places, *totals, strict=True):
-        row = {**place, **same, "work": work, "traffic": traffic, "metrics": "; ".join(metrics)}
-        row["intensity"] = work / traffic if traffic > 0 else math.nan
-        row["performance"] = work / (place["end"] - place["begin"])
-        row["attainable"] = min(point["compute_roof"], row["intensity"] * point["bandwidth_roof"])
-        row["fraction"] = row["performance"] / row["attainable"] if row["attainable"] > 0 else math.nan
-        yield {**row, "notes": ABOVE if row["fraction"] > REPEATED else ""}
+class _Phases(NamedTuple):
+    """A launch over its time: ``edges`` (s) of its slices, one more than there are, and its bands.
+
+    ``blocks`` whose start was sampled, -1 if none was; ``sampled``: share of the time of which there are samples.
+    """
+
+    status: str
+    edges: FloatArray = np.empty(0)
+    bands: Sequence[_Band] = ()
+    runs: Sequence[_Run] = ()
+    sampled: float = math.nan
+    blocks: int = -1
 
 
-def _why_no_dots(phases: Phases, grid: int, counted: Sequence[_Counted]) -> str:
-    """Why there are none, "" where there are."""
-    if phases.status != "ok":
-        return phases.status
-    if not phases.complete(grid):
-        return "incomplete"
-    if not any(moved for *_, moved in counted):
-        return "no-traffic"
-    both = [(pipe, moved) for _, pipe, moved in counted if pipe and moved]
-    if any(pipe.shares is not None and moved.shares is not None for pipe, moved in both):
-        return ""
-    return "gaps" if any(np.isnan(band.values).any() for pair in both for band in pair) else "no-work"
+def _phases_of(samples: Samples | None, seconds: float) -> _Phases:
+    """The slices of a launch that took ``seconds``: as many as its coarsest pass group has samples, 40 at most."""
+    if samples is None or not samples.groups:
+        return _Phases("no-samples")
+    if not 0 < seconds < math.inf:
+        return _Phases("no-time")
+    spec = load_phases()
+    runs = _runs(samples, seconds)
+    shown = [run for run in runs if any(one.counter in spec.drawn() for one in run.group.series)]
+    if not shown:
+        return _Phases("no-run", runs=runs)
+    fewest = min(run.samples_inside() for run in shown)
+    # All groups have samples until then, in seconds from the launch's beginning.
+    ends = [(run.group.last - run.begins) * seconds / run.length if run.cut else seconds for run in shown]
+    until = max(min([*ends, seconds]), 0.0)
+    if fewest < FEWEST or not until > 0:
+        return _Phases("too-few-samples", runs=runs)
+    edges, bands = np.linspace(0.0, until, min(fewest, MOST_SLICES) + 1), []
+    named = [(run, {one.counter: one for one in run.group.series}) for run in shown]
+    for band in spec.bands:  # each by the first of its ways all of whose metrics one run has
+        ways = [(way, run, series) for way in band.metrics for run, series in named if series.keys() >= set(way)]
+        for way, run, series in ways[:1]:
+            values = np.mean([run.averages(series[name], edges, seconds) for name in way], axis=0) / 100
+            total = float(values.sum())
+            metrics = tuple(series[name].metric for name in way)
+            bands.append(_Band(band, values, metrics, values / total if total > 0 else None))
+    # Blocks whose start was sampled: those of the metric that saw most of them.
+    sums = [float(one.values.sum()) for run in runs for one in run.group.series if one.counter in spec.blocks]
+    blocks = round(max(sums)) if sums and 0 < max(sums) < 2**62 else -1
+    return _Phases("ok", edges, bands, runs, until / seconds, blocks)
 
 
-def _about(m: Measurements, row: int, phases: Phases, grid: int) -> Row:
-    """What was sampled of a launch of so many blocks."""
-    seconds, groups = float(m.seconds[row]), [run.group for run in phases.runs]
-    stretches, scale = [seconds / run.length for run in phases.runs], _scale(m, row, phases, grid)
+def _runs(samples: Samples, seconds: float) -> list[_Run]:
+    """The run of each pass group of a launch that took ``seconds``; groups without anything that could be one are left out."""
+    certain: list[_Run | None] = []
+    for one in samples.groups:
+        if one.ends > one.begins:
+            certain.append(_Run(one, one.begins, one.ends, TOLD))
+            continue
+        # From the first to the last sample in which the SMs did anything once the context was active.
+        activity = [series for series in one.series if series.counter in load_phases().activity]
+        busy = np.sort(np.concatenate([series.times[series.values > 0] for series in activity])) if activity else np.empty(0)
+        busy = busy[busy >= one.switched] if math.isfinite(one.switched) else busy
+        if not len(busy):
+            certain.append(None)
+            continue
+        begins, ends = float(busy[0]) - one.step, float(busy[-1])
+        cut = ends >= one.last and (ends - begins) * _ENDS_WITHIN < seconds
+        certain.append(_Run(one, begins, begins + seconds if cut else ends, ACTIVE, cut))
+    length = float(np.median([run.length for run in certain if run and not run.cut] or [seconds]))
+    leads = [run.begins - run.group.switched for run in certain if run and math.isfinite(run.group.switched)]
+    lead, runs = float(np.median(leads or [0.0])), []
+    for run, one in zip(certain, samples.groups, strict=True):
+        if not run and math.isfinite(one.switched):  # as long as others; longer where its work went on: not all take as long
+            begins = one.switched + lead
+            _, done = _worked(one, begins)
+            run = _Run(one, begins, done if length < done - begins <= _LONGER * length else begins + length, SWITCHED)
+        run = run or _Run(one, *_worked(one, -math.inf), CUMULATED)
+        if run.length > 0:
+            runs.append(run._replace(cut=True) if run.ends > one.last + 2 * one.step else run)
+    return runs
+
+
+def _worked(group: PassGroup, since: float) -> tuple[float, float]:
+    """When the work from ``since`` on began and was done, but for next to nothing, by the metric with most; NaN for none."""
+    series = max(group.series, key=lambda one: float(one.values.sum()))
+    values, times = series.values[series.times > since], series.times[series.times > since]
+    total = float(values.sum())
+    if not total > 0:
+        return math.nan, math.nan
+    share = np.cumsum(values) / total
+    first, last = (min(int(np.searchsorted(share, part)), len(share) - 1) for part in (_WORK_OUTSIDE, 1 - _WORK_OUTSIDE))
+    return float(times[first]) - group.step, float(times[last])
+
+
+def _dots(places: Sequence[Row], bands: Sequence[_Band], counted: Sequence[Row]) -> tuple[list[Row], str]:
+    """What parts of a launch's work and bytes are in each slice, or why that can't be told."""
+    found, pairs, traffic = list[Row](), [], False
+    for point in counted:
+        pipe = next((one for one in bands if one.spec.shaped(str(point["precision"]))), None)
+        moved = next((one for one in bands if one.spec.moves and one.spec.level == point["level"]), None)
+        traffic = traffic or bool(moved)
+        if not pipe or not moved:
+            continue
+        pairs += [pipe, moved]
+        if pipe.shares is None or moved.shares is None:
+            continue
+        metrics = dict.fromkeys((str(point["metrics"]), *pipe.metrics, *moved.metrics))
+        same = {name: point[name] for name in ("precision", "level", "unit", "compute_roof", "bandwidth_roof", "source")}
+        totals = (pipe.shares * point["work"]).tolist(), (moved.shares * point["traffic"]).tolist()
+        for place, work, moves in zip(places, *totals, strict=True):
+            row = {**place, **same, "work": work, "traffic": moves, "metrics": "; ".join(metrics)}
+            row["intensity"] = work / moves if moves > 0 else math.nan
+            row["performance"] = work / (place["end"] - place["begin"])
+            row["attainable"] = min(point["compute_roof"], row["intensity"] * point["bandwidth_roof"])
+            row["fraction"] = row["performance"] / row["attainable"] if row["attainable"] > 0 else math.nan
+            found.append({**row, "notes": ABOVE if row["fraction"] > REPEATED else ""})
+    unknown = any(np.isnan(band.values).any() for band in pairs)
+    return found, "no-traffic" if not traffic else "" if found else "gaps" if unknown else "no-work"
+
+
+def _about(m: Measurements, row: int, phases: _Phases, grid: int, whole: bool) -> Row:
+    """What was sampled of a launch of so many blocks; ``whole``: all of it, as far as is known."""
+    seconds, groups, samples = float(m.seconds[row]), [run.group for run in phases.runs], m.samples[row]
+    stretches = [seconds / run.length for run in phases.runs]
+    scale, notes, dropped = math.nan, [], sum(one.dropped for one in groups)
+    # Counted bytes of device memory / those of its sampled percent at the theoretical peak.
+    for band in phases.bands if whole else ():
+        traffic, roof = m.traffic.get(band.spec.level), m.bandwidth.get(band.spec.level)
+        if band.spec.moves and traffic and roof and math.isnan(scale):
+            sampled = float(band.values.mean()) * seconds * float(roof.values[row])
+            scale = float(traffic.values[row]) / sampled if sampled > 0 else math.nan
+    if phases.status == "too-few-samples":
+        notes.append(f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval")
+    if samples is not None and samples.unusable:
+        notes.append(f"{samples.unusable:,} values that no sampler can have given were left out")
+    if phases.status == "ok" and not whole:
+        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
+        if phases.blocks >= 0 and grid > phases.blocks:
+            parts.append(f"the start of {phases.blocks:,} of {grid:,} thread blocks")
+        lost = f", and ncu dropped {dropped:,} samples" if dropped else ""
+        notes.append(
+            f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}{lost}: the rest is unknown, not idle; "
+            "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
+        )
+    if stretches and phases.status == "ok" and (max(stretches) > STRETCHED or min(stretches) < 1 / STRETCHED):
+        span = f"{min(stretches):.2f} to {max(stretches):.2f}"
+        notes.append(f"the runs of its pass groups differ in length: they were stretched by {span}")
+    if math.isfinite(scale):
+        notes.append(f"the percent of DRAM is scaled by {scale:.2f} to the bytes that were counted")
+    if unknown := [band.spec.label for band in phases.bands if np.isnan(band.values).all()]:
+        notes.append(f"less than half of each slice was sampled of {conjoined(unknown)}")
     return {
         "seconds": seconds,
         "status": phases.status,
-        "slices": phases.count,
+        "slices": max(len(phases.edges) - 1, 0),
         "samples": min((run.samples_inside() for run in phases.runs), default=0),
         "groups": len(groups),
         "sampled_share": phases.sampled,
@@ -253,50 +414,11 @@ def _about(m: Measurements, row: int, phases: Phases, grid: int) -> Row:
         "stretch": max(stretches, default=math.nan),
         "shrink": min(stretches, default=math.nan),
         "scale": scale,
-        "dropped": sum(one.dropped for one in groups),
+        "dropped": dropped,
         "merged": sum(one.merged for one in groups),
         "aligned": ", ".join(dict.fromkeys(run.way for run in phases.runs)),
-        "notes": "; ".join(_notes(m, row, phases, grid, stretches, scale)),
+        "notes": "; ".join(notes),
     }
-
-
-def _scale(m: Measurements, row: int, phases: Phases, grid: int) -> float:
-    """Counted bytes of device memory / those of its sampled percent at the theoretical peak, NaN where one is unknown."""
-    for band in phases.bands:
-        traffic, roof = m.traffic.get(band.spec.level), m.bandwidth.get(band.spec.level)
-        if band.spec.moves and traffic and roof and phases.complete(grid):
-            sampled = float(band.values.mean()) * float(m.seconds[row]) * float(roof.values[row])
-            return float(traffic.values[row]) / sampled if sampled > 0 else math.nan
-    return math.nan
-
-
-def _notes(m: Measurements, row: int, phases: Phases, grid: int, stretches: Sequence[float], scale: float) -> Iterator[str]:
-    samples, groups = m.samples[row], [run.group for run in phases.runs]
-    if phases.status == "too-few-samples":
-        yield f"fewer than {FEWEST} samples in a pass group: sample at a shorter --pm-sampling-interval"
-    if samples is not None and samples.unusable:
-        yield f"{samples.unusable:,} values that no sampler can have given were left out"
-    if phases.status != "ok":
-        return
-    if not phases.complete(grid):
-        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
-        if phases.blocks >= 0 and grid > phases.blocks:
-            parts.append(f"the start of {phases.blocks:,} of {grid:,} thread blocks")
-        lost = sum(one.dropped for one in groups)
-        yield (
-            f"not all of it was sampled{f' ({listed(parts)})' if parts else ''}"
-            f"{f', and ncu dropped {lost:,} samples' if lost else ''}: the rest is unknown, not idle; "
-            "a longer --pm-sampling-interval or a larger --pm-sampling-buffer-size of ncu holds more"
-        )
-    least, most = min(stretches), max(stretches)
-    if most > STRETCHED or least < 1 / STRETCHED:
-        yield f"the runs of its pass groups differ in length: they were stretched by {least:.2f} to {most:.2f}"
-    if math.isfinite(scale):
-        yield f"the percent of DRAM is scaled by {scale:.2f} to the bytes that were counted"
-    if merged := sum(one.merged for one in groups):
-        yield f"ncu merged {merged:,} samples"
-    if unknown := [band.spec.label for band in phases.bands if np.isnan(band.values).all()]:
-        yield f"less than half of each slice was sampled of {conjoined(unknown)}"
 
 
 def absent_notes(frames: PhaseRoofline) -> list[str]:
@@ -307,15 +429,13 @@ def absent_notes(frames: PhaseRoofline) -> list[str]:
             absent.setdefault(status, []).append(clean(notes))
     told = []
     for status, notes in absent.items():
-        noted = listed(filter(None, notes), _NAMED)
+        noted = listed(filter(None, notes), 2)
         why = _WHY.get(status, clean(status)) + (f" ({noted})" if noted else "")
         told.append(f"{plural(len(notes), 'launch')} {why}.")
     return [*told, *([_HOW_TO_COLLECT] if "no-samples" in absent else [])]
 
 
-class _Phases(Viewer):
-    """How commands with the option --view get the roofline over time inside a kernel."""
-
+class _PhasesViewer(Viewer):
     name = "phases"
     by = "launch"
     samples = True
@@ -337,4 +457,4 @@ class _Phases(Viewer):
         return phase_roofline(measurements, ceilings, clock=asked.clock, by=asked.by, select=asked.select)
 
 
-VIEWER = _Phases()
+VIEWER = _PhasesViewer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -46,10 +46,7 @@ _BANDS = (
 
 
 class Band(NamedTuple):
-    """Share of its peak per slice (NaN where unknown); ``level`` is the memory level it belongs to, or "".
-
-    Mean, lowest and highest of its known slices; NaN where none is known.
-    """
+    """Share of its peak per slice (NaN where unknown), and of its known slices; ``level`` is that of a memory, or ""."""
 
     label: str
     level: str
@@ -108,65 +105,45 @@ class Launch(NamedTuple):
         cut = f", the first {format_value(self.edges[-1], 'second', 3)}" if self.cut else ""
         return f"{format_value(self.seconds, 'second', 3)}{cut} in {plural(len(self.edges) - 1, 'slice')}"
 
-    @property
-    def caveat(self) -> str:
-        """What its slices are."""
-        return _CAVEAT if self.paths else _CAVEAT_OF_BANDS
-
 
 def launches(frames: PhaseRoofline) -> list[Launch]:
-    """The launches that have slices, the longest first."""
+    """The launches that have slices, the longest first; of each the path that is nearest to its roof on the whole first."""
+    levels, bands = {band.id: band.level for band in load_phases().bands}, dict[Any, tuple[tuple[float, ...], list[Band]]]()
+    for (*key, band, name), of_band in groupby(records(table(frames, "bands")), itemgetter("report", "launch", "band", "name")):
+        slices = list(of_band)
+        values = tuple(row["utilisation"] for row in slices)
+        known = [value for value in values if math.isfinite(value)] or [math.nan]
+        made = Band(clean(name), levels.get(band, ""), values, sum(known) / len(known), min(known), max(known))
+        edges = (*(row["begin"] for row in slices), slices[-1]["end"])
+        bands.setdefault(tuple(key), (edges, []))[1].append(made)
+    paths: dict[Any, list[tuple[float, Path]]] = {}
+    names = ("report", "launch", "precision", "level", "unit", "compute_roof", "bandwidth_roof")
+    for (report, launch, precision, level, unit, roof, bandwidth), of_path in groupby(
+        records(table(frames, "points")), itemgetter(*names)
+    ):
+        dots = [row for row in of_path if all(0 < row[name] < math.inf for name in ("intensity", "performance"))]
+        if dots:
+            above = sum(row["performance"] > row["attainable"] for row in dots)
+            places, at = tuple(row["slice"] for row in dots), tuple((row["intensity"], row["performance"]) for row in dots)
+            height = sum(row["performance"] for row in dots) / len(dots) / roof if roof > 0 else 0.0
+            path = Path(precision_label(precision), level, unit, roof, bandwidth, places, at, above)
+            paths.setdefault((report, launch), []).append((height, path))
     labels, several = kernel_labels(frames), len({device for (device,) in rows(frames, "sampled", "device")}) > 1
-    bands, paths = _bands(frames), _paths(frames)
     found = []
     about = ("report", "launch", "kernel", "device", "seconds", "status", "dots", "notes")
-    for report, launch, kernel, device, seconds, status, dots, notes in rows(frames, "sampled", *about):
+    for report, launch, kernel, device, seconds, status, why, notes in rows(frames, "sampled", *about):
         key = (report, launch)
         if status == "ok" and key in bands:
             name = f"{labels.get((report, kernel), clean(kernel))}{f' on {clean(device)}' if several else ''}"
-            (edges, drawn), mine = bands[key], paths.get(key, ())
+            mine = tuple(path for _, path in sorted(paths.get(key, ()), key=lambda pair: -pair[0]))
             told = [f"{note[0].upper()}{note[1:]}." for note in filter(None, clean(notes).split("; "))]
-            told += [f"No dots: {_WHY_NO_DOTS.get(dots, clean(dots))}."] if dots else []
+            told += [f"No dots: {_WHY_NO_DOTS.get(why, clean(why))}."] if why else []
             if above := sum(path.above for path in mine):
-                why = "work is shared out by its pipe's activity, which is not only operations"
-                told.append(f"{plural(above, 'dot')} above a roof: {why}.")
-            cut = edges[-1] < 0.999 * seconds
-            found.append(Launch(name, launch, seconds, edges, drawn, tuple(mine), tuple(told), cut))
+                reason = "work is shared out by its pipe's activity, which is not only operations"
+                told.append(f"{plural(above, 'dot')} above a roof: {reason}.")
+            edges, drawn = bands[key]
+            found.append(Launch(name, launch, seconds, edges, tuple(drawn), mine, tuple(told), edges[-1] < 0.999 * seconds))
     return sorted(found, key=lambda launch: -launch.seconds)
-
-
-_Key = tuple[str, int]
-
-
-def _bands(frames: PhaseRoofline) -> dict[_Key, tuple[tuple[float, ...], tuple[Band, ...]]]:
-    """Edges and bands of each launch; its rows follow each other, band by band."""
-    levels, found = {band.id: band.level for band in load_phases().bands}, {}
-    for key, of_launch in groupby(records(table(frames, "bands")), itemgetter("report", "launch")):
-        slices = [list(of_band) for _, of_band in groupby(of_launch, itemgetter("band", "name"))]
-        bands = []
-        for of_band in slices:
-            values = tuple(row["utilisation"] for row in of_band)
-            known = [value for value in values if math.isfinite(value)] or [math.nan]
-            label, level = clean(of_band[0]["name"]), levels.get(of_band[0]["band"], "")
-            bands.append(Band(label, level, values, sum(known) / len(known), min(known), max(known)))
-        found[key] = (*(row["begin"] for row in slices[0]), slices[0][-1]["end"]), tuple(bands)
-    return found
-
-
-def _paths(frames: PhaseRoofline) -> dict[_Key, list[Path]]:
-    """The paths of each launch, that whose precision is nearest to its roof on the whole first."""
-    found: dict[_Key, list[tuple[float, Path]]] = {}
-    names = ("report", "launch", "precision", "level", "unit", "compute_roof", "bandwidth_roof")
-    for key, of_path in groupby(records(table(frames, "points")), itemgetter(*names)):
-        dots = [row for row in of_path if all(0 < row[name] < math.inf for name in ("intensity", "performance"))]
-        if dots:
-            report, launch, precision, level, unit, roof, bandwidth = key
-            above = sum(row["performance"] > row["attainable"] for row in dots)
-            slices, places = (row["slice"] for row in dots), ((row["intensity"], row["performance"]) for row in dots)
-            path = Path(precision_label(precision), level, unit, roof, bandwidth, tuple(slices), tuple(places), above)
-            height = sum(row["performance"] for row in dots) / len(dots) / roof if roof > 0 else 0.0
-            found.setdefault((report, launch), []).append((height, path))
-    return {key: [path for _, path in sorted(paths, key=lambda each: -each[0])] for key, paths in found.items()}
 
 
 def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
@@ -192,18 +169,16 @@ def document(frames: PhaseRoofline, *, title: str = "", notes: bool = True, top:
     found = launches(frames)
     shown = found[: top or None]
     rest = [f"and {len(found) - len(shown):,} more; --all shows them"] if len(shown) < len(found) else []
-    blocks: list[Table | Section] = [_table(launch, launch.heading(found)) for launch in shown]
+    blocks: list[Table | Section] = []
+    for launch in shown:  # mean, lowest and highest of each band, and how it goes
+        of_bands = [{**band._asdict(), "band": band.label} for band in launch.bands]
+        heading, legend = launch.heading(found), tuple(f"{path}." for path in launch.paths)
+        names = [column.name for column in _BANDS]
+        blocks.append(Table("bands", _BANDS, of_bands, names, heading, about=heading, legend=legend))
     blocks.append(Section(rest if found else explanation(frames).splitlines(), hanging=False))
     told = notes_of(frames, shown) if shown else []
     facts = f"Over time: {subtitle(frames)}"
     return Document(title or "Roofline over time", facts, (), blocks, [Note(text, "launch") for text in told[not notes :]])
-
-
-def _table(launch: Launch, heading: str) -> Table:
-    """The bands of a launch: mean, lowest and highest, and how they go."""
-    names = [column.name for column in _BANDS]
-    of_bands = [{**band._asdict(), "band": band.label} for band in launch.bands]
-    return Table("bands", _BANDS, of_bands, names, heading, about=heading, legend=tuple(f"{path}." for path in launch.paths))
 
 
 def render_html(
@@ -240,7 +215,7 @@ def _payload(launch: Launch) -> dict[str, Any]:
         return list(map(number, values))
 
     def colours(level: str) -> tuple[str, str] | None:
-        return (level_style(level).light, level_style(level).dark) if level else None
+        return level_style(level)[1:] if level else None
 
     return {
         "name": one_line(launch.kernel),
@@ -266,7 +241,7 @@ def _payload(launch: Launch) -> dict[str, Any]:
             }
             for path in launch.paths
         ],
-        "notes": [one_line(note) for note in (launch.caveat, *launch.notes)],
+        "notes": [one_line(note) for note in (_CAVEAT if launch.paths else _CAVEAT_OF_BANDS, *launch.notes)],
     }
 
 
@@ -288,17 +263,15 @@ def strips(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> tup
     for kernel, measured in leading(roofline, m, paths):
         with suppress(RooflineError), closing_input(paths[measured.report[0]]) as report:  # damaged samples draw nothing
             for launch in launches(phase_roofline(with_samples(report, measured))) if isinstance(report, Report) else ():
+                areas = []
+                for band in launch.bands:  # from slice to slice, none where nothing is known, and what the highest is
+                    path, top = "", band.most if band.most > 1 else 1.0
+                    for value, begin, end in zip(band.values, launch.edges, launch.edges[1:], strict=False):
+                        if math.isfinite(value):
+                            left, right = (_WIDTH * at / launch.seconds for at in (begin, end))
+                            path += f"M{left:.1f} {_HEIGHT}V{_HEIGHT * (1 - value / top):.1f}H{right:.1f}V{_HEIGHT}z"
+                    highest = "n/a" if math.isnan(band.most) else f"{100 * band.most:.0f} %"
+                    areas.append((one_line(band.label), path, highest))
                 heading = f"{one_line(kernel.kernel)}, {launch.about}"
-                found.append(Strip(heading, format_value(launch.seconds, "second", 3), list(_areas(launch))))
+                found.append(Strip(heading, format_value(launch.seconds, "second", 3), areas))
     return tuple(found)
-
-
-def _areas(launch: Launch) -> Iterator[tuple[str, str, str]]:
-    """Areas from slice to slice, none where nothing is known, and what the highest is."""
-    for band in launch.bands:
-        path, top = "", band.most if band.most > 1 else 1.0
-        for value, begin, end in zip(band.values, launch.edges, launch.edges[1:], strict=False):
-            if math.isfinite(value):
-                left, right = (_WIDTH * at / launch.seconds for at in (begin, end))
-                path += f"M{left:.1f} {_HEIGHT}V{_HEIGHT * (1 - value / top):.1f}H{right:.1f}V{_HEIGHT}z"
-        yield one_line(band.label), path, "n/a" if math.isnan(band.most) else f"{100 * band.most:.0f} %"
