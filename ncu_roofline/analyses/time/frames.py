@@ -192,7 +192,19 @@ def time_roofline(
         raise ValueError(f"launch_latency must be a positive number of seconds, not {launch_latency!r}")
     files = ceilings_of(ceilings)
     roofline = roofline_of(roofline, files, by="kernel")
-    level, latency = level or load_spec().memory, _latencies(launch_latency, files)
+    level = level or load_spec().memory
+
+    @cache
+    def latency(device: str, compute_capability: str) -> tuple[float, str]:
+        """Given for all GPUs, or measured on the GPU's model."""
+        if launch_latency is not None:
+            return launch_latency, "given"
+        capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY
+        for file in files:
+            if file.applies_to(device, capability) and (measured := file.launch_latency()):
+                return measured.value, f"measured: {measured.id} of {file.provenance}"
+        return math.nan, ""
+
     chosen = _chosen_points(roofline, level)
     points = _points(roofline, chosen, latency)
     rest = np.setdiff1d(np.arange(len(roofline.kernel_columns["kernel"])), [kernel for kernel, _ in chosen])
@@ -207,46 +219,20 @@ def time_roofline(
     )
 
 
-def _latencies(given: float | None, files: Sequence[Ceilings]) -> Latency:
-    """The launch latency of each GPU: given for all of them, or measured on the GPU's model."""
-
-    @cache
-    def latency(device: str, compute_capability: str) -> tuple[float, str]:
-        if given is not None:
-            return given, "given"
-        capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY
-        for file in files:
-            if file.applies_to(device, capability) and (measured := file.launch_latency()):
-                return measured.value, f"measured: {measured.id} of {file.provenance}"
-        return math.nan, ""
-
-    return latency
-
-
 def _chosen_points(roofline: Roofline, level: str) -> list[tuple[int, int]]:
     """For each kernel with points at ``level``: its row among the kernels and the row of the point that stands for it.
 
     That is the sum over pipes, else of floating point before integers the one with most work.
     """
     points, kernels = roofline.point_columns, roofline.kernel_columns
-    homes: dict[tuple[Any, ...], list[int]] = {}
-    for row, key in enumerate(zip(*(kernels[name].tolist() for name in KEY), strict=True)):
-        homes.setdefault(key, []).append(row)
-    here = np.flatnonzero(points["level"] == level)
-    groups: dict[tuple[Any, ...], list[dict[str, int]]] = {}  # points of each kernel by precision; some have the same key
-    for row, key in zip(here.tolist(), zip(*(points[name][here].tolist() for name in KEY), strict=True), strict=True):
-        members, precision = groups.setdefault(key, [{}]), points["precision"][row]
-        if precision in members[-1]:
-            members.append({})
-        members[-1][precision] = row
+    homes = {key: row for row, key in enumerate(zip(*(kernels[name].tolist() for name in KEY), strict=True))}
     work = np.where(np.isfinite(points["work"]), points["work"], -1.0)
     ranks = list(zip(points["precision"] == "mixed", points["unit"] == "flop", work, strict=True))
+    here, best = np.flatnonzero(points["level"] == level), dict[tuple[Any, ...], int]()
+    for row, key in zip(here.tolist(), zip(*(points[name][here].tolist() for name in KEY), strict=True), strict=True):
+        best[key] = max(best.get(key, row), row, key=ranks.__getitem__)
     complete = np.isfinite(points["work"] + points["traffic"] + points["seconds"])
-    found: list[tuple[int, int]] = []
-    for key, members in groups.items():
-        best = [max(kinds.values(), key=ranks.__getitem__) for kinds in members]
-        found += zip(homes.get(key, ()), [row for row in best if complete[row]], strict=False)
-    return sorted(found)
+    return sorted((homes[key], row) for key, row in best.items() if complete[row])
 
 
 def _points(roofline: Roofline, chosen: Sequence[tuple[int, int]], latency: Latency) -> dict[str, Any]:
@@ -295,42 +281,42 @@ def _add_results(table: dict[str, Any], longest: Any, ideal: Any, capabilities: 
     }
 
 
+def _known(values: Any) -> Any:
+    """The values that are known, NaN for none."""
+    known = values[np.isfinite(values)]
+    return known if len(known) else np.array([math.nan])
+
+
 def _machines(roofline: Roofline, points: Mapping[str, Any], latency: Latency) -> list[dict[str, Any]]:
     """A row per GPU, precision that some of the ``points`` has, and level that the ordinary model has points at."""
-    ordinary, rows = roofline.point_columns, []
+    ordinary, roofs, rows = roofline.point_columns, roofline.roof_columns, []
+    used = roofs["origin"] != UNUSED
+
+    def origins(of_roofs: Any) -> list[str]:
+        """Where the values of some roofs are from, the best first."""
+        pairs = set(zip(roofs["origin"][of_roofs].tolist(), roofs["source"][of_roofs].tolist(), strict=True))
+        found = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}
+        return [origin for origin in (MEASURED, PUBLISHED, "theoretical") if origin in found]
+
     for device, precision in dict.fromkeys(zip(points["device"], points["precision"], strict=True)):
-        mine = ordinary["device"] == device
+        mine, of_gpu = ordinary["device"] == device, used & (roofs["device"] == device)
         capability = str(ordinary["compute_capability"][mine][0])
         seconds, origin = latency(device, capability)
-        peaks = points["compute_roof"][(points["device"] == device) & (points["precision"] == precision)]
-        peak, least, most = (_of_known(peaks, what) for what in (np.median, np.min, np.max))
+        peaks = _known(points["compute_roof"][(points["device"] == device) & (points["precision"] == precision)])
+        peak, mixed = float(np.median(peaks)), precision == "mixed"  # several answers for the sum over pipes
+        of_peak = origins(of_gpu & (roofs["kind"] == "compute" if mixed else roofs["precision"] == precision))
         for level in dict.fromkeys(ordinary["level"][mine].tolist()):
-            bandwidth = _of_known(ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)])
+            bandwidth = float(np.median(_known(ordinary["bandwidth_roof"][mine & (ordinary["level"] == level)])))
+            of_level = origins(of_gpu & (roofs["level"] == level))
             row = {"device": device, "compute_capability": capability, "precision": precision, "level": level}
-            row |= {"peak": peak, "peak_min": least, "peak_max": most, "latency": seconds, "latency_origin": origin}
+            row |= {"peak": peak, "peak_min": float(peaks.min()), "peak_max": float(peaks.max())}
             row |= {"bandwidth": bandwidth, "balance": peak / bandwidth if bandwidth > 0 else math.nan}
+            row |= {"latency": seconds, "latency_origin": origin}
             row |= {"overhead_work": seconds * peak, "overhead_traffic": seconds * bandwidth}
-            row["peak_origin"] = "" if math.isnan(peak) else _origin(roofline, device, "precision", precision)
-            row["bandwidth_origin"] = "" if math.isnan(bandwidth) else _origin(roofline, device, "level", level)
+            row["peak_origin"] = "" if math.isnan(peak) else " and ".join(of_peak if mixed else of_peak[:1])
+            row["bandwidth_origin"] = "" if math.isnan(bandwidth) else "".join(of_level[:1])
             rows.append(row)
     return rows
-
-
-def _of_known(values: Any, what: Callable[[Any], Any] = np.median) -> float:
-    """Of the values that are known; NaN for none."""
-    known = values[np.isfinite(values)]
-    return float(what(known)) if len(known) else math.nan
-
-
-def _origin(roofline: Roofline, device: str, column: str, wanted: str) -> str:
-    """Whether the roofs of a precision or level are measured or published; several answers for the sum over pipes."""
-    roofs = roofline.roof_columns
-    mine = (roofs["device"] == device) & (roofs["origin"] != UNUSED)
-    mine &= roofs["kind"] == "compute" if wanted == "mixed" else roofs[column] == wanted
-    pairs = set(zip(roofs["origin"][mine].tolist(), roofs["source"][mine].tolist(), strict=True))
-    origins = {PUBLISHED if source == PUBLISHED else origin for origin, source in pairs}
-    known = [origin for origin in (MEASURED, PUBLISHED, "theoretical") if origin in origins]
-    return " and ".join(known if wanted == "mixed" else known[:1])
 
 
 def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict[str, Any]:
@@ -350,7 +336,7 @@ def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict
     for device in set(table["device"].tolist()):
         here = mine & (roofs["device"] == device)
         measured = here & (roofs["origin"] == MEASURED)
-        speeds[device] = _of_known(roofs["value"][measured if measured.any() else here])
+        speeds[device] = np.median(_known(roofs["value"][measured if measured.any() else here]))
     with np.errstate(all="ignore"):
         ideal = traffic / np.array([speeds[device] for device in table["device"]], dtype=np.float64)
     longest, ideal = (np.where(table["status"] == "zero-flop", one, np.nan) for one in (table["seconds"], ideal))
@@ -359,8 +345,6 @@ def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict
 
 
 class _Time(Viewer):
-    """How commands with the option --view get the time-based roofline."""
-
     name = "time"
     by = "kernel"
 

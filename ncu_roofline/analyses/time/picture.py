@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions
-from ncu_roofline.analyses.hierarchical.kernels import Drawn as DrawnKernel
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest
 from ncu_roofline.analyses.hierarchical.picture import MAX_KERNELS, legend_names
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
@@ -20,21 +19,7 @@ from ncu_roofline.analyses.time.frames import TimeRoofline
 from ncu_roofline.analyses.time.text import drawable
 from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import UNITS, factor, format_value, percent
-from ncu_roofline.rendering.chart import (
-    Axis,
-    Chart,
-    Contours,
-    Corner,
-    Key,
-    Line,
-    Mark,
-    Panel,
-    Place,
-    Point,
-    Region,
-    Roof,
-    Text,
-)
+from ncu_roofline.rendering.chart import Axis, Chart, Contours, Corner, Key, Line, Mark, Panel, Point, Region, Roof, Text
 from ncu_roofline.rendering.frames import records, rows, table
 from ncu_roofline.rendering.picture import figure_of, pictures
 
@@ -46,23 +31,24 @@ _STEPS = 3  # sweeps whose steps are all named; of more only the first and the l
 _DIFFER = 0.05  # peaks closer than this are one machine balance on paper
 
 
-class Drawn(NamedTuple):
+class _Drawn(NamedTuple):
     """The symbols of one GPU, rows of the points with their places in each plane; its machines by precision, the one with the
-    most time first, and of these the ones that a 4D chart can be drawn for."""
+    most time first; the unit of work, FLOPs where some count operations; what the memory level is called."""
 
     device: str
     symbols: Sequence[Row]
     machines: Sequence[Row]
-    balanced: Sequence[Row]
+    unit: str
+    level: str
 
     @property
-    def unit(self) -> str:
-        """What work counts here; FLOPs where some count operations."""
-        return "op" if {row["unit"] for row in self.symbols} == {"op"} else "flop"
+    def balanced(self) -> list[Row]:
+        """The machines that a 4D chart can be drawn for."""
+        return [row for row in self.machines if row["balance"] > 0]
 
 
-def _drawn(frames: TimeRoofline, limit: int) -> tuple[list[Drawn], tuple[DrawnKernel, ...], int]:
-    """What a picture can show: each GPU, the ``limit`` largest kernels by time, and how many kernels have symbols."""
+def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
+    """The time view; ``less``: so many 4D charts of each GPU fewer, then GPUs; None where nothing would be left."""
     labels, found = kernel_labels(frames), dict[str, list[Row]]()
     for row in records(table(frames, "points")):
         if drawable(row["traffic"], row["work"]):
@@ -72,38 +58,29 @@ def _drawn(frames: TimeRoofline, limit: int) -> tuple[list[Drawn], tuple[DrawnKe
             places = {"complexity": (row["traffic"], row["work"]), "time": times, "at_roofs": at_roofs}
             row |= {"kernel": labels[row["report"], row["kernel"]], "label": clean(row["label"]), **places}
             found.setdefault(row["device"], []).append(row)
-    kernels, total = largest(frames, "points", labels, {row["kernel"] for each in found.values() for row in each}, limit)
-    kept, devices = {kernel.label for kernel in kernels}, []
+    kernels, total = largest(frames, "points", labels, {row["kernel"] for each in found.values() for row in each}, top)
+    roofs = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
+    level = roofs.get(frames.level) or level_style(frames.level).label
+    kept, devices = {kernel.label for kernel in kernels}, list[_Drawn]()
     for device, every in found.items():
         symbols, seconds = [row for row in every if row["kernel"] in kept], defaultdict[str, float](float)
         for row in symbols:
             seconds[row["precision"]] += row["seconds"]
-        machines = [
-            row for row in records(table(frames, "machines")) if (row["device"], row["level"]) == (device, frames.level)
-        ]
-        machines = [row for row in machines if row["precision"] in seconds]
+        of_device = [row for row in records(table(frames, "machines")) if row["device"] == device]
+        machines = [row for row in of_device if row["level"] == frames.level and row["precision"] in seconds]
         machines.sort(key=lambda row: (-seconds[row["precision"]], precision_order(row["precision"])))
-        if symbols:
-            devices.append(Drawn(clean(device), symbols, machines, [row for row in machines if row["balance"] > 0]))
-    return devices, kernels, total
-
-
-def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
-    """The time view; ``less``: so many 4D charts of each GPU fewer, then GPUs; None where nothing would be left."""
-    devices, kernels, total = _drawn(frames, top)
+        unit = "op" if {row["unit"] for row in symbols} == {"op"} else "flop"
+        devices += [_Drawn(clean(device), symbols, machines, unit, level)] if symbols else []
     left_out, several = devices[MOST_DEVICES:], len(devices) > 1
     most = (_MOST // 2 if several else _MOST) - less
     devices = devices[:MOST_DEVICES][: min(most, 0) or None]
     if most < 0 and not devices:
         return None
     most = max(most, 0)
-    roofs = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
-    level = roofs.get(frames.level) or level_style(frames.level).label
     panels: list[list[Panel]] = []
     for one in devices:
-        title = f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"
-        panels.append([_complexity(one, title, level), _time(one, level)])
-        panels.append([_both(one, machine, level) for machine in one.balanced[:most]])
+        panels.append([_complexity(one, f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"), _time(one)])
+        panels.append([_both(one, machine) for machine in one.balanced[:most]])
     answers = answers_of(frames)
     lacking = dict.fromkeys(precision_label(row["precision"]) for one in devices for row in one.balanced[most:])
     notes = words.about(frames)
@@ -112,89 +89,38 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
         notes.append(f"The {len(kernels)} largest of {plural(total, 'kernel')} by time are drawn ({share} of the time).")
     notes += words.absent_notes(frames)
     notes += [f"{plural(len(left_out), 'further GPU')} left out: render its reports apart."] if left_out else []
-    notes += [note for one in devices for note in _different_peaks(one, len(devices) > 1)]
     notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
     notes += [f"4D charts left out for lack of room: {', '.join(lacking)}; choose with --precision."] if lacking else []
+    drawn = [row for one in devices for row in one.symbols]
     return Chart(
         f"Time-based roofline{f', {devices[0].device}' if devices and not several else ''}",
         answers[0].sentences[:1] if len(answers) == 1 else (),
         captions.subtitle(frames),
         [row for row in panels if row],
-        _keys([row for one in devices for row in one.symbols], level),
+        [
+            *(Key(look.label, "dot", look) for bound, look in bounds().items() if any(row["bound"] == bound for row in drawn)),
+            Key("machine balance", "balance"),
+            Key("launch overhead", "overhead", bounds()["overhead"]),
+            *([Key("steps of a sweep", "sweep")] if any(row["step"] >= 0 for row in drawn) else []),
+            Key(f"{level} traffic and operations", "dot"),
+            Key("bandwidth and compute time (upper and right axes)", "ring"),
+            Key("inefficiency: run time / time at the roofline", "gap"),
+        ],
         legend_names(kernels),
         [note for note in notes if note],
         "" if panels else words.explanation(frames),
     )
 
 
-def _keys(symbols: Sequence[Row], level: str) -> list[Key]:
-    present = {row["bound"] for row in symbols}
-    found = [Key(style.label, "dot", style) for bound, style in bounds().items() if bound in present]
-    found += [Key("machine balance", "balance"), Key("launch overhead", "overhead", bounds()["overhead"])]
-    found += [Key("steps of a sweep", "sweep")] if any(row["step"] >= 0 for row in symbols) else []
-    found += [Key(f"{level} traffic and operations", "dot")]
-    found += [Key("bandwidth and compute time (upper and right axes)", "ring")]
-    return [*found, Key("inefficiency: run time / time at the roofline", "gap")]
-
-
-def _different_peaks(one: Drawn, several: bool) -> Iterator[str]:
-    for machine in one.machines:
-        if machine["peak_max"] > (1 + _DIFFER) * machine["peak_min"]:
-            unit = next((row["unit"] for row in one.symbols if row["precision"] == machine["precision"]), "flop")
-            low, high, at = (format_value(machine[name], f"{unit}/s", 3) for name in ("peak_min", "peak_max", "peak"))
-            where = f"{precision_label(machine['precision'])}{f' on {one.device}' if several else ''}"
-            yield f"{where}: the compute roof differs by kernel, {low} to {high}; axes and balance stand at {at}."
-
-
-def _complexity(one: Drawn, title: str, level: str) -> Panel:
+def _complexity(one: _Drawn, title: str, upper: Any = None, right: Any = None, *marks: Mark) -> Panel:
     """Bytes and operations; diagonals of equal intensity, machine balances, the box of the launch overhead."""
+    traffic, symbols = f"{one.level} traffic [B]", one.symbols
+    work = " or ".join(dict.fromkeys(UNITS[row["unit"]].symbol for row in symbols))
+    x = Axis("byte", (f"Bandwidth complexity: {traffic}", traffic), upper)
+    y = Axis(one.unit, (f"Computational complexity [{work}]", f"Complexity [{work}]", f"[{work}]"), right)
     single = [machine for machine in one.machines if machine["precision"] != "mixed"]  # the sum has a roof for each kernel
-    marks = [*_balances(one, single or one.machines), *_overhead(one, one.machines[:1], "bandwidth", "peak")]
-    marks += _symbols(one.symbols, "complexity", "dot")
-    return Panel(title, *_axes(one, level), [*marks, *_sweeps(one.symbols, "complexity"), *_corners()])
-
-
-def _time(one: Drawn, level: str) -> Panel:
-    """Bandwidth time and compute time on equal axes: isocurves of run time, the balance diagonal, the launch overhead."""
-    symbols = [row for row in one.symbols if drawable(*row["time"])]
-    marks: list[Mark] = [Contours(role="contour", of="max", unit="second")]
-    marks += [Roof(role="balance", labels=("compute time = bandwidth time",), kind="bandwidth", value=1.0)]
-    marks += [*_overhead(one, one.machines[:1]), *_symbols(symbols, "time", "dot"), *_sweeps(symbols, "time"), *_corners()]
-    x, y = Axis("second", (f"Bandwidth time ({level})", "Bandwidth time")), Axis("second", ("Compute time", "Compute", ""))
-    return Panel("Time", x, y, marks, "square")
-
-
-def _both(whole: Drawn, machine: Row, level: str) -> Panel:
-    """The 4D chart of the symbols of one precision: complexity filled, time open, on axes that meet at the roofline."""
-    symbols = [row for row in whole.symbols if row["precision"] == machine["precision"] and drawable(*row["time"])]
-    one = whole._replace(symbols=symbols)
-    marks = [*_balances(one, [machine]), *_overhead(one, [machine], "bandwidth", "peak")]
-    marks += [Line(role="gap", places=(row["complexity"], row["at_roofs"])) for row in symbols]
-    marks += [*_symbols(symbols, "at_roofs", "ring"), *_symbols(symbols, "complexity", "dot")]
-    marks += [*_sweeps(symbols, "complexity"), *_sweeps(symbols, "at_roofs", "sweep-time"), *_corners()]
-    if len(symbols) <= _FACTORS:
-        factors = ((factor(row["inefficiency"]), row["at_roofs"]) for row in symbols)
-        marks += [Text(role="factor", labels=(text,), places=(place,)) for text, place in factors]
-    upper = 1 / machine["bandwidth"], "second", f"Bandwidth time ({level})"
-    right = 1 / machine["peak"], "second", "Compute time"
-    return Panel(f"Complexity and time, {precision_label(machine['precision'])}", *_axes(one, level, upper, right), marks)
-
-
-_Second = tuple[float, str, str] | None
-
-
-def _axes(one: Drawn, level: str, upper: _Second = None, right: _Second = None) -> tuple[Axis, Axis]:
-    traffic = f"{level} traffic [B]"
-    work = " or ".join(dict.fromkeys(UNITS[row["unit"]].symbol for row in one.symbols))
-    upwards = (f"Computational complexity [{work}]", f"Complexity [{work}]", f"[{work}]")
-    return Axis("byte", (f"Bandwidth complexity: {traffic}", traffic), upper), Axis(one.unit, upwards, right)
-
-
-def _balances(one: Drawn, machines: Sequence[Row]) -> list[Mark]:
-    """Diagonals: round intensities, and the machine balance of each precision."""
-    unit = f"{one.unit}/byte"
-    kept: list[list[Row]] = []
-    for machine in sorted((row for row in machines if row["balance"] > 0), key=lambda row: float(row["balance"])):
+    unit, kept = f"{one.unit}/byte", list[list[Row]]()
+    for machine in sorted((row for row in single or one.machines if row["balance"] > 0), key=lambda row: float(row["balance"])):
         if kept and math.isclose(kept[-1][0]["balance"], machine["balance"], rel_tol=_DIFFER):
             kept[-1].append(machine)
         else:
@@ -205,31 +131,54 @@ def _balances(one: Drawn, machines: Sequence[Row]) -> list[Mark]:
         text = f"balance {format_value(group[0]['balance'], unit, 3)}"
         text = f"{text} ({names})" if len(kept) > 1 else f"machine {text}"
         found.append(Roof(role="balance", labels=(text,), kind="bandwidth", value=group[0]["balance"]))
-    return found
+    found += [*_overhead(one, "bandwidth", "peak"), *marks, *_symbols(symbols, "complexity", "dot")]
+    return Panel(title, x, y, [*found, *_sweeps(symbols, "complexity"), *_corners()])
 
 
-def _overhead(one: Drawn, machines: Sequence[Row], *per_second: str) -> Iterator[Region]:
+def _time(one: _Drawn) -> Panel:
+    """Bandwidth time and compute time on equal axes: isocurves of run time, the balance diagonal, the launch overhead."""
+    symbols = [row for row in one.symbols if drawable(*row["time"])]
+    marks: list[Mark] = [Contours(role="contour", of="max", unit="second")]
+    marks += [Roof(role="balance", labels=("compute time = bandwidth time",), kind="bandwidth", value=1.0)]
+    marks += [*_overhead(one), *_symbols(symbols, "time", "dot"), *_sweeps(symbols, "time"), *_corners()]
+    x, y = Axis("second", (f"Bandwidth time ({one.level})", "Bandwidth time")), Axis("second", ("Compute time", "Compute", ""))
+    return Panel("Time", x, y, marks, "square")
+
+
+def _both(whole: _Drawn, machine: Row) -> Panel:
+    """The 4D chart of the symbols of one precision: complexity filled, time open, on axes that meet at the roofline."""
+    symbols = [row for row in whole.symbols if row["precision"] == machine["precision"] and drawable(*row["time"])]
+    marks: list[Mark] = [Line(role="gap", places=(row["complexity"], row["at_roofs"])) for row in symbols]
+    marks += [*_symbols(symbols, "at_roofs", "ring"), *_sweeps(symbols, "at_roofs", "sweep-time")]
+    for row in symbols if len(symbols) <= _FACTORS else ():
+        marks.append(Text(role="factor", labels=(factor(row["inefficiency"]),), places=(row["at_roofs"],)))
+    upper = 1 / machine["bandwidth"], "second", f"Bandwidth time ({whole.level})"
+    right = 1 / machine["peak"], "second", "Compute time"
+    one = whole._replace(symbols=symbols, machines=[machine])
+    return _complexity(one, f"Complexity and time, {precision_label(machine['precision'])}", upper, right, *marks)
+
+
+def _overhead(one: _Drawn, *per_second: str) -> Iterator[Region]:
     """What fewest and most launches of a symbol hide: seconds on both axes, or what the machine does in them."""
-    counts, hue = [row["invocations"] for row in one.symbols], bounds()["overhead"]
-    for machine in machines:
+    counts = [row["invocations"] for row in one.symbols]
+    for machine in one.machines[:1]:
         for count in dict.fromkeys((min(counts), max(counts))) if counts and machine["latency"] > 0 else ():
             seconds = float(count * machine["latency"])
             x, y = (seconds * float(machine[name]) for name in per_second) if per_second else (seconds, seconds)
             if drawable(x, y):
-                yield Region(role="overhead", labels=(f"overhead of {plural(count, 'launch')}",), hue=hue, x=x, y=y)
+                label = f"overhead of {plural(count, 'launch')}"
+                yield Region(role="overhead", labels=(label,), hue=bounds()["overhead"], x=x, y=y)
 
 
-def _symbols(symbols: Sequence[Row], place: str, role: str) -> list[Mark]:
+def _symbols(symbols: Sequence[Row], place: str, role: str) -> Iterator[Mark]:
     """A shape for each symbol at one of its places, with the names of steps at dots."""
-    found: list[Mark] = []
     for row in symbols:
         (x, y), hue = row[place], bounds()[row["bound"]]
-        found.append(Point(role=role, hue=hue, x=x, y=y, name=row["kernel"], weight=row["seconds"]))
+        yield Point(role=role, hue=hue, x=x, y=y, name=row["kernel"], weight=row["seconds"])
     sweeps = _by_kernel(row for row in symbols if row["label"]) if role == "dot" else []
     for steps in sweeps:
-        named = steps if len(sweeps) <= _STEPS else (steps[0], steps[-1])
-        found += [Text(role="step", labels=(row["label"],), places=(row[place],)) for row in named]
-    return found
+        for row in steps if len(sweeps) <= _STEPS else (steps[0], steps[-1]):
+            yield Text(role="step", labels=(row["label"],), places=(row[place],))
 
 
 def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
@@ -244,8 +193,7 @@ def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
 def _sweeps(symbols: Sequence[Row], place: str, role: str = "sweep") -> list[Mark]:
     """Lines through the steps of each kernel."""
     sweeps = _by_kernel(row for row in symbols if drawable(*row[place]))
-    lines: list[tuple[Place, ...]] = [tuple(row[place] for row in steps) for steps in sweeps]
-    return [Line(role=role, places=line) for line in lines if len(line) > 1]
+    return [Line(role=role, places=tuple(row[place] for row in steps)) for steps in sweeps if len(steps) > 1]
 
 
 def _corners() -> list[Mark]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest, tensor_caveat
@@ -29,35 +28,29 @@ def drawable(*place: float) -> bool:
     return all(0 < value < math.inf for value in place)
 
 
-def latency_note(frames: TimeRoofline) -> str:
-    """Each GPU's launch latency and where it comes from, or how to get one."""
+def about(frames: TimeRoofline) -> list[str]:
+    """What must be known of the numbers as a whole, the weightiest first.
+
+    Each GPU's launch latency and where it comes from, or how to get one; how many kernels do less than their launches cost.
+    """
     found = list(dict.fromkeys(rows(frames, "machines", "device", "latency", "latency_origin")))
     known = [row for row in found if row[1] > 0]
-    if not known:
-        return HOW_TO_LATENCY if found else ""
-    several = len({row[1:] for row in found}) > 1
-    parts = [
-        f"{format_value(latency, 'second', 3)}{f' on {clean(device)}' if several else ''} ({clean(origin)})"
-        for device, latency, origin in (known if several else known[:1])
-    ]
-    lacking = dict.fromkeys(clean(device) for device, latency, _ in found if not latency > 0)
-    text = f"Launch latency: {', '.join(parts)}."
-    return f"{text} Unknown for {', '.join(lacking)}: no overhead is shown there." if lacking else text
-
-
-def _overhead_note(frames: TimeRoofline) -> str:
-    """How many kernels do less than their launches cost, and their share of the time."""
+    latency = HOW_TO_LATENCY if found else ""
+    if known:
+        several = len({row[1:] for row in found}) > 1
+        parts = [
+            f"{format_value(seconds, 'second', 3)}{f' on {clean(device)}' if several else ''} ({clean(origin)})"
+            for device, seconds, origin in (known if several else known[:1])
+        ]
+        lacking = dict.fromkeys(clean(device) for device, seconds, _ in found if not seconds > 0)
+        unknown = f" Unknown for {', '.join(lacking)}: no overhead is shown there." if lacking else ""
+        latency = f"Launch latency: {', '.join(parts)}.{unknown}"
     answers = list(rows(frames, "points", "overhead_bound", "time_share"))
     shares = [share for answer, share in answers if answer == "yes"]
-    total = sum(share for share in shares if math.isfinite(share))
-    text = f"{len(shares)} of {plural(len(answers), 'symbol')} bound by launch overhead, {percent(total)} of the time."
-    return text if shares else ""
-
-
-def about(frames: TimeRoofline) -> list[str]:
-    """What must be known of the numbers as a whole, the weightiest first."""
-    notes = (tensor_caveat, captions.above_note, captions.clock_note, latency_note, _overhead_note)
-    return [text for note in notes if (text := note(frames))]
+    total = percent(sum(share for share in shares if math.isfinite(share)))
+    overhead = f"{len(shares)} of {plural(len(answers), 'symbol')} bound by launch overhead, {total} of the time."
+    notes = [note(frames) for note in (tensor_caveat, captions.above_note, captions.clock_note)]
+    return [text for text in (*notes, latency, overhead if shares else "") if text]
 
 
 def absent_notes(frames: TimeRoofline) -> Iterator[str]:
@@ -79,49 +72,41 @@ def explanation(frames: TimeRoofline) -> str:
     return "\n".join(["No kernel can be drawn.", *absent_notes(frames)])
 
 
-def _symbols_table(frames: TimeRoofline, words: Mapping[str, str]) -> Table:
-    """All symbols, the longest kernel first, its steps in order."""
-    labels = kernel_labels(frames)
-    shown = [row for row in records(table(frames, "points")) if drawable(row["traffic"], row["work"])]
-    shown = [{**row, "kernel": labels[row["report"], row["kernel"]]} for row in shown]
-    kernels, _ = largest(frames, "points", labels, {row["kernel"] for row in shown}, len(shown))
+def _tables(frames: TimeRoofline) -> tuple[Table, Table, Table]:
+    """All symbols, the longest kernel first, its steps in order; the machines per precision, at the level of the view; what has
+    no symbol: why, time and bytes, the longest first."""
+    words, labels = {"level": level_style(frames.level).label}, kernel_labels(frames)
+    symbols = [row for row in records(table(frames, "points")) if drawable(row["traffic"], row["work"])]
+    symbols = [{**row, "kernel": labels[row["report"], row["kernel"]]} for row in symbols]
+    kernels, _ = largest(frames, "points", labels, {row["kernel"] for row in symbols}, len(symbols))
     place = {kernel.label: number for number, kernel in enumerate(kernels)}
-    shown.sort(key=lambda row: (place[row["kernel"]], row["device"], row["step"], -row["seconds"]))
-    return Table("points", columns.TIME_POINTS, shown, columns.POINTS_SHOWN, words=words)
-
-
-def _machines_table(frames: TimeRoofline, words: Mapping[str, str]) -> Table:
-    """GPUs with peak, bandwidth, balance and launch latency, per precision, at the level of the view."""
+    symbols.sort(key=lambda row: (place[row["kernel"]], row["device"], row["step"], -row["seconds"]))
     units = defaultdict(lambda: "flop", rows(frames, "points", "precision", "unit"))
-    shown = [{**row, "unit": units[row["precision"]]} for row in records(table(frames, "machines"))]
-    shown = [row for row in shown if row["level"] == frames.level]
-    return Table("machines", columns.TIME_MACHINES, shown, columns.MACHINES_SHOWN, words=words)
-
-
-def _absent_table(frames: TimeRoofline, words: Mapping[str, str]) -> Table:
-    """What has no symbol: why, time and bytes, the longest first."""
-    labels = kernel_labels(frames)
-    shown = records(table(frames, "absent"))
-    shown = [{**row, "kernel": labels.get((row["report"], row["kernel"]), row["kernel"])} for row in shown]
-    shown.sort(key=lambda row: -row["seconds"] if math.isfinite(row["seconds"]) else 0.0)
-    return Table("absent", columns.TIME_ABSENT, shown, columns.ABSENT_SHOWN, "Without symbol", words)
+    machines = [{**row, "unit": units[row["precision"]]} for row in records(table(frames, "machines"))]
+    machines = [row for row in machines if row["level"] == frames.level]
+    absent = records(table(frames, "absent"))
+    absent = [{**row, "kernel": labels.get((row["report"], row["kernel"]), row["kernel"])} for row in absent]
+    absent.sort(key=lambda row: -row["seconds"] if math.isfinite(row["seconds"]) else 0.0)
+    return (
+        Table("points", columns.TIME_POINTS, symbols, columns.POINTS_SHOWN, words=words),
+        Table("machines", columns.TIME_MACHINES, machines, columns.MACHINES_SHOWN, words=words),
+        Table("absent", columns.TIME_ABSENT, absent, columns.ABSENT_SHOWN, "Without symbol", words),
+    )
 
 
 def document(frames: TimeRoofline, *, title: str = "", notes: bool = True) -> Document:
     """The whole, a part per GPU where there are several; without ``notes`` only those that make a number doubtful."""
+
+    def of_gpu(frames: TimeRoofline, title: str) -> Document:
+        symbols, *others = _tables(frames)
+        first = symbols if symbols.rows else tuple(explanation(frames).splitlines())
+        sentences = [text for answer in answers_of(frames) for text in answer.sentences]
+        return Document(title, captions.subtitle(frames), sentences, [first, *others])
+
     whole = [*about(frames), captions.roof_note(frames), captions.source_note(frames) if notes else ""]
     of_kernels = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.doubts_of(frames)
     told = [*(Note(text) for text in whole if text), *(Note(text, "kernel") for text in of_kernels)]
-    return each_gpu(frames, title or "Time-based roofline", _of_gpu, told)
-
-
-def _of_gpu(frames: TimeRoofline, title: str) -> Document:
-    words = {"level": level_style(frames.level).label}
-    symbols = _symbols_table(frames, words)
-    first = symbols if symbols.rows else tuple(explanation(frames).splitlines())
-    sentences = [text for answer in answers_of(frames) for text in answer.sentences]
-    tables = [first, _machines_table(frames, words), _absent_table(frames, words)]
-    return Document(title, captions.subtitle(frames), sentences, tables)
+    return each_gpu(frames, title or "Time-based roofline", of_gpu, told)
 
 
 def render_html(
@@ -131,15 +116,33 @@ def render_html(
 
     Raises ValueError for an unknown theme.
     """
-    from ncu_roofline.rendering.page import explanations_of, self_contained, shown_table
+    from ncu_roofline.rendering.page import explanations_of, packed, plain_columns, self_contained, shown_table
 
-    level = level_style(frames.level).label
+    level, called = level_style(frames.level).label, captions.report_names(frames)
     notes = [*about(frames), *absent_notes(frames), captions.roof_note(frames), captions.source_note(frames)]
     notes += [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)]
+    texts: dict[str, int] = {}
+    points, machines = (
+        packed(plain_columns(frames, name, columns.TABLES[name], called), columns.TABLES[name], texts)
+        for name in ("points", "machines")
+    )
+    labels = kernel_labels(frames)
+    precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
+    payload = {
+        "level": frames.level,
+        "level_label": level,
+        "columns": {one.name: [one.unit, one.meaning] for one in (*columns.TIME_MACHINES, *columns.TIME_POINTS)},
+        "bounds": {key: list(style) for key, style in bounds().items()},
+        "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
+        "points": {**points, "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")]},
+        "machines": machines,
+        "texts": list(texts),
+    }
+    _, of_machines, absent = map(shown_table, _tables(frames))
     return self_contained(
         __package__,
         _SCRIPTS,
-        _payload(frames),
+        payload,
         title=one_line(title) or "Time-based roofline",
         theme=theme,
         subtitle=one_line(captions.subtitle(frames)),
@@ -148,33 +151,9 @@ def render_html(
         has_points=bool(column(frames, "points", "kernel")),
         has_latency=any(value > 0 for value in column(frames, "machines", "latency")),
         explanation=explanation(frames),
-        machines=shown_table(_machines_table(frames, {"level": level})),
-        absent=shown_table(_absent_table(frames, {"level": level})),
+        machines=of_machines,
+        absent=absent,
         notes=[one_line(note) for note in notes if note],
-        reports=[one_line(name) for name in captions.report_names(frames).values()],
+        reports=list(map(one_line, called.values())),
         explanations=explanations_of(explanations),
     )
-
-
-def _payload(frames: TimeRoofline) -> dict[str, Any]:
-    """Everything the script of the page needs, as values that JSON knows; texts stand once, in "texts"."""
-    from ncu_roofline.rendering.page import packed, plain_columns
-
-    texts: dict[str, int] = {}
-    called = captions.report_names(frames)
-    points, machines = (
-        packed(plain_columns(frames, name, columns.TABLES[name], called), columns.TABLES[name], texts)
-        for name in ("points", "machines")
-    )
-    labels = kernel_labels(frames)
-    precisions = sorted(set(column(frames, "points", "precision")), key=precision_order)
-    return {
-        "level": frames.level,
-        "level_label": level_style(frames.level).label,
-        "columns": {one.name: [one.unit, one.meaning] for one in (*columns.TIME_MACHINES, *columns.TIME_POINTS)},
-        "bounds": {key: [style.label, style.light, style.dark] for key, style in bounds().items()},
-        "precisions": {one_line(precision): precision_label(precision) for precision in precisions},
-        "points": {**points, "name": [labels[pair] for pair in rows(frames, "points", "report", "kernel")]},
-        "machines": machines,
-        "texts": list(texts),
-    }
