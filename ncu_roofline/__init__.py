@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.compare.frames import Comparison as Comparison
     from ncu_roofline.analyses.compare.frames import compare as compare
     from ncu_roofline.analyses.fma_mix import fma_mix as fma_mix
-    from ncu_roofline.analyses.instruction.frames import InstructionRoofline as InstructionRoofline
-    from ncu_roofline.analyses.instruction.frames import instruction_roofline as instruction_roofline
+    from ncu_roofline.analyses.instruction import InstructionRoofline as InstructionRoofline
+    from ncu_roofline.analyses.instruction import instruction_roofline as instruction_roofline
     from ncu_roofline.analyses.phases.frames import PhaseRoofline as PhaseRoofline
     from ncu_roofline.analyses.phases.frames import phase_roofline as phase_roofline
     from ncu_roofline.analyses.portability import Portability as Portability
@@ -43,7 +43,7 @@ _NAMES = {
     "analyses": "render",
     "analyses.compare.frames": "Comparison compare",
     "analyses.fma_mix": "fma_mix",
-    "analyses.instruction.frames": "InstructionRoofline instruction_roofline",
+    "analyses.instruction": "InstructionRoofline instruction_roofline",
     "analyses.phases.frames": "PhaseRoofline phase_roofline",
     "analyses.portability": "Portability portability",
     "analyses.ranks": "Ranks ranks",

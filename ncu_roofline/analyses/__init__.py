@@ -112,61 +112,43 @@ def _module(name: str) -> Any:
 
 def _all(folder: str, page: str = "page") -> dict[str, str]:
     """Every format from the modules of a folder."""
-    return {
-        "html": f"{folder}.{page}",
-        **dict.fromkeys(("png", "svg", "pdf"), f"{folder}.picture"),
-        **_AS_DATA,
-        **dict.fromkeys(("md", "text"), f"{folder}.text"),
-    }
+    pictures, texts = dict.fromkeys(("png", "svg", "pdf"), f"{folder}.picture"), dict.fromkeys(("md", "text"), f"{folder}.text")
+    return {"html": f"{folder}.{page}", **pictures, **_AS_DATA, **texts}
 
 
 _DATA = "rendering.frames"
 _AS_DATA = dict.fromkeys(("csv", "json", "parquet"), _DATA)
-_DRAWN, _EXPLAINED = ("show", "render"), ("show", "render", "explain")
-_SOURCE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")
-_FRAMES, _TIMES = ("points", "roofs", "kernels"), ("points", "machines", "absent")
-_PHASES, _RANKS = ("points", "bands", "sampled", "roofs"), ("kernels", "ranks", "points")
-_PORTABLE = {"csv": _DATA, **dict.fromkeys(("json", "text", "md"), "portability")}
-_WORK, _TIME = "FLOP/s over FLOPs per byte", "run time, complexity and launch overhead"
-_INSTRUCTIONS, _OVER_TIME = "warp instructions over transactions", "the roofline over time inside a kernel"
-_RUN, _LINES = "ranks of a run side by side", "lines, loops and functions inside a kernel"
-_OPERATORS = ("operators", "chains", "runs", "roofs")
+_DRAWN, _EXPLAINED, _FRAMES = ("show", "render"), ("show", "render", "explain"), ("points", "roofs", "kernels")
+_INSIDE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")
+_PHASES, _PORTABLE = ("points", "bands", "sampled", "roofs"), dict.fromkeys(("json", "text", "md"), "portability")
 _ROOFLINE = {
     **_all("hierarchical"),
     "nersc": "hierarchical.text",
 }
 _ROWS = (
-    Analysis("roofline", _WORK, "hierarchical.view", _ROOFLINE, _EXPLAINED, _FRAMES),
-    Analysis("time", _TIME, "time.frames", _all("time", "text"), _DRAWN, _TIMES, ("absent",)),
-    Analysis("instruction", _INSTRUCTIONS, "instruction.frames", _all("hierarchical"), _EXPLAINED, _FRAMES),
-    Analysis("phases", _OVER_TIME, "phases.frames", _all("phases", "text"), _EXPLAINED, _PHASES, ("bands", "sampled")),
-    Analysis("ranks", _RUN, "ranks", {**_AS_DATA, "text": "ranks"}, holds=_RANKS),
-    Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
-    Analysis("source", _LINES, "source.frames", _all("source"), holds=_SOURCE),
+    Analysis("roofline", "FLOP/s over FLOPs per byte", "hierarchical.view", _ROOFLINE, _EXPLAINED, _FRAMES),
     Analysis(
-        "run", "operators of a whole run", "run.columns", {**_AS_DATA, "md": "run.text", "text": "run.text"}, holds=_OPERATORS
+        "time", "run time, complexity and launch overhead", "time.frames", _all("time", "text"), _DRAWN,
+        ("points", "machines", "absent"), ("absent",),
     ),
-    Analysis("portability", "one application on several platforms", "portability", _PORTABLE),
-)
+    Analysis("instruction", "warp instructions over transactions", "instruction", _all("hierarchical"), _EXPLAINED, _FRAMES),
+    Analysis(
+        "phases", "the roofline over time inside a kernel", "phases.frames", _all("phases", "text"), _EXPLAINED, _PHASES,
+        ("bands", "sampled"),
+    ),
+    Analysis(
+        "ranks", "ranks of a run side by side", "ranks", {**_AS_DATA, "text": "ranks"},
+        holds=("kernels", "ranks", "points"),
+    ),
+    Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
+    Analysis("source", "lines, loops and functions inside a kernel", "source.frames", _all("source"), holds=_INSIDE),
+    Analysis(
+        "run", "operators of a whole run", "run.frames", {**_AS_DATA, "md": "run.text", "text": "run.text"},
+        holds=("operators", "chains", "runs", "roofs"),
+    ),
+    Analysis("portability", "one application on several platforms", "portability", {"csv": _DATA, **_PORTABLE}),
+)  # fmt: skip
 ANALYSES = {row.view: row for row in _ROWS}
-
-
-def as_frames(given: Any) -> Any:
-    """What an analysis gave as it is, else the Roofline of reports under their base names: results are passed on.
-
-    Raises what the function `roofline` does.
-    """
-    if hasattr(given, "view") or all(hasattr(given, name) for name in ("points", "roofs", "kernels")):
-        return given
-    from dataclasses import replace
-
-    from ncu_roofline.model import measurements_of, roofline
-
-    measured = measurements_of(given)
-    named = measured.report.tolist()
-    called = measured.report.copy()
-    called[:] = list(map(ReportNames.apart(named), named))
-    return roofline(replace(measured, report=called))
 
 
 def analysis_of(frames: object) -> Analysis:
@@ -221,7 +203,16 @@ def render(
     title = options.get("title", "")
     if not isinstance(title, str):
         raise TypeError(f"the title is text, not an object of type {type(title).__name__}")
-    frames = as_frames(roofline)
+    frames: Any = roofline
+    if not hasattr(roofline, "view") and not all(hasattr(roofline, name) for name in ("points", "roofs", "kernels")):
+        from dataclasses import replace
+
+        from ncu_roofline import model
+
+        measured = model.measurements_of(frames)
+        named, called = measured.report.tolist(), measured.report.copy()
+        called[:] = list(map(ReportNames.apart(named), named))  # results are passed on
+        frames = model.roofline(replace(measured, report=called))
     analysis = analysis_of(frames)
     if format not in analysis.formats:
         raise ValueError(f"format must be one of {', '.join(analysis.formats)}, not {format!r}")

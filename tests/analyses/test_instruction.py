@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ncu_roofline.analyses.instruction.frames import TABLES, InstructionRoofline, instruction_roofline
+from ncu_roofline.analyses.instruction import TABLES, InstructionRoofline, instruction_roofline
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.chips import load_instructions
 from ncu_roofline.formats.ceilings import Ceiling, Ceilings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses.instruction.frames import instruction_roofline
+from ncu_roofline.analyses.instruction import instruction_roofline
 from ncu_roofline.cli import main
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import Roofline, measurements_of

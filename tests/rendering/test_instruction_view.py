@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ncu_roofline.analyses.hierarchical.picture import chart, figure
-from ncu_roofline.analyses.instruction.frames import InstructionRoofline, instruction_roofline
+from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.rendering.picture import settings
 from tests import factory
 from tests.instruction_factory import accesses, executed

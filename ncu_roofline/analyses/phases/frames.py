@@ -23,9 +23,9 @@ from ncu_roofline.chips.tables import BandSpec, load_phases
 from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Selection, columns, measurements_of, roofline
+from ncu_roofline.model.extract import PassGroup, Samples, Series
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import CeilingsFile, Columns, Source, frame_of, of_rows, seen
-from ncu_roofline.model.samples import PassGroup, Samples, Series
 from ncu_roofline.model.selection import group
 from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import records, rows

@@ -5,11 +5,10 @@ from __future__ import annotations
 import bisect
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.analyses.run import columns
 from ncu_roofline.analyses.run.need import LINK, MATRIX, Need, NoFormulaError, load, need
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.chips import load_spec
@@ -17,10 +16,77 @@ from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.traces import KERNEL, Gpu, Ranges, Trace
 from ncu_roofline.model.roofline import frame_of, of_rows
+from ncu_roofline.rendering.document import Column
 
 if TYPE_CHECKING:
     from ncu_roofline.chips.spec import Gpu as Board
 
+_text, _integer, _number = Column.text, Column.integer, Column.number
+_WHERE = (
+    _text("run", "the trace: its path, or of commands its base name"),
+    _integer("gpu", "number of the GPU in the trace"),
+    _text("device", "name of the GPU; '' where the trace does not say"),
+)
+_SHAPES: dict[str, Any] = {"most": (24, 44)}
+RUNS = (
+    _WHERE[0],
+    _text("format", "what wrote it"),
+    *_WHERE[1:],
+    _number("wall", "second", "from the first launch to the end of the last kernel, copy or fill; NaN without a timeline"),
+    _number("busy", "second", "time in which the GPU did something; NaN without a timeline"),
+    _number("kernel_seconds", "second", "sum of the times of its kernels: what shares are of"),
+    _number("copy_seconds", "second", "sum of the times of copies and fills by its copy engines"),
+    _integer("launches", "kernels, copies and fills"),
+    _number("launch_seconds", "second", "what their launches cost at least, back to back; NaN where nobody measured it"),
+    _number("attributed", "ratio", "share of the kernels' time that some operator asked for"),
+    _number("modelled", "ratio", "share of the kernels' time whose operators' needs are known"),
+    _number("recoverable", "ratio", "share of the kernels' time that these would not need at their roofs"),
+)
+_ASKED = "the innermost operator that asked for the work; '' where none did"
+OPERATORS = (
+    *_WHERE,
+    _text("operator", _ASKED, "operator", missing="(none)", most=(40, 60)),
+    _text("shapes", "sizes of its inputs", "shapes", 1, **_SHAPES),
+    _text("types", "their types", "types", 5),
+    _text("group", "annotations around it, or the kernel, where these are asked for", "within", **_SHAPES),
+    _integer("calls", "how often it was called", "calls", 2),
+    _integer("kernels", "kernels that it launched", "kernels", 6),
+    _number("seconds", "second", "their time", "time"),
+    _number("share", "ratio", "of the time of all kernels", "of time"),
+    _number("flops", "flop", "operations that it needs", "needs", 3),
+    _number("bytes", "byte", "bytes that it needs: what goes in and comes out, each once", "needs bytes", 3),
+    _number("intensity", "flop/byte", "flops / bytes", "FLOP/B", 3),
+    _number("performance", "flop/s", "flops / seconds", "FLOP/s", 5),
+    _number("bandwidth", "byte/s", "bytes / seconds", "B/s", 5),
+    _text("roof", "the roof that binds what it needs: a precision or dram; '' where its need or the roofs are unknown", "roof"),
+    _number("least", "second", "its time at that roof", "at the roof", 4),
+    _number("fraction", "ratio", "least / seconds", "of roof"),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would go at the roof", "could go"),
+    _text("origin", "where the roof is from"),
+    _text("why", "why the need is unknown", "unknown because", 2),
+)
+CHAINS = (
+    *_WHERE,
+    _text("chain", "operators that follow each other, each working on the result of the one before", "as one", most=(40, 70)),
+    _text("shapes", "sizes of the first one's inputs", "shapes", 4, **_SHAPES),
+    _integer("calls", "how often they follow each other", "calls", 2),
+    _number("seconds", "second", "their time", "time"),
+    _number("share", "ratio", "of the time of all kernels", "of time"),
+    _number("flops", "flop", "operations that they need", "needs", 3),
+    _number("bytes", "byte", "bytes that they need where nothing between them leaves the chip", "needs bytes", 3),
+    _text("roof", "the roof that binds this", "roof"),
+    _number("least", "second", "their time at that roof", "at the roof", 4),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels", "could go"),
+)
+ROOFS = (
+    *_WHERE[:2],
+    _text("device", "name of the GPU"),
+    _text("roof", "dram, or the precision of a compute roof"),
+    _number("value", "flop/s", "operations or bytes per second"),
+    _text("unit", "flop or byte"),
+    _text("origin", "theoretical, or the file it was measured in"),
+)
+TABLES = {"operators": OPERATORS, "chains": CHAINS, "runs": RUNS, "roofs": ROOFS}
 BY = ("operator", "annotation", "kernel")
 Roofs = Mapping[str, tuple[float, str]]
 """By precision or level: operations or bytes per second, and where that is from."""
@@ -28,7 +94,7 @@ Roofs = Mapping[str, tuple[float, str]]
 
 @dataclass(frozen=True)
 class Run:
-    """The runs of traces as columns: `RUNS`, `OPERATORS`, `CHAINS` and `ROOFS` of ``columns``; SI units."""
+    """The runs of traces as columns: `RUNS`, `OPERATORS`, `CHAINS` and `ROOFS`; SI units."""
 
     run_columns: Mapping[str, Any]
     operator_columns: Mapping[str, Any]
@@ -69,11 +135,11 @@ def run_of(
     ``board``: the GPU where a trace does not name one, or names one that no table has.
     """
     formulas, spoken = load(operators), ReportNames.apart([trace.path for trace in traces])
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in columns.TABLES}
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     notes: list[str] = []
     for trace in traces:
         name, work = trace.path if full_paths else spoken(trace.path), trace.work
-        asked = attributed(trace)
+        asked = _innermost(trace.operators, trace)
         for number in dict.fromkeys(work.device):
             gpu = trace.gpus.get(number, Gpu())
             roofs = roofs_of(gpu, ceilings, board)
@@ -96,20 +162,18 @@ def run_of(
                 notes.append(f"{name}: {called}, so that there are no roofs; name one with --board")
     for name in ("operators", "chains"):  # of what is unknown all could go, for all that is known
         tables[name].sort(key=lambda row: -row["share"] if math.isnan(row["recoverable"]) else -row["recoverable"])
-    made = {name: of_rows(rows, columns.TABLES[name]) for name, rows in tables.items()}
+    made = {name: of_rows(rows, TABLES[name]) for name, rows in tables.items()}
     return Run(made["runs"], made["operators"], made["chains"], made["roofs"], by, tuple(dict.fromkeys(notes)))
 
 
 # Which operator asked for which work
 
 
-def attributed(trace: Trace) -> list[int]:
-    """For each row of the work the innermost operator around its launch, on the same thread; -1 where there is none."""
-    return _innermost(trace.operators, zip(trace.work.thread, trace.work.launched, strict=True))
+def _innermost(ranges: Ranges, trace: Trace) -> list[int]:
+    """For each row of the work the innermost range around its launch, on the same thread; -1 where there is none.
 
-
-def _innermost(ranges: Ranges, asked: Iterable[tuple[str, float]]) -> list[int]:
-    """The range that begins last among those that hold a time on a thread; ranges of a thread are nested."""
+    Ranges of a thread are nested: that is the one which begins last among those that hold the time.
+    """
     threads: dict[str, tuple[list[float], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
     parent: dict[int, int] = {}
     for row in sorted(range(len(ranges.name)), key=lambda row: (ranges.start[row], -ranges.end[row])):
@@ -121,7 +185,7 @@ def _innermost(ranges: Ranges, asked: Iterable[tuple[str, float]]) -> list[int]:
         starts.append(ranges.start[row])
         rows.append(row)
     found = []
-    for thread, time in asked:
+    for thread, time in zip(trace.work.thread, trace.work.launched, strict=True):
         starts, rows, _ = threads.get(thread, ([], [], []))
         place = bisect.bisect_right(starts, time) - 1 if thread else -1
         row = rows[place] if place >= 0 else -1
@@ -160,21 +224,29 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
 def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, by: str) -> list[dict[str, Any]]:
     """A row per operator with its shapes and types."""
     work, ranges = trace.work, trace.operators
-    around = _innermost(trace.annotations, zip(work.thread, work.launched, strict=True)) if by == "annotation" else []
+    around = _innermost(trace.annotations, trace) if by == "annotation" else []
     groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
     for call in calls:
         first, row = call.kernels[0], call.row
         within = work.name[first] if by == "kernel" or not trace.span else ""
         if around and around[first] >= 0:
             within = trace.annotations.name[around[first]]
-        own = (ranges.name[row], _shapes_text(ranges.shapes[row]), _types_text(ranges.types[row])) if row >= 0 else ("", "", "")
-        key = (*own, within, call.why)
-        groups[key].append(call)
+        own = ("", "", "")
+        if row >= 0:
+            of_tensors = dict.fromkeys(one.removeprefix("c10::") for one in ranges.types[row] or () if one[:6] != "Scalar")
+            own = ranges.name[row], _shapes_text(ranges.shapes[row]), ", ".join(filter(None, of_tensors))
+        groups[(*own, within, call.why)].append(call)
     found = []
     for (name, shapes, types, within, why), members in groups.items():
         seconds = sum(call.seconds for call in members)
         needs = [call.need for call in members if call.need]
-        told = _against(needs, roofs) if needs else dict(_NOTHING)
+        flops, moved = (sum(getattr(one, name) for one in needs) if needs else math.nan for name in ("flops", "bytes"))
+        # What the calls need together, and the roof that binds it with the time at it.
+        wanted = [(load_spec().memory, moved)] if needs and needs[0].kind != LINK else []
+        wanted += [(needs[0].precision, flops)] if needs and needs[0].precision else []
+        least, roof = math.nan, ""
+        if wanted and all(name in roofs for name, _ in wanted):
+            least, roof = max((amount / roofs[name][0], name) for name, amount in wanted)
         found.append(
             {
                 "operator": name,
@@ -182,34 +254,23 @@ def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, 
                 "types": types,
                 "group": within,
                 "why": why,
-                **told,
+                "flops": flops,
+                "bytes": moved,
+                "roof": roof,
+                "least": least,
+                "origin": roofs[roof][1] if roof else "",
                 "calls": len(members) if name else sum(work.count[call.kernels[0]] for call in members),
                 "kernels": sum(work.count[kernel] for call in members for kernel in call.kernels),
                 "seconds": seconds,
                 "share": seconds / total,
-                "intensity": told["flops"] / told["bytes"] if told["flops"] > 0 else math.nan,
-                "performance": told["flops"] / seconds if told["flops"] > 0 and seconds > 0 else math.nan,
-                "bandwidth": told["bytes"] / seconds if seconds > 0 else math.nan,
-                "fraction": told["least"] / seconds if seconds > 0 else math.nan,
-                "recoverable": max(seconds - told["least"], 0.0) / total if told["least"] >= 0 else math.nan,
+                "intensity": flops / moved if flops > 0 else math.nan,
+                "performance": flops / seconds if flops > 0 and seconds > 0 else math.nan,
+                "bandwidth": moved / seconds if seconds > 0 else math.nan,
+                "fraction": least / seconds if seconds > 0 else math.nan,
+                "recoverable": max(seconds - least, 0.0) / total if least >= 0 else math.nan,
             }
         )
     return found
-
-
-_NOTHING: Mapping[str, Any] = {"flops": math.nan, "bytes": math.nan, "roof": "", "least": math.nan, "origin": ""}
-
-
-def _against(needs: Sequence[Need], roofs: Roofs) -> dict[str, Any]:
-    """What calls of one operator need together, and the roof that binds it with the time at it."""
-    first, memory = needs[0], load_spec().memory
-    told: dict[str, Any] = {**_NOTHING, "flops": sum(one.flops for one in needs), "bytes": sum(one.bytes for one in needs)}
-    wanted = [(memory, told["bytes"])] if first.kind != LINK else []
-    wanted += [(first.precision, told["flops"])] if first.precision else []
-    if wanted and all(name in roofs for name, _ in wanted):
-        told["least"], told["roof"] = max((amount / roofs[name][0], name) for name, amount in wanted)
-        told["origin"] = roofs[told["roof"]][1]
-    return told
 
 
 # Operators that could be one
@@ -256,13 +317,23 @@ def _chains(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float) -> 
 
 
 def _chained(trace: Trace, calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """Chains of at least two calls."""
+    """Chains of at least two calls, each of which works on the result of the one before, as far as sizes tell.
+
+    A copy ends a chain: of several copies of one size nobody knows which follows which.
+    """
     ranges = trace.operators
     open_ones: dict[str, list[Call]] = {}
     for call in sorted(calls, key=lambda call: ranges.start[call.row]):
         thread, now = ranges.thread[call.row], call.need
         chain = open_ones.get(thread, [])
-        if chain and not _goes_on(trace, chain, call):
+        last = chain[-1].need if chain else None
+        if now is None or last is None or not last.inputs or "copy" in ranges.name[chain[-1].row]:
+            goes_on = False
+        else:
+            products = sum(bool(one.need and one.need.kind == MATRIX) for one in chain)
+            attention = products == 1 and any("softmax" in ranges.name[one.row] for one in chain)
+            goes_on = math.prod(last.out) in now.inputs and (now.kind != MATRIX or attention)
+        if not goes_on:
             if len(chain) > 1:
                 yield chain
             chain = []
@@ -270,27 +341,9 @@ def _chained(trace: Trace, calls: Sequence[Call]) -> Iterator[list[Call]]:
     yield from (chain for chain in open_ones.values() if len(chain) > 1)
 
 
-def _goes_on(trace: Trace, chain: Sequence[Call], call: Call) -> bool:
-    """Whether a call works on the result of the last of a chain, as far as sizes tell, and may be one with it.
-
-    A copy ends a chain: of several copies of one size nobody knows which follows which.
-    """
-    last, now, names = chain[-1].need, call.need, trace.operators.name
-    if last is None or now is None or not last.inputs or "copy" in names[chain[-1].row]:
-        return False
-    products = sum(bool(one.need and one.need.kind == MATRIX) for one in chain)
-    attention = products == 1 and any("softmax" in names[one.row] for one in chain)
-    return math.prod(last.out) in now.inputs and (now.kind != MATRIX or attention)
-
-
 def _shapes_text(shapes: Any) -> str:
     """Sizes as a person writes them: "[16, 5185, 5185]"; what has none is left out."""
     return " ".join(str(shape).replace(" ", "") for shape in shapes or () if shape)
-
-
-def _types_text(types: Sequence[str] | None) -> str:
-    """Types of tensors, each once."""
-    return ", ".join(dict.fromkeys(kind.removeprefix("c10::") for kind in types or () if kind and kind[:6] != "Scalar"))
 
 
 # The run as a whole

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ncu_roofline.analyses.run import columns
-from ncu_roofline.analyses.run.columns import label
-from ncu_roofline.analyses.run.frames import Run
+from ncu_roofline.analyses.run.frames import CHAINS, OPERATORS, Run
+from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.traces import PYTORCH
@@ -17,6 +16,8 @@ from ncu_roofline.rendering.document import Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records
 
 TOP, _CHAINS = 15, 5
+_CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
+_SHOWN = ("operator", "shapes", "group", *_CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
 _TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
 
@@ -26,9 +27,18 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     runs, operators, chains = (records(table) for table in (frames.run_columns, frames.operator_columns, frames.chain_columns))
     parts = []
     for run in runs:
-        mine, fused = ([row for row in rows if _place(row) == _place(run)] for rows in (operators, chains))
-        part = _of_run(run, mine, fused, top, notes)
-        number = f"GPU {run['gpu']}"
+        place, number = (run["run"], run["gpu"]), f"GPU {run['gpu']}"
+        mine, fused = ([row for row in rows if (row["run"], row["gpu"]) == place] for rows in (operators, chains))
+        shown, good = mine[: top or None], [row for row in fused if row["recoverable"] > _WORTH][: _CHAINS if top else None]
+        rest = percent(sum(row["share"] for row in mine[len(shown) :]))
+        more = len(mine) - len(shown)
+        legend = f"... and {more} more, {rest} of the kernels' time" if more else ""
+        about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
+        blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
+        blocks += [Table("chains", CHAINS, good, _CHAINS_SHOWN, "Fused", about=about)] if good else []
+        blocks += [Section(list(_how(run, mine)), "How it was worked out")] if notes else []
+        facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
+        part = Document("Operators of a run", facts, list(_sentences(run, mine, fused)), blocks)
         parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(runs) > 1 else part)
     told = [Note(text) for text in frames.notes]
     if len(parts) == 1:
@@ -36,35 +46,22 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     return Document(title or "Operators of runs", blocks=parts, notes=told)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[str, int]:
-    return row["run"], row["gpu"]
-
-
-def _of_run(
-    run: Mapping[str, Any], operators: Sequence[dict[str, Any]], chains: Sequence[dict[str, Any]], top: int, notes: bool
-) -> Document:
-    shown = operators[: top or len(operators)]
-    rest = sum(row["share"] for row in operators[len(shown) :])
-    more = len(operators) - len(shown)
-    legend = f"... and {more} more, {percent(rest)} of the kernels' time" if more else ""
-    table = Table("operators", columns.OPERATORS, shown, columns.SHOWN, legend=legend)
-    blocks: list[Table | Section] = [table]
-    good = [row for row in chains if row["recoverable"] > _WORTH][: _CHAINS if top else None]
-    if good:
-        about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
-        blocks.append(Table("chains", columns.CHAINS, good, columns.CHAINS_SHOWN, "Fused", about=about))
-    if notes:
-        blocks.append(Section(list(_how(run, operators)), "How it was worked out"))
-    facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
-    return Document("Operators of a run", facts, list(_sentences(run, operators, chains)), blocks)
-
-
 def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
-    """What the run is, what is known of it, and what could go."""
-    yield _busy(run)
+    """How much of the run the GPU did something, what is known of it, and what could go."""
+    kernels, copies, launching = (format_value(run[f"{name}_seconds"], "second", 3) for name in ("kernel", "copy", "launch"))
+    work = f"{run['launches']:,} kernels, copies and fills"
+    if math.isnan(run["wall"]):
+        yield f"No timeline: {work} take {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
+    else:
+        share = run["busy"] / run["wall"]
+        text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"
+        if share < _IDLE:
+            text += ": most of the time it waits for its host, and what follows is about the rest"
+        if share < _IDLE and run["launch_seconds"] > 0.1 * run["wall"]:
+            text += f"; {launching} of the run are launches alone"
+        yield f"{text}."
     if run["copy_seconds"] > 0.05 * run["kernel_seconds"]:
-        beside = format_value(run["copy_seconds"], "second", 3)
-        yield f"Copies and fills take {beside} beside {format_value(run['kernel_seconds'], 'second', 3)} of kernels."
+        yield f"Copies and fills take {copies} beside {kernels} of kernels."
     if not run["kernel_seconds"]:
         return
     yield (
@@ -75,36 +72,23 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
         return
     spec = load_spec()
     labels = {spec.memory: "DRAM", **{precision.id: precision.label for precision in spec.precisions}}
+
+    def inside(chain: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        """Whether an operator is in a chain, all of its calls."""
+        return row["operator"].removeprefix("aten::") in chain["chain"].split(" + ") and bool(chain["calls"] == row["calls"])
+
     for row in [row for row in operators if row["recoverable"] > _WORTH][:_TOLD]:
         for_what = "bytes" if row["roof"] == spec.memory else "operations"
+        name = clean(f"{row['operator'] or 'work without an operator'} {row['shapes']}")
         text = (
-            f"{label(row)}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
+            f"{name}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
             f"{labels[row['roof']]} roof for the {for_what} it needs: {percent(row['recoverable'])} could go"
         )
-        chain = next((chain for chain in chains if _in(chain, row)), None)
-        if chain and row["share"] == max(one["share"] for one in operators if _in(chain, one)):
+        chain = next((chain for chain in chains if inside(chain, row)), None)
+        if chain and row["share"] == max(one["share"] for one in operators if inside(chain, one)):
             left = row["share"] - chain["share"] * chain["least"] / chain["seconds"]
             text += f" ({percent(left)} fused: {chain['chain']})"
         yield f"{text}."
-
-
-def _in(chain: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Whether an operator is in a chain, all of its calls."""
-    return row["operator"].removeprefix("aten::") in chain["chain"].split(" + ") and bool(chain["calls"] == row["calls"])
-
-
-def _busy(run: Mapping[str, Any]) -> str:
-    """How much of the run the GPU did something."""
-    work = f"{run['launches']:,} kernels, copies and fills"
-    if math.isnan(run["wall"]):
-        return f"No timeline: {work} take {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
-    share = run["busy"] / run["wall"]
-    text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"
-    if share < _IDLE:
-        text += ": most of the time it waits for its host, and what follows is about the rest"
-    if share < _IDLE and run["launch_seconds"] > 0.1 * run["wall"]:
-        text += f"; {format_value(run['launch_seconds'], 'second', 3)} of the run are launches alone"
-    return f"{text}."
 
 
 def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:

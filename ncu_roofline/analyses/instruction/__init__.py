@@ -1,1 +1,0 @@
-"""The instruction roofline: warp instructions over memory transactions."""
