@@ -225,7 +225,7 @@ def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, 
     """A row per operator with its shapes and types."""
     work, ranges = trace.work, trace.operators
     around = _innermost(trace.annotations, trace) if by == "annotation" else []
-    groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Call]] = {}
     for call in calls:
         first, row = call.kernels[0], call.row
         within = work.name[first] if by == "kernel" or not trace.span else ""
@@ -235,7 +235,7 @@ def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, 
         if row >= 0:
             of_tensors = dict.fromkeys(one.removeprefix("c10::") for one in ranges.types[row] or () if one[:6] != "Scalar")
             own = ranges.name[row], _shapes_text(ranges.shapes[row]), ", ".join(filter(None, of_tensors))
-        groups[(*own, within, call.why)].append(call)
+        groups.setdefault((*own, within, call.why), []).append(call)
     found = []
     for (name, shapes, types, within, why), members in groups.items():
         seconds = sum(call.seconds for call in members)
