@@ -65,7 +65,7 @@ LOOKING_UP = {
     "chips/__init__.py",
     "cli/__init__.py",
     "formats/inputs/__init__.py",
-    "formats/report/opening.py",
+    "formats/report/framing.py",
     "plugin/nvrules/runner.py",  # what rules import
 }
 _OPENS = {

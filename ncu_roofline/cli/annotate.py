@@ -31,7 +31,7 @@ def add_annotate(parser: ArgumentParser) -> None:
 
 def run_annotate(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
-    from ncu_roofline.formats.report.opening import as_named
+    from ncu_roofline.formats.report.framing import as_named
     from ncu_roofline.model import measurements_of
     from ncu_roofline.plugin.annotate.annotation import annotate
 

@@ -24,7 +24,7 @@ from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, reg
 from ncu_roofline.formats.inputs import open_ceilings, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.inputs.text import HEAD_BYTES
-from ncu_roofline.formats.report.opening import MAGIC, bounded, check_content, is_compressed
+from ncu_roofline.formats.report.framing import MAGIC, bounded, check_content, is_compressed
 
 if TYPE_CHECKING:
     from ncu_roofline.formats.report import Report

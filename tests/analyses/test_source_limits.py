@@ -111,7 +111,7 @@ def test_many_functions_are_placed_in_proportion(tmp_path: Path) -> None:
 
 
 def test_unread_sources_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ncu_roofline.formats.report import code as report_code
+    from ncu_roofline.formats.report import metrics as report_code
 
     path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
     monkeypatch.setattr(report_code, "IMPORTED_BYTES", 10)

@@ -16,7 +16,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.formats.report.framing import open_raw
-from ncu_roofline.formats.report.kernel import MESSAGE_TYPES, encode_rule
+from ncu_roofline.formats.report.reader import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.section import RELEASES, FieldType, messages, parse_section, schema
 from ncu_roofline.formats.wire import build_messages, split

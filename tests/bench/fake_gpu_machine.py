@@ -11,7 +11,7 @@ from typing import Any
 from ncu_roofline.bench.catalogue import theory
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.report import KernelData
-from ncu_roofline.formats.report.kernel import RuleMessage, RuleResult
+from ncu_roofline.formats.report.reader import RuleMessage, RuleResult
 from tests import factory
 from tests.bench.fakes import H200, RATES, Machine, device, kind, make_machine
 from tests.bench.validate import script

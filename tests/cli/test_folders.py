@@ -19,7 +19,7 @@ from ncu_roofline.analyses.compare.frames import compare
 from ncu_roofline.analyses.portability import portability
 from ncu_roofline.base.texts import without_folders
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
-from ncu_roofline.formats.report.code import Code, ImportedFile
+from ncu_roofline.formats.report.metrics import Code, ImportedFile
 from ncu_roofline.formats.report.session import Process
 from tests.analyses.source_made import code_of, made_report
 from tests.cli.command import Command

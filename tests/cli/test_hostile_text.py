@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import ReportData, RuleResult, Session
-from ncu_roofline.formats.report.kernel import FocusMetric, RuleMessage
+from ncu_roofline.formats.report.reader import FocusMetric, RuleMessage
 from ncu_roofline.rendering.page import plotly_js
 from tests.cli.command import Command, Outcome
 from tests.factory import A100, H100, complete, kernel, opcodes

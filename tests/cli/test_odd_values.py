@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ncu_roofline.formats.report.opening import MAGIC
+from ncu_roofline.formats.report.framing import MAGIC
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.cli.every_command import COMMANDS, EVERY_COMMAND, SOME_COMMANDS, check_harmless, execute, sources
 from tests.factory import A100, complete, kernel, report

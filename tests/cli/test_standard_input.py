@@ -16,7 +16,7 @@ import pytest
 
 from ncu_roofline.cli import COMMANDS, main
 from ncu_roofline.cli.reading import STANDARD_INPUT_NAME as NAME
-from ncu_roofline.formats.report import opening
+from ncu_roofline.formats.report import framing
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
 from tests.made_up_code import smooth
@@ -165,7 +165,7 @@ def test_platforms(piped: Callable[..., Outcome], words: list[str]) -> None:
 
 
 def test_no_end(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(opening, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(framing, "MOST_BYTES", 10_000)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"NVR\0" + b"x" * 200_000)))
     outcome = Command(capsys)("show", "-")
     assert_refused(outcome, NAME)

@@ -12,7 +12,7 @@ import pytest
 
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
-from ncu_roofline.formats.report.opening import ZSTD
+from ncu_roofline.formats.report.framing import ZSTD
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import MANIFEST
 from ncu_roofline.plugin.machine.machine import Machine, Ncu

@@ -11,7 +11,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs.text import lines_of
-from ncu_roofline.formats.report import framing, opening, read_report
+from ncu_roofline.formats.report import framing, read_report
 from tests.cli.command import assert_no_leftovers
 from tests.factory import complete, kernel, report
 from tests.report.factory import encoded, saxpy, write
@@ -65,7 +65,7 @@ def changes(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("change", ["longer", "shorter", "empty", "other"])
 def test_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    monkeypatch.setattr(opening, "_READ_AT_ONCE", 100)
+    monkeypatch.setattr(framing, "_READ_AT_ONCE", 100)
     path = write(tmp_path, encoded([saxpy(i) for i in range(50)]))
     with read_report(path) as opened:
         data = changes(path)[change]
@@ -88,8 +88,8 @@ def test_slices_are_those_of_the_bytes(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "x"
     path.write_bytes(data)
     for window in (1, 7, 64, 1 << 20):
-        monkeypatch.setattr(opening, "_READ_AT_ONCE", window)
-        bytes_ = opening.FileBytes(path, path.open("rb"))
+        monkeypatch.setattr(framing, "_READ_AT_ONCE", window)
+        bytes_ = framing.FileBytes(path, path.open("rb"))
         assert len(bytes_) == len(data)
         parts = [slice(a, b) for a in (None, 0, 3, 100, 1023, 1024, 2000) for b in (None, 0, 2, 99, 101, 1024, 5000)]
         assert [bytes_[part] for part in (*parts, *reversed(parts))] == [data[part] for part in (*parts, *reversed(parts))]
@@ -100,8 +100,7 @@ def test_slices_are_those_of_the_bytes(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_nothing_of_a_file_is_mapped() -> None:
     """Not even of a temporary one: what maps is killed where the file is cut short."""
-    for module in (framing, opening):
-        assert not hasattr(module, "mmap")
+    assert not hasattr(framing, "mmap")
 
 
 def test_a_table_that_changes(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, Report, ReportData, read_report, write_report
-from ncu_roofline.formats.report import code as code_module
+from ncu_roofline.formats.report import metrics as code_module
 from ncu_roofline.formats.report.framing import message, open_raw, scan
 from ncu_roofline.formats.wire import bytes_field as field
 from ncu_roofline.plugin.annotate.annotation import annotate

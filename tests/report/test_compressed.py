@@ -15,7 +15,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.report import ReportData, read_report, write_report
-from ncu_roofline.formats.report import opening as module
+from ncu_roofline.formats.report import framing as module
 from ncu_roofline.formats.report.framing import file_start
 from tests.report.factory import SESSION, encoded, saxpy, write
 from tests.report.frames import MAGIC, SKIPPABLE, by_hand, packed, zstd
@@ -135,8 +135,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     small = write(tmp_path, packed(WHOLE), "small")
     code = (
         "import resource, sys\nfrom ncu_roofline.base.errors import RooflineError\n"
-        "from ncu_roofline.formats.report import opening\n"
-        "from ncu_roofline.formats.report import read_report\nopening.MOST_BYTES = 200_000_000\n"
+        "from ncu_roofline.formats.report import framing, read_report\nframing.MOST_BYTES = 200_000_000\n"
         "try:\n    read_report(sys.argv[1])\nexcept RooflineError as error:\n    assert 'read up to' in str(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == 'darwin' else 1024))"
     )

@@ -14,7 +14,7 @@ import pytest
 
 from ncu_roofline.formats.report import FocusMetric, KernelData, Report, RuleMessage, RuleResult, Session, read_report
 from ncu_roofline.formats.report.framing import KINDS, message
-from ncu_roofline.formats.report.kernel import pushed
+from ncu_roofline.formats.report.reader import pushed
 from tests.report.factory import DEVICE, SESSION, block, encoded, file_of, result, saxpy, write
 
 RULE = RuleResult(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.report import opening, read_report
+from ncu_roofline.formats.report import framing, read_report
 from ncu_roofline.formats.report.framing import file_start
 from tests.report.factory import encoded, saxpy, write
 from tests.report.frames import MAGIC, packed
@@ -83,7 +83,7 @@ def test_short_streams(feed: Feed, data: bytes) -> None:
 
 @pytest.mark.parametrize("compression", [False, True])
 def test_a_report_without_end(feed: Feed, monkeypatch: pytest.MonkeyPatch, compression: bool) -> None:
-    monkeypatch.setattr(opening, "MOST_BYTES", 3_000_000)
+    monkeypatch.setattr(framing, "MOST_BYTES", 3_000_000)
     # A frame without its size and with a window of 1 MB; empty blocks that are not the last, of three bytes each.
     endless = Counted(MAGIC + b"\0\x50", bytes(3 * 1365)) if compression else Counted(file_start(), bytes(4096))
     with pytest.raises(RooflineError, match=r"it has more than 0\.003 GB, and .*read up to 0\.003 GB\. \S.*\.$"):
@@ -109,6 +109,6 @@ def test_standard_input(tmp_path: Path, kind: str) -> None:
 
 
 def test_no_room_for_a_stream(feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening.tempfile, "tempdir", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(framing.tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(RooflineError, match=r"it can't be read into a temporary file \(No such file.*\. Set TMPDIR"):
         read_report(feed(chain([WHOLE[:5000]], repeat(b"", 1))))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import open_file, read_file
-from ncu_roofline.formats.report.opening import changed, is_compressed
+from ncu_roofline.formats.report.framing import changed, is_compressed
 
 HEAD_BYTES = 65_536
 EXPORT_AGAIN = "Export it again, and check that it is complete."

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from ncu_roofline.formats.report.code import Code, CodeFunction, ImportedFile
-from ncu_roofline.formats.report.kernel import Device, FocusMetric, Kernel, Launch, RuleMessage, RuleResult
-from ncu_roofline.formats.report.metrics import Instances, Metrics, Value
-from ncu_roofline.formats.report.reader import Report, read_report
+from ncu_roofline.formats.report.metrics import Code, CodeFunction, ImportedFile, Instances, Metrics, Value
+from ncu_roofline.formats.report.reader import (
+    Device,
+    FocusMetric,
+    Kernel,
+    Launch,
+    Report,
+    RuleMessage,
+    RuleResult,
+    read_report,
+)
 from ncu_roofline.formats.report.session import Process, Session
 
 # Looked up when it is asked for: most runs only read.

@@ -1,23 +1,31 @@
-"""The metrics of one kernel, decoded when asked for, and of all kernels at once, by column.
+"""The metrics of one kernel and the code of its module, decoded when asked for; and of all kernels at once, by column.
 
 The kernels of a file mostly carry the same metrics in the same order, so the way from name to position is worked out once per
 order that occurs (`Layout`).  Where a name occurs twice in one result, the last one counts.
+
+A report has a source record per loaded module; results refer to it by a number that counts within their process.  The record
+can come behind its results, and a module has several where functions were met later: what the first ones lack, others add.
+Opening a report notes only which blocks have such records; they are looked at when the first kernel is asked for its code.
 """
 
 from __future__ import annotations
 
 import functools
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import clean, shorten
-from ncu_roofline.formats.report.code import CodeIndex
-from ncu_roofline.formats.report.framing import Kind, RawFile, damage_errors, message
+from ncu_roofline.chips.sass import CUBIN_BYTES, IMPORTED_BYTES
+from ncu_roofline.formats.report.framing import Kind, RawFile, block_at, damage_errors, message, text
 from ncu_roofline.formats.report.session import Process
+from ncu_roofline.formats.wire import Field, NoFieldError, split
 
+_ID, _CUBIN, _FILES, _FUNCTIONS, _ENTRY = 1, 4, 8, 9, 1  # numbers of fields in the schema
+_MOST_ENTRIES = 250_000  # functions or files that a record of a module lists; those seen have up to 43
 Value = float | int | str
 Instances = list[tuple[Value | None, Value | None]]
 ByAddress = tuple["array[int]", "array[float]"]
@@ -25,6 +33,118 @@ ByAddress = tuple["array[int]", "array[float]"]
 _LAYOUTS_KEPT = 64  # one or two in nearly all files; bounds the memory where every kernel has its own
 _SHOWN, _VALUE_LENGTH = 12, 60  # values at a prompt, characters of each
 _NUMERIC_FIELDS = ("double", "uint64", "float", "uint32")
+
+
+@dataclass(frozen=True)
+class ImportedFile:
+    """A source file in a report (``ncu --import-source``): its path where it was compiled, and its content."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CodeFunction:
+    """A function of a module: mangled name, address on the GPU in bytes, index in the symbol table of the cubin if given."""
+
+    name: str
+    address: int
+    symbol: int | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a report says about the module of a kernel.
+
+    ``cubin`` is an ELF file, b"" if the report has none; ``functions`` (from 2022.4 on) has what ncu met of the module, not
+    only the kernel; ``files`` is empty unless sources were imported.  All of it is as hostile as any text of a report.
+    """
+
+    cubin: bytes = b""
+    files: tuple[ImportedFile, ...] = ()
+    functions: tuple[CodeFunction, ...] = ()
+    unread: int = 0
+
+
+class CodeIndex:
+    """The source records of an open report, found when first asked for."""
+
+    def __init__(self, raw: RawFile, blocks: array[int], processes: dict[bytes, Process]) -> None:
+        """``blocks`` has the offsets of the blocks with source records, ``processes`` all that blocks name, by their bytes."""
+        self._raw = raw
+        self._blocks = blocks
+        self._processes = processes
+        self._places: dict[tuple[Process, int], list[tuple[int, int]]] | None = None  # (offset, length) of a module's records
+        self._last: tuple[Sequence[tuple[int, int]], Code] | None = None  # kernels of one module mostly follow each other
+
+    def find(self, process: Process, number: int) -> Code | None:
+        """The module ``number`` of ``process``, None if the report does not have it.  Raises RooflineError for damaged bytes.
+
+        Numbers count within a process; a record in a block that names none stands in for one that is not there.
+        """
+        if self._places is None:
+            self._places = {}
+            for start in self._blocks:
+                block = block_at(self._raw, start)
+                owner = self._processes[block.header.process]
+                for offset, length in block.records[: block.counts[0]]:
+                    # Its cubin, of megabytes, and its sources are not looked at.
+                    ids = [self._raw.data[one.start : one.end] for one in self._fields(offset, offset + length, _ID)]
+                    record = self._raw.decode("SourceId", b"".join(ids), offset)
+                    if record.HasField("id"):
+                        self._places.setdefault((owner, record.id), []).append((offset, length))
+        places = self._places.get((process, number)) or self._places.get((Process(), number))
+        if places is None:
+            return None
+        if self._last is None or self._last[0] is not places:
+            self._last = (places, self._read(places))
+        return self._last[1]
+
+    def _fields(self, start: int, end: int, number: int) -> Iterator[Field]:
+        try:
+            for count, field in enumerate(split(self._raw.data, start, end), 1):
+                self._check(count, start)
+                if field.number == number:
+                    yield field
+        except NoFieldError as error:
+            raise self._raw.damaged(error.position, "SourceRecord does not parse") from error
+
+    def _read(self, places: Iterable[tuple[int, int]]) -> Code:
+        cubin = b""
+        files: dict[str, str] = {}
+        functions: dict[CodeFunction, None] = {}
+        unread, room = 0, IMPORTED_BYTES
+        for offset, length in places:
+            end = offset + length
+            cubins = list(self._fields(offset, end, _CUBIN))
+            if cubins and not cubin:  # one byte more than is read tells that it is too long
+                cubin = self._raw.data[cubins[-1].content : min(cubins[-1].end, cubins[-1].content + CUBIN_BYTES + 1)]
+            for entry in self._entries(offset, end, _FILES):
+                size = entry.end - entry.content
+                if size > room:
+                    unread += 1
+                    continue
+                room -= size
+                file = self._raw.parse("ImportedFile", entry.content, size)
+                if file.HasField("text"):  # ncu lists files, too, that it did not find
+                    files.setdefault(text(file.name), text(file.text))
+            for entry in self._entries(offset, end, _FUNCTIONS):
+                function = self._raw.parse("CodeFunction", entry.content, entry.end - entry.content)
+                if function.HasField("name") and function.HasField("address"):
+                    symbol = function.symbol if function.HasField("symbol") else None
+                    functions[CodeFunction(text(function.name), function.address, symbol)] = None
+        return Code(cubin, tuple(ImportedFile(*item) for item in files.items()), tuple(functions), unread)
+
+    def _entries(self, start: int, end: int, number: int) -> Iterator[Field]:
+        """The entries of the tables that are in the fields of this number."""
+        tables = (self._fields(one.content, one.end, _ENTRY) for one in self._fields(start, end, number))
+        for count, entry in enumerate(chain.from_iterable(tables), 1):
+            self._check(count, start)
+            yield entry
+
+    def _check(self, count: int, offset: int) -> None:
+        if count > _MOST_ENTRIES:
+            raise self._raw.damaged(offset, f"a module of more than {_MOST_ENTRIES:,} entries, which no compiler makes")
 
 
 class Place(NamedTuple):
@@ -115,17 +235,11 @@ def decode_column(raw: RawFile, items: Sequence[bytes], offset: int) -> list[Val
     return [plain_value(raw.decode("MetricScalar", item, offset).value) for item in items]
 
 
-def decode_instances(raw: RawFile, record: MetricRecord, name: str) -> Instances:
-    """(correlation id, value) of each instance of a metric that the record has.  Raises RooflineError, KeyError."""
-    metric = raw.decode("MetricResult", record.item(name), record.offset)
-    return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
-
-
 def decode_counts(raw: RawFile, record: MetricRecord, name: str) -> Instances:
-    """`decode_instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
+    """`Metrics.instances` of a metric whose instances are numbers by name: all at once where they are of one type."""
     names, numbers = _columns(raw, record, name, ("text",))
     if names is None or numbers is None:
-        return decode_instances(raw, record, name)
+        return Metrics(raw, record).instances(name)
     return [(data.decode("utf-8", "replace"), number) for data, number in zip(names, numbers, strict=True)]
 
 
@@ -166,19 +280,16 @@ class Metrics(Mapping[str, Value]):
 
     def __repr__(self) -> str:
         names = list(self._record.layout.index)
-        more = [f"  ... and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-        return "\n".join(
-            [f"<Metrics: {len(names)} names>", *(f"  {clean(name)}: {self._glance(name)}" for name in names[:_SHOWN]), *more]
-        )
-
-    def _glance(self, name: str) -> str:
-        """A value at a prompt, where nothing may raise: of a closed report, say."""
-        try:
-            return shorten(clean(str(self[name])), _VALUE_LENGTH)
-        except KeyError:
-            return "instances only"
-        except (RooflineError, ValueError):
-            return "can't be read"
+        lines = [f"<Metrics: {len(names)} names>"]
+        for name in names[:_SHOWN]:
+            try:
+                said = shorten(clean(str(self[name])), _VALUE_LENGTH)
+            except KeyError:
+                said = "instances only"
+            except (RooflineError, ValueError):  # damaged, or of a closed report: at a prompt nothing may raise
+                said = "can't be read"
+            lines.append(f"  {clean(name)}: {said}")
+        return "\n".join([*lines, *([f"  ... and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else [])])
 
     def names(self) -> tuple[str, ...]:
         """All names, also of metrics that have instances only."""
@@ -198,7 +309,8 @@ class Metrics(Mapping[str, Value]):
         The correlation id is an int (address, unit) or a str (opcode), None where the report has none.  Raises KeyError for a
         name that is not in the report.
         """
-        return decode_instances(self._raw, self._record, name)
+        metric = self._raw.decode("MetricResult", self._record.item(name), self._record.offset)
+        return [(plain_value(instance.correlation), plain_value(instance.value)) for instance in metric.instances]
 
     def by_address(self, name: str) -> ByAddress:
         """Addresses (array of type Q) and values (type d) of the instances whose correlation ids are integers, in file order.

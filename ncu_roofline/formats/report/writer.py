@@ -9,11 +9,9 @@ from itertools import islice
 from typing import Any
 
 from ncu_roofline.base.files import write_atomically
-from ncu_roofline.formats.report.code import Code
-from ncu_roofline.formats.report.framing import KINDS, file_start, message, pack_block
-from ncu_roofline.formats.report.kernel import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule, pushed
-from ncu_roofline.formats.report.metrics import Value
-from ncu_roofline.formats.report.opening import as_named
+from ncu_roofline.formats.report.framing import KINDS, as_named, file_start, message, pack_block
+from ncu_roofline.formats.report.metrics import Code, Value
+from ncu_roofline.formats.report.reader import DEVICE_PREFIX, Device, Dim3, RuleResult, device_of, encode_rule, pushed
 from ncu_roofline.formats.report.session import Session
 
 _THREAD = 1

@@ -30,8 +30,7 @@ from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, PLAIN, TENSOR_SECTION, Color
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value
-from ncu_roofline.formats.report.framing import RawFile, open_raw
-from ncu_roofline.formats.report.opening import check_content, copied
+from ncu_roofline.formats.report.framing import RawFile, check_content, copied, open_raw
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
 from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
 from ncu_roofline.model.explanations import Explanation, explain

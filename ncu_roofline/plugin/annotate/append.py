@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ncu_roofline.chips.ncu import PREFIX
 from ncu_roofline.formats.report import RuleResult, Value
 from ncu_roofline.formats.report.framing import KINDS, Kind, RawFile, frame, message, scan
-from ncu_roofline.formats.report.kernel import encode_rule
+from ncu_roofline.formats.report.reader import encode_rule
 from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 
 METRIC_PREFIX = PREFIX.encode()
