@@ -131,14 +131,11 @@ class Ceilings:
         return "; ".join(published) if self.status == PUBLISHED else self.tool
 
     def applies_to(self, device: str, compute_capability: tuple[int, int]) -> bool:
-        """Whether the ceilings were measured on this model of GPU; where they don't say on which, the user has to know.
-
-        Those of a CPU apply to no GPU, but to that CPU in files of other tools: it has no compute capability.  Where such a
-        file does not name its CPU, the user has to know as well.
+        """Whether the ceilings were measured on this model of GPU; where they, or a file of another tool that counted on a
+        CPU, don't say on which, the user has to know.  Those of a CPU apply to it only: it has no compute capability.
         """
-        if self.kind == CPU and device == UNNAMED_CPU and compute_capability == UNKNOWN_CAPABILITY:
-            return True
-        if not self.device and self.compute_capability == UNKNOWN_CAPABILITY:
+        unnamed = not self.device and self.compute_capability == UNKNOWN_CAPABILITY
+        if unnamed or (self.kind == CPU and (device, compute_capability) == (UNNAMED_CPU, UNKNOWN_CAPABILITY)):
             return True
         return self.compute_capability == compute_capability and model_name(self.device) == model_name(device)
 
@@ -277,42 +274,38 @@ def _wrong(document: Any) -> Iterator[str]:
         yield f'"{where}"{must}{what}'
     if device.get("kind") != CPU and parse_capability(str(device.get("cc"))) is None:
         yield f'"device.cc" must read like "9.0", not {short(device.get("cc"))}'
+    spec, roofs = load_spec(), set[str]()
     for position, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
             yield f'"ceilings"[{position}] must be an object with an "id"'
-        wrong = misfit(shared["ceiling"], {**entry, **_BY_ID}, shared) or _wrong_value(entry)
-        if wrong:
-            yield f'"ceilings"[{position}] ({short(entry["id"])[1:-1]}): {wrong[1:]}'
-    roofs = [entry for entry in entries if is_roof(entry)]
-    if len({entry["id"] for entry in roofs}) != len(roofs):
-        yield "it holds two accepted ceilings of one id"
-    unnamed = [entry["id"] for entry in roofs if not entry.get("source")]
-    if unnamed and document.get("status") == PUBLISHED:
-        yield f'{unnamed[0]} has no "source", and the file says that its figures were published'
-
-
-def _wrong_value(entry: Mapping[str, Any]) -> str:
-    """What is wrong with interval, value and unit of an entry of "ceilings", "" if nothing is."""
-    said, unit, ends = entry.get("value"), entry.get("unit"), entry.get("ci95") or []
-    if len(ends) == 2 and number(ends[0]) > number(ends[1]):
-        return f" ci95 must be from its lower to its upper end, not {short(ends)}"
-    if said is None:
-        return "" if unit is None or isinstance(unit, str) else f" unit must be a text, not {short(unit)}"
-    if not number(said) > 0:
-        return f" value must be a positive number or null, not {short(said)}"
-    head, spec = entry["id"].partition(".")[0], load_spec()
-    units: tuple[str, ...] = ("B/s", "FLOP/s", "OP/s", "s")
-    if spec.level_of_ceiling(entry["id"]):
-        units = ("B/s",)
-    elif head == "tensor":
-        units = ("FLOP/s", "OP/s")
-    elif any(precision.id == head and precision.unit == "flop" for precision in spec.precisions):
-        units = ("FLOP/s",)
-    if unit not in units:
-        return f" unit must be {' or '.join(units)}, not {short(unit)}"
-    least, most = _SECONDS if unit == "s" else _RATES
-    good = least <= number(said) <= most
-    return "" if good else f" value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
+        name, said, unit, ends = (entry.get(key) for key in ("id", "value", "unit", "ci95"))
+        head, ends = name.partition(".")[0], ends or []
+        units: tuple[str, ...] = ("B/s", "FLOP/s", "OP/s", "s")
+        if spec.level_of_ceiling(name):
+            units = units[:1]
+        elif head == "tensor":
+            units = units[1:3]
+        elif any(precision.id == head and precision.unit == "flop" for precision in spec.precisions):
+            units = units[1:2]
+        least, most = _SECONDS if unit == "s" else _RATES
+        where = f'"ceilings"[{position}] ({short(name)[1:-1]}):'
+        if wrong := misfit(shared["ceiling"], {**entry, **_BY_ID}, shared):
+            yield f"{where} {wrong[1:]}"
+        if len(ends) == 2 and number(ends[0]) > number(ends[1]):
+            yield f"{where} ci95 must be from its lower to its upper end, not {short(ends)}"
+        if said is None and not (unit is None or isinstance(unit, str)):
+            yield f"{where} unit must be a text, not {short(unit)}"
+        if said is not None and not number(said) > 0:
+            yield f"{where} value must be a positive number or null, not {short(said)}"
+        if said is not None and unit not in units:
+            yield f"{where} unit must be {' or '.join(units)}, not {short(unit)}"
+        if said is not None and not least <= number(said) <= most:
+            yield f"{where} value must lie between {least:g} and {most:g} {unit}, not {short(said)}"
+        if is_roof(entry) and name in roofs:
+            yield "it holds two accepted ceilings of one id"
+        if is_roof(entry) and document.get("status") == PUBLISHED and not entry.get("source"):
+            yield f'{name} has no "source", and the file says that its figures were published'
+        roofs |= {name} if is_roof(entry) else set()
 
 
 def is_roof(entry: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -50,8 +50,7 @@ _OPERATOR_TEXT = re.compile(r"(.+?)(?:, (?:seq|op_id) = \d+)+(?:, sizes = (.*))?
 PYTORCH = "PyTorch profiler"
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(NamedTuple):
     """A GPU of a run: its name, compute capability and number of SMs; "", (0, 0) and 0 where the trace does not say."""
 
     name: str = ""
@@ -105,24 +104,12 @@ class Ranges:
     types: list[Sequence[str] | None] = field(default_factory=list)
     values: list[Sequence[Any] | None] = field(default_factory=list)
 
-    def add(
-        self,
-        name: str,
-        thread: str,
-        start: float,
-        end: float,
-        shapes: Any = None,
-        types: Any = None,
-        values: Any = None,
-    ) -> None:
-        """A row."""
-        self.name.append(name)
-        self.thread.append(thread)
-        self.start.append(start)
-        self.end.append(end)
-        self.shapes.append(shapes if isinstance(shapes, (list, tuple)) and shapes else None)
-        self.types.append(tuple(map(str, types)) if isinstance(types, (list, tuple)) and types else None)
-        self.values.append(values if isinstance(values, (list, tuple)) and values else None)
+    def add(self, name: str, thread: str, start: float, end: float, *recorded: Any) -> None:
+        """A row; ``recorded``: shapes, types and values, as far as they are known."""
+        shapes, types, values = (one if isinstance(one, list) and one else None for one in (*recorded, None, None, None)[:3])
+        row = (name, thread, start, end, shapes, tuple(map(str, types)) if types else None, values)
+        for column, value in zip(vars(self).values(), row, strict=True):
+            column.append(value)
 
 
 @dataclass(frozen=True)
@@ -151,12 +138,8 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
         return True
     if text.startswith((b"{", b"[")):
         return bool(_TRACE_KEYS.search(text)) or (b'"ph"' in text and b'"ts"' in text)
-    return any(map(_is_head, text.decode("utf-8", "replace").splitlines()[:40]))
-
-
-def _is_head(line: str) -> bool:
-    """Whether a line is the head of the sums by kernel; `nsys stats` may print more before it."""
-    return all(name in line for name in _KERNEL_SUMS)
+    lines = text.decode("utf-8", "replace").splitlines()[:40]  # `nsys stats` may print some before the head of a table
+    return any(all(name in line for name in _KERNEL_SUMS) for line in lines)
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:
@@ -188,32 +171,48 @@ def _cannot(path: str | os.PathLike[str], reason: str, next_step: str = _EXPORT)
     return RooflineError("Cannot read trace", path, reason, next_step)
 
 
-# Chrome JSON
+@cache
+def _forms() -> tuple[Any, Any, Any]:
+    """A document, a list of events and an event's arguments as msgspec reads them: some ten times as fast as the standard
+    library, and without what nobody asks for.
+    """
+    from msgspec import defstruct, field
+
+    named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
+    named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
+    arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
+    texts: list[Any] = [("ph", str, ""), ("cat", str | None, None), ("name", str, ""), ("pid", Any, ""), ("tid", Any, "")]
+    times: list[Any] = [(name, float | None, None) for name in ("ts", "dur")]
+    event = defstruct("Event", [*texts, *times, ("args", arguments | list | str | float | None, None)], gc=False)
+    events = list[event]  # type: ignore[valid-type]
+    gpus = ("gpus", Any, field(default=None, name="deviceProperties"))
+    return defstruct("Document", [("events", events, field(name="traceEvents")), gpus]), events, arguments
 
 
 def _chrome(path: str) -> Trace:
     import msgspec
 
-    forms = _forms()
+    document_form, list_form, arguments = _forms()
     try:
         data = read_file(path, _MOST)
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
         data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-        document = msgspec.json.decode(data, type=forms.list if data[:1] == b"[" else forms.document, strict=False)
-    except OSError as error:
-        raise _cannot(path, error.strerror or str(error)) from error
-    except (EOFError, zlib.error) as error:
-        raise _cannot(path, f"its compressed data are cut or damaged ({error})") from error
+        document = msgspec.json.decode(data, type=list_form if data[:1] == b"[" else document_form, strict=False)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _cannot(path, f"it is cut or damaged, or can't be read ({error})") from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _cannot(path, f"it is no JSON of a trace ({shorten(clean(str(error)), 120)})") from error
     del data
-    events = document if isinstance(document, list) else document.events
-    gpus = {} if isinstance(document, list) else _gpus_of(document.gpus)
-    work, operators, annotations = Work(), Ranges(), Ranges()
+    events, properties = (document, None) if isinstance(document, list) else (document.events, document.gpus)
+    gpus, work, operators, annotations, counted = dict[int, Gpu](), Work(), Ranges(), Ranges(), False
+    for row in properties if isinstance(properties, list) else ():
+        if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
+            major, minor = row.get("computeMajor"), row.get("computeMinor")
+            capability = (major, minor) if isinstance(major, int) and isinstance(minor, int) else (0, 0)
+            gpus[row["id"]] = Gpu(clean(row["name"]), capability, _number(row.get("numSms")))
     launches: dict[str, tuple[str, float, str]] = {}
     rows: list[tuple[str, dict[str, Any]]] = []  # by the number of their launch
-    counted = False
     for event in events:
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
         counted = counted or event.cat == "cuda_profiler_range"
@@ -222,7 +221,7 @@ def _chrome(path: str) -> Trace:
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
             raise _cannot(path, f"its event {shorten(clean(event.name))} is at {event.ts:g} us for {event.dur or 0.0:g} us")
         start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
-        args = event.args if isinstance(event.args, forms.arguments) else forms.nothing
+        args = event.args if isinstance(event.args, arguments) else arguments()
         if kind in (KERNEL, COPY, FILL):
             row = {"name": event.name, "kind": kind, "device": _number(args.device), "start": start, "seconds": seconds}
             row |= {"stream": str(args.stream if args.stream is not None else event.tid)}
@@ -236,52 +235,12 @@ def _chrome(path: str) -> Trace:
                 launch = (f"{event.pid} {event.tid}", start, process) if unique else ("", math.nan, "")
                 launches[str(args.correlation)] = launch
         else:
-            ranges = operators if kind == "operator" else annotations
-            shapes = args.shapes or args.shapes_2021
+            ranges, shapes = operators if kind == "operator" else annotations, args.shapes or args.shapes_2021
             ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
     for correlation, row in sorted(rows, key=lambda pair: pair[1]["start"]):
         thread, launched, _ = launches.get(correlation, ("", math.nan, ""))
         work.add(**row, thread=thread, launched=launched)
     return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted)
-
-
-class _Forms(NamedTuple):
-    """How msgspec reads a trace: it is some ten times as fast as the standard library, and skips what nobody asks for."""
-
-    document: Any
-    list: Any
-    arguments: Any
-    nothing: Any
-
-
-@cache
-def _forms() -> _Forms:
-    from msgspec import defstruct, field
-
-    named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
-    named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
-    arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
-    texts: list[Any] = [("ph", str, ""), ("cat", str | None, None), ("name", str, ""), ("pid", Any, ""), ("tid", Any, "")]
-    times: list[Any] = [(name, float | None, None) for name in ("ts", "dur")]
-    event = defstruct("Event", [*texts, *times, ("args", arguments | list | str | float | None, None)], gc=False)
-    events = list[event]  # type: ignore[valid-type]
-    document = defstruct(
-        "Document", [("events", events, field(name="traceEvents")), ("gpus", Any, field(default=None, name="deviceProperties"))]
-    )
-    return _Forms(document, events, arguments, arguments())
-
-
-def _gpus_of(properties: Any) -> dict[int, Gpu]:
-    """GPUs by number."""
-    found = {}
-    for row in properties if isinstance(properties, list) else ():
-        if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
-            capability = (row.get("computeMajor"), row.get("computeMinor"))
-            known = tuple(part for part in capability if isinstance(part, int))
-            found[row["id"]] = Gpu(
-                clean(row["name"]), (known[0], known[1]) if len(known) == 2 else (0, 0), _number(row.get("numSms"))
-            )
-    return found
 
 
 def _span(work: Work) -> tuple[float, float] | None:
@@ -301,10 +260,8 @@ def _size(numbers: Any) -> str:
     return f"({', '.join(map(str, numbers))})" if good else ""
 
 
-# SQLite of Nsight Systems
-
-
 def _sqlite(path: str) -> Trace:
+    """An export of Nsight Systems."""
     try:
         with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)) as database:
             database.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -320,10 +277,8 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
         if re.fullmatch(r"\w+", table)
     }
     if not any(table.startswith("CUPTI_ACTIVITY_KIND_") for table in columns):
-        reason = "it has no table of what GPUs did (CUPTI_ACTIVITY_KIND_KERNEL)"
-        raise _cannot(
-            path, reason, "Export it with `nsys export --type sqlite` from a run of `nsys profile --trace cuda,nvtx`."
-        )
+        fix = "Export it with `nsys export --type sqlite` from a run of `nsys profile --trace cuda,nvtx`."
+        raise _cannot(path, "it has no table of what GPUs did (CUPTI_ACTIVITY_KIND_KERNEL)", fix)
     texts = dict(database.execute("SELECT id, value FROM StringIds")) if "StringIds" in columns else {}
 
     def rows(table: str, *wanted: str) -> Iterable[tuple[Any, ...]]:
@@ -338,27 +293,20 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
     for correlation, thread, start in rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start"):
         launches[correlation, (thread or 0) >> 24] = (str(thread), start * 1e-9)
     found: list[dict[str, Any]] = []
-    grid, block = ("gridX", "gridY", "gridZ"), ("blockX", "blockY", "blockZ")
-    tables = {
-        "KERNEL": (KERNEL, ("demangledName", *grid, *block)),
-        "MEMCPY": (COPY, ("copyKind", "bytes")),
-        "MEMSET": (FILL, ("value", "bytes")),
-    }
+    sizes = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
     common = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
-    for table, (kind, wanted) in tables.items():
+    for table, kind, wanted in (
+        ("KERNEL", KERNEL, ("demangledName", *sizes)),
+        ("MEMCPY", COPY, ("copyKind", "bytes")),
+        ("MEMSET", FILL, ("value", "bytes")),
+    ):
         for start, end, device, stream, correlation, process, *rest in rows(f"CUPTI_ACTIVITY_KIND_{table}", *common, *wanted):
-            thread, launched = launches.get((correlation, (process or 0) >> 24), ("", math.nan))
-            row = {
-                "kind": kind,
-                "device": _number(device),
-                "stream": str(stream),
-                "start": start * 1e-9,
-                "seconds": (end - start) * 1e-9,
-            }
             if not 0 <= end - start < _LONGEST * 1e3:
                 raise _cannot(path, f"work of a GPU lasts from {start} to {end} ns")
-            row |= {"thread": thread, "launched": launched}
+            thread, launched = launches.get((correlation, (process or 0) >> 24), ("", math.nan))
+            row = {"kind": kind, "device": _number(device), "stream": str(stream), "thread": thread, "launched": launched}
+            row |= {"start": start * 1e-9, "seconds": (end - start) * 1e-9}
             if kind == KERNEL:
                 row |= {"name": texts.get(rest[0], str(rest[0])), "grid": _size(rest[1:4]), "block": _size(rest[4:7])}
             else:
@@ -372,29 +320,17 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
         name = text if text is not None else texts.get(number, "")
         if event != 59 or not isinstance(name, str) or not name:  # ranges that are pushed and popped, and so nested
             continue
-        match = _OPERATOR_TEXT.fullmatch(name)
-        if match:
-            operators.add(match[1], str(thread), start * 1e-9, end * 1e-9, _sizes(match[2]))
+        if match := _OPERATOR_TEXT.fullmatch(name):
+            shapes = None
+            with suppress(ValueError, RecursionError):  # as PyTorch writes the sizes of tensors, or cut off
+                shapes = json.loads(match[2] or "null")
+            operators.add(match[1], str(thread), start * 1e-9, end * 1e-9, shapes)
         else:
             annotations.add(clean(name), str(thread), start * 1e-9, end * 1e-9)
     gpus = {}
     for number, name, major, minor, count in rows("TARGET_INFO_GPU", "id", "name", "smMajor", "smMinor", "smCount"):
         gpus[number] = Gpu(clean(str(name)), (major or 0, minor or 0), count or 0)
     return Trace(path, "Nsight Systems", work, operators, annotations, gpus, _span(work))
-
-
-def _sizes(text: str | None) -> Any:
-    """The sizes of an operator's tensors, as PyTorch writes them into NVTX ranges."""
-    if not text:
-        return None
-    try:
-        sizes = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return sizes if isinstance(sizes, list) else None
-
-
-# CSV of Nsight Systems
 
 
 def _sums(path: str) -> Trace:
@@ -405,7 +341,7 @@ def _sums(path: str) -> Trace:
         raise _cannot(path, error.strerror or str(error)) from error
     work = Work()
     lines = text.splitlines()
-    head = next((place for place, line in enumerate(lines) if _is_head(line)), 0)
+    head = next((place for place, line in enumerate(lines) if all(name in line for name in _KERNEL_SUMS)), 0)
     for number, row in enumerate(csv.DictReader(lines[head:]), start=head + 2):
         try:
             count, seconds = int(row["Instances"]), float(row["Total Time (ns)"]) * 1e-9
