@@ -434,7 +434,7 @@ def constant_loads(report: Report, index: IntArray, suspects: Mask, capability: 
     if not suspects.any():
         return ConstantLoads()
     from ncu_roofline.formats.sass import CodeError
-    from ncu_roofline.formats.sass.cubin import read_cubin
+    from ncu_roofline.formats.sass.cubin import Cubin
 
     idle = {one: np.zeros(len(index), dtype=bool) for one in HALVES}
     operations = {one: np.full(len(index), np.nan) for one in HALVES}
@@ -445,7 +445,7 @@ def constant_loads(report: Report, index: IntArray, suspects: Mask, capability: 
     for rows in modules.values():  # one after the other: each may be large
         code = report.kernels[int(index[rows[0]])].code
         try:
-            cubin = read_cubin(code.cubin) if code and code.cubin else None
+            cubin = Cubin(code.cubin) if code and code.cubin else None
         except (RooflineError, CodeError):
             continue
         if code is None or cubin is None or any(len(one.code) > _LARGEST for one in cubin.functions.values()):

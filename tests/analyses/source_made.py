@@ -13,7 +13,7 @@ from typing import Any
 
 from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile
 from ncu_roofline.formats.sass.control_flow import Flow, Loop, control_flow
-from ncu_roofline.formats.sass.cubin import Function, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, Function
 from ncu_roofline.formats.sass.instructions import Instruction, decode
 from tests import factory
 from tests.sass import fixtures
@@ -87,7 +87,7 @@ def _taken(one: Instruction, flow: Flow, headers: dict[int, Loop], left: dict[in
 
 def functions(chip: str, name: str = "linked") -> dict[str, Function]:
     """The functions of a cubin by mangled name."""
-    return dict(read_cubin(fixtures.cubin(chip, name)).functions)
+    return dict(Cubin(fixtures.cubin(chip, name)).functions)
 
 
 def counts(function: Function, trips: int) -> tuple[Walk, dict[str, list[float]]]:

@@ -11,8 +11,8 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import sass as code_limits
 from ncu_roofline.formats.report import Code, CodeFunction, read_report
-from ncu_roofline.formats.sass import module
-from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass import cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from ncu_roofline.model.work import placed
 from tests import factory
 from tests.analyses.source_made import BASE, device, made_report
@@ -24,7 +24,7 @@ GEMM = "_Z4gemmPKfS0_Pfi"
 
 @pytest.fixture(autouse=True)
 def _read_anew() -> None:
-    module.module_of.cache_clear()
+    cubin.module_of.cache_clear()
 
 
 def report(path: Path, functions: dict[str, bytes], counts: int, launches: int = 1) -> Path:
@@ -47,7 +47,7 @@ def test_code_that_is_too_large_leaves_its_counts(tmp_path: Path, monkeypatch: p
     path = report(tmp_path / "made.ncu-rep", {"k": FFMA * 99 + EXIT}, 8)
     assert len(source_roofline(path).instructions) == 100
     monkeypatch.setattr(code_limits, "INSTRUCTIONS", 99)
-    monkeypatch.setattr(module, "decode", None)  # not even begun
+    monkeypatch.setattr(cubin, "decode", None)  # not even begun
     found = source_roofline(path)
     assert len(found.instructions) == 8
     assert found.instructions["executed"].sum() == 8
@@ -88,7 +88,7 @@ def test_more_launches_than_are_shown_at_once(tmp_path: Path, monkeypatch: pytes
 
 def test_more_inlined_levels_than_code_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
-    monkeypatch.setattr(module, "INLINED_LEVELS", 50)
+    monkeypatch.setattr(cubin, "INLINED_LEVELS", 50)
     found = source_roofline(path)
     assert any("more than 50 levels of inlined code" in one for one in found.notes)
     assert (found.lines["line"] < 0).all()
@@ -102,7 +102,7 @@ def test_many_functions_are_placed_in_proportion(tmp_path: Path) -> None:
             kernel = opened.kernels[0]
             module = kernel.code
             assert module is not None
-            cubin = read_cubin(module.cubin)
+            cubin = Cubin(module.cubin)
             addresses = [BASE + 16 * number for number in range(count)]
             assert len(placed(kernel, module, cubin, addresses)) == count
             return steps(lambda: placed(kernel, module, cubin, addresses))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.sass.cubin import Function, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, Function
 from ncu_roofline.formats.sass.instructions import decode
 from ncu_roofline.plugin.machine import machine as disassembly
 from ncu_roofline.plugin.machine.machine import Machine, disassemble, find_nvdisasm
@@ -144,7 +144,7 @@ def test_many_real_functions_are_what_each_is(chip: str, monkeypatch: pytest.Mon
     tool = find_nvdisasm()
     if tool is None:
         pytest.skip("no nvdisasm (pip install nvidia-cuda-nvdisasm)")
-    functions = [one for one in read_cubin(fixtures.cubin(chip)).functions.values() if "BRA" in named(one)][:3]
+    functions = [one for one in Cubin(fixtures.cubin(chip)).functions.values() if "BRA" in named(one)][:3]
     assert len(functions) == 3
     capability = functions[0].capability
     assert capability

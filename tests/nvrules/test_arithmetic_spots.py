@@ -11,7 +11,7 @@ import pytest
 from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.formats.report import Code, CodeFunction, Kernel, read_report
-from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.plugin.nvrules.interface import IAction
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome
@@ -71,7 +71,7 @@ def told_by_view(path: Path, launch: int = 0) -> dict[str, list[str]]:
 def compiled(path: Path, name: str, **extra: object) -> Path:
     """A report of a kernel of `arithmetic.cu` whose loops go round a hundred times."""
     cubin = (FOLDER / "arithmetic-sm80.cubin").read_bytes()
-    _, counts = source_made.counts(read_cubin(cubin).functions[name], 100)
+    _, counts = source_made.counts(Cubin(cubin).functions[name], 100)
     launch = kernel(
         {**complete(), "smsp__pcsamp_sample_count": sum(counts[SAMPLES])},
         name,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.chips.fields import parse_capability, parse_target
-from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from tests.facts import sassing
 from tests.facts.ptx import cases
 
@@ -378,7 +378,7 @@ def compiled(assembler: list[str], chip: str) -> list[Word]:
         return []
     with tempfile.TemporaryDirectory() as folder:
         cubin, _ = sassing.assemble(assembler, sassing.PTX_VERSION, target, cases(), Path(folder))
-        functions = read_cubin(cubin.read_bytes()).functions.values()
+        functions = Cubin(cubin.read_bytes()).functions.values()
     code = [function.code for function in functions]
     return list(dict.fromkeys(int.from_bytes(one[at : at + SIZE], "little") for one in code for at in range(0, len(one), SIZE)))
 

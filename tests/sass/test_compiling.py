@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from tests.sass.compiling import CHIPS, compile_all, recorded_version, version
 from tests.sass.fixtures import cubin
 
@@ -43,7 +43,7 @@ def test_recorded_cubins_are_current(nvcc: str, chip: str, tmp_path: Path) -> No
     if version(nvcc) != recorded_version():
         pytest.skip(f"nvcc {version(nvcc)}, and the cubins were made by {recorded_version()}")
     for name, made in compile_all(nvcc, tmp_path, chip).items():
-        assert _content(read_cubin(made)) == _content(read_cubin(cubin(chip, name))), name
+        assert _content(Cubin(made)) == _content(Cubin(cubin(chip, name))), name
 
 
 @pytest.mark.sampled("100f")
@@ -57,4 +57,4 @@ def test_capability_of_variants(nvcc: str, chip: str, tmp_path: Path) -> None:
     if done.returncode:
         pytest.skip(f"this nvcc does not compile for sm_{chip}")
     number = chip.rstrip("af")
-    assert read_cubin(made.read_bytes()).capability == (int(number[:-1]), int(number[-1]))
+    assert Cubin(made.read_bytes()).capability == (int(number[:-1]), int(number[-1]))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.control_flow import Flow, control_flow, immediate_dominators
-from ncu_roofline.formats.sass.cubin import jump_tables, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, jump_tables
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
 from tests.sass import fixtures
 from tests.sass.oracle import edges, nvdisasm
@@ -204,7 +204,7 @@ def test_any_bytes_have_a_control_flow(data: bytes) -> None:
 def test_compiled_code_against_nvdisasm(chip: str, name: str, tmp_path: Path) -> None:
     tool, path = nvdisasm(), tmp_path / "cubin"
     path.write_bytes(fixtures.cubin(chip, name))
-    cubin = read_cubin(path.read_bytes())
+    cubin = Cubin(path.read_bytes())
     compared = 0
     for function, (theirs, ends) in edges(tool, path, cubin).items():
         instructions = decode(cubin.functions[function].code, cubin.capability)

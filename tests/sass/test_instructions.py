@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.chips.opcodes import load_opcodes
 from ncu_roofline.chips.sass import load_sass
-from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
 from ncu_roofline.plugin.machine.machine import disassemble
 from tests.sass import fixtures
@@ -63,7 +63,7 @@ def check(ours: Instruction, text: str, capability: tuple[int, int], end: int) -
 @pytest.mark.parametrize("chip", fixtures.CHIPS)
 def test_compiled_code(chip: str) -> None:
     tool = nvdisasm()
-    cubin = read_cubin(fixtures.cubin(chip))
+    cubin = Cubin(fixtures.cubin(chip))
     assert cubin.capability
     for function in cubin.functions.values():
         [texts] = disassemble([function.code], cubin.capability, tool)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ncu_roofline.formats.sass import CodeError, cubin, elf, line_program
-from ncu_roofline.formats.sass.cubin import Cubin, read_cubin
+from ncu_roofline.formats.sass import CodeError, cubin, line_program
+from ncu_roofline.formats.sass.cubin import Cubin
 from tests.counted import steps
 from tests.sass import fixtures
 from tests.sass.made import EXIT, NOTES, made_cubin
@@ -16,7 +16,7 @@ from tests.sass.made import EXIT, NOTES, made_cubin
 
 def test_many_functions_take_time_in_proportion() -> None:
     def use(count: int) -> Callable[[], object]:
-        read = read_cubin(made_cubin({f"f{number}": EXIT for number in range(count)}))
+        read = Cubin(made_cubin({f"f{number}": EXIT for number in range(count)}))
         return lambda: [read.jump_tables(name) for name in read.functions]
 
     assert steps(use(400)) < 5 * steps(use(100))
@@ -24,7 +24,7 @@ def test_many_functions_take_time_in_proportion() -> None:
 
 def test_functions_that_share_their_notes() -> None:
     with pytest.raises(CodeError, match="on each other"):
-        read_cubin(made_cubin({f"f{number}": EXIT for number in range(300)}, notes=bytes(10_000)))
+        Cubin(made_cubin({f"f{number}": EXIT for number in range(300)}, notes=bytes(10_000)))
 
 
 def all_lines(read: Cubin) -> None:
@@ -35,8 +35,8 @@ def all_lines(read: Cubin) -> None:
 @pytest.mark.parametrize(
     ("module", "limit", "value", "reason", "use"),
     [
-        (elf, "CUBIN_BYTES", 1000, "it has more than 1,000 bytes", len),
-        (elf, "TABLE_ROWS", 10, "symbols, and no more than 10 are read", len),
+        (cubin, "CUBIN_BYTES", 1000, "it has more than 1,000 bytes", len),
+        (cubin, "TABLE_ROWS", 10, "symbols, and no more than 10 are read", len),
         (line_program, "LINE_BYTES", 100, "more than 100 bytes of it would have to be run", all_lines),
         (cubin, "NOTE_BYTES", 100, "longer than 100 bytes", lambda read: [read.jump_tables(name) for name in read.functions]),
     ],
@@ -46,18 +46,18 @@ def test_more_than_any_module_has(
 ) -> None:
     monkeypatch.setattr(module, limit, value)
     with pytest.raises(CodeError, match=reason):
-        use(read_cubin(fixtures.cubin("80", "linked")))
+        use(Cubin(fixtures.cubin("80", "linked")))
 
 
 def test_relocations_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     data = fixtures.cubin("80", "linked")
-    monkeypatch.setattr(elf, "TABLE_ROWS", len(elf.Elf(data).symbols))
+    monkeypatch.setattr(cubin, "TABLE_ROWS", len(cubin.Elf(data).symbols))
     with pytest.raises(CodeError, match="relocations, and no more than 75 are read"):
-        read_cubin(data)
+        Cubin(data)
 
 
 def test_jump_tables_of_a_made_cubin() -> None:
     """That the notes of made cubins are read at all."""
     payload = struct.pack("<III", 16, 0, 1) + struct.pack("<I", 32)
-    read = read_cubin(made_cubin({"f": EXIT}, notes=struct.pack(NOTES, 4, 0x34, len(payload)) + payload))
+    read = Cubin(made_cubin({"f": EXIT}, notes=struct.pack(NOTES, 4, 0x34, len(payload)) + payload))
     assert read.jump_tables("f") == {16: (32,)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import read_report
-from ncu_roofline.formats.sass.cubin import read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin
 from ncu_roofline.formats.sass.line_program import Place
 from tests.sass.compiling import FOLDER
 from tests.sass.fixtures import CHIPS, cubin, sources
@@ -32,7 +32,7 @@ _NOT_FOR_NVDISASM = "a40-ncu2022.1-full-1.ncu-rep"
 
 def _same_as_nvdisasm(data: bytes, folder: Path) -> int:
     """How many instructions were compared; of them, those with a line."""
-    read = read_cubin(data)
+    read = Cubin(data)
     lines = {name: read.lines(name) for name in read.functions}
     expected = by_nvdisasm(data, folder)
     assert {name for name, _ in expected} == set(read.functions)
@@ -46,7 +46,7 @@ def _same_as_nvdisasm(data: bytes, folder: Path) -> int:
 
 
 def _same_as_dwarfdump(data: bytes, folder: Path) -> int:
-    read = read_cubin(data)
+    read = Cubin(data)
     expected = by_dwarfdump(data, folder)
     sections = {section: name for name, section in read.sections.items()}
     compared = 0
@@ -109,13 +109,13 @@ def test_places_of_inlined_code(chip: str) -> None:
 
 
 def _all_lines(data: bytes, name: str) -> tuple[set[tuple[Place, ...]], str]:
-    read = read_cubin(data)
+    read = Cubin(data)
     lines = read.lines(name)
     return {lines.at(offset) for offset in range(0, len(read.functions[name].code), 16)} - {()}, name
 
 
 def test_what_has_no_line() -> None:
-    read = read_cubin(cubin("80"))
+    read = Cubin(cubin("80"))
     lines = read.lines("_Z7stencilPKfPfi")
     assert lines
     assert lines.at(0) == (Place(f"{FOLDER}/stencil.cu", 4),)
@@ -123,7 +123,7 @@ def test_what_has_no_line() -> None:
     slow_path = read.lines("__cuda_sm20_sqrt_rn_f32_slowpath")
     assert not slow_path
     assert slow_path.at(0) == ()
-    bare = read_cubin(cubin("80", "bare"))
+    bare = Cubin(cubin("80", "bare"))
     assert not any(bare.lines(name) for name in bare.functions)
     with pytest.raises(KeyError):
         bare.lines("missing")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_roofline.formats.sass.module import module_of
+from ncu_roofline.formats.sass.cubin import module_of
 from tests.sass import fixtures
 
 CUBIN = fixtures.cubin("80", "linked")

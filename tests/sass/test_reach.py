@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.formats.sass.cubin import Cubin, Function, Reach, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, Function, Reach
 from ncu_roofline.formats.sass.instructions import decode
 from tests.sass import fixtures
 
@@ -17,7 +17,7 @@ FLOWS = ("branch", "indirect", "call", "return", "exit")
 
 
 def reach(chip: str) -> Reach:
-    return Reach(read_cubin(fixtures.cubin(chip)), {"HFMA2"})
+    return Reach(Cubin(fixtures.cubin(chip)), {"HFMA2"})
 
 
 def test_functions_that_are_called_and_calls_that_tell_nothing() -> None:
@@ -33,7 +33,7 @@ def test_functions_that_are_called_and_calls_that_tell_nothing() -> None:
 
 
 def test_only_what_is_asked_for_is_decoded() -> None:
-    cubin = read_cubin(fixtures.cubin("80"))
+    cubin = Cubin(fixtures.cubin("80"))
     for function in cubin.functions.values():
         every = decode(function.code, function.capability)
         some = decode(function.code, function.capability, {"HFMA2"})

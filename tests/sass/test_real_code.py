@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.formats.sass.control_flow import control_flow
-from ncu_roofline.formats.sass.cubin import Cubin, Function, read_cubin
+from ncu_roofline.formats.sass.cubin import Cubin, Function
 from ncu_roofline.formats.sass.instructions import SIZE, decode
 from ncu_roofline.plugin.machine.machine import disassemble
 from tests.analyses.source_launches import with_counts
@@ -33,7 +33,7 @@ def kernels(path: Path) -> Iterator[tuple[Kernel, Cubin]]:
         for kernel in report.kernels:
             if kernel.code and kernel.code.cubin:
                 data = kernel.code.cubin
-                yield kernel, cubins.get(data) or cubins.setdefault(data, read_cubin(data))
+                yield kernel, cubins.get(data) or cubins.setdefault(data, Cubin(data))
 
 
 def functions(path: Path) -> Mapping[bytes, tuple[Cubin, Function]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -64,68 +64,38 @@ def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Seque
     Raises CodeError for loops that are nested deeper than people write them.
     """
     tables, count = tables or {}, len(instructions)
-    targets = [_targets(each, tables, count) for each in instructions]
+    targets: list[list[int]] = []  # where each may jump to, as indices of instructions; not where it goes on
     starts = {0} if instructions else set()
     for index, each in enumerate(instructions):
+        may = tables.get(each.offset, ()) if each.flow == "indirect" else ()
+        own = [one // SIZE for one in may if one % SIZE == 0 and 0 <= one // SIZE < count]
+        targets.append(own if each.target is None else [each.target // SIZE])
         starts.update([index + 1] if each.flow else (), targets[index])
     edges = [*sorted(starts - {count}), count]
     block_of = [block for block, (start, end) in enumerate(pairwise(edges)) for _ in range(start, end)]
-    blocks = tuple(
-        Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in _next(instructions, targets, end - 1))))
-        for start, end in pairwise(edges)
-    )
+    blocks = []
+    for start, end in pairwise(edges):
+        last = instructions[end - 1]
+        goes_on = last.guarded or last.flow in ("", "call")
+        after = [end] if goes_on and end < count else []
+        # An endless jump to itself only fills up the end of the code.
+        after += targets[end - 1] if goes_on or targets[end - 1] != [end - 1] else []
+        blocks.append(Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in after))))
     loops, irreducible = _loops(blocks)
     innermost = [-1] * len(blocks)
     for index, loop in enumerate(loops):  # inner ones come later
         for block in loop.blocks:
             innermost[block] = index
     unresolved = tuple(each.offset for each in instructions if each.flow == "indirect" and not tables.get(each.offset))
-    return Flow(blocks, loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
-
-
-def _targets(instruction: Instruction, tables: Mapping[int, Sequence[int]], count: int) -> list[int]:
-    """Where an instruction may jump to, as indices of instructions; not where it goes on."""
-    if instruction.target is not None:
-        return [instruction.target // SIZE]
-    if instruction.flow == "indirect":
-        return [one // SIZE for one in tables.get(instruction.offset, ()) if one % SIZE == 0 and 0 <= one // SIZE < count]
-    return []
-
-
-def _next(instructions: Sequence[Instruction], targets: Sequence[Sequence[int]], index: int) -> Iterator[int]:
-    """The instructions that may be executed after one."""
-    each = instructions[index]
-    goes_on = each.guarded or each.flow in ("", "call")
-    if goes_on and index + 1 < len(instructions):
-        yield index + 1
-    if goes_on or targets[index] != [index]:  # an endless jump to itself only fills up the end of the code
-        yield from targets[index]
+    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
 
 
 def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
     """The natural loops, and whether there are cycles that are none."""
     graph = [block.successors for block in blocks]
-    root = len(graph)
-    graph.append(_entries(graph))
-    order, parents = depth_first(graph, root)
-    searched, dominated = _spans(parents, order), _spans(immediate_dominators(graph, root), order)
-    latches: dict[int, list[int]] = {}
-    irreducible = False
-    for node in order:
-        for after in graph[node]:
-            if _within(node, after, searched):  # goes back up the tree of the search
-                if _within(node, after, dominated):
-                    latches.setdefault(after, []).append(node)
-                else:
-                    irreducible = True
-    return _nested(blocks, graph, latches, order), irreducible
-
-
-def _entries(graph: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Blocks that are entered from outside: the first, and the first of what none of these leads to."""
-    entries = []
-    reached = [False] * len(graph)
-    for entry in range(len(graph)):
+    root, entries = len(graph), list[int]()  # entered from outside: the first, and the first of what none of these leads to
+    reached = [False] * root
+    for entry in range(root):
         if not reached[entry]:
             entries.append(entry)
             stack = [entry]
@@ -134,7 +104,66 @@ def _entries(graph: Sequence[Sequence[int]]) -> tuple[int, ...]:
                 if not reached[node]:
                     reached[node] = True
                     stack += graph[node]
-    return tuple(entries)
+    graph.append(tuple(entries))
+    order, tree = depth_first(graph, root)
+    searched, dominated = _spans(tree, order), _spans(immediate_dominators(graph, root), order)
+    latches: dict[int, list[int]] = {}
+    before: list[list[int]] = [[] for _ in graph]
+    irreducible = False
+    for node in order:
+        for after in graph[node]:
+            before[after].append(node)
+            first, last = searched
+            if first[after] <= first[node] <= last[after]:  # goes back up the tree of the search
+                first, last = dominated
+                if first[after] <= first[node] <= last[after]:
+                    latches.setdefault(after, []).append(node)
+                else:
+                    irreducible = True
+    headers = [node for node in order if node in latches]  # those of outer loops before those of inner ones
+    outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
+
+    def find(node: int) -> int:
+        top = node
+        while outermost[top] != top:
+            top = outermost[top]
+        while outermost[node] != top:
+            outermost[node], node = top, outermost[node]
+        return top
+
+    bodies: dict[int, list[int]] = {}
+    for header in reversed(headers):
+        found = bodies[header] = []
+        stack = list(map(find, latches[header]))
+        while stack:
+            node = stack.pop()
+            if node != header and outermost[node] != header:
+                outermost[node] = header
+                found.append(node)
+                stack += map(find, before[node])
+    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
+    depths: dict[int, int] = {}
+    for header in headers:
+        depths[header] = depths[parents[header]] + 1 if header in parents else 1
+        if depths[header] > _DEEPEST:
+            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
+    members = {header: {header, *body} for header, body in bodies.items()}
+    for header in reversed(headers):
+        if header in parents:
+            members[parents[header]] |= members[header]
+    ordered = sorted(headers, key=lambda header: (depths[header], header))
+    place = {header: index for index, header in enumerate(ordered)}
+    loops = tuple(
+        Loop(
+            header=blocks[header].start,
+            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
+            blocks=frozenset(members[header]),
+            parent=place[parents[header]] if header in parents else None,
+            depth=depths[header],
+        )
+        for header in ordered
+    )
+    return loops, irreducible
 
 
 def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -155,65 +184,6 @@ def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], lis
             free[above] += size[node]
             free[node] = first[node] + 1
     return first, [number + below - 1 for number, below in zip(first, size, strict=True)]
-
-
-def _within(node: int, above: int, spans: tuple[Sequence[int], Sequence[int]]) -> bool:
-    first, last = spans
-    return first[above] <= first[node] <= last[above]
-
-
-def _nested(
-    blocks: Sequence[Block], graph: Sequence[Sequence[int]], latches: Mapping[int, Sequence[int]], order: Sequence[int]
-) -> tuple[Loop, ...]:
-    """The loops of these latches by header, ``order`` having headers of outer ones before those of inner ones."""
-    before: list[list[int]] = [[] for _ in graph]
-    for node in order:
-        for after in graph[node]:
-            before[after].append(node)
-    headers = [node for node in order if node in latches]
-    outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
-    bodies: dict[int, list[int]] = {}
-    for header in reversed(headers):
-        found = bodies[header] = []
-        stack = [_find(outermost, one) for one in latches[header]]
-        while stack:
-            node = stack.pop()
-            if node == header or outermost[node] == header:
-                continue
-            outermost[node] = header
-            found.append(node)
-            stack += [_find(outermost, one) for one in before[node]]
-    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
-    depths: dict[int, int] = {}
-    for header in headers:  # outer ones first
-        depths[header] = depths[parents[header]] + 1 if header in parents else 1
-        if depths[header] > _DEEPEST:
-            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
-    members = {header: {header, *body} for header, body in bodies.items()}
-    for header in reversed(headers):
-        if header in parents:
-            members[parents[header]] |= members[header]
-    ordered = sorted(headers, key=lambda header: (depths[header], header))
-    place = {header: index for index, header in enumerate(ordered)}
-    return tuple(
-        Loop(
-            header=blocks[header].start,
-            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
-            blocks=frozenset(members[header]),
-            parent=place[parents[header]] if header in parents else None,
-            depth=depths[header],
-        )
-        for header in ordered
-    )
-
-
-def _find(outermost: list[int], node: int) -> int:
-    top = node
-    while outermost[top] != top:
-        top = outermost[top]
-    while outermost[node] != top:
-        outermost[node], node = top, outermost[node]
-    return top
 
 
 def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int]]:
@@ -242,23 +212,15 @@ def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> list
     By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
     """
     order, parents = depth_first(successors, root)
+    # Nodes are numbered as the search meets them: 0 is the root.
     number = dict(zip(order, range(len(order)), strict=True))
     before: list[list[int]] = [[] for _ in order]
     for node in order:
         for after in successors[node]:
             before[number[after]].append(number[node])
     parent = [number.get(parents[node], -1) for node in order]
-    found = [-1] * len(successors)
-    for node, dominator in list(zip(order, _by_number(parent, before), strict=True))[1:]:
-        found[node] = order[dominator]
-    return found
-
-
-def _by_number(parent: list[int], before: list[list[int]]) -> list[int]:
-    """Immediate dominators of nodes 0 (the root) to n - 1, numbered as a depth-first search meets them."""
-    count = len(parent)
-    semi, label = list(range(count)), list(range(count))
-    ancestor = [-1] * count  # in the part of the tree that was looked at; paths are shortened as they are asked for
+    semi, label = list(range(len(order))), list(range(len(order)))
+    ancestor = [-1] * len(order)  # in the part of the tree that was looked at; paths are shortened as they are asked for
 
     def lowest(node: int) -> int:
         """The node with the lowest semidominator on the path from ``node`` up to its root, which is left out."""
@@ -275,9 +237,9 @@ def _by_number(parent: list[int], before: list[list[int]]) -> list[int]:
             ancestor[one] = ancestor[above]
         return label[node]
 
-    dominators = [0] * count
-    bucket: list[list[int]] = [[] for _ in range(count)]
-    for node in range(count - 1, 0, -1):
+    dominators = [0] * len(order)
+    bucket: list[list[int]] = [[] for _ in order]
+    for node in range(len(order) - 1, 0, -1):
         for one in before[node]:
             semi[node] = min(semi[node], semi[lowest(one)])
         bucket[semi[node]].append(node)
@@ -286,7 +248,9 @@ def _by_number(parent: list[int], before: list[list[int]]) -> list[int]:
             least = lowest(one)
             dominators[one] = least if semi[least] < above else above
         bucket[above] = []
-    for node in range(1, count):
+    found = [-1] * len(successors)
+    for node in range(1, len(order)):
         if dominators[node] != semi[node]:
             dominators[node] = dominators[dominators[node]]
-    return dominators
+        found[order[node]] = order[dominators[node]]
+    return found

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from ncu_roofline.chips.sass import LINE_BYTES
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.elf import Texts
 
 _CUT = "its line table is cut off"
 _DAMAGED = "its line table is damaged"
@@ -30,9 +29,33 @@ _END_SEQUENCE, _SET_ADDRESS, _INLINED = 1, 2, 0x90
 _OPERANDS = {5: 1, 6: 0, 7: 0, 10: 0, 11: 0, 12: 1}
 
 
+class Texts:
+    """Texts that end with a zero byte, each read once: they may overlap, so their sum is held to what a sound file can have."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._known: dict[tuple[int, int | None], str] = {}
+        self._left = 4 * len(data)
+
+    def at(self, begin: int, limit: int | None = None) -> str:
+        """The text that begins at a place and ends before ``limit`` (the end of the data)."""
+        if (known := self._known.get((begin, limit))) is not None:
+            return known
+        end = self._data.find(b"\0", begin, limit)
+        if end < 0:
+            raise CodeError("one of its names is cut off")
+        self._left -= end - begin
+        if self._left < 0:
+            raise CodeError("its names are longer than the file")
+        return self._known.setdefault((begin, limit), self._data[begin:end].decode("utf-8", "replace"))
+
+
 @dataclass
 class Rows:
-    """The rows of one sequence: offset in the function, file (from 1), line (0: of none), where it is inlined (row, or -1)."""
+    """The rows of one sequence: offset in the function, file (from 1), line (0: of none), where it is inlined (row, or -1).
+
+    ``depths``: lines around it.  ``end``: where the code of the last row ends.
+    """
 
     files: tuple[str, ...]
     names: Texts | None
@@ -43,20 +66,6 @@ class Rows:
     functions: array[int] = field(default_factory=lambda: array("I"))
     depths: array[int] = field(default_factory=lambda: array("H"))
     end: int = 0
-
-    def function(self, row: int) -> str:
-        """The name of the inlined function that a row belongs to, "" if it isn't known."""
-        return self.names.at(self.functions[row]) if self.names else ""
-
-    def levels(self, row: int) -> int:
-        """How many lines there are over each other at a row, itself among them."""
-        return self.depths[row] + 1
-
-    def close(self, end: int) -> None:
-        """Where the code of the last row ends."""
-        if self.offsets and end < self.offsets[-1]:
-            raise CodeError(_DAMAGED)
-        self.end = end
 
     def add(self, offset: int, file: int, line: int, inlined_at: int, function: int) -> None:
         """One more row.  Raises CodeError for numbers that can't be."""
@@ -95,7 +104,15 @@ class LineTable:
         self._data = data
         self._budget = 64 * len(data) + (1 << 24)  # characters of paths: a long folder can be that of a million files
         self._left = LINE_BYTES
-        self._starts, self._ends = _programs(data)
+        self._starts, self._ends = list[int](), list[int]()  # of programs
+        place = 0
+        while place < len(data):
+            length = int.from_bytes(data[place : place + 4], "little")
+            if length < 4 or length > len(data) - place - 4:
+                raise CodeError(_CUT)
+            self._starts.append(place)
+            place += 4 + length
+            self._ends.append(place)
         # nvlink puts the names of all files behind each other and leaves the numbers that say where they begin as they were.
         self._names = Texts(names) if len(self._starts) == 1 else None
         self._units: dict[int, _Unit] = {}
@@ -106,49 +123,96 @@ class LineTable:
         An address from ``base`` on is absolute (if that isn't 0), to others ``addend`` is added: then they are offsets in the
         function.
         """
-        index = bisect.bisect_right(self._starts, place) - 1
+        data, index = self._data, bisect.bisect_right(self._starts, place) - 1
         if index < 0 or place >= self._ends[index]:
             raise CodeError(_DAMAGED)
         if index not in self._units:
             self._units[index] = self._read_unit(self._starts[index], self._ends[index])
         unit = self._units[index]
-        start = place - 3  # 0 (extended), length, opcode
-        if start < unit.start or self._data[start:place] != bytes((0, 9, _SET_ADDRESS)):
+        begin = place = place - 3  # 0 (extended), length, opcode
+        if begin < unit.start or data[begin : begin + 3] != bytes((0, 9, _SET_ADDRESS)):
             raise CodeError(_DAMAGED)
-        rows, end = _Machine(self._data, unit, Rows(unit.files, self._names), size, base, addend).run(start, start + self._left)
-        self._left -= end - start
-        return rows, end
+        rows, most, first_special = Rows(unit.files, self._names), begin + self._left, len(unit.operands) + 1
+        address, file, line, inlined_at, function = 0, 1, 1, 0, 0
+
+        def offset() -> int:
+            found = address - base if base and address >= base else address + addend
+            if not 0 <= found <= size:
+                raise CodeError("its line table has lines outside the function's code")
+            return found
+
+        while place < min(unit.end, most):
+            opcode = data[place]
+            place += 1
+            if opcode >= first_special:
+                steps, lines = divmod(opcode - first_special, unit.line_range)
+                address += steps * unit.step
+                line += unit.line_base + lines
+                rows.add(offset(), file, line, inlined_at, function)
+            elif not opcode:
+                length, place = _unsigned(data, place, unit.end)
+                if not 0 < length <= unit.end - place:
+                    raise CodeError(_CUT)
+                kind, start, place = data[place], place + 1, place + length
+                if kind == _END_SEQUENCE:
+                    rows.end = offset()
+                    if rows.offsets and rows.end < rows.offsets[-1]:
+                        raise CodeError(_DAMAGED)
+                    self._left -= place - begin
+                    return rows, place
+                if kind == _SET_ADDRESS:
+                    address = int.from_bytes(data[start:place], "little")
+                elif kind == _INLINED:
+                    inlined_at, start = _unsigned(data, start, place)
+                    function, _ = _unsigned(data, start, place)
+            elif opcode == _COPY:
+                rows.add(offset(), file, line, inlined_at, function)
+            elif opcode == _ADVANCE_PC:
+                number, place = _unsigned(data, place, unit.end)
+                address += number * unit.step
+            elif opcode == _ADVANCE_LINE:
+                number, after = _unsigned(data, place, unit.end)
+                bits = 7 * (after - place)  # signed
+                line += number - (1 << bits) if number >> bits - 1 else number
+                place = after
+            elif opcode == _SET_FILE:
+                file, place = _unsigned(data, place, unit.end)
+            elif opcode == _CONSTANT_ADVANCE:
+                address += (255 - first_special) // unit.line_range * unit.step
+            elif opcode == _FIXED_ADVANCE:
+                if unit.end - place < 2:
+                    raise CodeError(_CUT)
+                address += int.from_bytes(data[place : place + 2], "little")
+                place += 2
+            else:
+                for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
+                    _, place = _unsigned(data, place, unit.end)
+        raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
 
     def _read_unit(self, begin: int, end: int) -> _Unit:
         try:
             version, length, step = struct.unpack_from("<HIB", self._data, begin + 4)
             if version not in (2, 3, 4):
                 raise CodeError(f"its line table has version {version}")
-            place = begin + 11
-            if version == 4 and self._data[place] != 1:
-                raise CodeError(_DAMAGED)
-            line_base, line_range, opcode_base = struct.unpack_from("<xbBB", self._data, place + (version == 4))
-            place += 4 + (version == 4)
-        except (struct.error, IndexError):
+            place = begin + 11 + (version == 4)  # which has the most operations of an instruction: 1
+            line_base, line_range, opcode_base = struct.unpack_from("<xbBB", self._data, place)
+            place += 4
+        except struct.error:
             raise CodeError(_CUT) from None
-        start = begin + 10 + length
-        if not line_range or not opcode_base or not place + opcode_base - 1 < start <= end:
+        start, names = begin + 10 + length, place + opcode_base - 1
+        if not line_range or not opcode_base or not names < start <= end or (version == 4 and self._data[begin + 11] != 1):
             raise CodeError(_DAMAGED)
-        operands = self._data[place : place + opcode_base - 1]
-        return _Unit(start, end, step, line_base, line_range, operands, self._files(place + opcode_base - 1, start))
-
-    def _files(self, place: int, end: int) -> tuple[str, ...]:
-        """The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name."""
+        # The paths, with their folders' as they are written: of folders and files alike the list ends with an empty name.
         folders, files = [""], list[str]()
-        name, place = self._text(place, end)
+        name, after = self._text(names, start)
         while name:
             folders.append(name)
-            name, place = self._text(place, end)
-        name, place = self._text(place, end)
+            name, after = self._text(after, start)
+        name, after = self._text(after, start)
         while name:
-            folder, place = _unsigned(self._data, place, end)
+            folder, after = _unsigned(self._data, after, start)
             for _ in range(2):  # time, size
-                _, place = _unsigned(self._data, place, end)
+                _, after = _unsigned(self._data, after, start)
             if folder >= len(folders):
                 raise CodeError(_DAMAGED)
             path = name if not folder or name.startswith("/") else f"{folders[folder]}/{name}"
@@ -156,102 +220,14 @@ class LineTable:
             if self._budget < 0:
                 raise CodeError("the paths in its line table are longer than the file")
             files.append(path)
-            name, place = self._text(place, end)
-        return tuple(files)
+            name, after = self._text(after, start)
+        return _Unit(start, end, step, line_base, line_range, self._data[place:names], tuple(files))
 
     def _text(self, place: int, end: int) -> tuple[str, int]:
         stop = self._data.find(b"\0", place, end)
         if stop < 0:
             raise CodeError(_CUT)
         return self._data[place:stop].decode("utf-8", "replace"), stop + 1
-
-
-class _Machine:
-    """Runs one sequence."""
-
-    def __init__(self, data: bytes, unit: _Unit, rows: Rows, size: int, base: int, addend: int) -> None:
-        self._data, self._unit, self._rows = data, unit, rows
-        self._size, self._base, self._addend = size, base, addend
-        self._address, self._file, self._line = 0, 1, 1
-        self._inlined_at = self._function = 0
-
-    def run(self, place: int, most: int) -> tuple[Rows, int]:
-        """The rows from ``place`` to the sequence's end, and where that is, before ``most``."""
-        unit, data = self._unit, self._data
-        first_special = len(unit.operands) + 1
-        while place < min(unit.end, most):
-            opcode = data[place]
-            place += 1
-            if opcode >= first_special:
-                steps, lines = divmod(opcode - first_special, unit.line_range)
-                self._address += steps * unit.step
-                self._line += unit.line_base + lines
-                self._emit()
-            elif opcode:
-                place = self._standard(opcode, place)
-            else:
-                length, place = _unsigned(data, place, unit.end)
-                if not 0 < length <= unit.end - place:
-                    raise CodeError(_CUT)
-                kind, start, place = data[place], place + 1, place + length
-                if kind == _END_SEQUENCE:
-                    self._rows.close(self._offset())
-                    return self._rows, place
-                if kind == _SET_ADDRESS:
-                    self._address = int.from_bytes(data[start:place], "little")
-                elif kind == _INLINED:
-                    self._inlined_at, start = _unsigned(data, start, place)
-                    self._function, _ = _unsigned(data, start, place)
-        raise CodeError(_CUT if unit.end <= most else f"more than {LINE_BYTES:,} bytes of it would have to be run")
-
-    def _standard(self, opcode: int, place: int) -> int:
-        data, unit = self._data, self._unit
-        if opcode == _COPY:
-            self._emit()
-        elif opcode == _ADVANCE_PC:
-            number, place = _unsigned(data, place, unit.end)
-            self._address += number * unit.step
-        elif opcode == _ADVANCE_LINE:
-            number, after = _unsigned(data, place, unit.end)
-            bits = 7 * (after - place)  # signed
-            self._line += number - (1 << bits) if number >> bits - 1 else number
-            place = after
-        elif opcode == _SET_FILE:
-            self._file, place = _unsigned(data, place, unit.end)
-        elif opcode == _CONSTANT_ADVANCE:
-            self._address += (255 - len(unit.operands) - 1) // unit.line_range * unit.step
-        elif opcode == _FIXED_ADVANCE:
-            if unit.end - place < 2:
-                raise CodeError(_CUT)
-            self._address += int.from_bytes(data[place : place + 2], "little")
-            place += 2
-        else:
-            for _ in range(_OPERANDS.get(opcode, unit.operands[opcode - 1])):
-                _, place = _unsigned(data, place, unit.end)
-        return place
-
-    def _offset(self) -> int:
-        absolute = self._base and self._address >= self._base
-        offset = self._address - self._base if absolute else self._address + self._addend
-        if not 0 <= offset <= self._size:
-            raise CodeError("its line table has lines outside the function's code")
-        return offset
-
-    def _emit(self) -> None:
-        self._rows.add(self._offset(), self._file, self._line, self._inlined_at, self._function)
-
-
-def _programs(data: bytes) -> tuple[list[int], list[int]]:
-    """Where the programs of a section begin and end."""
-    starts, ends, place = [], [], 0
-    while place < len(data):
-        length = int.from_bytes(data[place : place + 4], "little")
-        if length < 4 or length > len(data) - place - 4:
-            raise CodeError(_CUT)
-        starts.append(place)
-        place += 4 + length
-        ends.append(place)
-    return starts, ends
 
 
 def _unsigned(data: bytes, place: int, end: int) -> tuple[int, int]:
@@ -301,7 +277,7 @@ class Lines:
     def levels(self, offset: int) -> int:
         """How many lines `at` gives, or more."""
         found = self._row(offset)
-        return 0 if found is None else self._pieces[found[0]].levels(found[1])
+        return 0 if found is None else self._pieces[found[0]].depths[found[1]] + 1
 
     def first(self, offset: int) -> Place | None:
         """The line that Nsight Compute tells its rules, None if the table has none.
@@ -326,7 +302,7 @@ class Lines:
         piece = self._pieces[number]
         while row >= 0 and piece.lines[row]:
             if (number, row) not in self._made:
-                function = piece.function(row) if piece.callers[row] >= 0 else ""
+                function = piece.names.at(piece.functions[row]) if piece.names and piece.callers[row] >= 0 else ""
                 self._made[number, row] = Place(piece.files[piece.file_numbers[row] - 1], piece.lines[row], function)
             yield self._made[number, row]
             row = piece.callers[row]

@@ -21,8 +21,8 @@ from typing import Any
 from ncu_roofline.formats.report import FocusMetric, Kernel, RuleMessage, Value
 from ncu_roofline.formats.report.reader import SEVERITIES, SPEEDUP_TYPES
 from ncu_roofline.formats.sass import CodeError
+from ncu_roofline.formats.sass.cubin import Body, Module, module_of
 from ncu_roofline.formats.sass.instructions import SIZE
-from ncu_roofline.formats.sass.module import Body, Module, module_of
 from ncu_roofline.model.plausible import PlausibleMetrics
 
 NAME = "NvRules"
