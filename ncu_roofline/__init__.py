@@ -68,22 +68,16 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
 
         found = getattr(importlib.import_module(f"ncu_roofline.{_HOMES[name]}"), name)
         if _HOMES[name].startswith(("model", "analyses.")):
+
+            def shown(by: str) -> Any:
+                return staticmethod(
+                    lambda result: getattr(importlib.import_module("ncu_roofline.analyses.notebook"), by)(result)
+                )
+
             displayed = importlib.import_module("ncu_roofline.model.roofline").Displayed
-            displayed.html, displayed.said = staticmethod(_html), staticmethod(_said)
+            displayed.html, displayed.said = shown("notebook_html"), shown("said")
         globals()[name] = found  # next time Python finds it without asking
         return found
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})
-
-
-def _html(result: Any) -> str:
-    from ncu_roofline.analyses.notebook import notebook_html
-
-    return notebook_html(result)
-
-
-def _said(result: Any) -> Any:
-    from ncu_roofline.analyses.notebook import said
-
-    return said(result)

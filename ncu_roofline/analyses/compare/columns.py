@@ -8,6 +8,7 @@ from ncu_roofline.rendering.document import Column
 
 _NOW = "the same of the new report"
 _AS_MEASURED = f"{_NOW}, as measured"
+_SIDES = "at the baseline's SM clock: scaled where compute, L1, shared memory or L2 limit; NaN where that is unknown"
 
 
 def _texts(name: str, meaning: str) -> tuple[Column, Column]:
@@ -25,29 +26,6 @@ _WHERE = (
     Column.text("baseline", "the report it is compared with"),
     Column.text("report", "the new report"),
 )
-_MATCHED = (
-    "how: configuration (name, grid, block), device (the same on another GPU), name (the configuration changed), parameters "
-    "(the function's parameters changed), numbers (numbers in the name changed), template (it became a template or ceased to "
-    "be one), or ''"
-)
-_OUTCOME = (
-    "faster, slower, same (within noise), closer or further (of the roof), added, removed, unknown, not judged (a change of "
-    "what is small, or of which sum and median of the launches disagree)"
-)
-_SMALL = "in both reports: launches under 20 us, or under 1 % of the time; '' otherwise, or if judged as asked"
-_AT_CLOCK = (
-    "the same at the baseline's SM clock: seconds * clock / clock_before if limit (else binds) is compute, L1, shared memory "
-    "or L2, else seconds; NaN where clocks or what limits are unknown, or the GPUs differ"
-)
-_SAVED = (
-    "total_seconds_before - total new time on that basis; where the numbers of launches differ, launches_before * "
-    "(seconds_before - new time of a launch on that basis); of added and removed kernels, all"
-)
-_NOISE = (
-    "larger of the tolerance and sqrt(spread_before^2 + spread^2), less change is none; where shares of the roof are "
-    "compared, the spreads of both measured roofs are added in squares"
-)
-_MOST_WORK = "precision id with the most work (mixed is the sum over pipes): fraction is its"
 COMPARISON_KERNELS = (
     *_WHERE,
     Column.text("kernel", "short readable name, unique among different kernels of the comparison"),
@@ -56,60 +34,62 @@ COMPARISON_KERNELS = (
     *_texts("grid", "grid size, as 65535x1x1; '' where launches differ"),
     *_texts("block", "block size, as 128x1x1; '' where launches differ"),
     Column.integer("occurrence", "which of the launches of this kernel, from 0, if matched in order; -1: all of them"),
-    Column.text("matched", _MATCHED),
-    Column.text("outcome", _OUTCOME),
-    Column.text("small", _SMALL),
+    Column.text(
+        "matched", "how: configuration (name, grid, block), device, name, parameters, numbers, template, or '' (alone)"
+    ),
+    Column.text(
+        "outcome", "faster, slower, same (within noise), closer, further (of the roof), added, removed, unknown, not judged"
+    ),
+    Column.text(
+        "small", "in both reports: launches under 20 us, or under 1 % of the time; '' otherwise, or if judged as asked"
+    ),
     *_texts("verdict", "what limits it: verdict in the frame of kernels; where launches differ, of most time"),
     *_texts("limit", "its nearest limit: limit in the frame of kernels, of launches with that verdict"),
     *_texts("device", "name of the GPU"),
     Column.integer("launches_before", "launches in this row"),
     Column.integer("launches", _NOW),
     *_numbers("seconds", "second", "run time of a launch: the median", _AS_MEASURED),
-    Column.number("seconds_normalised", "second", _AT_CLOCK),
+    Column.number("seconds_normalised", "second", f"the same {_SIDES}"),
     Column.text("time_basis", "which of the two the comparison uses: raw or normalised"),
     Column.number("time_change", "ratio", "new time of a launch on that basis / seconds_before - 1", form="change"),
     *_numbers("total_seconds", "second", "run time of all launches", _AS_MEASURED),
     Column.number("total_seconds_normalised", "second", "the same at the baseline's SM clock, as seconds_normalised"),
-    Column.number("seconds_saved", "second", _SAVED),
+    Column.number(
+        "seconds_saved", "second", "time before less new time on that basis, of as many launches; of added and removed all"
+    ),
     Column.number("spread_before", "ratio", "1.4826 * median absolute deviation of the launches' times / their median"),
     Column.number("spread", "ratio", f"{_NOW}; NaN below two launches"),
-    Column.number("noise", "ratio", _NOISE),
+    Column.number(
+        "noise", "ratio", "larger of the tolerance and the spreads (between GPUs also of the roofs), added in squares"
+    ),
     Column.number("time_share", "ratio", "share of the new report's total time (of a removed kernel, of the baseline's)"),
     *_numbers("clock", "hertz", "SM clock while profiled, mean over time"),
     *_numbers("cycles", "", "SM cycles: seconds_before * clock_before", "SM cycles: seconds * clock"),
     *_numbers("work", "flop", "floating-point operations of a launch over all precisions known: the mean"),
     *_numbers("total_work", "flop", "the same of all launches", "the same of all launches of the new report"),
-    *_texts("precision", _MOST_WORK),
+    *_texts("precision", "precision id with the most work (mixed is the sum over pipes): fraction is its"),
     *_numbers("performance", "flop/s", "of that precision, over all launches"),
     *_numbers("fraction", "ratio", "performance / lowest attainable over all levels"),
     *_texts("binds", "what binds: a level id or a compute roof id"),
     Column.text("notes", "what a reader must know of this row, sentences separated by '; '"),
 )
-
-_ROW = (
-    "row in the frame of kernels; -1: the application, sums over the kernels that both reports have, for as many launches as "
-    "the baseline has"
-)
-_WORK = "operations of a launch (OP for integer types), the mean; rows with precision; zero is a measured zero"
-_ATTAINED = (
-    "performance / min(compute roof, intensity * bandwidth roof of this level); without level, of the lowest over levels"
-)
 COMPARISON_LEVELS = (
     *_WHERE,
-    Column.integer("row", _ROW),
+    Column.integer(
+        "row", "row in the frame of kernels; -1: the application, of kernels of both reports, launched as in the baseline"
+    ),
     Column.text("kernel", "short readable name"),
     Column.text("precision", "precision id; '' in rows of traffic alone"),
     Column.text("level", "memory level id; '' in rows of work alone"),
-    *_numbers("work", "flop", _WORK),
+    *_numbers("work", "flop", "operations of a launch (OP for integer types), the mean; rows with precision; zero is measured"),
     *_numbers("traffic", "byte", "bytes of a launch at this level, the mean; rows with level"),
     *_numbers("total_work", "flop", "operations of all launches"),
     *_numbers("total_traffic", "byte", "bytes of all launches"),
     *_numbers("bandwidth", "byte/s", "traffic / run time"),
     *_numbers("intensity", "flop/byte", "work / traffic of the launches that have both"),
     *_numbers("performance", "flop/s", "work / run time"),
-    *_numbers("fraction", "ratio", _ATTAINED),
+    *_numbers("fraction", "ratio", "performance / attainable at this level; without level, the lowest over levels"),
 )
-
 COMPARISON_THRESHOLDS = (
     Column.integer("row", "row in the frame of kernels"),
     *_WHERE,
@@ -120,18 +100,13 @@ COMPARISON_THRESHOLDS = (
     Column.text("result", "passed, tripped, not evaluated (a number is missing), or not judged (true of a small kernel)"),
     Column.text("reason", "the numbers of the expression, which are missing, or why it is small"),
 )
-
-_COMMON = (
-    "run time of the kernels that both reports have, with times: all launches; where the new report has another number of "
-    "them, their median * launches of the baseline"
-)
-_COMMON_NOW = "the same in the new report, as measured, also for as many launches as the baseline has"
+_COMMON = "run time of the kernels that both reports have, with times, for as many launches as the baseline has"
 COMPARISON_SUMMARY = (
     *_WHERE,
     *_texts("device", "names of the GPUs"),
     Column.integer("launches_before", "launches of the application"),
     Column.integer("launches", _NOW),
-    *_numbers("seconds", "second", _COMMON, _COMMON_NOW),
+    *_numbers("seconds", "second", _COMMON, _AS_MEASURED),
     Column.number("seconds_normalised", "second", "the same at the baseline's SM clock, kernels without that as measured"),
     Column.text("time_basis", "which of the two the comparison uses: raw or normalised (for some kernel)"),
     Column.number("time_change", "ratio", "new time on each kernel's basis / seconds_before - 1; NaN between GPU models"),
@@ -150,7 +125,6 @@ COMPARISON_SUMMARY = (
     Column.integer("relaunched", "kernels that both reports have, with another number of launches"),
     Column.text("notes", "what a reader must know, sentences separated by '; '"),
 )
-
 COMPARISON_ROOFS = (
     Column.integer("step", "position of the report among those compared; the baseline is 0"),
     Column.text("report", "the report"),
@@ -164,7 +138,6 @@ COMPARISON_ROOFS = (
     Column.text("unit", "flop/s, op/s or byte/s"),
     Column.text("origin", "theoretical, measured, or unused: measured, but theory judges in its place"),
 )
-
 TABLES = {
     "kernels": COMPARISON_KERNELS,
     "levels": COMPARISON_LEVELS,

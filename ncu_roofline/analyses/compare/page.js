@@ -3,18 +3,13 @@
 const ROWS = PAGE.names ? PAGE.names.map((name, index) => ({ name, index })) : [];
 const COLUMNS = PAGE.columns.map(columnOf);
 
-function columnOf({ label, heading, texts, values, between }, place) {
+function columnOf({ label, heading, texts, values }, place) {
   const title = heading.replace(/ \[s\]$/, "");
   const text = (row) => texts[row.index];
-  if (values) return numberColumn(heading, label, (row) => values[row.index], text, { heading, title, between });
+  if (values) return numberColumn(heading, label, (row) => values[row.index], text, { heading, title });
   const kind = label === "Change" ? (row) => `text ${PAGE.outcomes[row.index]}`.trim() : () => "text";
   const show = place ? text : (row) => element("span", { title: row.name }, text(row));
   return { ...textColumn(heading, label, text, { heading, title, kind: place ? kind : null, wide: ["Change", "Verdict"].includes(label) }), show };
-}
-
-/** Columns that are shown: the states between the first and the last are folded away. */
-function shownColumns() {
-  return COLUMNS.filter((column) => state.between || !column.between);
 }
 
 /** Rows that pass the filters: as they come in the order of the change of time. */
@@ -26,19 +21,19 @@ function chosenRows() {
 
 function update() {
   const rows = chosenRows();
-  drawRows(shownColumns(), rows, (row) => ({ key: row.index }));
+  drawRows(COLUMNS, rows, (row) => ({ key: row.index }));
   byId("count").textContent = rows.length === ROWS.length ? counted(ROWS.length, "row") : `${rows.length} of ${counted(ROWS.length, "row")}`;
-  for (const id of ["changed", "between"]) byId(id).setAttribute("aria-pressed", String(state[id]));
+  byId("changed").setAttribute("aria-pressed", String(state.changed));
   showQuery();
 }
 
 function freshState() {
-  return { query: "", changed: false, between: false, sort: { column: "", descending: false }, rows: FIRST_ROWS, theme: "" };
+  return { query: "", changed: false, sort: { column: "", descending: false }, rows: FIRST_ROWS, theme: "" };
 }
 
 /** What differs from a fresh page, for its address. */
 function choices() {
-  const found = { q: state.query, changed: state.changed ? "1" : "", states: state.between ? "1" : "", sort: sortWord(freshState().sort), theme: state.theme };
+  const found = { q: state.query, changed: state.changed ? "1" : "", sort: sortWord(freshState().sort), theme: state.theme };
   return Object.entries(found).filter(([, value]) => value);
 }
 
@@ -47,7 +42,7 @@ function stateOf(link) {
   const get = (name) => link.get(name) || "";
   const theme = ["light", "dark"].includes(get("theme")) ? get("theme") : "";
   const fresh = freshState();
-  return { ...fresh, query: get("q").slice(0, 500), changed: get("changed") === "1", between: get("states") === "1", sort: sortOf(COLUMNS, get("sort"), fresh.sort), theme };
+  return { ...fresh, query: get("q").slice(0, 500), changed: get("changed") === "1", sort: sortOf(COLUMNS, get("sort"), fresh.sort), theme };
 }
 
 /** On paper all rows. */
@@ -60,10 +55,9 @@ function redraw(paper) {
 }
 
 function wire() {
-  byId("between").hidden = !COLUMNS.some((column) => column.between);
   wireQuery();
   wireRows(COLUMNS, () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()));
-  for (const id of ["changed", "between"]) byId(id).addEventListener("click", () => change(() => { state[id] = !state[id]; }));
+  byId("changed").addEventListener("click", () => change(() => { state.changed = !state.changed; }));
 }
 
 startPage(COLUMNS.length > 0, redraw, wire);

@@ -40,7 +40,6 @@ _ROOM = 8.0  # the axis goes on to so many times the highest intensity, for name
 _CHANGED = {frames.FASTER: GAIN, frames.CLOSER: GAIN, frames.SLOWER: LOSS, frames.FURTHER: LOSS}
 WIDTHS = {"wide": 800.0, "medium": 515.0, "narrow": 240.0}
 """Points that the chart is wide, by what the page shows it for: screens, windows and paper, phones."""
-_APART = 20  # kernels that are listed as new or gone
 _NAME = 400  # characters of a full name
 
 
@@ -188,7 +187,7 @@ def _roofs(rows: Iterable[Row], precisions: set[str], levels: set[str], unit: st
 
 
 def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto") -> bytes:
-    """The page as UTF-8 bytes; of three reports or more the chart shows the last against the baseline, the table all times.
+    """The page as UTF-8 bytes; of three reports or more chart and table show the last against the baseline.
 
     Nothing of the frames is trusted: it reaches the page escaped or as JSON.  Raises ValueError for an unknown theme.
     """
@@ -212,15 +211,11 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
             "charts": {name: _chart(comparison, name, themed) for name in WIDTHS},
             "notes": list(map(one_line, said.notes_of(pair))),
         }
-    apart = []
-    for label, word in (("New", frames.ADDED), ("Gone", frames.REMOVED)):
-        listed = [(clean(row["kernel"]), row["time"]) for row in pair.rows if row["outcome"] == word]
-        apart.append((label, (listed[:_APART], max(len(listed) - _APART, 0))))
     themed[light.ground.lower()] = "var(--card)"
     return self_contained(
         __package__,
         ("page_csv.js", "page.js"),
-        _table(comparison, pairs, pair) if pairs else {"columns": []},
+        _table(comparison, pair) if pairs else {"columns": []},
         styles=("page.css", "compare.css"),
         bundle=False,
         title=heading,
@@ -230,47 +225,40 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
         steps=[(each.title, said.headline(each)) for each in pairs],
         tripped=any(line.startswith("tripped: ") for line in lines),
         thresholds=list(map(one_line, lines)),
-        apart=apart,
         reports=list(said.names_of(comparison).values()),
     )
 
 
-def _table(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> dict[str, Any]:
+def _table(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     """The table of a pair of reports: columns with the texts and values of all rows, and what its filters look at."""
     rows, columns = pair.rows, []
 
-    def add(label: str, texts: list[str], values: list[float] | None = None, heading: str = "", between: bool = False) -> None:
-        """``heading``: in its file, with the unit; ``values`` where texts are not these; ``between``: folded away."""
+    def add(label: str, heading: str, texts: list[str], values: list[float] | None = None) -> None:
+        """``heading``: in its file, with the unit; ``values`` where texts are not these."""
         numbers = None if values is None else list(map(number, values))
         if any(texts):
-            column = {"label": label, "heading": heading or label, "texts": texts, "values": numbers, "between": between}
-            columns.append(column)
+            columns.append({"label": label, "heading": heading, "texts": texts, "values": numbers})
 
-    def add_number(
-        label: str, values: list[float], text: Callable[[float], str] = time_text, heading: str = "", between: bool = False
-    ) -> None:
-        texts = [text(value) if math.isfinite(value) else "" for value in values]
-        add(label, texts, values, heading or f"{label} [s]", between)
+    def add_number(label: str, heading: str, values: list[float], text: Callable[[float], str] = time_text) -> None:
+        add(label, heading, [text(value) if math.isfinite(value) else "" for value in values], values)
 
     for label, name in (("Kernel", "label"), ("Change", "change"), ("Verdict", "limits")):
-        add(label, [row[name] for row in rows], heading=label.lower())
-    add_number("Time before", [row["before"] for row in rows])
-    for label, times in _between(comparison, pairs, pair):
-        add_number(label, times, between=True)
+        add(label, label.lower(), [row[name] for row in rows])
+    add_number("Time before", "Time before [s]", [row["before"] for row in rows])
     # Between GPUs as measured: nobody compares it.
-    add_number("Time after", [row["after" if pair.same_gpu else "total_seconds"] for row in rows])
+    add_number("Time after", "Time after [s]", [row["after" if pair.same_gpu else "total_seconds"] for row in rows])
     saved = [row["seconds_saved"] if row["device"] == row["device_before"] or not row["matched"] else math.nan for row in rows]
-    add_number("Saved", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)), "saved [s]")
-    add_number("Speed-up", [row["speedup"] for row in rows], said.ratio_text, "speed-up")
-    add_number("Share of roof before", [row["fraction_before"] for row in rows], percent, "share of roof before")
-    add_number("after", [row["fraction"] for row in rows], percent, "share of roof after")
+    add_number("Saved", "saved [s]", saved, lambda value: "\N{MINUS SIGN}" * (value < 0) + time_text(abs(value)))
+    add_number("Speed-up", "speed-up", [row["speedup"] for row in rows], said.ratio_text)
+    add_number("Share of roof before", "share of roof before", [row["fraction_before"] for row in rows], percent)
+    add_number("after", "share of roof after", [row["fraction"] for row in rows], percent)
     level = said.level_of(comparison)
     bytes_of = f"{level_style(level).label if level else ''} bytes"
     for name, label in (("FLOP", "FLOP"), ("bytes", bytes_of), ("FLOP/B", "FLOP/B")):
         changes = [after / before - 1 if before else math.nan for before, after in (row["ratios"][name] for row in rows)]
-        add(label, [row[name] if row[name] != "n/a" else "" for row in rows], changes, f"change of {label}")
+        add(label, f"change of {label}", [row[name] if row[name] != "n/a" else "" for row in rows], changes)
     if {row["count"] for row in rows} - {"1"}:
-        add("Launches", [row["count"] for row in rows], heading="launches")
+        add("Launches", "launches", [row["count"] for row in rows])
     quiet = (frames.SAME, frames.NOT_JUDGED)
     return {
         "columns": columns,
@@ -278,21 +266,6 @@ def _table(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> dict[st
         "outcomes": [row["outcome"] for row in rows],
         "changed": [row["outcome"] not in quiet or row["verdict_before"] != row["verdict"] for row in rows],
     }
-
-
-def _between(comparison: Comparison, pairs: Sequence[Pair], pair: Pair) -> list[tuple[str, list[float]]]:
-    """Run times of the states between, where all reports are compared with the baseline."""
-
-    def key(row: Row) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("name_before", "grid_before", "block_before", "device_before", "occurrence"))
-
-    names, found = said.names_of(comparison), []
-    for other in pairs:
-        if other.whole["against"] == pair.whole["against"] == "baseline" and other.whole["step"] != pair.whole["step"]:
-            times = {key(row): row["after"] for row in other.rows if row["name_before"]}
-            label = names[other.whole["report"]].removesuffix(".ncu-rep")
-            found.append((label, [times.get(key(row), math.nan) if row["name_before"] else math.nan for row in pair.rows]))
-    return found
 
 
 def _chart(comparison: Comparison, name: str, hues: Iterable[str]) -> str:
