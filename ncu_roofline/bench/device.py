@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import number
@@ -112,23 +112,16 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
     )
 
 
-class Rank(NamedTuple):
-    """This process among those that an MPI launcher started on the node; ``total`` counts all nodes', 0 where unknown."""
-
-    local: int
-    total: int
-
-
-def local_rank(environment: Mapping[str, str] = os.environ) -> Rank | None:
-    """The rank that srun or mpirun gave this process; None where it runs alone."""
+def local_rank(environment: Mapping[str, str] = os.environ) -> int | None:
+    """The rank on its node that srun or mpirun gave this process; None where it runs alone."""
     local, total = (
         next((int(text) for name in names if (text := environment.get(name, "")).isdecimal()), None)
         for names in (LOCAL_RANKS, RANK_COUNTS)
     )
-    return None if local is None or total == 1 else Rank(local, total or 0)
+    return None if total == 1 else local
 
 
-def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[Device, ...]:
+def choose(devices: Sequence[Device], wanted: str, rank: int | None) -> tuple[Device, ...]:
     """The devices that ``--device`` names: "auto", "all", indices and UUIDs (or their beginnings), with commas between.
 
     "auto" is the first device, and under an MPI launcher the one of the local rank.  Raises UsageError for one that is not
@@ -138,7 +131,7 @@ def choose(devices: Sequence[Device], wanted: str, rank: Rank | None) -> tuple[D
         return tuple(devices)
     if wanted == "auto":
         # Of one, the launcher bound the rank to its GPU (--gpus-per-task); a lock tells if it did not.
-        place = 0 if rank is None or len(devices) == 1 else rank.local
+        place = 0 if rank is None or len(devices) == 1 else rank
         if place >= len(devices):
             reason = f"rank {place} of this node has no GPU of its own, there are {len(devices)}"
             raise RooflineError("Cannot measure on", "this node", reason, f"Start {len(devices)} ranks per node.")

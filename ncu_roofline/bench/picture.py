@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,8 +78,8 @@ class MachineRoof(NamedTuple):
     """A roof in B/s, FLOP/s or OP/s; ``level`` is "" for arithmetic, NaN stands for what the file does not say.
 
     ``value`` is what the machine sustains, ``burst`` what it reaches for a moment, ``peak`` the theory at the vendor's clock.
-    ``at_clock``: share of the theory at the ``clock`` (Hz) measured with it.  ``energy``: joules per operation or byte, the
-    ``power`` (W) of the whole board over the rate.  ``flaw`` is the verdict on a ceiling that was not accepted, "" of others.
+    ``at_clock``: share of the theory at the clock measured with it.  ``energy``: joules per operation or byte, the power of the
+    whole board over the rate.  ``flaw`` is the verdict on a ceiling that was not accepted, "" of others.
     """
 
     id: str
@@ -89,9 +89,7 @@ class MachineRoof(NamedTuple):
     unit: str
     peak: float
     at_clock: float
-    clock: float
     burst: float
-    power: float
     energy: float
     flaw: str
     hue: Hue | None
@@ -103,13 +101,11 @@ class MachineRoof(NamedTuple):
 
 
 class MachineRoofs(NamedTuple):
-    """``bandwidth`` and ``compute`` roofs, highest first; beside them lines on ceilings that are none of them."""
+    """``bandwidth`` and ``compute`` roofs, highest first; ``others``: texts on ceilings that are none of them."""
 
     bandwidth: tuple[MachineRoof, ...]
     compute: tuple[MachineRoof, ...]
     others: tuple[str, ...]
-    refused: tuple[str, ...]
-    unmeasured: tuple[str, ...]
 
 
 def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
@@ -133,17 +129,12 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
         best.append(max(group, key=lambda roof: (not roof.flaw, roof.id in names, roof.value)))
     best.sort(key=lambda roof: -roof.value)
     bandwidth, compute = (tuple(roof for roof in best if bool(roof.level) == way)[:_MOST] for way in (True, False))
-    chosen = {id(roof) for roof in (*bandwidth, *compute)}
-    left = [(_name(roof.id), roof) for roof in found if id(roof) not in chosen]
-    valued = [(f"{name} {value_text(roof.value, roof.unit, 3)}", roof.flaw) for name, roof in left if roof.value > 0]
-    missing = [(name, roof.flaw) for name, roof in left if math.isnan(roof.value) and roof.flaw not in _AS_EXPECTED]
-    return MachineRoofs(
-        bandwidth=bandwidth,
-        compute=compute,
-        others=tuple(text for text, flaw in valued if not flaw),
-        refused=tuple(f"{text} ({flaw})" for text, flaw in valued if flaw),
-        unmeasured=tuple(f"{name} ({flaw or 'no value'})" for name, flaw in missing),
-    )
+    chosen, others = {id(roof) for roof in (*bandwidth, *compute)}, []
+    for roof in found:
+        value = f" {value_text(roof.value, roof.unit, 3)}" if roof.value > 0 else ""
+        if id(roof) not in chosen and (value or roof.flaw not in _AS_EXPECTED):
+            others.append(f"{_name(roof.id)}{value}{f' ({roof.flaw})' if roof.flaw else ''}")
+    return MachineRoofs(bandwidth, compute, tuple(others))
 
 
 def _roof(entry: Mapping[str, Any]) -> MachineRoof:
@@ -162,7 +153,7 @@ def _roof(entry: Mapping[str, Any]) -> MachineRoof:
     else:
         label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
         hue = TENSOR if head == "tensor" else PLAIN if mix == "nofma" else None
-    value, power = number(entry.get("value")), positive("power_w")
+    value = number(entry.get("value"))
     return MachineRoof(
         id=name,
         label=_name(label),
@@ -171,10 +162,8 @@ def _roof(entry: Mapping[str, Any]) -> MachineRoof:
         unit=unit,
         peak=positive("theory", "value"),
         at_clock=positive("theory", "fraction"),
-        clock=positive("clock", "sm_mhz_mean") * 1e6,
         burst=positive("burst", "value"),
-        power=power,
-        energy=power / value if value > 0 else math.nan,
+        energy=positive("power_w") / value if value > 0 else math.nan,
         flaw=_name(str(entry.get("verdict") or "not accepted")) if entry.get("accepted") is False else "",
         hue=hue,
     )
@@ -200,7 +189,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         f"status: {status}": status,
         "of peak: of the theory at the vendor's clock": has_peaks,
         f"at clock: of the theory at the {clock} clock measured with it": any(roof.at_clock > 0 for roof in drawn),
-        "pJ: power of the whole board over the rate": any(roof.power > 0 for roof in drawn),
+        "pJ: power of the whole board over the rate": any(roof.energy > 0 for roof in drawn),
     }
     text = "; ".join(part for part, there in subtitle.items() if there)
     # Places that the axes reach to; of bandwidths alone so much that they can be told apart.
@@ -217,11 +206,11 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
     )
     notes = [f"{_facts(content, f'{clock} clock')}."]
-    lists = (("Also measured", roofs.others), ("Not drawn", roofs.refused), ("Not measured", roofs.unmeasured))
-    notes += [f"{title}: {', '.join(texts)}." for title, texts in lists if texts]
+    if roofs.others:
+        notes.append(f"Not drawn: {', '.join(roofs.others)}.")
     if warnings := content.get("warnings"):
         notes.append(f"Warnings: {'; '.join(clean(str(text)) for text in warnings)}.")
-    table = _table(roofs, "MHz" if is_cpu else "SM MHz", operation.upper())
+    table = _table(roofs, operation.upper())
     beside = sum(table_widths(table, Pen()))
     panel = Panel("", *axes_of(operation), _marks(roofs), "roofline", weight=_PANEL, seen=seen)
     chart = Chart(
@@ -282,44 +271,28 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.1%}".replace("%", " %")
 
 
-def _whole(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.0f}"
-
-
 def _digits(value: float) -> str:
     """Three digits, as a column has them: 4.00, 37.9, 561, 1240."""
     return "-" if math.isnan(value) else f"{value:.{min(max(2 - math.floor(math.log10(value)), 0), 4)}f}"
 
 
-def _table(roofs: MachineRoofs, clock: str, operation: str) -> Any:
+def _table(roofs: MachineRoofs, operation: str) -> Any:
     """What is known of each roof; columns of which nothing is known are left out."""
     from ncu_roofline.rendering.chart import Table
 
-    def row_name(roof: MachineRoof) -> str:
+    def cells(roof: MachineRoof) -> tuple[str, ...]:
         name = f"{roof.label} ({shorten(clean(roof.id), 20)})" if roof.level else roof.label
-        return shorten(f"{name}, {roof.flaw}" if roof.flaw else name)
+        rates = ("-" if math.isnan(value) else value_text(value, roof.unit, 3) for value in (roof.value, roof.burst))
+        name = shorten(f"{name}, {roof.flaw}" if roof.flaw else name)
+        return (name, *rates, _share(roof.value / roof.peak), _share(roof.at_clock), _digits(roof.energy * 1e12))
 
-    def rate(value: float, unit: str) -> str:
-        return "-" if math.isnan(value) else value_text(value, unit, 3)
-
-    facts: list[tuple[str, str, Callable[[MachineRoof], str]]] = [
-        ("arithmetic", "memory", row_name),
-        ("measured", "measured", lambda roof: rate(roof.value, roof.unit)),
-        ("burst", "burst", lambda roof: rate(roof.burst, roof.unit)),
-        ("of peak", "of peak", lambda roof: _share(roof.value / roof.peak)),
-        ("at clock", "at clock", lambda roof: _share(roof.at_clock)),
-        (clock, clock, lambda roof: _whole(roof.clock / 1e6)),
-        ("W", "W", lambda roof: _whole(roof.power)),
-        (f"pJ/{operation}", "pJ/B", lambda roof: _digits(roof.energy * 1e12)),
-    ]
+    heads = ("arithmetic", "measured", "burst", "of peak", "at clock", f"pJ/{operation}")
+    upper, lower = ([cells(roof) for roof in each] for each in (roofs.compute, roofs.bandwidth))
     columns = [
-        (head, [tell(roof) for roof in roofs.compute], second, [tell(roof) for roof in roofs.bandwidth])
-        for head, second, tell in facts
+        (head, [row[place] for row in upper], {0: "memory", 5: "pJ/B"}.get(place, head), [row[place] for row in lower])
+        for place, head in enumerate(heads)
     ]
-    for level in reversed([roof for roof in roofs.bandwidth if not roof.flaw]):
-        cells = ["-" if roof.flaw else _digits(roof.value / level.value) for roof in roofs.compute]
-        columns.append((f"ridge {level.label}", cells, "", [""] * len(roofs.bandwidth)))
-    known = [column for column in columns if {*column[1], *column[3]} - {"-", ""}]
+    known = [column for column in columns if {*column[1], *column[3]} - {"-"}]
     return Table(known, [roof.value for roof in roofs.compute], [roof.hue for roof in (*roofs.compute, *roofs.bandwidth)])
 
 

@@ -18,7 +18,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import campaign as session_module
 from ncu_roofline.bench import measure, telemetry
-from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, Rank, choose, local_rank
+from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS, choose, local_rank
 from ncu_roofline.bench.measuring import Record, Timing
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
@@ -354,25 +354,25 @@ def test_each_rank_takes_its_gpu_and_writes_its_file(
     [
         ({}, None),
         ({"SLURM_LOCALID": "0", "SLURM_NTASKS": "1"}, None),
-        ({"SLURM_LOCALID": "3", "SLURM_NTASKS": "8"}, Rank(3, 8)),
+        ({"SLURM_LOCALID": "3", "SLURM_NTASKS": "8"}, 3),
         (
             {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1"},
-            Rank(1, 2),
+            1,
         ),
-        ({"PMI_LOCAL_RANK": "2"}, Rank(2, 0)),
-        ({"MPI_LOCALRANKID": "1", "PMI_SIZE": "4"}, Rank(1, 4)),
+        ({"PMI_LOCAL_RANK": "2"}, 2),
+        ({"MPI_LOCALRANKID": "1", "PMI_SIZE": "4"}, 1),
         ({"SLURM_LOCALID": "none"}, None),
     ],
 )
-def test_local_ranks(environment: dict[str, str], expected: Rank | None) -> None:
+def test_local_ranks(environment: dict[str, str], expected: int | None) -> None:
     assert local_rank(environment) == expected
 
 
 def test_a_rank_whose_launcher_bound_it_takes_what_it_sees() -> None:
     only = [device()]
-    assert choose(only, "auto", Rank(3, 4)) == (only[0],)
+    assert choose(only, "auto", 3) == (only[0],)
     with pytest.raises(RooflineError, match="Start 2 ranks per node"):
-        choose([device(), device(SECOND, 1)], "auto", Rank(2, 4))
+        choose([device(), device(SECOND, 1)], "auto", 2)
     with pytest.raises(UsageError):
         choose(only, "", None)
 

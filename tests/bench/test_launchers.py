@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,4 +20,4 @@ def test_each_rank_has_its_own_place(launcher: str) -> None:
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     words = [launcher, "-n", "3", *LAUNCHERS[launcher], sys.executable, "-c", ASK]
     done = subprocess.run(words, env={**os.environ, **root}, capture_output=True, text=True, timeout=120, check=True)
-    assert sorted(re.findall(r"local=(\d), total=(\d)", done.stdout)) == [("0", "3"), ("1", "3"), ("2", "3")]
+    assert sorted(done.stdout.split()) == ["0", "1", "2"]
