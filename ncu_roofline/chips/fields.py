@@ -73,11 +73,9 @@ class WeightedSum(tuple[tuple[str, float], ...]):
 
     @classmethod
     def of(cls, table: Mapping[str, float]) -> WeightedSum:
-        """From ``{counter: weight}``."""
         return cls((name, float(weight)) for name, weight in table.items())
 
     def counters(self) -> tuple[str, ...]:
-        """The counters, in order."""
         return tuple(name for name, _ in self)
 
     def text(self) -> str:

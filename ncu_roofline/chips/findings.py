@@ -169,7 +169,6 @@ def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[
 
 
 def rows_by_name(names: Iterable[tuple[Any, str]]) -> dict[str, list[Any]]:
-    """Rows by the names of their opcodes, from pairs."""
     found: dict[str, list[Any]] = {}
     for row, name in names:
         found.setdefault(name, []).append(row)
@@ -182,13 +181,11 @@ def total(launch: Any, column: str) -> float:
 
 
 def per(launch: Any, site: Any, column: str) -> float:
-    """The sum of a column over a place."""
     counts = launch.counts.get(column, {})
     return float(sum([counts.get(row, 0.0) for row in site.rows]))
 
 
 def of_names(launch: Any, column: str, names: Iterable[str]) -> dict[Any, float]:
-    """Amounts of the kernel's instructions with one of these names."""
     rows, counts = launch.code().rows, launch.counts.get(column, {})
     return {row: counts[row] for name in names for row in rows.get(name, ()) if row in counts}
 
@@ -244,7 +241,6 @@ def matters(launch: Any, cycles: float) -> bool:
 
 
 def hits(launch: Any) -> str:
-    """What the caches served, as a sentence."""
     rates = ["{} in {}".format(as_percent(rate), name) for name, rate in sorted(launch.about.hit_rates.items())]
     return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
 
@@ -351,7 +347,6 @@ def bank_conflicts(launch: Any) -> Iterator[Any]:
 
 
 def spills(launch: Any) -> Iterator[Any]:
-    """Local memory: registers spilled, and arrays indexed at run time."""
     requested = total(launch, "requested")
     whole = total(launch, "local") + (requested if requested == requested else 0.0)
     for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
@@ -385,7 +380,6 @@ def unfused(launch: Any) -> Iterator[Any]:
 
 
 def are_apart(add: float, multiply: float, fused: float) -> bool:
-    """Whether next to nothing is fused."""
     return add > 0 and multiply > 0 and fused < UNFUSED_LEFT * (add + multiply)
 
 

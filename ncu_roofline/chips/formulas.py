@@ -55,7 +55,6 @@ Together = namedtuple("Together", "work second seconds busiest")
 
 
 def covers(ranges: Sequence[Any], compute_capability: tuple[int, int]) -> bool:
-    """Whether one of the ranges holds a compute capability."""
     return any(since <= compute_capability <= until for since, until in ranges)
 
 
@@ -126,7 +125,6 @@ class Counters:
         self.profiled_clock = self.trusted(self.rate_of(SM_DOMAIN))
 
     def usable(self, values: Any, condition: Any) -> Any:
-        """Numbers where the condition holds."""
         return self.where(self.known(values) & condition, values, math.nan)
 
     def known_clock(self, values: Any) -> Any:
@@ -139,7 +137,6 @@ class Counters:
         return self.where((share >= 0) & (share <= MOST), share, math.nan)
 
     def unknown(self) -> Any:
-        """A quantity that no launch has."""
         return self.quantity(self.nothing, None)
 
     def attribute(self, name: str) -> Any:
@@ -148,11 +145,9 @@ class Counters:
         return self.usable(values, values > 0)
 
     def max_clock(self, name: str) -> Any:
-        """The highest clock that an attribute tells, in kHz."""
         return self.known_clock(self.attribute(name) * 1e3)
 
     def duration(self) -> Any:
-        """Seconds of a launch."""
         times = [self.get(DURATION + form) * 1e-9 for form in (".sum", ".avg", ".max")]
         for form in (".avg", ".max"):
             rate = self.known_clock(self.get("sm__cycles_elapsed" + form + ".per_second"))
@@ -298,7 +293,6 @@ class Counters:
         return moved, written, roof
 
     def sheet(self, level: str, moved: Any) -> Any:
-        """A level's roof by the data sheet of the chip, where that has one."""
         if level not in self.chip.bandwidth:
             return self.unknown()
         per_cycle, per = self.chip.bandwidth[level]
@@ -356,7 +350,6 @@ class Counters:
         return self.actives[how]
 
     def scale(self, metric: str) -> float:
-        """What the percentage of a metric is to be multiplied by on this chip."""
         name, factor = metric.split(".")[0], 1.0
         for scale in self.hardware.scales:
             factor *= scale.factor if name in scale.metrics and covers(scale.capabilities, self.capability) else 1.0
@@ -408,7 +401,6 @@ class Counters:
         return found
 
     def tensor_activity(self) -> Any:
-        """Share of the cycles in which the tensor pipe was active."""
         found = self.unknown()
         for names in self.hardware.tensor.whole:
             found = found.filled(self.largest_share(names).where(self.known(self.share(names[0]).values)))
@@ -439,7 +431,6 @@ def slots(numbers: Any, work: Any, fused: Any, half_rates: Any, counts_instructi
 
 
 def whole_of(together: Any, whole: Any) -> Any:
-    """Whether families of a precision that have so much work together make up all of it."""
     return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
 
 

@@ -141,7 +141,6 @@ def _left(modifiers: Sequence[str], pattern: Sequence[str]) -> list[str] | None:
 
 @cache
 def load_opcodes() -> OpcodeTable:
-    """The table that comes with the package, read once."""
     return read_opcodes(DATA)
 
 

@@ -268,7 +268,6 @@ class Precision:
 
     @cached_property
     def roof_name(self) -> str:
-        """What people call that."""
         return self.roof_label(self.roof)
 
     @property
@@ -364,7 +363,6 @@ class Spec:
 
     @property
     def standard_type(self) -> str:
-        """Its source type: "fp16"."""
         return self.standard_tensor.id.partition(".")[2]
 
     def level_of_ceiling(self, ceiling: str) -> str:
@@ -431,7 +429,6 @@ class Spec:
 
 @cache
 def load_spec() -> Spec:
-    """The specification that comes with the package, read once."""
     return read_spec(DATA)
 
 
@@ -503,7 +500,6 @@ def read_spec(folder: Path) -> Spec:
 
 
 def gpus() -> tuple[Gpu, ...]:
-    """GPUs as they are sold, of all architectures."""
     return tuple(gpu for architecture in load_spec().architectures for gpu in architecture.gpus)
 
 

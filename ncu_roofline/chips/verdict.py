@@ -137,7 +137,6 @@ ROOF_OF = "the roof of "
 
 
 def is_known(value: float | None) -> bool:
-    """Whether a number was measured."""
     return value is not None and value == value and value not in (math.inf, -math.inf)
 
 
@@ -214,7 +213,6 @@ def judge(case: Case) -> Verdict:
 
 
 def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
-    """Of a kernel that something is full for."""
     waste = wasted(nearest, case.amounts())
     headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case)
     without = math.nan
@@ -234,7 +232,6 @@ def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
 
 
 def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], words: Sequence[str]) -> Verdict:
-    """The verdict with its headrooms in words."""
     (headroom, without), (text, at, cause) = headrooms, words
     arithmetic = NO_ARITHMETIC if case.tensor_unknown or case.roofless else case.arithmetic
     compute = arithmetic.headroom
@@ -259,14 +256,12 @@ def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], 
 
 
 def _unknown(nearest: Limit | None, case: Case, why: str) -> Verdict:
-    """Without a verdict, whatever is nearest."""
     limit, fraction = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
     text = TENSOR_UNKNOWN if case.tensor_unknown else UNKNOWN
     return Verdict(text, limit, fraction, math.nan, False, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
 def _not_seen(case: Case) -> str:
-    """What nobody looked at, and what was counted in part."""
     said = []
     if case.unseen:
         said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
@@ -389,7 +384,6 @@ def keeping_back(state: State) -> list[str]:
 
 
 def case_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> Case:
-    """All that the verdict needs."""
     unseen, partly = looked_at(row, units)
     mine = [one for one in row.asked if not one.precision.on_request]  # without what is drawn on request only, as indices are
     total = sum([one.work for one in mine])
@@ -428,7 +422,6 @@ def limits_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> list[Lim
 
 
 def by_pipe(asked: Sequence[Asked]) -> list[tuple[str, list[Asked]]]:
-    """Each pipe with what is asked of it, in order."""
     pipes = [one.pipe for one in asked]
     every = [pipe for place, pipe in enumerate(pipes) if pipe not in pipes[:place]]
     return [(pipe, [one for one in asked if one.pipe == pipe]) for pipe in every]

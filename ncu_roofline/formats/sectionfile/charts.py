@@ -140,8 +140,6 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Chart:
-    """One roofline chart of one kernel."""
-
     section: str
     title: str
     label: str
@@ -295,7 +293,6 @@ class _Reader:
         return (total, "", missing) if math.isfinite(total) else (math.nan, IMPLAUSIBLE, term.all_names)
 
     def drawn(self, line: Line) -> Roof | Point | Wall | Dropped:
-        """A line with numbers, or why it is not drawn."""
         label, values, absent = line.label, list[float](), list[str]()
         if line.condition:
             value, reason, culprits = self.term(line.condition)

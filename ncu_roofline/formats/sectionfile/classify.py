@@ -177,7 +177,6 @@ def _is_kind_of(kind: str, precision: str) -> bool:
 
 
 def _only(peaks: Sequence[float]) -> float:
-    """The one value that all of them have, else NaN."""
     same = peaks and max(peaks) - min(peaks) <= _SAME * max(peaks)
     return max(peaks) if same else math.nan
 

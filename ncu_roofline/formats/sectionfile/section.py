@@ -59,7 +59,6 @@ class History(NamedTuple):
     until: Release = (9999, 9)
 
     def known_to(self, release: Release) -> bool:
-        """Whether `release` knows it."""
         return self.since <= release <= self.until
 
 
@@ -95,7 +94,6 @@ def release_of(text: str) -> Release:
 
 @cache
 def schema() -> Schema:
-    """The table, read once."""
     found = Schema({}, {})
     for paragraph in (DATA / "section_fields.txt").read_text("utf-8").strip().split("\n\n")[1:]:
         owner, _, entries = paragraph.partition(":")
@@ -180,7 +178,6 @@ def name_on(metric: Any, arch: int, around: Filter = EVERYWHERE) -> str | None:
 
 
 def text_of(data: bytes) -> str:
-    """A text of the message."""
     return data.decode("utf-8", "replace")
 
 
@@ -206,7 +203,6 @@ def items_of(section: Any) -> Iterator[Item]:
 
 
 def metrics_of(message: Any) -> Iterator[Any]:
-    """All metrics inside a message, in order."""
     for field, value in message.ListFields():
         if field.message_type is not None:
             for inner in [value] if hasattr(value, "ListFields") else value:
@@ -274,5 +270,4 @@ def made_roof(work: Any, traffic: Any, label: str, color: str, condition: Any = 
 
 
 def made_point(work: Any, traffic: Any, label: str, color: str) -> Any:
-    """A dot."""
     return made("Achieved", AchievedWork=work, AchievedTraffic=traffic, Options=made_options("PlainOptions", label, color))

@@ -55,11 +55,9 @@ class Field:
     message: Any = None
 
     def all(self, name: str) -> tuple[Field, ...]:
-        """The fields of a name, in order."""
         return tuple(child for child in self.children if child.name == name)
 
     def first(self, name: str) -> Field | None:
-        """The field of a name, None if it is absent."""
         return next((child for child in self.children if child.name == name), None)
 
     def text(self, name: str) -> str:
@@ -68,7 +66,6 @@ class Field:
         return found.value if found is not None and isinstance(found.value, str) else ""
 
     def walk(self) -> Iterator[Field]:
-        """This field and all below it, in order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -184,7 +181,6 @@ class _Walk:
         self.places = {at: (line := bisect.bisect_right(lines, at), at - lines[line - 1] + 1) for _, _, at in self.tokens}
 
     def skip(self, *marks: str) -> bool:
-        """Take the next token if it is one of these."""
         found = self.tokens[self.at][1] in marks
         self.at += found
         return found
@@ -244,7 +240,6 @@ class _Walk:
             self.uses.append(Use(*place, name, history))
 
     def require(self, kind: str, children: Sequence[Field], place: tuple[int, int], where: str) -> None:
-        """Refuses the lack of required fields."""
         given = {child.name for child in children}
         missing = [name for name, one in schema().messages.get(kind, {}).items() if one.required and name not in given]
         if missing:

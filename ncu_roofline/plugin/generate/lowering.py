@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import Binding, Level, Precision, Spec, load_spec
-from ncu_roofline.chips.fields import LAST, Capability, Release, WeightedSum
+from ncu_roofline.chips.fields import LAST, Capability, Release, WeightedSum, capability_text
 from ncu_roofline.chips.ncu import DRAM_OP_SINCE, OPS_PATH_SINCE
 from ncu_roofline.chips.spec import ROOF_FACTORS
 from ncu_roofline.formats.sectionfile.charts import CHAINS_PROVEN
@@ -66,7 +66,6 @@ class Dialect:
 
     @property
     def architectures(self) -> tuple[int, ...]:
-        """Architecture numbers that may be written, in order."""
         return tuple(sorted(_numbers(self.release).values()))
 
     def number(self, capability: Capability) -> int | None:
@@ -94,12 +93,9 @@ class Dialect:
         return tuple(found)
 
     def meet(self, one: Iterable[Range], other: Iterable[Range]) -> bool:
-        """Whether two lists of ranges share an architecture."""
-
-        def holds(ranges: Iterable[Range], number: int) -> bool:
-            return any((low is None or low <= number) and (high is None or number <= high) for low, high in ranges)
-
-        return any(holds(one, number) and holds(other, number) for number in (*self.architectures, 999))
+        numbers = (*self.architectures, 999)
+        mine, others = ({n for n in numbers for low, high in some if (low or 0) <= n <= (high or 999)} for some in (one, other))
+        return not mine.isdisjoint(others)
 
 
 @cache
@@ -188,7 +184,7 @@ class Lowering:
             for binding in (() if lacking or left_out(item.id, chip) else self.spec.bindings(item, chip))
             if binding.source != "embedded"
             and not any(left_out(part, one) for part in binding.includes for one in alike)
-            and (self.dialect.ops_path or not any("sm__ops_path_tensor_" in name for name in binding.counters.counters()))
+            and (self.dialect.ops_path or "sm__ops_path_tensor_" not in binding.counters.text())
         ]
 
     def told(self, chips: Chips) -> Chips:
@@ -229,7 +225,6 @@ class Lowering:
         return any(set(work.counters()) < set(other.counters()) for other in others if other)
 
     def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
-        """What is counted, and where."""
         found: defaultdict[WeightedSum, set[Capability]] = defaultdict(set)
         for chip, binding in self.bindings(item):
             work: WeightedSum | None = binding.counters
@@ -248,7 +243,6 @@ class Lowering:
                 yield chip, binding
 
     def patched(self, item: Precision | Level) -> bool:
-        """Whether instruction patching counts an item, on any chip."""
         return any("__sass_" in counter for sums in self.sums(item) for counter in sums.counters())
 
     # What the section ends up with
@@ -287,7 +281,6 @@ class Lowering:
         return frozenset(found)
 
     def collect(self, name: str, chips: Iterable[Capability] | None = None) -> None:
-        """Have a metric collected."""
         self._collected.setdefault(name, set()).update(self.chips if chips is None else chips)
 
     def ranges(self, chips: Iterable[Capability]) -> tuple[Range, ...]:
@@ -336,7 +329,6 @@ class Lowering:
     # Work, traffic and peaks as values of charts
 
     def work(self, precision: Precision) -> list[Reading]:
-        """Operations per second of a precision."""
         return self._readings(self._rate(sums, 1.0, chips) for sums, chips in self.sums(precision).items())
 
     def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
@@ -424,30 +416,29 @@ class Lowering:
                     break
             else:
                 groups.append([part])
-        return [self._reading(group) for group in groups]
 
-    def _reading(self, group: Sequence[Part]) -> Reading:
         def choices(names: Iterable[tuple[str, Chips]]) -> Any:
             chips_of: defaultdict[str, Chips] = defaultdict(frozenset)
             for name, chips in names:
                 chips_of[name] |= chips
             return self.metric(chips_of)
 
-        terms = [choices((part.terms[i], part.chips) for part in group) for i in range(len(group[0].terms))]
-        clocks, clock = {part.clock for part in group}, None
-        if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
-            clock = self.metric(dict.fromkeys(clocks, self.chips))
-        elif clocks != {""}:
-            clock = choices((part.clock, part.chips) for part in group)
-        highest = {name for name, _ in _NOMINAL_CLOCK.values()}
-        nominal = sorted(chip for part in group for chip in part.chips if part.clock in highest)
-        which = ", ".join(f"{major}.{minor}" for major, minor in nominal)
-        note = f" (on {which} at the maximum memory clock)" if nominal else ""
-        return Reading(made_value(*terms, clock=clock), frozenset().union(*(part.chips for part in group)), note)
+        readings, highest = [], {name for name, _ in _NOMINAL_CLOCK.values()}
+        for group in groups:
+            terms = [choices((part.terms[i], part.chips) for part in group) for i in range(len(group[0].terms))]
+            clocks, clock = {part.clock for part in group}, None
+            if len(clocks) == 1 and clocks <= _CLOCKS_OF_ALL:
+                clock = self.metric(dict.fromkeys(clocks, self.chips))
+            elif clocks != {""}:
+                clock = choices((part.clock, part.chips) for part in group)
+            nominal = sorted(chip for part in group for chip in part.chips if part.clock in highest)
+            note = f" (on {', '.join(map(capability_text, nominal))} at the maximum memory clock)" if nominal else ""
+            chips = frozenset[Capability]().union(*(part.chips for part in group))
+            readings.append(Reading(made_value(*terms, clock=clock), chips, note))
+        return readings
 
 
 def _filter(ranges: Sequence[Range]) -> Any:
-    """The message of a filter; None for one that lets everything through."""
     if len(ranges) > 1:
         return made("Filter", Items=[made("FilterItem", MinArch=low, MaxArch=high) for low, high in ranges])
     return made("Filter", MinArch=ranges[0][0], MaxArch=ranges[0][1]) if ranges[0] != (None, None) else None

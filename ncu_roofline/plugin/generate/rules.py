@@ -159,7 +159,6 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
 
 
 def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
-    """What templates name: modules for their constants, and tables."""
     units, sections, kinds, table = load_units(), render_sections(), load_opcode_kinds(), load_opcodes()
     labels, opcode_units = {unit.id: unit.label for unit in units.units}, load_opcode_units().rows
     tensor = [p for p in spec.precisions if p.kind == "tensor"]
@@ -240,7 +239,6 @@ def _definition(record: Any) -> str:
 
 
 def _measured(spec: facts.Spec, one: Ceilings) -> _Ceilings:
-    """What was measured of the roofs that rules know."""
     found = {precision.roof: one.compute(precision.roof) for precision in spec.precisions}
     found |= {level.id: one.bandwidth(level.id) for level in spec.levels}
     values = {name: item for name, item in found.items() if item is not None}
@@ -342,7 +340,6 @@ def _is_generated(content: bytes) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """The content; None if there is no such file."""
     with explained("Cannot read", path, "Choose another folder with --out."), suppress(FileNotFoundError):
         return read_file(path, 100_000_000)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -60,6 +60,10 @@ def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | No
         reason = 'no ceiling says what theory gives at its clock ("theory.at_measured_clock")'
         raise RooflineError("Cannot scale the ceilings of", ceilings.path, reason, "Leave out --clock-consistent.")
     return ceilings
+
+
+Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
+"""What completes the description of a section, the metrics of its header, and by field of a body item what the body shows."""
 
 
 class Maker(Lowering):
@@ -120,7 +124,6 @@ class Maker(Lowering):
     # Roofs and points
 
     def level_roofs(self, precision: Precision, levels: Iterable[Level], what: str) -> list[Any]:
-        """The precision's highest roof with each level's bandwidth, theoretical and measured."""
         roof_id, roofs = precision.roof, list[Any]()
         for level in levels:
             color, lighter = level.color  # what is measured: a lighter tone
@@ -227,11 +230,9 @@ class Maker(Lowering):
     # Rows of headers and tables
 
     def row(self, name: str, label: str = "") -> Any:
-        """A metric of all chips."""
         return self.metric({name: self.chips}, label)
 
     def time_and_clock(self) -> tuple[Any, ...]:
-        """Duration and SM clock."""
         return self.row("gpu__time_duration.sum", "Duration"), self.row(_CLOCK, "SM Frequency")
 
     def traffic_rows(self, *, patched: bool = True) -> list[Any]:
@@ -243,7 +244,9 @@ class Maker(Lowering):
         for level in self.spec.levels:
             if patched or not self.patched(level):
                 metrics = [one.value.Metric for one in self.traffic(level) if one.value.HasField("Metric")]
-                rows += [_labelled(metrics[0], f"{level.label} traffic")] if len(metrics) == 1 else []
+                for metric in metrics:
+                    metric.Label = f"{level.label} traffic".encode()
+                rows += metrics if len(metrics) == 1 else []
         return rows
 
     def performance(self, precision: Precision) -> list[Any]:
@@ -270,7 +273,8 @@ class Maker(Lowering):
         rows = []
         for position, (metric, chips) in enumerate(self.apart(found)):
             whose = ", ".join(capability_text(chip) for chip in sorted(chips) if chip != LAST)
-            rows.append(_labelled(metric, f"{precision.label}{f', compute capability {whose}' * (position > 0)} [{unit}]"))
+            metric.Label = f"{precision.label}{f', compute capability {whose}' * (position > 0)} [{unit}]".encode()
+            rows.append(metric)
         for part in self.spec.precisions:
             of_chips = self.stands_in(part) or any(self.binding(part, chip) for chip in left)
             if part.part_of == precision.id and not part.disjoint and of_chips:
@@ -295,7 +299,6 @@ class Maker(Lowering):
         return self.define(name, " + ".join(names) if len(names) > 1 else f"{names[0]} * 1", names, chips)
 
     def intensities(self, precision: Precision) -> Any:
-        """Operations per byte at each level with a roof."""
         rows = []
         for level in (one for one in self.spec.levels if one.bindings[0].clock and not self.patched(one)):
             found: dict[str, Chips] = {}
@@ -338,7 +341,7 @@ class Maker(Lowering):
             if not known:
                 return []
             metric = self.metric(known, label)
-            metric.Groups.append(_pass_group(len(groups)).encode())
+            metric.Groups.append(f"{PHASES_SECTION}_{len(groups)}".encode())
             return [made("TimelineRow", Label=label, Metrics=[metric])]
 
         for group in dict.fromkeys(one.group for band in spec.bands for one in band.collect):
@@ -351,14 +354,59 @@ class Maker(Lowering):
             groups.append(made("TimelineGroup", Label=group, Expanded=True, MetricRows=rows))
         return made("Timeline", MetricGroups=groups)
 
-    def collect_roofs(self) -> None:
-        """Have the peaks collected that the dots of the slices stand under."""
-        for precision in self.counted_together:
-            self.peak(precision, precision.roof)
-        for reading in self.bandwidth(self.spec.level(self.spec.memory)):
-            value = reading.value  # the peaks are collected by now
-            clock = value.ValueCyclesPerSecondExpression.CyclesPerSecondMetric if value.HasField(PER_SECOND) else value.Metric
-            self.collect(text_of(clock.Name), reading.chips)
+    def shown(self, kind: str, precision: Precision) -> Made:
+        """What a section of a kind shows; ``precision`` is that which it is of, if of one."""
+        every, nested = self.spec.precisions, self.dialect.nested_expressions
+        if kind == "core":
+            tensor = next((other for other in every if other.beside == precision.id), None)
+            short = ", ".join(map(capability_text, self.falls_short(precision)))
+            left = f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them."
+            words = {
+                "label": precision.label,
+                "packed": ", a packed half instruction twice that" if precision.packed else "",
+                "left": left if short else "",
+                "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if tensor else "",
+            }
+            body = {"RooflineChart": [self.core(precision, tensor)]}
+            return words, (*self.time_and_clock(), *self.performance(precision), *self.traffic_rows()), body
+        if kind in ("tensor", "light"):
+            drawn = [p for p in every if p.kind == "tensor"]
+            told = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
+            if kind == "light":  # sparse work would cost one more pass
+                drawn = [p for p in every if p == precision or (p.part_of == precision.id and not p.disjoint)]
+                told = [precision]
+            chart = self.tensor(drawn, *([precision.label] if kind == "light" else []))
+            rows = (row for one in told for row in self.performance(one))
+            header = (*self.time_and_clock(), *rows, *self.traffic_rows(patched=False))
+            sparse = "" if self.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
+            tables = {"Table": [self.pipe_table()]} if kind == "light" else {}
+            return {"sparse": sparse, "label": precision.label}, header, {"RooflineChart": [chart], **tables}
+        if kind == "instructions":
+            chart = self.instructions()
+            return {}, self.time_and_clock(), {"RooflineChart": [chart]}
+        header, counted = (*self.time_and_clock(),), self.counted_together
+        if kind == "phases":
+            header += (*(row for one in counted for row in self.performance(one)),)
+            for one in counted:  # the peaks that the dots of the slices stand under
+                self.peak(one, one.roof)
+            for reading in self.bandwidth(self.spec.level(self.spec.memory)):
+                value = reading.value  # the peaks are collected by now
+                at = value.ValueCyclesPerSecondExpression.CyclesPerSecondMetric if value.HasField(PER_SECOND) else value.Metric
+                self.collect(text_of(at.Name), reading.chips)
+            return {}, (*header, *self.traffic_rows()), {"Timeline": [self.timeline()]}
+        # The overview.  One operator can't give the clock as a share of the maximum (Hz over kHz): then the maximum itself.
+        name, label = _MAX_KILOHERTZ, "Maximum SM Frequency [kHz]"
+        if nested:
+            name = self.define("sm_clock_share", f"{_CLOCK} / ({_MAX_KILOHERTZ} * 10)", [_CLOCK, _MAX_KILOHERTZ])
+            label = "SM clock / maximum clock [%]"
+        header += (self.row(name, label),)
+        for one in counted:
+            header += (*self.performance(one),)
+            together, fused = _inputs(_together(one))
+            name = self.define(f"{one.id}_fma_share", f"{fused} / {together}", [fused, together])
+            header += (self.row(name, f"{one.label} fused share of add, multiply and FMA instructions"),)
+        # Where expressions have one operator, they can't say intensities.
+        return {}, (*header, *self.traffic_rows()), {"Table": [self.intensities(one) for one in counted if nested]}
 
 
 def _chart(
@@ -370,22 +418,11 @@ def _chart(
     return made("RooflineChart", Label=f"{what} roofline", AxisIntensity=intensity, AxisWork=work, **lines)
 
 
-def _labelled(metric: Any, label: str) -> Any:
-    metric.Label = label.encode()
-    return metric
-
-
 def _table(label: str, rows: Sequence[Any]) -> Any:
     return made("Table", Label=label, Columns=2, Order=1, Metrics=rows)  # by columns
 
 
-def _pass_group(position: int) -> str:
-    """What the metrics that are sampled in one pass are marked with."""
-    return f"{PHASES_SECTION}_{position}"
-
-
 def _together(precision: Precision) -> WeightedSum:
-    """Adds, multiplies and FMAs, counted together, and the FMAs once more."""
     return next(one.counters for one in precision.bindings if precision.together in one.counters.counters())
 
 
@@ -416,93 +453,6 @@ class _Recipes(NamedTuple):
 
 load_recipes = table("sections.toml", _Recipes)
 
-Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
-"""What completes the description of a section, the metrics of its header, and by field of a body item what the body shows."""
-
-
-def _core(maker: Maker, precision: Precision) -> Made:
-    tensor = next((other for other in maker.spec.precisions if other.beside == precision.id), None)
-    short = ", ".join(map(capability_text, maker.falls_short(precision)))
-    left = f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them."
-    words = {
-        "label": precision.label,
-        "packed": ", a packed half instruction twice that" if precision.packed else "",
-        "left": left if short else "",
-        "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if tensor else "",
-    }
-    chart = maker.core(precision, tensor)
-    header = (*maker.time_and_clock(), *maker.performance(precision), *maker.traffic_rows())
-    return words, header, {"RooflineChart": [chart]}
-
-
-def _tensor(maker: Maker, _: Precision) -> Made:
-    precisions = [p for p in maker.spec.precisions if p.kind == "tensor"]
-    sparse = "" if maker.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
-    chart = maker.tensor(precisions)
-    shown = [p for p in precisions if not p.part_of or (p.disjoint and maker.dialect.exact)]
-    return {"sparse": sparse}, _tensor_header(maker, shown), {"RooflineChart": [chart]}
-
-
-def _tensor_header(maker: Maker, precisions: Iterable[Precision]) -> tuple[Any, ...]:
-    rows = (row for precision in precisions for row in maker.performance(precision))
-    return (*maker.time_and_clock(), *rows, *maker.traffic_rows(patched=False))
-
-
-def _light(maker: Maker, wanted: Precision) -> Made:
-    # Sparse work would cost one more pass.
-    shown = [p for p in maker.spec.precisions if p == wanted or (p.part_of == wanted.id and not p.disjoint)]
-    chart, header = maker.tensor(shown, wanted.label), _tensor_header(maker, [wanted])
-    return {"label": wanted.label}, header, {"RooflineChart": [chart], "Table": [maker.pipe_table()]}
-
-
-def _instructions(maker: Maker, _: Precision) -> Made:
-    chart = maker.instructions()
-    return {}, maker.time_and_clock(), {"RooflineChart": [chart]}
-
-
-def _overview(maker: Maker, _: Precision) -> Made:
-    header, nested = [*maker.time_and_clock()], maker.dialect.nested_expressions
-    # One operator can't give the clock as a share of the maximum (Hz over kHz): then the maximum itself.
-    name, label = _MAX_KILOHERTZ, "Maximum SM Frequency [kHz]"
-    if nested:
-        name = maker.define("sm_clock_share", f"{_CLOCK} / ({_MAX_KILOHERTZ} * 10)", [_CLOCK, _MAX_KILOHERTZ])
-        label = "SM clock / maximum clock [%]"
-    header.append(maker.row(name, label))
-    for precision in maker.counted_together:
-        header += maker.performance(precision)
-        together, fused = _inputs(_together(precision))
-        name = maker.define(f"{precision.id}_fma_share", f"{fused} / {together}", [fused, together])
-        header.append(maker.row(name, f"{precision.label} fused share of add, multiply and FMA instructions"))
-    # Where expressions have one operator, they can't say intensities.
-    tables = [maker.intensities(precision) for precision in maker.counted_together if nested]
-    return {}, (*header, *maker.traffic_rows()), {"Table": tables}
-
-
-def _phases(maker: Maker, _: Precision) -> Made:
-    header = [*maker.time_and_clock(), *(row for one in maker.counted_together for row in maker.performance(one))]
-    maker.collect_roofs()
-    return {}, (*header, *maker.traffic_rows()), {"Timeline": [maker.timeline()]}
-
-
-_MAKERS = {
-    "overview": _overview,
-    "core": _core,
-    "tensor": _tensor,
-    "light": _light,
-    "instructions": _instructions,
-    "phases": _phases,
-}
-
-
-def recipes(spec: Spec, dialect: Dialect, light_type: str) -> Iterator[tuple[Recipe, Precision]]:
-    """All sections of a dialect, in the order in which they stand, and the precision that each is of, if of one."""
-    light = spec.precision(f"tensor.{light_type}")
-    for one in load_recipes().sections:
-        core = [p for p in spec.precisions if p.section and one.kind == "core"]
-        yield from ((one._replace(identifier=p.section, title=one.title.format(label=p.label)), p) for p in core)
-        if one.kind != "core" and (one.kind != "phases" or dialect.samples):
-            yield one, light
-
 
 def render_sections(
     dialect: Dialect = BASE,
@@ -531,8 +481,14 @@ def render_sections(
     if ceilings:
         header.append(f"{ceilings.status.capitalize()} roofs: {ceilings.provenance}.  Not for other GPUs.")
     head = "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in header)
+    every: list[tuple[Recipe, Precision]] = []
+    for one in load_recipes().sections:
+        core = [p for p in spec.precisions if p.section and one.kind == "core"]
+        every += [(one._replace(identifier=p.section, title=one.title.format(label=p.label)), p) for p in core]
+        if one.kind != "core" and (one.kind != "phases" or dialect.samples):
+            every.append((one, spec.precision(f"tensor.{light_type}")))
     texts = {}
-    for position, (recipe, precision) in enumerate(recipes(spec, dialect, light_type)):
+    for position, (recipe, precision) in enumerate(every):
         maker = partial(Maker, spec, dialect, ceilings, clock_consistent, aside, dense=SET not in recipe.sets)
         section = _section(recipe, precision, _ORDER[position > 0], maker)
         texts[f"{recipe.identifier}.section"] = head + section_text(section, cc_names=dialect.has_cc_names)
@@ -544,7 +500,7 @@ def _section(recipe: Recipe, precision: Precision, order: int, maker_of: Callabl
     ambiguous = frozenset[str]()
     while True:
         maker = maker_of(ambiguous=ambiguous)
-        words, header, body = _MAKERS[recipe.kind](maker, precision)
+        words, header, body = maker.shown(recipe.kind, precision)
         items = [made("BodyItem", **{kind: one}) for kind in _BODY for one in body.get(kind, ())]
         shown = [*header, *(metric for item in items for metric in metrics_of(item))]
         found = maker.conflicts(shown) - ambiguous
@@ -563,6 +519,6 @@ def _section(recipe: Recipe, precision: Precision, order: int, maker_of: Callabl
         Header=made("Header", Metrics=header),
         Metrics=made("Metrics", Metrics=maker.collected(shown)),
         MetricDefinitions=made("Definitions", MetricDefinitions=definitions) if definitions else None,
-        Group=[made("Group", Name=_pass_group(position)) for position in range(passes)],
+        Group=[made("Group", Name=f"{PHASES_SECTION}_{position}") for position in range(passes)],
         Body=[made("Body", DisplayName=recipe.title, Items=items)] if items else [],
     )

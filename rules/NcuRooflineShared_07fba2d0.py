@@ -1710,7 +1710,6 @@ ROOF_OF = "the roof of "
 
 
 def is_known(value):
-    """Whether a number was measured."""
     return value is not None and value == value and value not in (math.inf, -math.inf)
 
 
@@ -1787,7 +1786,6 @@ def judge(case):
 
 
 def _bound(nearest, fullest, case):
-    """Of a kernel that something is full for."""
     waste = wasted(nearest, case.amounts())
     headroom = math.nan if set(OUTER) & set(case.unseen) else _headroom([fullest], case)
     without = math.nan
@@ -1807,7 +1805,6 @@ def _bound(nearest, fullest, case):
 
 
 def _verdict(name, nearest, case, headrooms, words):
-    """The verdict with its headrooms in words."""
     (headroom, without), (text, at, cause) = headrooms, words
     arithmetic = NO_ARITHMETIC if case.tensor_unknown or case.roofless else case.arithmetic
     compute = arithmetic.headroom
@@ -1832,14 +1829,12 @@ def _verdict(name, nearest, case, headrooms, words):
 
 
 def _unknown(nearest, case, why):
-    """Without a verdict, whatever is nearest."""
     limit, fraction = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
     text = TENSOR_UNKNOWN if case.tensor_unknown else UNKNOWN
     return Verdict(text, limit, fraction, math.nan, False, math.nan, math.nan, "", "limit unknown: {}".format(why))
 
 
 def _not_seen(case):
-    """What nobody looked at, and what was counted in part."""
     said = []
     if case.unseen:
         said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
@@ -1962,7 +1957,6 @@ def keeping_back(state):
 
 
 def case_of(row, levels, units):
-    """All that the verdict needs."""
     unseen, partly = looked_at(row, units)
     mine = [one for one in row.asked if not one.precision.on_request]  # without what is drawn on request only, as indices are
     total = sum([one.work for one in mine])
@@ -2001,7 +1995,6 @@ def limits_of(row, levels, units):
 
 
 def by_pipe(asked):
-    """Each pipe with what is asked of it, in order."""
     pipes = [one.pipe for one in asked]
     every = [pipe for place, pipe in enumerate(pipes) if pipe not in pipes[:place]]
     return [(pipe, [one for one in asked if one.pipe == pipe]) for pipe in every]
@@ -2081,7 +2074,6 @@ Together = namedtuple("Together", "work second seconds busiest")
 
 
 def covers(ranges, compute_capability):
-    """Whether one of the ranges holds a compute capability."""
     return any(since <= compute_capability <= until for since, until in ranges)
 
 
@@ -2152,7 +2144,6 @@ class Counters:
         self.profiled_clock = self.trusted(self.rate_of(SM_DOMAIN))
 
     def usable(self, values, condition):
-        """Numbers where the condition holds."""
         return self.where(self.known(values) & condition, values, math.nan)
 
     def known_clock(self, values):
@@ -2165,7 +2156,6 @@ class Counters:
         return self.where((share >= 0) & (share <= MOST), share, math.nan)
 
     def unknown(self):
-        """A quantity that no launch has."""
         return self.quantity(self.nothing, None)
 
     def attribute(self, name):
@@ -2174,11 +2164,9 @@ class Counters:
         return self.usable(values, values > 0)
 
     def max_clock(self, name):
-        """The highest clock that an attribute tells, in kHz."""
         return self.known_clock(self.attribute(name) * 1e3)
 
     def duration(self):
-        """Seconds of a launch."""
         times = [self.get(DURATION + form) * 1e-9 for form in (".sum", ".avg", ".max")]
         for form in (".avg", ".max"):
             rate = self.known_clock(self.get("sm__cycles_elapsed" + form + ".per_second"))
@@ -2324,7 +2312,6 @@ class Counters:
         return moved, written, roof
 
     def sheet(self, level, moved):
-        """A level's roof by the data sheet of the chip, where that has one."""
         if level not in self.chip.bandwidth:
             return self.unknown()
         per_cycle, per = self.chip.bandwidth[level]
@@ -2382,7 +2369,6 @@ class Counters:
         return self.actives[how]
 
     def scale(self, metric):
-        """What the percentage of a metric is to be multiplied by on this chip."""
         name, factor = metric.split(".")[0], 1.0
         for scale in self.hardware.scales:
             factor *= scale.factor if name in scale.metrics and covers(scale.capabilities, self.capability) else 1.0
@@ -2434,7 +2420,6 @@ class Counters:
         return found
 
     def tensor_activity(self):
-        """Share of the cycles in which the tensor pipe was active."""
         found = self.unknown()
         for names in self.hardware.tensor.whole:
             found = found.filled(self.largest_share(names).where(self.known(self.share(names[0]).values)))
@@ -2465,7 +2450,6 @@ def slots(numbers, work, fused, half_rates, counts_instructions):
 
 
 def whole_of(together, whole):
-    """Whether families of a precision that have so much work together make up all of it."""
     return (whole > 0) & (abs(together - whole) <= COMPLETE * whole)
 
 
@@ -2776,7 +2760,6 @@ def findings(launch, called = (), causes = None):
 
 
 def rows_by_name(names):
-    """Rows by the names of their opcodes, from pairs."""
     found = {}
     for row, name in names:
         found.setdefault(name, []).append(row)
@@ -2789,13 +2772,11 @@ def total(launch, column):
 
 
 def per(launch, site, column):
-    """The sum of a column over a place."""
     counts = launch.counts.get(column, {})
     return float(sum([counts.get(row, 0.0) for row in site.rows]))
 
 
 def of_names(launch, column, names):
-    """Amounts of the kernel's instructions with one of these names."""
     rows, counts = launch.code().rows, launch.counts.get(column, {})
     return {row: counts[row] for name in names for row in rows.get(name, ()) if row in counts}
 
@@ -2851,7 +2832,6 @@ def matters(launch, cycles):
 
 
 def hits(launch):
-    """What the caches served, as a sentence."""
     rates = ["{} in {}".format(as_percent(rate), name) for name, rate in sorted(launch.about.hit_rates.items())]
     return "The kernel's hit rates: {}.".format(", ".join(rates)) if rates else ""
 
@@ -2958,7 +2938,6 @@ def bank_conflicts(launch):
 
 
 def spills(launch):
-    """Local memory: registers spilled, and arrays indexed at run time."""
     requested = total(launch, "requested")
     whole = total(launch, "local") + (requested if requested == requested else 0.0)
     for site in sites(launch, launch.counts.get("local", {}), FINDING_SHARE * whole, ("memory",)):
@@ -2992,7 +2971,6 @@ def unfused(launch):
 
 
 def are_apart(add, multiply, fused):
-    """Whether next to nothing is fused."""
     return add > 0 and multiply > 0 and fused < UNFUSED_LEFT * (add + multiply)
 
 
