@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,9 @@ def add_source(parser: ArgumentParser) -> None:
 
 def run_source(args: Namespace) -> int:
     """Print or write the view; exit code 1 if some report had to be left out."""
+    from ncu_roofline.analyses.source.build import NotCountedError
     from ncu_roofline.analyses.source.frames import SourceRoofline
+    from ncu_roofline.analyses.source.text import launches
     from ncu_roofline.model.roofline import check_ceilings
 
     for folder in args.source_folder:
@@ -91,45 +93,56 @@ def run_source(args: Namespace) -> int:
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
     known = ANALYSES["source"].formats
     output_format = chosen_format(args.output, args.format, known, "no format of the source view ({})", as_json=args.json)
+    table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     _check_options(args, output_format)
     if args.output:
         check_output(args.output, args.force, reading.named_files(args))
+    whole = _ALL if output_format in ("html", "json") else _NONE
+    if output_format in _ROWS_ALONE:
+        whole = _ALL if table == "instructions" else _NONE
+    elif output_format in ("text", "md"):
+        whole = {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(args.by or "", _UNLINED)
+    whole = _NONE if args.no_disassembly else whole
     named = reading.wanted(args.ceilings)
-    whole = _NONE if args.no_disassembly else _shown_whole(args, output_format)
-    found, failed = reading.for_each_report(
-        args, partial(_read, args=args, given=named.files, others=named.others, whole=whole)
-    )
-    kept = [one for one in without_warnings(found) if one]
-    read = [one for one in kept if isinstance(one, _Report)]
-    lacking = [one for one in kept if not isinstance(one, _Report)]
-    if not read and len(lacking) > 1:
+    read = partial(_read, args=args, given=named.files, others=named.others, whole=whole)
+    every, failed = reading.for_each_report(args, read)
+    kept = [one for one in without_warnings(every) if one]
+    lacking = [one for one in kept if isinstance(one, NotCountedError)]
+    found = [one for one in kept if not isinstance(one, NotCountedError)]
+    if not found and len(lacking) > 1:
         reason = f"none of {len(lacking)} reports has counts by instruction"
         raise RooflineError(lacking[0].what, " ".join(args.reports), reason, lacking[0].next_step)
-    if not read:
+    if not found:
         raise lacking[0] if lacking else reading.no_launch(args)
     warn(f"{one.path} is left out: {one.reason}." for one in lacking)
-    gpus = [gpu for one in read for gpu in one.gpus]
+    gpus = [gpu for _, some, _ in found for gpu in some]
     check_ceilings(named.files, gpus)
     named.of(gpus)  # says which were chosen
-    frames = SourceRoofline.joined([one.frames for one in read])
-    if not args.full_paths:
-        frames = frames.without_folders()
-    warn(text for one in read for text in one.undone)
-    if _shows_instructions(whole, frames) and _would_help(gpus):
+    frames = SourceRoofline.joined([one for one, _, _ in found])
+    frames = frames if args.full_paths else frames.without_folders()
+    warn(text for _, _, undone in found for text in undone)
+    shows = whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
+    # Where the nvdisasm that can be installed is not there, and knows one of the chips.
+    if shows and sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm():
         frames = replace(frames, notes=(*frames.notes, _INSTALL))
-    warn(_not_found(frames, args.source_folder))
-    _deliver(frames, args, output_format)
+    lines = zip(*(frames.line_columns[name].tolist() for name in ("file", "line")), strict=True)
+    files = {file for file, line in lines if line > 0}
+    absent = sorted(frames.called(file) for file in files - set(frames.texts))
+    if args.source_folder and absent:
+        where = f"{len(absent)} of {len(files)} source files are in no --source-folder"
+        warn([f"{where}: {listed(map(clean, absent), 3)}. Name a folder that holds them, or above it."])
+    shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
+    if output_format == "text":
+        shown |= {"width": args.width or terminal_width(), "ascii_only": args.ascii}
+    if output_format == "text" and not args.output:
+        write_text(text_table(frames, color=coloured(sys.stdout), **shown))
+        return 1 if failed else 0
+    if output_format in _ROWS_ALONE:  # which have no room for notes
+        warn(frames.caveats())
+    shown |= {"theme": args.theme} if args.theme else {}
+    data = render(frames, output_format, table=table, title=args.title, **shown)
+    deliver(args.output, data, args.force, output_format)
     return 1 if failed else 0
-
-
-def _not_found(frames: SourceRoofline, folders: Sequence[str]) -> Iterator[str]:
-    """Which source files are in none of the folders that were named for them."""
-    columns = frames.line_columns
-    files = {file for file, line in zip(columns["file"].tolist(), columns["line"].tolist(), strict=True) if line > 0}
-    lacking = sorted(frames.called(file) for file in files - set(frames.texts))
-    if folders and lacking:
-        where = f"{len(lacking)} of {len(files)} source files are in no --source-folder"
-        yield f"{where}: {listed(map(clean, lacking), 3)}. Name a folder that holds them, or above it."
 
 
 def _check_options(args: Namespace, output_format: str) -> None:
@@ -142,69 +155,19 @@ def _check_options(args: Namespace, output_format: str) -> None:
         raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
     called = {"all": "rows", "ascii": "ascii_only"}  # by the makers of formats
     for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
+        useless = not takes(output_format, called.get(name, name))
         if name == "by" and rows_alone:
-            reason = "--table says what the file holds" if args.table else ""
-        elif name == "rows" and args.all:
-            reason = "--all shows all of them"
-        else:
-            reason = "" if takes(output_format, called.get(name, name)) else f"{output_format} has no use for it"
-        if getattr(args, name) and reason:
+            useless = bool(args.table)  # which says the same
+        if getattr(args, name) and (useless or (name == "rows" and args.all)):
+            reason = "--all shows all of them" if not useless else f"{output_format} has no use for it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out.")
-
-
-def _would_help(gpus: Sequence[reading.Gpu]) -> bool:
-    """Whether the nvdisasm that can be installed is not there, and knows one of the chips."""
-    return sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm()
-
-
-def _shown_whole(args: Namespace, output_format: str) -> str:
-    """Of which launches what is asked for has instructions in it."""
-    if output_format in _ROWS_ALONE:
-        return _ALL if _table(args) == "instructions" else _NONE
-    if output_format in ("text", "md"):
-        return {"instruction": _ALL, "loop": _NONE, "function": _NONE}.get(args.by or "", _UNLINED)
-    return _ALL if output_format in ("html", "json") else _NONE
-
-
-def _shows_instructions(whole: str, frames: SourceRoofline) -> bool:
-    from ncu_roofline.analyses.source.text import launches
-
-    return whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
-
-
-def _table(args: Namespace) -> str:
-    """What csv and parquet hold."""
-    return args.table or f"{args.by or 'line'}s".replace("-", "_")
-
-
-def _deliver(frames: SourceRoofline, args: Namespace, output_format: str) -> None:
-    """Print or write what was asked for; what has no room for notes gets them beside it."""
-    shown: dict[str, Any] = {"by": args.by or "", "rows": 0 if args.all else args.rows, "sort": args.sort or ""}
-    if output_format == "text":
-        shown |= {"width": args.width or terminal_width(), "ascii_only": args.ascii}
-    if output_format == "text" and not args.output:
-        write_text(text_table(frames, color=coloured(sys.stdout), **shown))
-        return
-    if output_format in _ROWS_ALONE:
-        warn(frames.caveats())
-    shown |= {"theme": args.theme} if args.theme else {}
-    data = render(frames, output_format, table=_table(args), title=args.title, **shown)
-    deliver(args.output, data, args.force, output_format)
-
-
-@dataclass(frozen=True)
-class _Report:
-    """What a worker brings back of one report; ``undone`` says why instructions are not whole."""
-
-    frames: SourceRoofline
-    gpus: tuple[reading.Gpu, ...]
-    undone: tuple[str, ...]
 
 
 def _read(
     path: str, name: str, args: Namespace, given: Sequence[Ceilings], others: Sequence[Ceilings], whole: str
-) -> tuple[_Report | NotCountedError | None, tuple[str, ...]]:
-    """The view of a report, or why it has none (None if no launch passes the filters), and sentences.
+) -> tuple[tuple[SourceRoofline, tuple[reading.Gpu, ...], tuple[str, ...]] | NotCountedError | None, tuple[str, ...]]:
+    """The view of a report, its GPUs and why instructions are not whole, or why it has none (None if no launch passes the
+    filters); and sentences.
 
     Its ceilings are those ``given``, and for GPUs that none of them is of the first that fits of the ``others``.
     """
@@ -230,33 +193,33 @@ def _read(
                 select=select,
                 top=args.top,
                 clock=args.clock,
-                disassemble=_disassembler(undone.append) if whole else None,
+                disassemble=_disassembler(undone) if whole else None,
                 only_unlined=whole == _UNLINED,
                 folders=tuple(args.source_folder),
                 label=name,
             )
         except NotCountedError as error:
             return error, report.warnings
-        return _Report(frames, gpus, tuple(undone)), report.warnings
+        return (frames, gpus, tuple(undone)), report.warnings
 
 
-def _disassembler(failure: Callable[[str], None]) -> Disassemble | None:
-    """Whole instructions of functions by offset, None where nvdisasm is not installed; once it failed there are no more."""
-    tool = find_nvdisasm()
-    failed: list[RooflineError] = []
-    deadline = time.monotonic() + _PATIENCE
+def _disassembler(undone: list[str]) -> Disassemble | None:
+    """Whole instructions of functions by offset, None where nvdisasm is not installed.
+
+    Once it failed, which ``undone`` tells, there are no more.
+    """
+    tool, deadline = find_nvdisasm(), time.monotonic() + _PATIENCE
 
     def texts(codes: Sequence[bytes], capability: reading.Capability) -> Sequence[Mapping[int, str]]:
-        if not tool or failed:
-            return [{}] * len(codes)
         size = sum(map(len, codes))
-        if size > _LONG and has_cursor(sys.stderr):
+        if not undone and size > _LONG and has_cursor(sys.stderr):
             say(f"nvdisasm reads {size / 1e6:.1f} MB of code (--no-disassembly leaves that out) ...")
         try:
-            return disassemble(codes, capability, tool, deadline - time.monotonic())
+            return (
+                [{}] * len(codes) if undone or not tool else disassemble(codes, capability, tool, deadline - time.monotonic())
+            )
         except RooflineError as error:
-            failed.append(error)
-            failure(str(error))
+            undone.append(str(error))
             return [{}] * len(codes)
 
     return texts if tool else None
