@@ -43,36 +43,27 @@ THEMES = {
 
 @dataclass(frozen=True)
 class Role:
-    """How marks of a role are drawn, and how their labels find their places.
+    """How marks of a role are drawn, and how their labels find their places."""
 
-    ``colour``: a field of Theme, for marks without hue.  Of a line: width, dashes, and whether an ``arrow`` stands in the
-    "middle" or at the "end" of each piece.  Of a symbol: its ``size``, the width of its edge if it is open (``ring``), its
-    ``shape`` where things have none, the colour of the ``edge`` of a full one ("": its own).
-    Labels of the lowest ``rank`` are placed first; ``price``: what covering the role costs others; ``most``: what a place may
-    cost.  ``way``: around the place, away from it with a line to it ("callout"), or "below"; ``margin`` around the label,
-    ``gap`` beside its symbol, ``reach`` away in lines; ``leader``: whether a line leads to what stands away from its place.
-    ``told``: what a label says is told below the chart where it has no room.
-    """
-
-    colour: str
-    width: float = 0.0
+    colour: str  # a field of Theme, for marks without hue
+    width: float = 0.0  # of a line
     dashes: Any = "-"
     order: float = 3
-    size: float = 0.0
-    ring: float = 0.0
+    size: float = 0.0  # of a symbol
+    ring: float = 0.0  # width of its edge if it is open
     alpha: float = 1.0
-    arrow: str = ""
-    shape: str = ""
-    edge: str = "ground"
-    rank: int = 11
-    price: float = 0.0
-    most: float = math.inf
-    way: str = "around"
-    margin: float = 0.6
-    gap: float = 1.8
-    reach: int = 2
-    leader: bool = True
-    told: bool = False
+    arrow: str = ""  # of a line: in the "middle" or at the "end" of each piece
+    shape: str = ""  # of a symbol where things have none
+    edge: str = "ground"  # colour of a full symbol's, "" its own
+    rank: int = 11  # labels of the lowest are placed first
+    price: float = 0.0  # what covering it costs others
+    most: float = math.inf  # what a place of its label may cost
+    way: str = "around"  # the place, away from it with a line to it ("callout"), or "below"
+    margin: float = 0.6  # around the label
+    gap: float = 1.8  # beside its symbol
+    reach: int = 2  # away, in lines
+    leader: bool = True  # whether a line leads to what stands away from its place
+    told: bool = False  # below the chart where the label has no room
 
 
 OF_ROOFS, OF_NAMES = 1, 6  # ranks
@@ -123,11 +114,9 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of a panel: its unit, and its name from complete to terse.
-
-    Numbers carry the prefix of the unit ("tick"), none does ("none"), or all have one that suits the largest, which stands for
-    ``{unit}`` in the name ("name").  ``second``: the opposite side shows the values times a number, in another unit.
-    """
+    """One side of a panel: its unit, its name from complete to terse; ``second``: the opposite side has so many times the
+    values in another unit.  Numbers carry the ``prefix`` of the unit, none does, or the name has one (as ``{unit}``) for
+    all."""
 
     unit: str
     names: tuple[str, ...]
@@ -146,10 +135,8 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Mark):
-    """A symbol of the thing ``name``, whose shape it has; the first of a thing (or that of most ``weight``) bears its number.
-
-    ``size`` (points on the default paper) where it is not that of its role; ``of`` is told where it lies beyond the axes.
-    """
+    """A symbol of the thing ``name``, whose shape it has; the one of most ``weight`` bears its number.  ``size`` (points) where
+    it is not that of its role; ``of`` is told where it lies beyond the axes."""
 
     x: float
     y: float
@@ -163,10 +150,8 @@ class Point(Mark):
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Mark):
-    """A label beside one of some places, rather the first.
-
-    Where it has no room, the entries of ``key`` are in the legend, and it is only its ``brief`` label, or left out.
-    """
+    """A label beside one of some places, rather the first; without room the entries of ``key`` are in the legend, and it is its
+    ``brief`` label or left out."""
 
     places: tuple[Place, ...]
     key: str = ""
@@ -219,11 +204,9 @@ class Corner(Mark):
 
 @dataclass(frozen=True)
 class Panel:
-    """Marks under two logarithmic axes: a "roofline", a "plane", or a "square" (both over one range).
-
-    ``reach``: a roofline's axis goes on to so many times the highest intensity; ``seen``: places that its axes reach to;
-    ``weight`` (of any block): its part of the width of a row.
-    """
+    """Marks under two logarithmic axes: a "roofline", a "plane", or a "square" (both over one range); ``weight`` (of any
+    block): its part of the width of a row.  A roofline's axis goes on to ``reach`` times the highest intensity, and to what is
+    ``seen``."""
 
     title: str
     x: Axis
@@ -249,10 +232,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers as parts of 1: bars from 0 on with their hues, or dots before and after; NaN where unknown.
-
-    ``text`` stands at the end of the longest bar, or below the dots.
-    """
+    """Numbers as parts of 1, NaN where unknown: bars from 0 on with their hues and a text at the end of the longest, or dots
+    before and after with a text below."""
 
     bars: Sequence[tuple[float, Hue | None]] = ()
     dots: tuple[float, float] | None = None
@@ -274,11 +255,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """Things below each other.  ``heads``: of each scale and of what is said at the end; ``limit``: a dashed line.
-
-    ``axis``: names of the axis of percentages below, from complete to terse; ``parts`` of the width are for names and for what
-    is said at the end, which stand above the scales where a list is narrower than ``least`` fonts.
-    """
+    """Things below each other.  ``heads``: of each scale and of what is said at the end; ``axis``: names of the axis of
+    percentages below, with a ``limit``; ``parts`` of the width are for names and ends, above the scales below ``least``
+    fonts."""
 
     title: str
     heads: Sequence[str]
@@ -293,10 +272,8 @@ class Listing:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Bands over time: ``edges`` of its slices in seconds; (label, text, hue, values) of each, NaN where nothing is known.
-
-    Nothing is known beyond the last edge, up to ``seconds``; ``hues`` are those that slices have elsewhere.
-    """
+    """Bands over time: ``edges`` of its slices in seconds, the last before ``seconds`` where nothing more is known; (label,
+    text, hue, values) of each band, NaN where nothing is known; ``hues`` are those that slices have elsewhere."""
 
     title: str
     seconds: float
@@ -308,10 +285,8 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells beside a panel: rows that stand at y values of its lines, which lead to them, and more rows below.
-
-    Of each column its header, the cells of the upper rows, the header of the lower ones, and their cells; ``hues`` of the rows.
-    """
+    """Cells beside a panel: rows at y values of its lines, which lead to them, and more rows below.  Of each column its header,
+    the cells of the upper rows, the header of the lower ones, and their cells; ``hues`` of the rows."""
 
     columns: Sequence[tuple[str, Sequence[str], str, Sequence[str]]]
     at: Sequence[float]
@@ -324,11 +299,8 @@ Block = Panel | Listing | Timeline | Table
 
 @dataclass(frozen=True)
 class Chart:
-    """Rows of blocks, the legend (``inside`` the axes where it covers nothing), and the names of things with shapes.
-
-    ``names``: what the legend says of each thing by its name, the first one first.  ``empty``: why there are no points.
-    ``note_lines``: for notes at most.
-    """
+    """Rows of blocks, the legend (``inside`` the axes where it covers nothing), what it says of each thing by its name, why
+    there are no points (``empty``), and notes in so many lines at most."""
 
     title: str
     sentences: Sequence[str]

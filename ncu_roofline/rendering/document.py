@@ -31,41 +31,29 @@ Lines = tuple[str, ...]
 class Column:
     """One column: the schema of csv, json and parquet, and what people see of it.
 
-    ``dtype``: str, int or float; "text" is what people see of numbers, which no file has: to the right as these.
-    ``unit`` is a key of UNITS; "flop" stands for what the row's own ``unit`` says, where it has one.
-    ``label``: what stands above it, "" for its name; ``long`` in Markdown and ``short`` on a narrow terminal, if they differ.
-    Where it holds "{unit}" the units stand there and not in the cells; other words in braces are those of the table.
-    ``group``: what stands over it and its neighbours of the same group, from complete to terse, likewise.
-    ``priority`` > 0 if it may go where a terminal is narrow, highest first.
+    Where a label or group holds "{unit}" the units stand there and not in the cells; other words in braces are the table's.
     ``form``: a key of FORMS, where the unit does not tell how a ratio is written; "count" of a number with thousands apart,
     "hex" of one with these digits, "sparkline" of several ratios, "bar" of one beside the largest of the column.
-    ``code``: of the last column, lines of code: it takes what the others leave.
-    ``words``: what people call a value.
-    ``to``: the column that holds the other end, where a cell is from one value to another.
-    ``missing``: what a missing value reads.  None is no missing value: it does not apply, and the cell is empty.
-    ``omit``: left out where all rows have this value; MISSING: where all lack one; ALIKE: where all have the same.
-    ``most``: characters of a cell, on a narrow terminal and on others; 0 for all.
-    ``colour``: of a cell on a terminal, by its row.
     """
 
     name: str
-    dtype: str
-    unit: str
+    dtype: str  # str, int or float; "text" is what people see of numbers, which no file has: to the right as these
+    unit: str  # a key of UNITS; "flop" stands for what the row's own ``unit`` says, where it has one
     meaning: str
-    label: str = ""
-    priority: int = 0
+    label: str = ""  # what stands above it, "" for its name
+    priority: int = 0  # > 0 if it may go where a terminal is narrow, highest first
     form: str = ""
     digits: int = 3
-    to: str = ""
-    words: Callable[[str], str] | None = None
-    missing: str | None = None
-    omit: object = None
-    long: str = ""
-    short: str = ""
-    group: tuple[str, ...] = ()
-    most: tuple[int, int] = (0, 0)
-    code: bool = False
-    colour: Callable[[Mapping[str, Any]], str] | None = None
+    to: str = ""  # the column that holds the other end, where a cell is from one value to another
+    words: Callable[[str], str] | None = None  # what people call a value
+    missing: str | None = None  # what a missing value reads; None is none: it does not apply, and the cell is empty
+    omit: object = None  # left out where all rows have this value; MISSING: where all lack one; ALIKE: all have the same
+    long: str = ""  # the label in Markdown, if it differs
+    short: str = ""  # on a narrow terminal
+    group: tuple[str, ...] = ()  # what stands over it and its neighbours of the same group, from complete to terse
+    most: tuple[int, int] = (0, 0)  # characters of a cell, on a narrow terminal and on others; 0 for all
+    code: bool = False  # the last column, lines of code: it takes what the others leave
+    colour: Callable[[Mapping[str, Any]], str] | None = None  # of a cell on a terminal, by its row
 
     @classmethod
     def text(cls, name: str, meaning: str, label: str = "", priority: int = 0, **more: Any) -> Column:
@@ -82,33 +70,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns, the first of which names them: SI values, in the order in which people read them.
-
-    ``show``: names of the columns that people see, in this order; those that nothing is in are left out.
-    ``about``: what stands above it on a terminal, unless that is its title, and in Markdown below the title.
-    ``words``: for what is in braces in labels.  ``legend``: what stands below the table, a text or lines.
-    ``tells``: what it says there of columns without room: {names}, and the {width} that has them.
-    ``detail``: a table of the parts of rows, ``parts`` of each row in this order: side by side with it where there is room.
-    ``weight``: the column of the share of the time of a row, for what is said of rows that are left out.
-    ``first``: the columns that Markdown begins with, unless these are all texts.
-    ``steps``: as of `rendering.table.Table`.  ``ruled``: whether a line stands below its headers.
-    """
+    """Rows under columns, the first of which names them: SI values, in the order in which people read them."""
 
     name: str
     columns: Sequence[Column]
     rows: Sequence[Mapping[str, Any]]
-    show: Sequence[str]
+    show: Sequence[str]  # columns that people see, in this order; those that nothing is in are left out
     title: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
-    legend: str | Lines = ""
-    tells: str = ""
-    detail: Table | None = None
-    parts: Sequence[int] = ()
-    weight: str = ""
-    first: Sequence[str] = ()
-    steps: tuple[tuple[int, int], ...] = ((16, 1),)
-    about: str = ""
-    ruled: bool = True
+    words: Mapping[str, str] = field(default_factory=dict)  # for what is in braces in labels
+    legend: str | Lines = ""  # below it
+    tells: str = ""  # what it says there of columns without room: {names}, and the {width} that has them
+    detail: Table | None = None  # a table of the parts of rows: side by side with it where there is room
+    parts: Sequence[int] = ()  # how many of them each row has, in this order
+    weight: str = ""  # the column of the share of the time, for what is said of rows that are left out
+    first: Sequence[str] = ()  # columns that Markdown begins with, unless these are all texts
+    steps: tuple[tuple[int, int], ...] = ((16, 1),)  # as of `rendering.table.Table`
+    about: str = ""  # above it on a terminal, unless that is its title, and in Markdown below the title
+    ruled: bool = True  # whether a line stands below its headers
 
 
 @dataclass(frozen=True)
@@ -121,27 +99,21 @@ class Note:
 
 @dataclass(frozen=True)
 class Section:
-    """Lines, with what stands ``about`` and below them, under a title that only Markdown shows.
-
-    ``hanging``: whether what a terminal breaks goes on further to the right; ``inside``: whether lines begin there, too.
-    ``late``: whether Markdown has them behind everything else.
-    """
+    """Lines, with what stands ``about`` and below them, under a title that only Markdown shows."""
 
     lines: Sequence[str] = ()
     title: str = ""
     about: str = ""
     legend: Lines = ()
-    hanging: bool = True
-    inside: bool = False
-    late: bool = False
+    hanging: bool = True  # whether what a terminal breaks goes on further to the right
+    inside: bool = False  # whether lines begin there, too
+    late: bool = False  # whether Markdown has them behind everything else
 
 
 @dataclass(frozen=True)
 class Document:
-    """What is said first on the whole and then on single rows, a line of facts, tables, lines of text and parts, and notes.
-
-    A part is a document of its own, as that of one of several GPUs.
-    """
+    """What is said first on the whole and then on single rows, a line of facts, tables, lines of text and parts (documents, as
+    that of one of several GPUs), and notes."""
 
     title: str
     facts: str = ""
@@ -198,10 +170,8 @@ def text_of(column: Column, value: Any, unit: str, bare: bool = False) -> str:
 
 
 def text_columns(table: Table, *, narrow: bool = False, wide: bool = False, compact: bool = False) -> dict[str, TextColumn]:
-    """What people see of a table, as texts by column: for a ``narrow`` terminal, or Markdown, which is ``wide``.
-
-    ``compact``: the units of rates stand above them, as far as they are the same.
-    """
+    """What people see of a table, as texts by column: for a ``narrow`` terminal, or Markdown, which is ``wide``; ``compact``:
+    the units of rates stand above them, as far as they are the same."""
     declared = {column.name: column for column in table.columns}
     found: dict[str, TextColumn] = {}
     for column in map(declared.__getitem__, table.show):

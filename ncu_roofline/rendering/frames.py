@@ -73,10 +73,8 @@ def view_of(frames: object) -> str:
 
 
 def by_gpu(frames: F) -> dict[str, F]:
-    """The frames of each GPU model by its name, that with most time first; the frames themselves where there is one.
-
-    ``frames`` of several are a dataclass.  Shares of the time are then of each GPU's time.
-    """
+    """The frames (of several GPUs a dataclass) of each GPU model by its name, that with most time first, with shares of its
+    time; the frames themselves where there is one."""
     time: dict[str, float] = {}
     for device, seconds in rows(frames, "kernels", "device", "seconds"):
         time[device] = time.get(device, 0.0) + (seconds if seconds > 0 else 0.0)
@@ -144,9 +142,8 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     """All tables of a view as strict JSON, one row per line.
 
     The keys are schema, schema_version, view (but for the ordinary roofline), notes (a list, of views that have some beside
-    those of rows), units ({column: unit}) and the tables: points, roofs and kernels, or what the view has.  Units are keys of
-    ``ncu_roofline.base.units.UNITS``; columns without entry have none, or name it in a column ``unit``.
-    """
+    those of rows), units ({column: key of UNITS}, without columns that have none or name it in a column ``unit``) and the
+    tables: points, roofs and kernels, or what the view has."""
     head: dict[str, Any] = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION}
     if (view := view_of(roofline)) != "roofline":
         head["view"] = view

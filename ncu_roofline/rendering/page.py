@@ -35,9 +35,7 @@ def self_contained(
     """A page from the template of a folder: plotly (with ``bundle``), ``scripts`` and ``data``, which is JSON.
 
     Template, styles and scripts are files beside the modules of the package ``folder``, or those that all pages share: the
-    template extends shell.html.j2, which says what of ``values`` it takes.
-    Raises ValueError for an unknown theme.
-    """
+    template extends shell.html.j2, which says what of ``values`` it takes.  Raises ValueError for an unknown theme."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     if theme not in PAGE_THEMES:
@@ -103,10 +101,8 @@ def plain_columns(frames: Any, name: str, declared: Iterable[Column], called: Ma
 
 
 def packed(columns: Mapping[str, list[Any]], declared: Iterable[Column], texts: dict[str, int]) -> dict[str, Any]:
-    """Columns with their texts replaced by positions in the pool ``texts``, which grows, and how many ``rows`` they have.
-
-    One value instead of a list stands in every row, and the name of an earlier column for the values of that one.
-    """
+    """Columns with their texts replaced by positions in the pool ``texts``, which grows, and how many ``rows`` they have.  One
+    value instead of a list stands in every row, and the name of an earlier column for the values of that one."""
     kept = [one for one in declared if one.name in columns]
     count = max((len(columns[one.name]) for one in kept), default=0)
     packed: dict[str, Any] = {"rows": count, "text_columns": [c.name for c in kept if c.dtype == "str"]}

@@ -64,11 +64,9 @@ def paper_of(
     dpi: float | None = None,
     preset: str | None = None,
 ) -> Paper:
-    """The paper that is asked for: what is None is that of the preset, or of the default paper.
-
-    ``width`` and ``height`` are lengths with their unit ("84mm"), or inches as numbers; ``font`` is in points.
-    Raises PaperError for an unknown preset, and for sizes that nothing can be drawn or read in.
-    """
+    """The paper that is asked for: what is None is that of the preset, or of the default paper; ``width`` and ``height`` are
+    lengths with their unit ("84mm"), or inches, ``font`` is in points.  Raises PaperError for an unknown preset, and for sizes
+    that nothing can be drawn or read in."""
     if preset is not None and preset not in PRESETS:
         raise PaperError(f"preset {preset!r} is not one of {', '.join(PRESETS)}")
     base = PRESETS[preset] if preset else DEFAULT
@@ -137,13 +135,10 @@ def _measurer() -> Callable[[str, float], tuple[float, float]]:
 
 
 class Pen:
-    """What all of a picture is drawn with: colours, ``shapes`` by the names of things, and lengths in points.
-
-    ``scale``: by what lengths that go with the letters are larger than on the default paper.  Sizes of letters are those of
-    the ``title``, of ``heading``s of blocks, of names of ``axis``, of ``key``s (ticks and subtitles too), of a ``label`` inside
-    the axes, of ``small`` notes and numbers, never below what can be read; ``row`` and ``note_row`` lead from one line of keys
-    or notes to the next; along the edges of the paper ``edge`` stays free.
-    """
+    """What all of a picture is drawn with: colours, ``shapes`` by the names of things, and lengths in points: sizes of letters
+    of the title, of headings of blocks, of names of axes, of keys (ticks and subtitles too), of labels inside the axes, of
+    small notes; from one line of keys or notes to the next; what stays free along the edges.  ``scale``: by how much lengths
+    that go with the letters are larger than on the default paper."""
 
     def __init__(self, theme: str = "light", paper: Paper = DEFAULT) -> None:
         from ncu_roofline.rendering.chart import THEMES  # not where only sizes are asked for: commands start with these

@@ -74,10 +74,8 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says.
-
-    Raises RooflineError where it has no place for its settings, neither in the home folder nor among temporary files.
-    """
+    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says.  Raises RooflineError where it has no
+    place for its settings, neither in the home folder nor among temporary files."""
     try:
         import matplotlib
     except OSError as error:
@@ -92,20 +90,13 @@ def settings() -> Iterator[None]:
 
 
 def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Callable[..., bytes], Callable[..., bytes]]:
-    """What makes pngs, svgs (texts are text) and pdfs (TrueType fonts) of the figures of a function.
+    """What makes pngs, svgs (texts are text) and pdfs (TrueType fonts) of the figures of a function, and takes what that takes;
+    only a png has dots, elsewhere a pixel is 1/96 inch."""
 
-    They take what the function takes; only a png has dots, elsewhere a pixel is 1/96 inch.
-    """
+    def render(suffix: str, **dots: float) -> Callable[..., bytes]:
+        return wraps(figure)(lambda *frames, **options: saved(lambda: figure(*frames, **{**options, **dots}), suffix))
 
-    def render(suffix: str) -> Callable[..., bytes]:
-        @wraps(figure)
-        def rendered(*frames: Any, **options: Any) -> bytes:
-            dots = {} if suffix == "png" else {"dpi": _CSS}
-            return saved(lambda: figure(*frames, **{**options, **dots}), suffix)
-
-        return rendered
-
-    return render("png"), render("svg"), render("pdf")
+    return render("png"), render("svg", dpi=_CSS), render("pdf", dpi=_CSS)
 
 
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
@@ -122,9 +113,7 @@ def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[
 
 
 class _Legend(NamedTuple):
-    """Entries with the place of each: left edge and middle in points, from the lower left corner of the block."""
-
-    keys: tuple[tuple[Key, float, float], ...] = ()
+    keys: tuple[tuple[Key, float, float], ...] = ()  # with left edge and middle of each, from its lower left corner
     width: float = 0.0
     height: float = 0.0
 
@@ -142,13 +131,11 @@ class _Slot(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """What is on the paper, lengths in points: header, blocks, the legend in one of these or below their ``end``, notes."""
-
     chart: Chart
     heading: Sequence[str]
     slots: Sequence[_Slot]
-    inside: _Legend
-    legend: _Legend
+    inside: _Legend  # of one of these
+    legend: _Legend  # below their ``end``
     notes: Sequence[str]
     foot: float
     end: float
@@ -287,10 +274,8 @@ def _filled(chart: Chart, lines: int, pen: Pen, heading: bool) -> _Page | None:
 
 
 def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Slot], float, float]:
-    """Where the blocks go, how far down they reach, and how high those that can be higher or lower are together.
-
-    Blocks of a row stand side by side where the paper is wide enough; ``factor`` makes axes higher or lower.
-    """
+    """Where the blocks go, how far down they reach, and how high those that can be higher or lower (by a ``factor``) are
+    together.  Blocks of a row stand side by side where the paper is wide enough."""
     slots, down, stretching, paper = list[_Slot](), head, 0.0, pen.paper
     across = 2 if paper.width >= 2 * _SIDE_BY_SIDE * paper.font else 1
     titled = any(isinstance(block, Panel) and block.title for row in chart.rows for block in row)
@@ -334,10 +319,8 @@ def _margins(block: Block, titled: bool, pen: Pen) -> tuple[float, ...]:
 
 
 def _planned(chart: Chart, slots: Sequence[_Slot], pen: Pen) -> tuple[list[_Slot], _Legend, _Legend]:
-    """The blocks with their plans, the legend inside one of them, and what stands below them instead.
-
-    Things that find no room for their name are in the legend, which takes room from names in turn.
-    """
+    """The blocks with their plans, the legend inside one of them, and what stands below them instead.  Things that find no room
+    for their name are in the legend, which takes room from names in turn."""
     drawn = [mark for slot in slots if isinstance(slot.block, Panel) for mark in slot.block.marks]
     named = {mark.key for mark in drawn if isinstance(mark, marks.Text)}
     listed = [name for name in chart.names if name not in named]
@@ -373,12 +356,9 @@ def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
         beyond.setdefault(text, {})[number] = None
     parts = [f"{text} ({', '.join(numbers)})" for text, numbers in beyond.items()]
     outside = sum(plan.outside for plan in plans)
-    return [
-        *([f"Roofs without room for their value: {', '.join(untold)}."] if untold else ()),
-        *([f"{outside} dot{'s' if outside > 1 else ''} beyond the axes."] if outside else ()),
-        *([f"Below the axes: {'; '.join(parts)}."] if parts else ()),
-        *chart.notes,
-    ]
+    found = [f"Roofs without room for their value: {', '.join(untold)}."] if untold else []
+    found += [f"{outside} dot{'s' if outside > 1 else ''} beyond the axes."] if outside else []
+    return [*found, *([f"Below the axes: {'; '.join(parts)}."] if parts else ()), *chart.notes]
 
 
 def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:
@@ -425,21 +405,20 @@ def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
     _ticks(axes.xaxis, panel.x, (view.x0, view.x1), view.width, 5.2, pen)
     _ticks(axes.yaxis, panel.y, (view.y0, view.y1), view.height, 2.4, pen)
     frame = {"left", "bottom"}
-    for where, side in (("top", panel.x), ("right", panel.y)):  # the same places times a number, in another unit
-        if side.second:
-            by, unit, name = side.second
-            twin = axes.twiny() if where == "top" else axes.twinx()
-            low, high = (view.x0 * by, view.x1 * by) if where == "top" else (view.y0 * by, view.y1 * by)
-            twin.set(**{"xscale": "log", "xlim": (low, high)} if where == "top" else {"yscale": "log", "ylim": (low, high)})
-            own, other = (twin.xaxis, twin.yaxis) if where == "top" else (twin.yaxis, twin.xaxis)
+    across, upwards = ("top", "x", view.x0, view.x1, view.width, 5.2), ("right", "y", view.y0, view.y1, view.height, 2.4)
+    for side, (where, name, low, high, length, apart) in ((panel.x, across), (panel.y, upwards)):
+        if side.second:  # the same places times a number, in another unit
+            by, unit, title = side.second
+            twin = axes.twiny() if name == "x" else axes.twinx()
+            twin.set(**{f"{name}scale": "log", f"{name}lim": (low * by, high * by)})
+            own, other = (twin.xaxis, twin.yaxis) if name == "x" else (twin.yaxis, twin.xaxis)
             other.set_visible(False)
-            _ticks(own, Axis(unit, (name,)), (low, high), *((view.width, 5.2) if where == "top" else (view.height, 2.4)), pen)
+            _ticks(own, Axis(unit, (title,)), (low * by, high * by), length, apart, pen)
             for spine in twin.spines.values():
                 spine.set_visible(False)
             frame.add(where)
     for name, spine in axes.spines.items():
-        spine.set_visible(name in frame)
-        spine.set(color=pen.colours.faint, linewidth=0.6)
+        spine.set(visible=name in frame, color=pen.colours.faint, linewidth=0.6)
     if panel.shape == "roofline":
         axes.grid(which="major", color=pen.colours.grid, linewidth=0.5)
     axes.set_axisbelow(True)
@@ -533,10 +512,8 @@ def _columns(keys: Sequence[Key], number: int, pen: Pen) -> _Legend:
 
 def _below(keys: Sequence[Key], names: Sequence[Key], width: float, pen: Pen) -> _Legend:
     """The entries in as many lines as they need, and below them the things with shapes in as many columns as fit."""
-    keys, names = (
-        [replace(key, label=pen.fitted(key.label, pen.key, width - 8 - _symbol(key, pen))) for key in each]
-        for each in (keys, names)
-    )
+    cut = {key: pen.fitted(key.label, pen.key, width - 8 - _symbol(key, pen)) for key in (*keys, *names)}
+    keys, names = ([replace(key, label=cut[key]) for key in each] for each in (keys, names))
     blocks = (_columns(names, number, pen) for number in (4, 3, 2, 1) if number <= max(len(names), 1))
     foot = next((block for block in blocks if block.width <= width), None) or _columns(names, 1, pen)
     lines: list[list[tuple[Key, float]]] = []
@@ -620,8 +597,18 @@ def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing
     at = end if beside else left + width - pen.wide(said, pen.key)
     if said and at > x:
         pen.put(sheet, at, y, said, pen.key, "faint")
-    if block.axis:
-        _draw_axis(sheet, spans[0], (first - step * len(block.rows), first), block, pen)
+    if block.axis:  # from 0 to 100 % below the bars
+        (low, high), bottom, faint = spans[0], first - step * len(block.rows), pen.colours.faint
+        for share in range(0, 101, 20 if high - low > 22 * pen.paper.font else 50):
+            x = low + (high - low) * share / 100
+            sheet.plot([x, x], [bottom, first], color=pen.colours.grid if share else faint, lw=0.6, zorder=1)
+            pen.put(sheet, x, bottom - 3, str(share), pen.key, ha="center", va="top")
+        sheet.plot([low, high], [bottom, bottom], color=faint, lw=0.6, zorder=1)
+        if block.limit:
+            x = low + (high - low) * block.limit
+            sheet.plot([x, x], [bottom, first], color=faint, lw=0.6, ls=(0, (4, 3)), zorder=1)
+        name = pen.first_fitting(block.axis, pen.axis, high - low)
+        pen.put(sheet, (low + high) / 2, bottom - 5 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
     for index, row in enumerate(block.rows):
         y, weight = first - step * (index + 0.5), "bold" if row.hue else "normal"
         if beside:
@@ -637,21 +624,6 @@ def _draw_listing(sheet: Axes, place: tuple[float, float, float], block: Listing
             y -= 0.75 * pen.key
         for span, one in zip(spans, row.scales, strict=False):
             _draw_scale(sheet, span, y, one, bool(block.axis), pen)
-
-
-def _draw_axis(sheet: Axes, span: tuple[float, float], height: tuple[float, float], block: Listing, pen: Pen) -> None:
-    """From 0 to 100 % below the bars."""
-    (low, high), (bottom, top), colour = span, height, pen.colours.of
-    for share in range(0, 101, 20 if high - low > 22 * pen.paper.font else 50):
-        x = low + (high - low) * share / 100
-        sheet.plot([x, x], [bottom, top], color=colour("grid" if share else "faint"), lw=0.6, zorder=1)
-        pen.put(sheet, x, bottom - 3, str(share), pen.key, ha="center", va="top")
-    sheet.plot([low, high], [bottom, bottom], color=colour("faint"), lw=0.6, zorder=1)
-    if block.limit:
-        x = low + (high - low) * block.limit
-        sheet.plot([x, x], [bottom, top], color=colour("faint"), lw=0.6, ls=(0, (4, 3)), zorder=1)
-    name = pen.first_fitting(block.axis, pen.axis, high - low)
-    pen.put(sheet, (low + high) / 2, bottom - 5 - 1.25 * pen.key, name, pen.axis, ha="center", va="top")
 
 
 def _draw_name(sheet: Axes, row: marks.Row, place: tuple[float, float, float], right: bool, pen: Pen) -> float:

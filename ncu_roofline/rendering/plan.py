@@ -69,10 +69,8 @@ class View(NamedTuple):
 def limits(
     dots: Sequence[Place], peaks: Sequence[float], bandwidths: Sequence[float], walls: Sequence[float] = (), beyond: float = 5.0
 ) -> tuple[float, float, float, float]:
-    """x0, x1, y0, y1 that show all dots (intensity, performance), the ridge points and room for labels above the roofs.
-
-    The axis goes on to ``beyond`` times the highest intensity.  Dots further than MAX_DECADES below the roofs stay outside.
-    """
+    """x0, x1, y0, y1 that show all dots (intensity, performance), the ridge points and room for labels above the roofs; the
+    axis goes on to ``beyond`` times the highest intensity.  Dots further than MAX_DECADES below the roofs stay outside."""
     ridges = [peak / bandwidth for peak in peaks for bandwidth in bandwidths]
     top = max([*peaks, *(performance for _, performance in dots)], default=1e12)
     xs = [x for x, _ in dots] + [max(peaks) / b for b in bandwidths if peaks] + list(walls)
@@ -85,10 +83,8 @@ def limits(
 
 
 def roof_ends(view: View, kind: str, value: float, meets: float) -> tuple[Place, Place] | None:
-    """Where a roof begins and ends inside the axes; None if it is outside.
-
-    A bandwidth roof ends at the compute roof that it ``meets``, a compute roof begins at such a bandwidth roof.
-    """
+    """Where a roof begins and ends inside the axes, None if it is outside: of bandwidth it ends at the compute roof that it
+    ``meets``, of computing it begins at such a bandwidth roof."""
     if kind == "bandwidth":
         start, end = max(view.x0, view.y0 / value), min(view.x1, min(meets, view.y1) / value)
         return ((start, start * value), (end, end * value)) if end > start else None
@@ -188,10 +184,8 @@ def leader(dot: Place, box: Box) -> Segment | None:
 
 @dataclass
 class Obstacles:
-    """What is in the axes already.  Labels must not touch each other; dots and lines they avoid at a price.
-
-    ``spent``: the prices of all places that were taken.
-    """
+    """What is in the axes already.  Labels must not touch each other; dots and lines they avoid at a price; ``spent``: all
+    prices of places that were taken."""
 
     view: View
     boxes: list[Box] = field(default_factory=list)
@@ -228,11 +222,9 @@ class Obstacles:
         dot: Place | None = None,
         shy: Obstacles | None = None,
     ) -> tuple[Box, Segment | None] | None:
-        """The cheapest of the places, which becomes an obstacle, and so does its leader to a ``dot``.
-
-        What needs a leader pays for what it covers of ``shy``, too, as it might seem to belong there.  None if each place
-        touches another label or costs ``limit`` or more.
-        """
+        """The cheapest of the places, which becomes an obstacle, and so does its leader to a ``dot``; None if each place
+        touches another label or costs ``limit``.  What needs a leader pays for what it covers of ``shy``, too, as it might
+        belong there."""
         best, lowest = None, limit
         for box, price in candidates:
             if price >= lowest:
@@ -254,10 +246,8 @@ class Obstacles:
 def along(
     line: Segment, width: float, height: float, *, off: float = 0.0, near: float = 0.0, per: float = 0.01, price: float = 0.0
 ) -> Candidates:
-    """Places on a line, or so far ``off`` it (> 0: above), turned with it: rather ``near`` a part of its length.
-
-    ``per``: what a point further away costs, beside the ``price`` of the side.
-    """
+    """Places on a line, or so far ``off`` it (> 0: above), turned with it: rather ``near`` a part of its length; a point
+    further away costs ``per``, beside the ``price`` of the side."""
     (ax, ay), (bx, by) = line
     length, turn = math.dist(*line), math.atan2(by - ay, bx - ax)
     cos, sin, angle = math.cos(turn), math.sin(turn), math.degrees(turn)
@@ -571,10 +561,8 @@ class Plan:
         return found
 
     def _put_names(self, names: Sequence[Text]) -> None:
-        """Names in the order that finds room for most: that of the marks first, or from one side.
-
-        A name pays for a place beside the dots of others, where it would be taken for theirs.
-        """
+        """Names in the order that finds room for most: that of the marks first, or from one side.  A name pays for a place
+        beside the dots of others, where it would be taken for theirs."""
         high, beside = self.pen.measure("n", self.pen.label)[1], dict[str, Obstacles]()
         dots = [point for point in self.points if point.role == "dot" and self.view.holds(point.x, point.y)]
         for mark in names:

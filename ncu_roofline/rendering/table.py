@@ -35,25 +35,18 @@ def columns_wide(text: str) -> int:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a Table: its header and the texts of all rows.
-
-    ``spare`` > 0 if it may go where room is short, highest first; ``most`` > 0 if longer texts are cut to that.
-    ``group``: what stands over it and its neighbours of the same group, from complete to terse.
-    ``colours``: one for each row, "" for none.
-    ``code``: of the last column, which takes what the others leave; of longer texts the beginning is shown.
-    ``own``: its texts hold no markup and nothing from outside, so that Markdown takes them as they are.
-    Of texts from outside only what can be printed is kept, each on one line.
-    """
+    """A column of a Table: its header and the texts of all rows, of which only what can be printed is kept, each on one
+    line."""
 
     header: str
     cells: Sequence[str]
     left: bool = False
-    spare: int = 0
-    most: int = 0
-    group: tuple[str, ...] = ()
-    colours: Sequence[str] = ()
-    own: bool = False
-    code: bool = False
+    spare: int = 0  # > 0 if it may go where room is short, highest first
+    most: int = 0  # > 0 if longer texts are cut to that
+    group: tuple[str, ...] = ()  # what stands over it and its neighbours of the same group, from complete to terse
+    colours: Sequence[str] = ()  # one for each row, "" for none
+    own: bool = False  # its texts hold no markup and nothing from outside, so that Markdown takes them as they are
+    code: bool = False  # the last column, which takes what the others leave; of longer texts the beginning is shown
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "header", one_line(self.header))
@@ -84,13 +77,10 @@ def fitted(text: str, size: int) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns side by side; the first names the rows.
-
-    ``steps``: (least, spare): columns that spare or more go while the first one has less than ``least`` characters.
-    """
+    """Columns side by side; the first names the rows."""
 
     columns: tuple[TextColumn, ...]
-    steps: tuple[tuple[int, int], ...] = ((16, 1),)
+    steps: tuple[tuple[int, int], ...] = ((16, 1),)  # (least, spare): these go while the first has less than ``least``
 
     @cached_property
     def widths(self) -> list[int]:
@@ -180,10 +170,8 @@ def listing(rows: Sequence[Mapping[str, str]], header: Callable[[str], str] = st
 
 
 def cut_apart(names: Iterable[str], most: int) -> dict[str, str]:
-    """Each name in ``most`` characters: their beginning stays, and what tells them apart.
-
-    Where no cut does that, they have numbers: ``nodeByPoint5(..) #1``.
-    """
+    """Each name in ``most`` characters: their beginning stays, and what tells them apart, else numbers: ``nodeByPoint5(..)
+    #1``."""
     found = {name: cut(name, most) for name in names}
     alike: dict[str, list[str]] = {}
     for name in found:
@@ -239,8 +227,7 @@ def as_shown(line: str) -> str:
 def wrapped(text: str | Iterable[str], width: int, indent: str = "", *, first: str = "", whole: bool = False) -> list[str]:
     """Lines of at most ``width``: each text behind ``first``, then ``indent``; longer words are cut or stay ``whole``.
 
-    `textwrap` gives the same in nine times the time, which for the advice on a report is as long as three rules.
-    """
+    `textwrap` takes nine times the time."""
     lines: list[str] = []
     for part in [text] if isinstance(text, str) else text:
         words, start = " ".join(one_line(part).split()), first
@@ -259,9 +246,8 @@ def wrapped(text: str | Iterable[str], width: int, indent: str = "", *, first: s
 def command_lines(command: str, width: int, first: str = "  ") -> list[str]:
     """A command for a shell behind ``first``, in lines of at most ``width`` that end with a backslash: they can be copied.
 
-    It is broken between words, and a word that is longer, such as a list of metrics, behind its commas: there the next line
-    begins without blanks, as the shell joins them.  What is quoted is never broken.
-    """
+    It is broken between words, and longer lists behind their commas: there the next line begins without blanks, as the shell
+    joins them.  What is quoted is never broken."""
     lines = [first]
     for word in re.findall(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", command):
         pieces = re.findall("[^,]+,?", word) if len(word) > width - 10 and re.fullmatch(r"[\w.,:]+", word) else [word]
@@ -289,9 +275,7 @@ def blocks_text(blocks: Iterable[Iterable[str]], ascii_only: bool = False) -> st
 def escape(text: str) -> str:
     """``text`` as Markdown that shows it literally: no markup, no html, no links, no formulas, no line ends.
 
-    A zero-width space behind its first character keeps a mention (@name) from being one, which GitHub and GitLab look for after
-    escapes and entities are undone.
-    """
+    A zero-width space keeps a mention (@name) from being one: GitHub and GitLab look for these after escapes are undone."""
     text = re.sub(r"@(?=\w)", "@\N{ZERO WIDTH SPACE}", clean(text))
     return re.sub(_MARKUP, lambda found: f"&#{ord(found[0])};" if found[0] in _ENTITIES else f"\\{found[0]}", text)
 
