@@ -74,20 +74,15 @@ _PEAKS = {".sum.peak_sustained": "", ".avg.peak_sustained": " x L2 slices"}
 
 @dataclass
 class Account:
-    """What was written: how many launches got a chart of which precision (id), which rule said how many messages,
-    in how many launches a chart has a dot of which level (id), and which of the given ceilings fit no GPU.
+    """What was written, in numbers of launches by id where nothing else is said."""
 
-    ``explanation`` says which work and traffic could be derived, and from what; ``worked`` counts the launches with work of a
-    precision, ``early`` the results in which ncu-ui will show n/a, because the file names some of its metrics only behind them.
-    """
-
-    explanation: Explanation
-    early: int = 0
-    worked: Counter[str] = field(default_factory=Counter)
-    charts: Counter[str] = field(default_factory=Counter)
-    messages: Counter[str] = field(default_factory=Counter)
-    dots: Counter[str] = field(default_factory=Counter)
-    unused: str = ""
+    explanation: Explanation  # which work and traffic could be derived, and from what
+    early: int = 0  # results in which ncu-ui will show n/a: the file names some of its metrics only behind them
+    worked: Counter[str] = field(default_factory=Counter)  # with work of a precision
+    charts: Counter[str] = field(default_factory=Counter)  # with a chart of it
+    messages: Counter[str] = field(default_factory=Counter)  # of each rule
+    dots: Counter[str] = field(default_factory=Counter)  # with a dot of a level in a chart
+    unused: str = ""  # ceilings that fit no GPU
 
 
 def annotate(
@@ -100,11 +95,10 @@ def annotate(
     """Give ``write`` the bytes of a copy of the report ``path`` with our sections, metrics and the results of ``rules``.
 
     ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
-    the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back
-    one by one, so it can show how far the work is.  An earlier annotation is replaced, and so is what ncu collected with our
-    sections and rules, of which nothing is lost: `append.stripped` brings it back.  Raises RooflineError for
-    what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs, and what ``write`` raises.
-    """
+    the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back one by one, to show how far the work
+    is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `append.stripped`
+    brings back.  Raises RooflineError for what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs,
+    and what ``write`` raises."""
     given = [pack_folder("rules")] if rules is None else rules
     own = rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
     with closing(_without_annotation(path)) as raw, own or nullcontext(load_rules(given) if given else None) as loaded:
@@ -125,8 +119,9 @@ def annotate(
                 present = {OVERVIEW, *(identifier(chart.id) for chart in plan.charts)}
                 results, replaced = adviser.advice(kernel, present, plan.replaced)
                 account.worked.update(chart.id for chart in plan.charts)
-                account.charts.update(chart.id for chart in plan.drawn)
-                account.dots.update({level.id for chart in plan.drawn for level in chart.levels if level.moved})
+                drawn = [chart for chart in plan.charts if chart.drawn]
+                account.charts.update(chart.id for chart in drawn)
+                account.dots.update({level.id for chart in drawn for level in chart.levels if level.moved})
                 for rule in results:
                     account.messages[rule.name] += len(rule.messages)
                 applied.add(id(plan.ceilings))
@@ -165,14 +160,11 @@ class Adviser:
     def advice(
         self, kernel: Kernel, own: AbstractSet[str], replaced: AbstractSet[str]
     ) -> tuple[list[RuleResult], AbstractSet[str]]:
-        """What the rules say about a kernel that gets sections of the identifiers ``own`` in place of those ``replaced``.
+        """What the rules say about a kernel that gets sections of the identifiers ``own`` in place of those ``replaced``; and
+        the identifiers of its own results that this replaces: of our rules what they say now, or they move with their section.
 
-        And the identifiers of its own results that this replaces: results of rules of ours that the report has are replaced by
-        what the same rule says now; where it says nothing, and they stood in a section that is replaced, they move.  Of other
-        rules, those that have spoken are not asked again.
-        A kernel whose counters are not believed gets that as its verdict, in place of all that rules of ours say.
-        The verdict stands first, whatever it is; of our other rules findings are told, not what is fine or was not collected.
-        """
+        Other rules that have spoken are not asked again.  A kernel whose counters are not believed gets that as its verdict, in
+        place of all.  The verdict stands first; of our other rules findings are told, not what is fine or was not collected."""
         present = ({section_identifier(data) for data in kernel.sections} - replaced) | own
         had = {result.identifier: result for result in kernel.rule_results}
         mine = {name for name in had if name.startswith(OURS)}
@@ -209,34 +201,28 @@ def _adapted(result: RuleResult, present: AbstractSet[str]) -> RuleResult:
 
 
 class RoofPlan(NamedTuple):
-    """A compute roof or a bandwidth roof: ``theory`` says where the theoretical one comes from, "" if there is none.
-
-    ``measured``: operations or bytes per second, None if it was not; then whose it is, and what its file is.
-    """
+    """A compute roof or a bandwidth roof."""
 
     id: str
     label: str
-    theory: str
-    measured: float | None = None
+    theory: str  # where the theoretical one comes from, "" if there is none
+    measured: float | None = None  # operations or bytes per second, None if it was not
     whose: str = ""
     file: str = ""
 
 
 class LevelPlan(NamedTuple):
-    """A memory level: how its traffic was counted ("" if it was not), whether there was any, and its roof."""
+    """A memory level and its roof."""
 
     id: str
     label: str
-    derivation: str
-    moved: bool
+    derivation: str  # how its traffic was counted, "" if it was not
+    moved: bool  # whether there was any
     roof: RoofPlan
 
 
 class ChartPlan(NamedTuple):
-    """The chart of one precision; ``placed``: the launch has a place under a roof, what binds it and how much it attains.
-
-    ``drawn``: viewers draw it, as it has a dot, and a roof from metrics on both sides.
-    """
+    """The chart of one precision."""
 
     id: str
     label: str
@@ -244,9 +230,9 @@ class ChartPlan(NamedTuple):
     derivation: str
     roofs: tuple[RoofPlan, ...]
     levels: tuple[LevelPlan, ...]
-    placed: bool
+    placed: bool  # the launch has a place under a roof, what binds it and how much it attains
     clock: str
-    drawn: bool
+    drawn: bool  # viewers draw it, as it has a dot, and a roof from metrics on both sides
 
 
 class LaunchPlan(NamedTuple):
@@ -257,11 +243,6 @@ class LaunchPlan(NamedTuple):
     sections: tuple[bytes, ...]
     replaced: frozenset[str]
     ceilings: Ceilings | None
-
-    @property
-    def drawn(self) -> list[ChartPlan]:
-        """Its charts that viewers draw."""
-        return [chart for chart in self.charts if chart.drawn]
 
 
 class Planner:
@@ -387,35 +368,26 @@ def _derivation(name: str, is_level: bool, capability: tuple[int, int], origin: 
         return f"{origin.metrics}, each opcode x what it does {source}"
     if origin.source == "architecture" and peak:
         return f"{origin.metrics} {source}"
-    metrics = tuple(origin.metrics.split(", "))
-    forms = (_PEAKS if peak else _COUNTS).items()
-    suffix, how = next(((end, how) for end, how in forms if all(one.endswith(end) for one in metrics)), ("", ""))
-    bindings = [binding for binding in spec.bindings(item, capability) if binding.source == origin.source]
-    if not peak:
-        return f"{_formula(metrics, suffix, [binding.counters for binding in bindings])}{how} {source}"
-    sums = [(binding.peak, binding.clock) for binding in bindings if binding.peak]
-    counters = {one.partition(".")[0] for one in metrics}
-    clock = next((clock for one, clock in sums if set(one.counters()) == counters), "its own")
-    return f"{_formula(metrics, suffix, [one for one, _ in sums])}{how} x {clock} clock {source}"
-
-
-def _formula(metrics: Sequence[str], suffix: str, sums: Sequence[WeightedSum]) -> str:
-    """The metrics with the weights that the spec gives them; terms of one weight together."""
-    counters = tuple(name.removesuffix(suffix) for name in metrics)
-    found = (one for one in sums if counters in (one.counters(), tuple(twin(name) or name for name in one.counters())))
-    weights = next((tuple(weight for _, weight in one) for one in found), None)
-    if weights is None:
-        return " + ".join(metrics)
-    groups: dict[float, list[str]] = {}
-    for name, weight in zip(metrics, weights, strict=True):
-        groups.setdefault(weight, []).append(name)
+    metrics, forms = origin.metrics.split(", "), _PEAKS if peak else _COUNTS
+    suffix, how = next(((end, how) for end, how in forms.items() if all(one.endswith(end) for one in metrics)), ("", ""))
+    counters = tuple(one.removesuffix(suffix) for one in metrics)
+    for binding in spec.bindings(item, capability):
+        terms = (binding.peak if peak else binding.counters) or WeightedSum()
+        known = terms.counters()
+        if binding.source == origin.source and counters in (known, tuple(twin(one) or one for one in known)):
+            break
+    else:
+        return f"{' + '.join(metrics)}{how}{' x its own clock' if peak else ''} {source}"
+    groups: dict[float, list[str]] = {}  # terms of one weight together
+    for one, (_, weight) in zip(metrics, terms, strict=True):
+        groups.setdefault(weight, []).append(one)
     texts = []
     for weight, names in groups.items():
         text = braced(names, ("[", "|", "]"))
         if ", " in text:  # nothing in common
             text = f"({' + '.join(names)})" if weight != 1 else " + ".join(names)
         texts.append(text if weight == 1 else f"{weight:g} x {text}")
-    return " + ".join(texts)
+    return f"{' + '.join(texts)}{how}{f' x {binding.clock} clock' if peak else ''} {source}"
 
 
 def identifier(precision: str) -> str:

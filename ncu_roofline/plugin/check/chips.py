@@ -37,6 +37,7 @@ _TYPES: dict[str, Any] = {
     "text": ctypes.c_char_p,
     "texts": ctypes.POINTER(ctypes.c_char_p),
     "u8": ctypes.c_uint8,
+    "u16": ctypes.c_uint16,
     "u32": ctypes.c_uint32,
 }
 # Parameters behind structSize and pPriv, in the order of the headers; none of their names is checked by the library.
@@ -73,34 +74,20 @@ class NvperfError(Exception):
     """A call that the library refused: the function and its status."""
 
 
-class EvalRequest(ctypes.Structure):
-    """NVPW_MetricEvalRequest."""
+@cache
+def _structure(name: str, text: str) -> type[ctypes.Structure]:
+    pairs = (entry.split(":") for entry in text.split())
+    return type(name, (ctypes.Structure,), {"_fields_": [(field, _TYPES[kind]) for field, kind in pairs]})
 
-    _fields_ = [("index", ctypes.c_size_t), ("kind", ctypes.c_uint8), ("rollup", ctypes.c_uint8), ("sub", ctypes.c_uint16)]
 
-
-class CounterRequest(ctypes.Structure):
-    """NVPW_RawCounterRequest."""
-
-    _fields_ = [
-        ("private", ctypes.c_void_p),
-        ("counter", ctypes.c_char_p),
-        ("domain", ctypes.c_uint32),
-        ("keep_instances", ctypes.c_uint8),
-    ]
+EvalRequest = _structure("NVPW_MetricEvalRequest", "index:size kind:u8 rollup:u8 sub:u16")
+CounterRequest = _structure("NVPW_RawCounterRequest", "private:pointer counter:text domain:u32 keep_instances:u8")
 
 
 def used_size(structure: type[ctypes.Structure]) -> int:
     """Bytes up to the end of the last field: what the library takes for a structure's size, padding excluded."""
     last = getattr(structure, structure._fields_[-1][0])
     return int(last.offset + last.size)
-
-
-@cache
-def _parameters(function: str) -> type[ctypes.Structure]:
-    pairs = [entry.split(":") for entry in _FUNCTIONS[function].split()]
-    fields = [("structSize", ctypes.c_size_t), ("pPriv", ctypes.c_void_p), *((name, _TYPES[kind]) for name, kind in pairs)]
-    return type(f"{function}_Params", (ctypes.Structure,), {"_fields_": fields})
 
 
 class Library:
@@ -121,8 +108,8 @@ class Library:
 
     def call(self, function: str, **values: Any) -> Any:
         """Call a function of `_FUNCTIONS`; returns its parameters, filled in.  Raises NvperfError for a refusal."""
-        structure = _parameters(function)
-        parameters = structure(structSize=used_size(structure), **values)
+        structure = _structure(f"{function}_Params", f"structSize:size pPriv:pointer {_FUNCTIONS[function]}")
+        parameters: Any = structure(structSize=used_size(structure), **values)
         status = getattr(self._functions, f"NVPW_{function}")(ctypes.byref(parameters))
         if status:
             raise NvperfError(f"{function}: status {status}")
@@ -141,11 +128,8 @@ class Library:
 
 @cache
 def libraries() -> tuple[Library, ...]:
-    """Every usable library of this machine, or those that $NCU_ROOFLINE_NVPERF_LIB names (files, separated as in PATH).
-
-    There may be several because newer ones drop old chips (Volta: up to CUDA 13.0).  Those of before CUDA 12 come last: they
-    know names, but not passes.
-    """
+    """Every usable library of this machine, or those that $NCU_ROOFLINE_NVPERF_LIB names (files, separated as in PATH): newer
+    ones drop old chips (Volta: up to CUDA 13.0), those of before CUDA 12 come last: they know names, but not passes."""
     loaded = []
     for path in find_libraries():
         with suppress(OSError, NvperfError):
@@ -241,7 +225,7 @@ class Chip:
             result += [ctypes.string_at(found.names + start).decode() for start in starts]
         return tuple(result)
 
-    def _request(self, name: str) -> EvalRequest | None:
+    def _request(self, name: str) -> ctypes.Structure | None:
         request, function = EvalRequest(), "MetricsEvaluator_ConvertMetricNameToMetricEvalRequest"
         values = {"request": ctypes.addressof(request), "request_bytes": used_size(EvalRequest)}
         with suppress(NvperfError):
@@ -310,7 +294,7 @@ class Chip:
         if not counters:
             return 0
         config, group = self._open()
-        requests = (CounterRequest * len(counters))()
+        requests: Any = (CounterRequest * len(counters))()
         for request, counter in zip(requests, counters, strict=True):
             request.counter, request.keep_instances = counter.encode(), 1
         values = {"count": len(counters), "requests": ctypes.addressof(requests), "request_bytes": used_size(CounterRequest)}
