@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.analyses.source.frames import SourceRoofline
     from ncu_roofline.model.roofline import Source
+    from ncu_roofline.rendering.document import Document
     from ncu_roofline.rendering.frames import Column, Frames
 
     Result = Frames | Ranks | Comparison | Portability | SourceRoofline | Run
@@ -99,6 +100,12 @@ class Analysis(NamedTuple):
             from ncu_roofline.rendering.document import renderer
 
             made = renderer(module.document, format)
+        return made
+
+    @property
+    def document(self) -> Callable[..., Document]:
+        """What makes the text of its results."""
+        made: Callable[..., Document] = _module(self.made["text"]).document
         return made
 
     def takes(self, format: str, option: str) -> bool:  # noqa: A002
@@ -230,6 +237,6 @@ def text_table(roofline: Any, **options: Any) -> str:
     """What `ncu-roofline show` prints: options are those of the view's document and of a terminal (width, color, top ...)."""
     from ncu_roofline.rendering.document import terminal
 
-    make = _module(analysis_of(roofline).made["text"]).document
+    make = analysis_of(roofline).document
     own = {name: options.pop(name) for name in inspect.signature(make).parameters if name in options}
     return terminal(make(roofline, **own), **options)

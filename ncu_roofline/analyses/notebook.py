@@ -12,7 +12,7 @@ from ncu_roofline.analyses import analysis_of, render
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
 from ncu_roofline.model.roofline import Said, as_percent
-from ncu_roofline.rendering.document import Table
+from ncu_roofline.rendering.document import Document, Section, Table
 
 ROWS = 20
 _VARIANTS = 3  # of an application that have a sentence
@@ -57,38 +57,21 @@ def _ranked(result: Roofline) -> Table:
 
 
 def _sentences(shown: Any) -> Iterator[str]:
-    """What a result begins with, by its view."""
-    view = analysis_of(shown).view
-    if view in ("roofline", "instruction", "time"):
-        from ncu_roofline.analyses.hierarchical.kernels import answers_of
-
-        answers = answers_of(shown)
-        for one in answers:
-            first, *others = one.sentences
-            yield from (f"{one.device}: {first}" if len(answers) > 1 else first, *others)
-    elif view == "phases":
-        from ncu_roofline.analyses.phases.text import launches as over_time
-        from ncu_roofline.analyses.phases.text import notes_of
-
-        drawn = over_time(shown)
-        yield from (*(one.heading() for one in drawn[:_VARIANTS]), *notes_of(shown, drawn))
-    elif view == "comparison":
-        from ncu_roofline.analyses.compare.text import about, headline, pairs
-
-        yield from (f"{about(pair)}: {headline(pair)}." for pair in pairs(shown))
-    elif view == "ranks":
-        from ncu_roofline.analyses.ranks import heading
-
-        yield heading(shown)
-    elif view == "source":
-        from ncu_roofline.analyses.source.text import launches, sentences
-
-        for launch in launches(shown):
-            head, *told = sentences(launch)
-            yield f"{head}. {' '.join(told)}"
-    else:
+    """What a result begins with: the sentences of its document, by GPU where there are several."""
+    if analysis_of(shown).view == "portability":
         for row in shown.summary_rows[:_VARIANTS]:
             name = " ".join(filter(None, (clean(row["application"]), clean(row["variant"])))) or "All runs"
             lowest = f"; lowest on {clean(row['lowest'])}" if row["lowest"] else ""
             over = f"over {shorten(clean(row['names']), _PLATFORMS)}"
             yield f"{name}: performance portability {as_percent(row['portability'])} {over}{lowest}."
+        return
+    whole = analysis_of(shown).document(shown)
+    parts = [part for part in whole.blocks if isinstance(part, Document)]
+    for part in parts or [whole]:
+        headings = [block.about for block in part.blocks if isinstance(block, Table) and block.about][:_VARIANTS]
+        lines = (
+            block if isinstance(block, tuple) else block.lines for block in part.blocks if isinstance(block, (tuple, Section))
+        )
+        first, *others = part.sentences or headings or next(filter(None, lines), (part.facts,))
+        yield f"{part.title}: {first}" if len(parts) > 1 and part.sentences else first
+        yield from others

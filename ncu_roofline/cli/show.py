@@ -232,7 +232,7 @@ class Result:
 class ReadReport:
     """What a worker brings back of one report, which lies at ``path`` as it was typed.
 
-    ``counted``: whether it has counts by instruction; ``sampled``: whether it was sampled over the time of launches.
+    ``counted``: whether it has counts by instruction.
     """
 
     measurements: Measurements
@@ -242,7 +242,6 @@ class ReadReport:
     table: PointTable | None = None
     path: str = ""
     counted: bool = False
-    sampled: bool = False
 
 
 def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = False, full_paths: bool = False) -> Result:
@@ -282,10 +281,6 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
             from ncu_roofline.analyses.source.build import spots
 
             frames = replace(frames, spots=spots(frames, selected, counted))
-        if advice and (sampled := {name: one.path for name, one in named.items() if one.sampled}):
-            from ncu_roofline.analyses.phases.text import strips
-
-            frames = replace(frames, strips=strips(frames, selected, sampled))
     told: tuple[dict[str, Any], ...] = ()
     if advised := [one for report in read for one in report.advice]:
         from ncu_roofline.plugin.nvrules.findings import advice_rows, findings
@@ -325,7 +320,6 @@ def _read(
 ) -> ReadReport:
     """A report as a view needs it, ``charts`` for its own; with ``advised``, our rules run on some of these launches."""
     from ncu_roofline.model import Selection, measurements_of
-    from ncu_roofline.model.extract import PASS_GROUPS
 
     made = ANALYSES[view].viewer
     with reading.opened(path, gpu) as (report, warnings):
@@ -340,8 +334,7 @@ def _read(
         if not isinstance(report, Report):
             return read
         advice = _advice(report, called, advised) if advised else ()
-        sampled = PASS_GROUPS in report.metric_names
-        return replace(read, advice=advice, path=path, counted=_counts_instructions(report), sampled=sampled)
+        return replace(read, advice=advice, path=path, counted=_counts_instructions(report))
 
 
 def _counts_instructions(report: Report) -> bool:

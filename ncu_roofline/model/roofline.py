@@ -173,7 +173,6 @@ class Roofline(Displayed):
     # By GPU and kernel the place in its code that matters most, of the kernels that a command looked into.
     spots: Mapping[tuple[str, str], str] = field(default_factory=dict)
     # What a page draws of kernels over their time, as far as a command looked into that.
-    strips: tuple[Any, ...] = ()
 
     @cached_property
     def by_kernel(self) -> Roofline:

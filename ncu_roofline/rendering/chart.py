@@ -94,7 +94,6 @@ ROLES = {
     "band": Role("compute", order=1.5, alpha=0.16),
     "mix": Role("compute", 1.0, (0, (2.4, 1.6)), rank=2, price=0.6, most=3.0, margin=1.0, told=True),
     "step": Role("text", rank=3, most=3.2, way="callout", margin=0.4),
-    "speedup": Role("text", rank=4, most=1.9, margin=0.4, reach=3),
     "loop-name": Role("text", rank=5, most=8.0, way="callout", gap=2.9),
     "pile": Role("text", rank=5, most=4.0, reach=4, gap=4.0, leader=False),
     "name": Role("text", rank=OF_NAMES, way="callout"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -104,23 +103,6 @@ def test_a_low_paper_is_refused(sampled: Path, tmp_path: Path, run: Command) -> 
 @pytest.mark.parametrize("preset", ["column", "page", "slide"])
 def test_presets(preset: str, sampled: Path, tmp_path: Path, run: Command) -> None:
     assert run("render", sampled, "--view", "phases", "-o", tmp_path / "x.svg", "--preset", preset).code == 0
-
-
-def test_the_page_of_the_roofline_has_the_first_kernel_over_its_time(sampled: Path, tmp_path: Path, run: Command) -> None:
-    """A band each, high in the half of the launch in which the unit was busy; reports without samples have none."""
-    run("render", sampled, "-o", tmp_path / "p.html")
-    page = (tmp_path / "p.html").read_text(encoding="utf-8")
-    (strip,) = re.findall(r'<section class="card strip".*?</section>', page, flags=re.DOTALL)
-    assert "phased, 1 ms in 40 slices" in strip
-    bands = dict(re.findall(r'<p><span>(.*?)</span>.*?<path d="(.*?)"/>', strip))
-    assert list(bands) == ["SM", "FP64 pipe", "L2", "DRAM"]
-    heights = [float(one) for one in re.findall(r"M[\d.]+ 100V([\d.]+)H", bands["DRAM"])]
-    assert len(heights) == 40
-    assert (heights[1], heights[-2]) == (20.0, 80.0)  # from the top: 80 and 20 % busy
-    assert strip.count("<span>80 %</span>") == 1
-    plain = report(tmp_path / "plain.ncu-rep", kernel(complete()))
-    run("render", plain, "-o", tmp_path / "plain.html")
-    assert 'class="card strip"' not in (tmp_path / "plain.html").read_text(encoding="utf-8")
 
 
 def test_options_of_the_model_hold_here(sampled: Path, run: Command) -> None:

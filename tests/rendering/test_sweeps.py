@@ -107,17 +107,6 @@ def test_every_step_is_told_with_its_time(preset: str | None) -> None:
         assert [one for one in told if one.startswith(f"nw{int(step) + 1}") and one.endswith(time)], (preset, told)
 
 
-def test_arrows_say_by_what_a_step_of_the_same_work_is_faster() -> None:
-    frames = sweep(1, 3)
-    for frame in (frames.points, frames.kernels):
-        frame["seconds"] = frame["step"].map({0: 9.0, 1: 3.0, 2: 4.5})
-    frames.points["performance"] = frames.points["work"].iloc[0] / frames.points["seconds"]
-    assert said(frames, "speedup") == ["3x", "0.67x"]
-    frames.points["performance"] *= 1 + frames.points["step"]  # more work in each step: a speed-up would mislead
-    assert said(frames, "speedup") == []
-    assert "n=0, 9 s" in said(frames, "step")
-
-
 def test_one_kernel_in_the_legend_without_its_reports() -> None:
     frames = sweep(2, 3)
     assert set(kernel_labels(frames).values()) == set(frames.points["kernel"])

@@ -79,7 +79,6 @@ def render_html(
         told=[one_line(note) for note in notes if note],
         roofs=roofs[:_ROOFS],
         advice=_by_kernel(advice),
-        strips=getattr(roofline, "strips", ()),
     )
 
 

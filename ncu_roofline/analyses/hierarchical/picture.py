@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions, kernels, style
@@ -37,11 +36,8 @@ _FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as ma
 _SIDE = 0.02  # of the share of its roof of a launch's main precision: less is by the way, as constants loaded by HFMA2
 _MORE = 1.01  # by so much nearer to its roof is what binds
 _SAME = 0.01  # roofs and ceilings closer than this are one line on paper
-_SAME_WORK = 0.02  # work of steps that differs by less is the same
-_SHORT = 0.06  # decades: what joins two dots that are nearer has no room for a text
 _REACH = 1.5  # so many times the intensity of its dots the line of a mix goes on
 _FEW, _SOME = 3, 8  # up to so many kernels every step is named; up to so many the first and the last
-_PIECES = 18  # arrows with a speed-up; more of them are clutter
 _POINT = ("level", "intensity", "performance", "unit", "seconds", "label", "fma_share", "mix_roof")
 _LIMITS = ("binding_fraction", "compute_roof", "bandwidth_roof", "binds")
 
@@ -353,23 +349,20 @@ def _sweeps(panel: Panel) -> list[list[Series]]:
     return [sorted(steps, key=lambda one: one.step) for steps in found.values() if len(steps) > 1]
 
 
+def _step_keys(panels: Sequence[Panel]) -> list[str]:
+    """``nw1  264 us`` for each step of a sweep of one kernel, which tells the times where dots have no room for them."""
+    found = [steps for panel in panels for steps in _sweeps(panel)]
+    times = {one.step: f"{shorten(one.step_label, _STEP)}  {_time(one)}".rstrip() for steps in found for one in steps}
+    return [text for _, text in sorted(times.items())] if len({steps[0].kernel for steps in found}) == 1 else []
+
+
 def _time(one: Series) -> str:
     return format_value(one.seconds, "second", 3) if one.seconds > 0 else ""
 
 
-def _step_keys(panels: Sequence[Panel]) -> list[str]:
-    """``nw1  264 us`` for each step of a sweep of one kernel, which tells the times where dots have no room for them."""
-    found = [steps for panel in panels for steps in _sweeps(panel)]
-    if len({steps[0].kernel for steps in found}) != 1:
-        return []
-    times = {one.step: f"{shorten(one.step_label, _STEP)}  {_time(one)}".rstrip() for steps in found for one in steps}
-    return [text for _, text in sorted(times.items())]
-
-
 def sweep_marks(panel: Panel, panels: Sequence[Panel]) -> Iterator[draw.Mark]:
-    """Lines along each sweep, names and times of its steps, and by what they are faster."""
-    groups, in_legend, texts = _sweeps(panel), bool(_step_keys(panels)), list[draw.Text]()
-    speedups = sum(len(steps) - 1 for steps in groups) <= _PIECES
+    """Lines along each sweep, names and times of its steps."""
+    groups, key = _sweeps(panel), STEPS if _step_keys(panels) else ""
     for steps in groups:
         levels = style.level_order(level for step in steps for level, _ in step.dots)
         for level in levels:
@@ -378,23 +371,11 @@ def sweep_marks(panel: Panel, panels: Sequence[Panel]) -> Iterator[draw.Mark]:
                 yield draw.Line(role="trajectory", hue=level_style(level), places=places)
         levels.sort(key=lambda level: level != steps[-1].nearest)  # that which limits the last step first
         for one in reversed(steps) if len(groups) <= _SOME else ():  # the last step always
-            last, name, time = one in (steps[0], steps[-1]), shorten(one.step_label, _STEP), _time(one)
+            last, name = one in (steps[0], steps[-1]), shorten(one.step_label, _STEP)
             if last or len(groups) <= _FEW:
+                text = ", ".join(filter(None, (name, _time(one))))
                 places = tuple(at for level in levels if (at := one.at(level)))
-                text, key = f"{name}, {time}" if time else name, STEPS if in_legend else ""
                 yield draw.Text(role="step", labels=(text,), places=places, key=key, brief=name if last else "")
-        for before, after in pairwise(steps) if speedups else ():
-            work = [one.performance * one.seconds for one in (before, after)]
-            if min(work) > 0 and max(work) < (1 + _SAME_WORK) * min(work):  # with more or less work it would mislead
-                ends = [(a, b) for level in levels if (a := before.at(level)) and (b := after.at(level))]
-                middles = (
-                    (math.sqrt(a[0] * b[0]), math.sqrt(a[1] * b[1]))
-                    for a, b in ends
-                    if math.hypot(*(math.log10(y / x) for x, y in zip(a, b, strict=True))) > _SHORT
-                )
-                labels = (f"{before.seconds / after.seconds:.2g}x",)
-                texts.append(draw.Text(role="speedup", labels=labels, places=tuple(middles)))
-    yield from texts
 
 
 def mixes(panel: Panel) -> list[draw.Line]:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note, source_note, subtitle
-from ncu_roofline.analyses.hierarchical.kernels import kernel_labels, leading
+from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes, phase_roofline
-from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes
 from ncu_roofline.base.texts import clean, listed, one_line, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.tables import load_phases
-from ncu_roofline.formats.report import Report
-from ncu_roofline.model.extract import with_samples
-from ncu_roofline.model.measurements import Measurements
-from ncu_roofline.model.roofline import Roofline, closing_input
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records, rows, table
 
@@ -35,7 +29,6 @@ _CAVEAT = (
     f"{_CAVEAT_OF_BANDS} A slice's work is the kernel's counted work by the slice's share of its pipe's activity, its traffic "
     "the counted bytes by its share of the sampled percent: exact in sum, a model in each slice."
 )
-_WIDTH, _HEIGHT = 1000, 100  # of a band's picture, in units of its paths
 _BANDS = (
     Column("band", "str", "", "what is busy"),
     Column("mean", "float", "ratio", "mean share of its peak"),
@@ -243,35 +236,3 @@ def _payload(launch: Launch) -> dict[str, Any]:
         ],
         "notes": [one_line(note) for note in (_CAVEAT if launch.paths else _CAVEAT_OF_BANDS, *launch.notes)],
     }
-
-
-class Strip(NamedTuple):
-    """A launch over its time for the page of the ordinary roofline: ``bands`` are what is drawn, a path of SVG, and the highest
-    value in words."""
-
-    heading: str
-    seconds: str
-    bands: list[tuple[str, str, str]]
-
-
-def strips(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> tuple[Strip, ...]:
-    """Of each GPU the kernel that comes first, if its longest launch was sampled.
-
-    ``roofline`` is that of ``m``; ``paths``: where reports with samples lie, by their names in ``m``.
-    """
-    found: list[Strip] = []
-    for kernel, measured in leading(roofline, m, paths):
-        with suppress(RooflineError), closing_input(paths[measured.report[0]]) as report:  # damaged samples draw nothing
-            for launch in launches(phase_roofline(with_samples(report, measured))) if isinstance(report, Report) else ():
-                areas = []
-                for band in launch.bands:  # from slice to slice, none where nothing is known, and what the highest is
-                    path, top = "", band.most if band.most > 1 else 1.0
-                    for value, begin, end in zip(band.values, launch.edges, launch.edges[1:], strict=False):
-                        if math.isfinite(value):
-                            left, right = (_WIDTH * at / launch.seconds for at in (begin, end))
-                            path += f"M{left:.1f} {_HEIGHT}V{_HEIGHT * (1 - value / top):.1f}H{right:.1f}V{_HEIGHT}z"
-                    highest = "n/a" if math.isnan(band.most) else f"{100 * band.most:.0f} %"
-                    areas.append((one_line(band.label), path, highest))
-                heading = f"{one_line(kernel.kernel)}, {launch.about}"
-                found.append(Strip(heading, format_value(launch.seconds, "second", 3), areas))
-    return tuple(found)
