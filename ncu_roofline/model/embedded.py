@@ -20,14 +20,15 @@ from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.formats.ceilings import MEASURED
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.sectionfile import classify
-from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, evaluate_charts
+from ncu_roofline.formats.sectionfile.charts import IMPLAUSIBLE, Chart, Dropped, Point, Roof, Wall, evaluate_charts
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
-from ncu_roofline.model.measurements import IntArray, Measurements, Origin, Quantity
-from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, Remarks, disbelieved, short_name
+from ncu_roofline.model.measurements import IntArray, Measurements, Origin, Quantity, objects
+from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, disbelieved, short_name
 from ncu_roofline.model.points import with_reasons
 from ncu_roofline.model.selection import Grouping, Selection
 
 Row = dict[str, Any]
+_NAMES = {"traffic": "bandwidth", "value": "intensity"}
 
 
 def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = None) -> Measurements:
@@ -36,23 +37,23 @@ def with_charts(report: Report, m: Measurements, rows: Iterable[int] | None = No
     What no GPU can reach is left out of them, and remarked; launches with the counters of another have none, and sections that
     can't be decoded show none.
     """
-    charts, remarks, foreign = m.charts.copy(), Remarks(m.remarks), disbelieved(m)
+    charts, remarks, foreign = m.charts.copy(), objects(m.remarks), disbelieved(m)
     for row in range(len(m)) if rows is None else rows:
         if charts[row] is not None:
             continue
         kernel = report.kernels[int(m.launch[row])]
         sections = [] if foreign[row] else [one for one in map(section_of, kernel.sections) if one]
-        metrics = PlausibleMetrics(kernel.metrics)
-        drawn = [chart for one in sections for chart in evaluate_charts(one, metrics, m.capability[row])]
-        charts[row] = tuple(one if _is_of_instructions(one) else plausible_chart(one) for one in drawn)
-        lost = chart_remarks([one for one in charts[row] if not _is_of_instructions(one)])
-        remarks.texts[row] = "; ".join(filter(None, (remarks.texts[row], lost)))
-    return replace(m, charts=charts, remarks=remarks.texts)
-
-
-def has_lost(chart: Chart, *kinds: str) -> bool:
-    """Whether a "roof" or "point" can't be and was left out: what remains says nothing of the roof of a dot, or the lowest."""
-    return any(one.reason == IMPLAUSIBLE and one.kind in kinds for one in chart.dropped)
+        metrics, drawn, texts = PlausibleMetrics(kernel.metrics), list[Chart](), [remarks[row]]
+        for chart in (chart for one in sections for chart in evaluate_charts(one, metrics, m.capability[row])):
+            if _is_of_instructions(chart):
+                drawn.append(chart)
+                continue
+            drawn.append(plausible_chart(chart))
+            for one in (one for one in drawn[-1].dropped if one.reason == IMPLAUSIBLE):
+                where = f"{short_name(one.label)!r} in the chart {short_name(chart.section)}"
+                texts.append(f"{LEFT_OUT} {one.kind} {where}, whose {_NAMES.get(one.part, one.part)} no GPU can have")
+        charts[row], remarks[row] = tuple(drawn), "; ".join(dict.fromkeys(filter(None, texts)))
+    return replace(m, charts=charts, remarks=remarks)
 
 
 def plausible_chart(chart: Chart) -> Chart:
@@ -76,18 +77,6 @@ def plausible_chart(chart: Chart) -> Chart:
             points.append(one)
     walls = [one for one in chart.walls if not checked(one, 1 / most, value=one.intensity)]
     return replace(chart, roofs=tuple(roofs), points=tuple(points), walls=tuple(walls), dropped=tuple(dropped))
-
-
-def chart_remarks(charts: Sequence[Chart]) -> str:
-    """A sentence for each line and dot that was left out of a launch's charts."""
-    names = {"traffic": "bandwidth", "value": "intensity"}
-    lost = [(chart, one) for chart in charts for one in chart.dropped if one.reason == IMPLAUSIBLE]
-    texts = (
-        f"{LEFT_OUT} {one.kind} {short_name(one.label)!r} in the chart {short_name(chart.section)}, "
-        f"whose {names.get(one.part, one.part)} no GPU can have"
-        for chart, one in lost
-    )
-    return "; ".join(dict.fromkeys(texts))
 
 
 def section_of(data: bytes) -> Section | None:
@@ -115,14 +104,15 @@ def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measu
         for point in chart.points:
             if point.lacking or any(map(subject, point.work_metrics)):
                 continue  # no count of the work, or what `annotate` derived from the same report
-            precision, level = (
-                _known(classify.classify(point.work_metrics)[0], precisions),
-                classify.classify(point.traffic_metrics)[1],
-            )
+            # The precision, or what it is a kind of where the spec does not tell them apart; sparse work stays sparse.
+            named, level = classify.classify(point.work_metrics)[0], classify.classify(point.traffic_metrics)[1]
+            precision, sparse = named.removesuffix(".sparse"), ".sparse" if named.endswith(".sparse") else ""
+            while precision and precision + sparse not in precisions:
+                precision = precision.rpartition(".")[0]
             wrong = classify.tensor_caveat(point.work_metrics, m.capability[row])  # then the work is unknown
-            if precision in precisions and not has_work[row] and not wrong:
+            if precision and not has_work[row] and not wrong:
                 origin = Origin("embedded", ", ".join(point.work_metrics), note)
-                work.setdefault(precision, {})[row] = point.work * seconds * half.point, origin
+                work.setdefault(precision + sparse, {})[row] = point.work * seconds * half.point, origin
             if level in levels and not has_traffic[row]:
                 origin = Origin("embedded", ", ".join(point.traffic_metrics), note)
                 traffic.setdefault(level, {})[row] = point.traffic * seconds, origin
@@ -135,25 +125,14 @@ def filled_from_charts(report: Report, m: Measurements, rows: IntArray) -> Measu
     return replace(m, remarks=drawn.remarks, **counts)
 
 
-def _known(precision: str, precisions: set[str]) -> str:
-    """The precision, or what it is a kind of where the spec does not tell them apart; sparse work stays sparse."""
-    sparse = ".sparse" if precision.endswith(".sparse") else ""
-    name = precision.removesuffix(".sparse")
-    while name and name + sparse not in precisions:
-        name = name.rpartition(".")[0]
-    return name + sparse if name else ""
-
-
 def _charts(m: Measurements, launches: Iterable[int] | None = None) -> Iterator[tuple[int, Chart]]:
     """The charts of each launch whose work is operations."""
     for launch in range(len(m)) if launches is None else launches:
-        for chart in m.charts[launch] or ():
-            if not _is_of_instructions(chart):
-                yield launch, chart
+        yield from ((launch, chart) for chart in m.charts[launch] or () if not _is_of_instructions(chart))
 
 
 def _is_of_instructions(chart: Chart) -> bool:
-    lines = [point.work_metrics for point in chart.points] + [roof.work_metrics for roof in chart.roofs]
+    lines = [one.work_metrics for one in (*chart.points, *chart.roofs)]
     return bool(lines) and all(map(classify.counts_instructions, lines))
 
 
@@ -166,8 +145,10 @@ def charts_left_out(m: Measurements, launch: int) -> str:
 def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> list[Row]:
     rows = []
     for launch, chart in _charts(m):
-        drawn = [_point_row(m, launch, chart, point) for point in chart.points]
-        for one in drawn if not has_lost(chart, "roof", "point") else ():
+        # What remains of a chart that lost lines says nothing of the roof of a dot, or, where it lost dots, of the lowest.
+        lost = {one.kind for one in chart.dropped if one.reason == IMPLAUSIBLE}
+        drawn = [_point_row(m, launch, chart, point, "roof" in lost) for point in chart.points]
+        for one in drawn if not lost & {"roof", "point"} else ():
             # What binds a precision: the lowest roof over all of its levels.
             alike = [row for row in drawn if row["precision"] == one["precision"] and np.isfinite(row["attainable"])]
             if alike:
@@ -183,10 +164,10 @@ def embedded_points(m: Measurements, grouping: Grouping, select: Selection) -> l
     return rows
 
 
-def _point_row(m: Measurements, launch: int, chart: Chart, point: Point) -> Row:
+def _point_row(m: Measurements, launch: int, chart: Chart, point: Point, roofless: bool) -> Row:
     precision, level = classify.classify(point.work_metrics)[0], classify.classify(point.traffic_metrics)[1]
     seconds, clock, clock_max = m.seconds[launch], m.clock[launch], m.clock_max[launch]
-    peak, bandwidth = (np.nan, np.nan) if has_lost(chart, "roof") else classify.peaks_of(chart, point)
+    peak, bandwidth = (np.nan, np.nan) if roofless else classify.peaks_of(chart, point)
     attainable = float(np.minimum(point.intensity * bandwidth, peak))  # NaN where either is unknown
     notes = (
         f"{chart.section}: {point.label}",
@@ -253,50 +234,43 @@ def embedded_roofs(m: Measurements, select: Selection) -> list[Row]:
 
 
 def _lines(chart: Chart, capability: tuple[int, int]) -> Iterator[Row]:
+    """What the lines of a chart say of themselves."""
     dots, spec = {classify.classify(point.traffic_metrics)[1] for point in chart.points}, load_spec()
+
+    def line(one: Roof | Wall, metrics: Sequence[str], caveat: str = "", *, measured: bool = False) -> Row:
+        constant = "" if one.metrics or isinstance(one, Wall) else " (a constant)"
+        lacking = f"too low: the report lacks {', '.join(one.lacking)}" if isinstance(one, Roof) and one.lacking else ""
+        notes = "; ".join(filter(None, (f"{chart.section}: {one.label}{constant}", caveat, lacking)))
+        origin = MEASURED if measured else "theoretical"
+        return {"origin": origin, "precision": "", "level": "", "metrics": ", ".join(metrics), "notes": notes}
+
     for roof in chart.roofs:
-        yield _compute_line(chart, roof, capability)
-        named = "" if not roof.is_measured else _named_in(roof.label, ((one.label, one.id) for one in spec.levels)) or ""
-        first, *others = classify.levels_of(roof) or (named,)
+        # Where the other line of a measured roof was measured, this one may be the same as in theory.
+        of_theory = [one for one in chart.roofs if not one.is_measured]
+        measured = roof.is_measured and roof.work_metrics not in [one.work_metrics for one in of_theory]
+        row = line(roof, roof.work_metrics, classify.tensor_caveat(roof.work_metrics, capability), measured=measured)
+        precision = classify.classify(roof.work_metrics)[0]
+        name = _highest_roof(precision or chart.section)
+        if measured and not precision:
+            labels = ((one.roof_label(of), (one.id, of)) for one in spec.precisions for of in one.roof_ids())
+            precision, name = _named_in(roof.label, labels) or (precision, name)
+        own = next((one for one in spec.precisions if one.id == precision), None)
+        if own and len(own.roof_ids()) > 1 and classify.is_unfused(roof.work_metrics):
+            name = own.roof_ids()[1]
+        label = own.roof_label(name) if own else precision.upper() or roof.label
+        of = {"kind": "compute", "roof": name, "precision": precision, "label": label}
+        yield {**row, **of, "value": roof.peak_work, "unit": f"{_unit(precision)}/s"}
+        measured = roof.is_measured and roof.traffic_metrics not in [one.traffic_metrics for one in of_theory]
+        row = line(roof, roof.traffic_metrics, measured=measured)
+        known = {one.id: one.label for one in spec.levels}
+        named = _named_in(roof.label, ((label, level) for level, label in known.items())) if roof.is_measured else ""
+        first, *others = classify.levels_of(roof) or (named or "",)
         for level in (first, *(one for one in others if one in dots)):
-            label = next((one.label for one in spec.levels if one.id == level), roof.label)
-            of = {"kind": "bandwidth", "roof": level or roof.label, "level": level, "label": label}
-            yield {**_line(chart, roof, "traffic_metrics"), **of, "value": roof.peak_traffic, "unit": "byte/s"}
+            of = {"kind": "bandwidth", "roof": level or roof.label, "level": level, "label": known.get(level, roof.label)}
+            yield {**row, **of, "value": roof.peak_traffic, "unit": "byte/s"}
     for wall in chart.walls:
-        of = {"kind": "wall", "roof": wall.label, "label": wall.label, "value": wall.intensity, "unit": "flop/byte"}
-        yield {**_texts(chart, wall.label, wall.metrics), **of}
-
-
-def _texts(chart: Chart, label: str, metrics: Sequence[str], *notes: str) -> Row:
-    texts = {"metrics": ", ".join(metrics), "notes": "; ".join(filter(None, (f"{chart.section}: {label}", *notes)))}
-    return {"origin": "theoretical", "precision": "", "level": "", **texts}
-
-
-def _line(chart: Chart, roof: Roof, of: str, caveat: str = "") -> Row:
-    """What the line of a roof says of itself, ``of`` its work or traffic.
-
-    Where the other line of a measured roof was measured, this one may be the same as in theory.
-    """
-    lacking = f"too low: the report lacks {', '.join(roof.lacking)}" if roof.lacking else ""
-    metrics, theoretical = getattr(roof, of), [getattr(one, of) for one in chart.roofs if not one.is_measured]
-    origin = MEASURED if roof.is_measured and metrics not in theoretical else "theoretical"
-    label = roof.label if roof.metrics else f"{roof.label} (a constant)"
-    return {**_texts(chart, label, metrics, caveat, lacking), "origin": origin}
-
-
-def _compute_line(chart: Chart, roof: Roof, capability: tuple[int, int]) -> Row:
-    line = _line(chart, roof, "work_metrics", classify.tensor_caveat(roof.work_metrics, capability))
-    precision = classify.classify(roof.work_metrics)[0]
-    name, known = _highest_roof(precision or chart.section), load_spec().precisions
-    if line["origin"] == MEASURED and not precision:
-        labels = ((one.roof_label(of), (one.id, of)) for one in known for of in one.roof_ids())
-        precision, name = _named_in(roof.label, labels) or (precision, name)
-    own = next((one for one in known if one.id == precision), None)
-    if own and len(own.roof_ids()) > 1 and classify.is_unfused(roof.work_metrics):
-        name = own.roof_ids()[1]
-    label = own.roof_label(name) if own else precision.upper() or roof.label
-    of = {"kind": "compute", "roof": name, "precision": precision, "label": label}
-    return {**line, **of, "value": roof.peak_work, "unit": f"{_unit(precision)}/s"}
+        of = {"kind": "wall", "roof": wall.label, "label": wall.label}
+        yield {**line(wall, wall.metrics), **of, "value": wall.intensity, "unit": "flop/byte"}
 
 
 def _named_in(label: str, names: Iterable[tuple[str, Any]]) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ncu_roofline.model.measurements import Columns, Measurements, Quantity
 from ncu_roofline.model.plausible import disbelieved, left_out, told
 from ncu_roofline.model.work import MIXED, THREADS, WARPS, uncounted_tensor
 
+Gpus = Sequence[tuple[Architecture, str]]  # chip and product name
 SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
 """What has ncu count by instruction, with what a roofline needs, and keep the source."""
 TENSOR = "tensor"
@@ -128,30 +129,20 @@ class Explanation:
 
 
 def _labels() -> dict[str, str]:
-    precisions, levels = load_spec().precisions, load_spec().levels
-    return {TENSOR: "Tensor", MIXED: "All pipes"} | {p.id: p.label for p in precisions} | {one.id: one.label for one in levels}
+    owners: list[Precision | Level] = [*load_spec().precisions, *load_spec().levels]
+    return {TENSOR: "Tensor", MIXED: "All pipes"} | {one.id: one.label for one in owners}
 
 
-class Wanted(NamedTuple):
-    """What a user wants to see, as far as one of the report's GPUs, (chip, product name) each, can count it."""
-
-    gpus: tuple[tuple[Architecture, str], ...]
-    precisions: tuple[Precision, ...]
-    levels: tuple[Level, ...]
-
-    def metrics(self, release: Release) -> tuple[str, ...]:
-        """What ncu has to collect for all of it; counts per opcode where the release can't count tensor operations."""
-        levels = [level.id for level in self.levels]
-        names: list[str] = []
-        for chip, device in self.gpus:
-            precisions = [p.id for p in self.precisions if p.bindings and _counts(chip, p, device)]
-            names += load_spec().collect(chip.compute_capability, precisions, levels, lacking=True)
-        if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
-            opcodes = [WARPS] if release >= OPCODES_SINCE else []
-            names = [name for name in names if not counts_tensor_operations(name)] + opcodes
-        if any(not p.bindings for p in self.precisions):
-            names.append(THREADS)
-        return tuple(dict.fromkeys(names))
+def metrics_for(gpus: Gpus, precisions: Sequence[Precision], levels: Sequence[Level], release: Release) -> tuple[str, ...]:
+    """What ncu has to collect for these; counts per opcode where the release can't count tensor operations."""
+    names: list[str] = []
+    for chip, device in gpus:
+        counted = [p.id for p in precisions if p.bindings and _counts(chip, p, device)]
+        names += load_spec().collect(chip.compute_capability, counted, [level.id for level in levels], lacking=True)
+    if release < OPS_PATH_SINCE and any(map(counts_tensor_operations, names)):
+        opcodes = [WARPS] if release >= OPCODES_SINCE else []
+        names = [name for name in names if not counts_tensor_operations(name)] + opcodes
+    return tuple(dict.fromkeys([*names, *(THREADS for p in precisions if not p.bindings)]))
 
 
 def _counts(chip: Architecture, owner: Precision | Level, device: str = "") -> bool:
@@ -175,22 +166,46 @@ def explain(
     precisions, levels = precisions or spec.core, levels or spec.chain
     gpus = tuple((chip, str(device)) for device, one in m.gpus if (chip := spec.read_as(one)))
     named = [p for p in spec.precisions if any(p.id == one or p.id.startswith(f"{one}.") for one in precisions)]
-    wanted = Wanted(
-        gpus,
-        tuple(p for p in named if any(_counts(chip, p, device) for chip, device in gpus)),
-        tuple(level for level in spec.levels if level.id in levels and any(_counts(chip, level) for chip, _ in gpus)),
-    )
+    # What is wanted, as far as one of the report's GPUs can count it.
+    kinds = [p for p in named if any(_counts(chip, p, device) for chip, device in gpus)]
+    places = [level for level in spec.levels if level.id in levels and any(_counts(chip, level) for chip, _ in gpus)]
     own = int((disbelieved(m) == "").sum())  # of the other launches nothing is missing
-    have = [availability(p, m.work.get(p.id)) for p in wanted.precisions if own]
-    reached = [availability(level, m.traffic.get(level.id)) for level in wanted.levels if own]
+    have = [availability(p, m.work.get(p.id)) for p in kinds if own]
+    reached = [availability(level, m.traffic.get(level.id)) for level in places if own]
     missing = tuple(one.id for one in (*have, *reached) if one.launches < own)
     # Of levels that no GPU of the report has counters of its own for nothing better than an estimate can be had.
-    final = {*missing, *(level.id for level in wanted.levels if all(level.id in chip.lacks for chip, _ in gpus))}
+    final = {*missing, *(level.id for level in places if all(level.id in chip.lacks for chip, _ in gpus))}
     partial = tuple(one.id for one in (*have, *reached) if one.id not in final and one.partial)
-    notes = [*told(m), *left_out(m), *_notes(report, m, wanted, (*precisions, *levels))]
-    metrics, added = wanted.metrics(release), (*missing, *partial)
+    notes = [*told(m), *left_out(m)]
+    capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
+    if not len(m):
+        notes.append("no launch to look at")
+    elif not capabilities:
+        notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
+    notes += chip_notes(capabilities)
+    counted = [*(p.id for p in kinds), *(level.id for level in places)]
+    asked = [one for one in (*precisions, *levels) if one != MIXED]
+    absent = [one for one in asked if not any(f"{name}.".startswith(f"{one}.") for name in counted)]
+    if absent and gpus:
+        chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip, _ in gpus})))
+        # What the data files say of GPUs that lack something of their chip's family.
+        lacking = [(rule, device) for chip, device in gpus for rule in chip.boards if rule.absent]
+        rules = [rule for rule, device in lacking if any(name in device for name in rule.names)]
+        boards = "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
+        names = ", ".join(_labels().get(one, one) for one in absent)
+        notes.append(f"compute capability {chips} has no counters for {names}{boards}")
+    ratio = Columns.middle(Columns.divided(m.clock, m.clock_max))
+    if ratio < CLOCK_WARNING:
+        clocks = clocks_text(report.ncu_version, report.session.clock_control)
+        stand = "roofs stand at the profiled clock, --clock max shows them at the maximum"
+        notes.append(f"the SM clock was {ratio:.0%} of its maximum ({clocks}); {stand}")
+    metrics, added = metrics_for(gpus, kinds, places, release), (*missing, *partial)
     tensor = [name for name in added if name.startswith(f"{TENSOR}.")]
-    if tensor and release < OPS_PATH_SINCE and any(map(counts_tensor_operations, wanted.metrics(LAST_RELEASE))):
+    if (
+        tensor
+        and release < OPS_PATH_SINCE
+        and any(map(counts_tensor_operations, metrics_for(gpus, kinds, places, LAST_RELEASE)))
+    ):
         since = f"tensor operation counts need Nsight Compute {release_text(OPS_PATH_SINCE)} or later, not {report.ncu_version}"
         added = added if WARPS in metrics else tuple(name for name in added if name not in tensor)
         notes.append(f"{since}; the command adds {_OPCODES_NOTE}" if WARPS in metrics else since)
@@ -238,32 +253,6 @@ def devices_of(m: Measurements) -> tuple[tuple[str, str], ...]:
     return tuple((str(device), capability_text(one)) for device, one in m.gpus)
 
 
-def _notes(report: Report | MetricTable, m: Measurements, wanted: Wanted, asked: Sequence[str]) -> Iterator[str]:
-    capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
-    if not len(m):
-        yield "no launch to look at"
-    elif not capabilities:
-        yield "the report does not say which GPU it was made on, so no counter can be chosen"
-    yield from chip_notes(capabilities)
-    counted = [precision.id for precision in wanted.precisions] + [level.id for level in wanted.levels]
-    absent = [one for one in asked if one != MIXED and not any(f"{name}.".startswith(f"{one}.") for name in counted)]
-    if absent and wanted.gpus:
-        chips = ", ".join(map(capability_text, sorted({chip.compute_capability for chip, _ in wanted.gpus})))
-        # What the data files say of GPUs that lack something of their chip's family.
-        lacking = [(rule, device) for chip, device in wanted.gpus for rule in chip.boards if rule.absent]
-        rules = [rule for rule, device in lacking if any(name in device for name in rule.names)]
-        boards = "".join(f" ({note})" for note in dict.fromkeys(rule.note for rule in rules))
-        names = ", ".join(_labels().get(one, one) for one in absent)
-        yield f"compute capability {chips} has no counters for {names}{boards}"
-    ratio = Columns.middle(Columns.divided(m.clock, m.clock_max))
-    if ratio < CLOCK_WARNING:
-        clocks = clocks_text(report.ncu_version, report.session.clock_control)
-        yield (
-            f"the SM clock was {ratio:.0%} of its maximum ({clocks}); "
-            "roofs stand at the profiled clock, --clock max shows them at the maximum"
-        )
-
-
 def chip_notes(capabilities: Sequence[tuple[int, int]]) -> list[str]:
     """A sentence on each chip that is not known, or whose counters are unproven."""
     read = [(capability, load_spec().read_as(capability)) for capability in capabilities]
@@ -295,9 +284,7 @@ def counts_tensor_operations(metric: str) -> bool:
     return "ops_path_tensor" in metric
 
 
-def tensor_metrics(
-    gpus: Sequence[tuple[Architecture, str]], release: Release, *, had_opcodes: bool = False
-) -> tuple[tuple[str, ...], str]:
+def tensor_metrics(gpus: Gpus, release: Release, *, had_opcodes: bool = False) -> tuple[tuple[str, ...], str]:
     """The cheapest metrics with which tensor operations of all types are known, and what to know of them.
 
     ``had_opcodes``: the report has counts per opcode, and they did not tell.
@@ -306,10 +293,10 @@ def tensor_metrics(
     families = [p for p in load_spec().precisions if p.id.endswith(_NOT_BY_OPCODE)]
     if release >= OPS_PATH_SINCE and (had_opcodes or any(_counts(chip, p) for chip, _ in gpus for p in families)):
         types = [p for p in load_spec().precisions if p.kind == TENSOR and (not p.part_of or p.disjoint)]
-        wanted = Wanted(tuple(gpus), tuple(p for p in types if any(_counts(chip, p, device) for chip, device in gpus)), ())
+        counted = [p for p in types if any(_counts(chip, p, device) for chip, device in gpus)]
         passes = max(chip.tensor_passes for chip, _ in gpus)
         cost = f" ({passes} passes more; fewer with --precision and one type)" if passes else ""
-        return wanted.metrics(release), f"the command adds the counters of every tensor type{cost}"
+        return metrics_for(gpus, counted, (), release), f"the command adds the counters of every tensor type{cost}"
     if release >= OPCODES_SINCE and not had_opcodes:
         return (WARPS,), f"the command adds {_OPCODES_NOTE}"
     needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)

@@ -82,30 +82,33 @@ class Displayed:
     def __repr__(self) -> str:
         devices = getattr(self, next(iter(self.counted))).get("device", ())
         named = listed((shorten(clean(str(name))) for name in devices if name), _DEVICES)
-        head = f"<{type(self).__name__}: {', '.join(self._counts())}{'; ' if named else ''}{named}>"
         said = Said() if Displayed.said is None else Displayed.said(self)
         whole, *others = said.sentences or ("",)
-        sentences = list(layout.wrapped(whole, _WIDTH))
-        sentences += [line for one in others for line in layout.wrapped(one, _WIDTH, "    ", first="  ")]
-        most = max(_LINES - len(sentences) - 3, _ROWS_MIN)  # beside the head, the names of columns, and how many rows more
-        columns, more = self.glanced(said.table, most)
-        lines = layout.Table(tuple(columns)).fitted(_WIDTH) if columns else layout.Table(())
-        rest = [f"... and {more} more"] if more > 0 else []
-        return "\n".join([head, *sentences, *(lines.head() if columns else ()), *lines.body(), *rest])
+        lines = [
+            f"<{type(self).__name__}: {', '.join(self._counts())}{named and f'; {named}'}>",
+            *layout.wrapped(whole, _WIDTH),
+        ]
+        lines += [line for one in others for line in layout.wrapped(one, _WIDTH, "    ", first="  ")]
+        columns, more = self.glanced(said.table, max(_LINES - len(lines) - 2, _ROWS_MIN))  # beside names and what is left
+        if columns:
+            table = layout.Table(tuple(columns)).fitted(_WIDTH)
+            lines += [*table.head(), *table.body()]
+        return "\n".join([*lines, *([f"... and {more} more"] if more > 0 else [])])
 
     def _counts(self) -> list[str]:
         return [plural(len(next(iter(getattr(self, name).values()), ())), row) for name, row in self.counted.items()]
 
     def glanced(self, table: document.Table | None, most: int) -> tuple[list[layout.TextColumn], int]:
         """The first rows of its table, or of another one that stands for it, as texts; and how many rows more there are."""
-        total = len(table.rows) if table else len(next(iter(getattr(self, next(iter(self.counted))).values()), ()))
         if table is None:
             columns, named = getattr(self, next(iter(self.counted))), [one.name for one in self.glance]
-            shown = {name: columns[name][:most] for name in (*named, "unit") if name in columns}
-            values = ([one.item() if hasattr(one, "item") else one for one in column] for column in shown.values())
-            rows = [dict(zip(shown, row, strict=True)) for row in zip(*values, strict=True)]
+            total, shown = len(next(iter(columns.values()), ())), [name for name in (*named, "unit") if name in columns]
+            values = zip(*(columns[name][:most].tolist() for name in shown), strict=True)
+            rows = [dict(zip(shown, row, strict=True)) for row in values]
             table = document.Table("", self.glance, rows, named)
-        return list(document.text_columns(replace(table, rows=table.rows[:most])).values()) if total else [], total - most
+        else:
+            total, table = len(table.rows), replace(table, rows=table.rows[:most])
+        return list(document.text_columns(table).values()) if total else [], total - most
 
 
 class Computed(Mapping[str, np.ndarray[Any, Any]]):
@@ -262,25 +265,19 @@ def measurements_of(
 
     With ``charts``, the reports' own charts as well; with ``instructions``, what the instruction roofline counts; with
     ``samples``, what was sampled over the time of each launch.
-
     ``label`` is what the reports are called in the frames, if not by their path.
     """
+    from ncu_roofline.model.extract import imported, measure, with_samples
 
     @np.errstate(all="ignore")  # counters of odd reports may be any number: what overflows is missing, without a warning
     def measured(given: Input, name: str) -> Measurements:
         name = name.encode("utf-8", "replace").decode()  # a path need not be text
         if isinstance(given, PointTable):
-            from ncu_roofline.model.extract import imported
-
             return imported(given, name)
-        from ncu_roofline.model.extract import measure
-
         m = measure(given, name, load_spec(), load_instructions() if instructions else None)
         if not isinstance(given, Report):
             return m
         if samples:
-            from ncu_roofline.model.extract import with_samples
-
             m = with_samples(given, m)
         gaps = ~(m.known(m.work) & m.known(m.traffic)) & np.isfinite(m.seconds)
         if charts or gaps.any():
@@ -334,20 +331,17 @@ def _build(
     judged = cache(np.errstate(all="ignore")(lambda: Verdicts(m, grouping, spec, roofs)))
     tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, lambda: judged().bounds())
     points = ordered(tables, columns.POINTS)
-    shown: dict[str, dict[str, set[str]]] = {"precision": {}, "level": {}}  # by GPU what there are points of
-    for name, of_devices in shown.items():
-        for device, one in zip(points["device"].tolist(), points[name].tolist(), strict=True):
-            of_devices.setdefault(device, set()).add(one)
     parents = {p.id: p.part_of for p in spec.precisions if p.part_of}
     defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
     core = {level for level in spec.chain if select.wants("", level)}  # of every chart
 
+    def of_points(device: str, name: str) -> set[str]:
+        return set(points[name][points["device"] == device].tolist())
+
     def precisions(device: str) -> set[str]:
         """Those with points on this GPU, and those that they are a view of."""
-        found = shown["precision"].get(device, set()) - {MIXED} or defaults
+        found = of_points(device, "precision") - {MIXED} or defaults
         return found | {parents[name] for name in found if name in parents}
-
-    rows = roofs.rows(spec, precisions, lambda device: core | shown["level"].get(device, set()))
 
     @np.errstate(all="ignore")
     def kernels() -> Table:
@@ -355,7 +349,7 @@ def _build(
 
     found = Roofline(
         points,
-        of_rows(rows, columns.ROOFS),
+        of_rows(roofs.rows(spec, precisions, lambda device: core | of_points(device, "level")), columns.ROOFS),
         Computed(kernels),
         {level: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for level, one in m.traffic.items()},
         {precision: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for precision, one in m.work.items()},

@@ -13,7 +13,7 @@ from ncu_roofline.chips import Architecture, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.formats.sectionfile.section import messages
-from ncu_roofline.model.explanations import Wanted, tensor_metrics
+from ncu_roofline.model.explanations import metrics_for, tensor_metrics
 from ncu_roofline.model.work import THREADS, WARPS
 from ncu_roofline.plugin.check.chips import OK, chip, libraries, passes
 from tests.cli.command import Command
@@ -142,8 +142,9 @@ class TestChips:
         if product:
             own = [p for p in own if not p.id.startswith("tensor")]
         levels = [level for level in spec.levels if spec.bindings(level, architecture.compute_capability)]
-        wanted = Wanted(((architecture, product),), tuple(own), tuple(levels))
-        names = [*wanted.metrics(LAST_RELEASE), *(n for n in tensor_metrics(wanted.gpus, LAST_RELEASE)[0] if n != WARPS)]
+        gpus = ((architecture, product),)
+        names = [*metrics_for(gpus, own, levels, LAST_RELEASE), *tensor_metrics(gpus, LAST_RELEASE)[0]]
+        names = [name for name in names if name != WARPS]
         assert [one for one in names if found.verdict(one) != OK] == []
 
 
