@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,9 +58,8 @@ def everything_of(m: Measurements, selected: Measurements) -> tuple[Everything, 
     """What there is on each GPU, () where everything is selected."""
     if len(selected) == len(m):
         return ()
-    kernels = set(kernel_keys(m))
+    kernels, found = set(kernel_keys(m)), []
     seconds = np.where((m.seconds > 0) & ~m.rates, m.seconds, 0.0)
-    found = []
     for device in dict.fromkeys(m.device.tolist()):
         here, members = m.device == device, sum(key[2] == device for key in kernels)
         found.append(Everything(device, members, int(m.invocations[here].sum()), float(seconds[here].sum())))
@@ -87,13 +86,18 @@ def kernels_table(
     launches = grouping.total(m.invocations.astype(np.float64))
     recoverable = judged["judged_seconds"] * (1 - 1 / np.asarray(judged["headroom"], dtype=np.float64))
     shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
+    # A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete.
+    active = grouping.mean(np.where(verdicts.uncounted_launches, m.tensor_active, np.nan), m.seconds).tolist()
+    busy = [f" in {share:.0%} of the cycles" if math.isfinite(share) else "" for share in active]
+    text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
+    tensor = [text.format(share) if row else "" for row, share in zip(verdicts.uncounted, busy, strict=True)]
     notes = (
         remarks_of(m, grouping),
         _contradictions(m, grouping, spec),
         above_bandwidths(shares, rates, seconds / launches, (clock, clock_max)),
         [LOW_CLOCK if one < CLOCK_WARNING else "" for one in clock / clock_max],
         available.pop("zero_so_far"),
-        _tensor_notes(m, grouping, verdicts),
+        tensor,
         available.pop("caveats"),
     )
     return {
@@ -142,14 +146,6 @@ def _contradictions(m: Measurements, grouping: Grouping, spec: Spec) -> list[str
             rows = np.flatnonzero((quantity.values == 0) & (quantity.choice >= 0)).tolist()
             found += [(launch, told[quantity.choice[launch]]) for launch in rows]
     return _each_once(grouping, found)
-
-
-def _tensor_notes(m: Measurements, grouping: Grouping, verdicts: Verdicts) -> list[str]:
-    """A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete."""
-    active = grouping.mean(np.where(verdicts.uncounted_launches, m.tensor_active, np.nan), m.seconds).tolist()
-    busy = [f" in {share:.0%} of the cycles" if math.isfinite(share) else "" for share in active]
-    text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
-    return [text.format(share) if row else "" for row, share in zip(verdicts.uncounted, busy, strict=True)]
 
 
 def _availability(m: Measurements, grouping: Grouping, spec: Spec, levels: tuple[str, ...], uncounted: Mask) -> Table:
@@ -243,20 +239,13 @@ class Verdicts:
         for unit in units:  # by hardware where bytes or roof are unknown
             if unit.level in level_share:
                 level_share[unit.level] = Columns.first_known(level_share[unit.level], busy[unit.id])
-        verdicts = {name: [getattr(one, name) for one in self._verdicts] for name in Verdict._fields}
+        said = {name: [getattr(one, name) for one in self._verdicts] for name in Verdict._fields}
+        said |= {"verdict": said["text"], "limit_fraction": said["fraction"], "speedup": said["headroom"]}
+        said |= {"headroom_or_less": list(map(int, said["or_less"])), "headroom_without_waste": said["without_waste"]}
         return {
-            "verdict": verdicts["text"],
-            "limit": verdicts["limit"],
-            "limit_fraction": verdicts["fraction"],
-            "headroom": verdicts["headroom"],
-            "headroom_or_less": [int(less) for less in verdicts["or_less"]],
-            "headroom_compute": verdicts["headroom_compute"],
-            "waste": verdicts["waste"],
-            "headroom_without_waste": verdicts["without_waste"],
-            "speedup": verdicts["headroom"],
+            **said,
             "judged_seconds": self._judged_seconds(),
             "short_seconds": self._short_seconds,
-            "reason": verdicts["reason"],
             "busiest_unit": [name if share > 0 else "" for name, share in busiest] or [""] * len(nothing),
             "busiest_fraction": [share for _, share in busiest] or nothing,
             **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},
@@ -336,18 +325,33 @@ class Verdicts:
         m, grouping = self._m, self._grouping
         foreign = disbelieved(m)[grouping.first]
         known = m.by_gpu(lambda _, capability: self._spec.read_as(capability) is not None)
-        asked, seconds, lower = self._asked()
         gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
         states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
+
+        def amounts(row: int) -> dict[str, float]:
+            """What was counted of a row that can prove waste, by name."""
+            return {name: float(values[row]) for name, values in self._proofs.items()}
+
+        # How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles.
+        shares: list[dict[str, Share]] = [{} for _ in range(grouping.count)]
+        for unit, share in self._busy.items():
+            quantity = m.units[unit]
+            doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
+            facts = zip(share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True)
+            for row, fact in zip(shares, facts, strict=True):
+                if math.isfinite(fact[0]):
+                    row[unit] = Share(*fact)
         rows = zip(
             self._reached(),
-            self._shares(),
-            asked,
-            seconds,
-            lower,
+            shares,
+            *self._asked(),
             grouping.any(m.known(m.work)).tolist(),
             (State(*state) for state in states),
-            (partial(self._amounts, row) for row in range(grouping.count)),
+            # What was counted of a row that can prove waste, by name: worked out where it is asked for.
+            (
+                (lambda row=row: {name: float(values[row]) for name, values in self._proofs.items()})
+                for row in range(grouping.count)
+            ),
             self.uncounted.tolist(),
             known[grouping.first],
             np.where(self._seconds > 0, "", np.where(foreign != "", foreign, NO_TIME)).tolist(),
@@ -355,18 +359,6 @@ class Verdicts:
             strict=True,
         )
         return [Row(*row) for row in rows]
-
-    def _shares(self) -> list[dict[str, Share]]:
-        """How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles."""
-        rows: list[dict[str, Share]] = [{} for _ in range(self._grouping.count)]
-        for unit, share in self._busy.items():
-            quantity = self._m.units[unit]
-            doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
-            facts = (share.tolist(), *(self._grouping.any(doubt).tolist() for doubt in doubts))
-            for row, fact in zip(rows, zip(*facts, strict=True), strict=True):
-                if math.isfinite(fact[0]):
-                    row[unit] = Share(*fact)
-        return rows
 
     def _reached(self) -> list[tuple[Reached, ...]]:
         m, grouping = self._m, self._grouping
@@ -404,18 +396,14 @@ class Verdicts:
         by_pipe = [dict(zip(counted, row, strict=True)) for row in zip(*seconds, strict=True)]
         return rows, by_pipe, self._grouping.any(lower).tolist()
 
-    def _amounts(self, row: int) -> dict[str, float]:
-        """What was counted of a row that can prove waste, by name."""
-        return {name: float(values[row]) for name, values in self._proofs.items()}
-
     @cached_property
     def _proofs(self) -> Mapping[str, FloatArray]:
         m, grouping, nearest = self._m, self._grouping, self._spec.chain[0]
         counts = {count.id for count in self._units.counts}
-        summed = {name: one for name, one in m.gauges.items() if name in counts}
-        summed |= {nearest: m.traffic[nearest]} if nearest in m.traffic else {}
         means = {name: m.gauges[name] for name in _PROVING if name in m.gauges and name not in counts}
         found = {name: grouping.mean(one.values, m.seconds) for name, one in means.items()}
+        summed = {name: one for name, one in m.gauges.items() if name in counts}
+        summed |= {nearest: m.traffic[nearest]} if nearest in m.traffic else {}
         for name, one in summed.items():  # over the launches of each row, NaN where some lack it
             lacking = grouping.any(~np.isfinite(one.values))
             found[name] = np.where(lacking, np.nan, grouping.total(np.nan_to_num(one.values)))

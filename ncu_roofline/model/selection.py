@@ -64,35 +64,28 @@ class Grouping:
             return self.total(np.where(usable, values * weights, 0.0)) / total
 
 
-def group(measurements: Measurements, by: str) -> Grouping:
+def group(m: Measurements, by: str) -> Grouping:
     """Group by one of GROUPINGS.
 
     Launches of one kernel are those with the same `kernel_keys`, in all reports (by kernel-report: in one report); an
     application is one report on one GPU model.  In a sweep kernels and applications are taken step by step, and the steps of
     the application are one application.
     """
-    m = measurements
     if by not in GROUPINGS:
         raise ValueError(f"by must be one of {', '.join(GROUPINGS)}, not {by!r}")
-    owners = np.where(m.step >= 0, "application", m.report)
-    if by == "application":
-        keys: list[Hashable] = list(zip(owners, m.device, m.step, strict=True))
-    else:
-        keys = list(kernel_keys(m))
-        labels = short_names([name or function for name, function, _ in kernel_keys(m)])
+    owners, rows = np.where(m.step >= 0, "application", m.report), dict[Hashable, int]()
+    keys: list[Hashable] = list(kernel_keys(m)) if by != "application" else list(zip(owners, m.device, m.step, strict=True))
+    names = [] if by == "application" else short_names([name or function for name, function, _ in kernel_keys(m)])
     if by in ("kernel", "kernel-report"):
         keys = list(zip(keys, m.step if by == "kernel" else m.report, strict=True))
-    rows: dict[Hashable, int] = {}
     index = first = np.arange(len(m))
     if by != "launch":
         index = np.array([rows.setdefault(key, len(rows)) for key in keys], dtype=np.int64)
         first = np.unique(index, return_index=True)[1]
     if by == "application":
         several = len({(owners[i], m.step[i]) for i in first}) < len(first)
-        names = [f"{owners[i]} on {m.device[i]}" if several else str(owners[i]) for i in first]
-    else:
-        names = [labels[i] for i in first]
-    return Grouping(by, index, first, tuple(names))
+        return Grouping(by, index, first, tuple(f"{owners[i]} on {m.device[i]}" if several else str(owners[i]) for i in first))
+    return Grouping(by, index, first, tuple(names[i] for i in first))
 
 
 def where(m: Measurements, grouping: Grouping) -> dict[str, Any]:
@@ -179,22 +172,20 @@ class Selection:
         if self.launch:
             keep &= np.any([(m.launch >= first) & (m.launch <= last) for first, last in self.launch], axis=0)
         index = np.flatnonzero(keep)
-        if not self.top:
-            return index
         seconds = np.nan_to_num(m.seconds[index])
-        if self.top_by != "kernel":
-            return index[np.sort(np.argsort(-seconds, kind="stable")[: self.top])]
-        keys = kernel_keys(m)
-        totals: dict[object, float] = {}
-        for i, time in zip(index, seconds.tolist(), strict=True):
-            totals[keys[i]] = totals.get(keys[i], 0.0) + time
-        chosen = set(sorted(totals, key=lambda key: -totals[key])[: self.top])
-        return index[[keys[i] in chosen for i in index]]
+        if self.top and self.top_by != "kernel":
+            index = index[np.sort(np.argsort(-seconds, kind="stable")[: self.top])]
+        elif self.top:
+            keys, totals = kernel_keys(m), dict[object, float]()
+            for i, time in zip(index, seconds.tolist(), strict=True):
+                totals[keys[i]] = totals.get(keys[i], 0.0) + time
+            chosen = set(sorted(totals, key=lambda key: -totals[key])[: self.top])
+            index = index[[keys[i] in chosen for i in index]]
+        return index
 
 
 def _matches(texts: Iterable[str], pattern: str) -> Mask:
-    wanted = expression(pattern)
-    texts = list(texts)
+    wanted, texts = expression(pattern), list(texts)
     known = {text: bool(wanted.search(text)) for text in dict.fromkeys(texts)}
     return np.array([known[text] for text in texts], dtype=bool)
 
@@ -232,8 +223,9 @@ def order(kernels: Iterable[tuple[str, float, float]]) -> list[int]:
     """Positions of kernels, each given as GPU, seconds and recoverable seconds, as `rank` sorts them."""
     given = list(kernels)
     totals = time_by_gpu((device, seconds) for device, seconds, _ in given)
-    shares = [seconds / totals[device] if totals[device] > 0 else math.nan for device, seconds, _ in given]
-    ranks = [rank(seconds, recoverable, share) for (_, seconds, recoverable), share in zip(given, shares, strict=True)]
+    ranks = []
+    for device, seconds, recoverable in given:
+        ranks.append(rank(seconds, recoverable, seconds / totals[device] if totals[device] > 0 else math.nan))
     return sorted(range(len(given)), key=ranks.__getitem__)
 
 
@@ -307,12 +299,11 @@ def differing(texts: Sequence[str]) -> list[str]:
     if len(texts) < 2 or shortest == 0:
         return list(texts)
 
-    def common(pieces: Sequence[Sequence[str]], most: int) -> int:
-        """How many first pieces all have in common, ``most`` at most."""
-        return next((i for i in range(most) if len({part[i] for part in pieces}) > 1), most)
-
-    start = common(pieces, shortest - 1)
-    end = common([part[::-1] for part in pieces], shortest - 1 - start)
+    start = end = 0  # pieces that all have in common
+    while start < shortest - 1 and len({part[start] for part in pieces}) == 1:
+        start += 1
+    while end < shortest - 1 - start and len({part[-1 - end] for part in pieces}) == 1:
+        end += 1
     middles = [part[start : len(part) - end] for part in pieces]
     if start >= 2 and any(middle[0].replace(".", "").isdecimal() for middle in middles):
         middles = [[*part[start - 2 : start], *middle] for part, middle in zip(pieces, middles, strict=True)]
