@@ -351,60 +351,74 @@ class Executed:
 def executed(
     threads: Sequence[Counts], warps: Sequence[Counts], spec: Spec, table: OpcodeTable, capability: tuple[int, int]
 ) -> Executed:
-    """From the instances of both metrics, launch by launch."""
+    """From the instances of both metrics, launch by launch: numbers, and all opcodes of a launch at once."""
     count = len(threads)
     found = Executed.nothing(count)
     if not any(threads) and not any(warps):
         return found
-    precisions = [one for one in spec.precisions if not one.bindings or spec.bindings(one, capability)]
-    values, fused = ({one.id: np.full(count, np.nan) for one in precisions} for _ in range(2))
-    proven = {one.id: np.ones(count, dtype=bool) for one in precisions}
+    known: dict[str, int] = {}  # opcodes by their place in what is said of each, below
 
-    def counts(instances: Counts) -> dict[str, float]:
-        counts: dict[str, float] = {}
-        for opcode, value in instances:
-            if not isinstance(opcode, str) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-                return {}
-            counts[opcode] = counts.get(opcode, 0.0) + float(value)
-        return counts
+    def flat(launches: Sequence[Counts]) -> tuple[IntArray, IntArray, FloatArray]:
+        """Launch, opcode and count of every instance, of launches whose instances all are of opcodes."""
+        launches = [counts if all(isinstance(opcode, str) for opcode, _ in counts) else () for counts in launches]
+        rows = np.repeat(np.arange(count), list(map(len, launches)))
+        ids = [known.setdefault(str(opcode), len(known)) for counts in launches for opcode, _ in counts]
+        return rows, np.array(ids, dtype=np.int64), np.array([value for counts in launches for _, value in counts], dtype=float)
 
-    def weighed(counts: Mapping[str, float], per: str) -> list[tuple[OpcodeWork, float]]:
-        works = ((table.work(opcode, capability), number) for opcode, number in counts.items())
-        return [(work, number) for work, number in works if work is not None and work.per == per]
+    thread, warp = flat(threads), flat(warps)
+    works = [table.work(opcode, capability) for opcode in known]
+    names = [opcode.partition(".")[0] for opcode in known]
+    tensor_name = np.array(["MMA" in opcode for opcode in known], dtype=bool)
+    unknown = np.array([table.unknown(opcode, capability) for opcode in known], dtype=bool)
 
-    for row, (by_thread, by_warp) in enumerate(zip(map(counts, threads), map(counts, warps), strict=True)):
-        unknown = [one for one, number in (by_thread or by_warp).items() if number and table.unknown(one, capability)]
-        found.gaps[row] = any("MMA" in one for one in unknown)
-        core, tensor = None, weighed(by_warp, "warp") if by_warp and not found.gaps[row] else None
-        if by_thread:
-            parts = [(opcode.split("."), number) for opcode, number in by_thread.items()]
-            copies = [(modifiers, number) for (name, *modifiers), number in parts if name == _COPY]
-            sizes = (next((_COPIED[one] for one in modifiers if one in _COPIED), _COPIED_LEAST) for modifiers, _ in copies)
-            found.copied[row] = sum(size * number for size, (_, number) in zip(sizes, copies, strict=True))
-            found.shared[row] = sum(number for (name, *_), number in parts if name in _SHARED)
-            core = weighed(by_thread, "thread") if all("MMA" in one for one in unknown) else None
-            # A recorded kernel in double precision executes exactly two HFMA2.MMA for each division of integers.
-            halves = [one for one, number in by_thread.items() if number and one.partition(".")[0] in _HALF]
-            others = any(number for work, number in core or () if work.precision in spec.plain)
-            found.constants[row] = bool(halves) and others and all(one.startswith(_LOADS_CONSTANTS) for one in halves)
-        if core is not None:
-            found.conversions[row] = sum(number for work, number in core if work.conversion)
-        for one in precisions:
-            works = tensor if one.kind == "tensor" else core
-            if works is not None:
-                mine = [(work, number) for work, number in works if _is(one.id, work)]
-                values[one.id][row] = sum(work.weight * number for work, number in mine)
-                proven[one.id][row] = all(work.proven for work, number in mine if number)
-                fused[one.id][row] = sum(work.weight * number for work, number in mine if work.fused)
-    work = {}
-    for one in precisions:
-        missing = np.isnan(values[one.id])
-        if not missing.all():
-            origins = tuple(Origin(OPCODES, WARPS if one.kind == "tensor" else THREADS, note) for note in ("", _UNPROVEN))
-            choice = np.where(missing, -1, np.where(proven[one.id], 0, 1)).astype(np.int64)
-            work[one.id] = Quantity(values[one.id], choice, origins)
-    core_fused = {one.id: fused[one.id] for one in precisions if one.id in work and one.kind == "core"}
-    return replace(found, work=work, fused=core_fused)
+    def total(counts: tuple[IntArray, IntArray, FloatArray], each: Sequence[float] | FloatArray) -> FloatArray:
+        """By launch the counts times what each opcode stands for."""
+        rows, ids, values = counts
+        return np.bincount(rows, np.asarray(each, dtype=float)[ids] * values, count).astype(np.float64)
+
+    def some(counts: tuple[IntArray, IntArray, FloatArray], which: Sequence[bool] | Mask) -> Mask:
+        """Launches that executed one of these opcodes."""
+        rows, ids, values = counts
+        return np.asarray(np.bincount(rows[np.asarray(which, dtype=bool)[ids] & (values > 0)], minlength=count) > 0)
+
+    by_thread, by_warp = (np.bincount(rows, minlength=count) > 0 for rows, _, _ in (thread, warp))
+    gaps = np.where(by_thread, some(thread, unknown & tensor_name), some(warp, unknown & tensor_name))
+    core, tensor = by_thread & ~some(thread, unknown & ~tensor_name), by_warp & ~gaps
+    copied = [next((_COPIED[one] for one in opcode.split(".")[1:] if one in _COPIED), _COPIED_LEAST) for opcode in known]
+    copied = [size * (name == _COPY) for size, name in zip(copied, names, strict=True)]
+    halves = np.array([name in _HALF for name in names], dtype=bool)
+    constants = np.array([opcode.startswith(_LOADS_CONSTANTS) for opcode in known], dtype=bool)
+    plain = [work is not None and work.per == "thread" and work.precision in spec.plain for work in works]
+    # A recorded kernel in double precision executes exactly two HFMA2.MMA for each division of integers.
+    only = core & some(thread, halves) & some(thread, plain) & ~some(thread, halves & ~constants)
+    conversions = total(thread, [work is not None and work.per == "thread" and work.conversion for work in works])
+    work, fused = {}, {}
+    for one in spec.precisions:
+        if one.bindings and not spec.bindings(one, capability):
+            continue
+        counts, there, per = (warp, tensor, "warp") if one.kind == "tensor" else (thread, core, "thread")
+        if not there.any():
+            continue
+        mine = [work if work is not None and work.per == per and _is(one.id, work) else None for work in works]
+        values = total(counts, [work.weight if work else 0.0 for work in mine])
+        unproven = some(counts, [work is not None and not work.proven for work in mine])
+        origins = tuple(Origin(OPCODES, WARPS if one.kind == "tensor" else THREADS, note) for note in ("", _UNPROVEN))
+        choice = np.where(there, unproven, -1).astype(np.int64)
+        work[one.id] = Quantity(np.where(there, values, np.nan), choice, origins)
+        if one.kind == "core":
+            fused[one.id] = np.where(
+                there, total(counts, [work.weight if work and work.fused else 0.0 for work in mine]), np.nan
+            )
+    return Executed(
+        work,
+        fused,
+        np.where(core, conversions, np.nan),
+        np.where(by_thread, total(thread, copied), np.nan),
+        np.where(by_thread, total(thread, [name in _SHARED for name in names]), np.nan),
+        gaps,
+        only,
+        ConstantLoads(),
+    )
 
 
 @lru_cache(maxsize=4096)
