@@ -10,19 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import (
-    ALL,
-    DATA,
-    LAST,
-    Capability,
-    Ranges,
-    Release,
-    Releases,
-    StatedCapability,
-    WeightedSum,
-    Weights,
-    read,
-)
+from ncu_roofline.chips import fields
 from ncu_roofline.chips.formulas import board_rule, covers, fused_of
 
 # Colours, each once: those of the memory levels stand in their files.  Okabe and Ito's palette (Color Universal Design, 2008),
@@ -76,14 +64,13 @@ class Gpu:
 
     ``names``: parts of the name that the driver reports, the first is what board rules see; ``sm_count`` tells apart cards of
     like names.  Clocks in Hz: those behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S
-    use two), and the memory's as the driver reports it; two bits per pin and cycle, so that ``bus_bits`` / 4 bytes move per
-    cycle.  ``dram``: bandwidth as the vendor prints it, in B/s.  ``l2_slices``: 0 where unknown.  ``compute_capability``: that
-    of its architecture.
+    use two), and the memory's as the driver reports it: two bits per pin and cycle.  ``dram``: bandwidth as the vendor prints
+    it, B/s.  ``l2_slices``: 0 where unknown.
     """
 
     id: str
     names: tuple[str, ...]
-    compute_capability: StatedCapability = (0, 0)
+    compute_capability: fields.StatedCapability = (0, 0)
     sm_count: int
     core_clock: float
     tensor_clock: float
@@ -112,23 +99,19 @@ class OperationRate(NamedTuple):
 class Architecture:
     """A compute capability: identity, what its chips lack, and vendor peaks.
 
-    ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent.
-    ``bandwidth``: level id -> (bytes per cycle, per what): "sm", L2 "slice", or bit of the memory "bus" and DRAM cycle.
-    ``slices``: L2 slices by name of the GPU (without maker), where attributes of the device tell too many.
-    ``launching``: seconds that a launch costs, by a part of the name of the GPUs that it was measured on and published for.
-    ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own.
-    ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its counters.
-    ``tensor_passes``: replay passes that the operations of every tensor type add to those of all else, 0 where not stated.
-    ``releases``: those of Nsight Compute whose sections know it by a number, by the compute capability that this is ten times.
-    ``left_out``: ids of what our sections don't count here, as it would cost a replay pass of its own.
-    ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc, best first, and ``cuda_until`` the
-    last CUDA that has them, 0 for all.  ``rates``: operations per SM and cycle of arithmetic (``bf16``, ``int32.mad``) that no
-    counter tells apart, and whether the figure is uncertain: then a measurement above disproves it.
-    ``coherent``: parts of names of GPUs whose host link is NVLink-C2C, so that no PCI Express link carries copies.
-    ``gpus``: some as they are sold.
+    ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent; ``rates`` those of
+    arithmetic (``bf16``, ``int32.mad``) that no counter tells apart.  ``bandwidth`` by level id.  ``slices``: L2 slices by name
+    of the GPU (without maker), where attributes of the device tell too many.  ``launching``: seconds that a launch costs, by a
+    part of the GPUs' names.  ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of
+    their own, ``left_out`` ids of what our sections don't count as it would, ``tensor_passes`` those that the operations of
+    every tensor type add (0: not stated).  ``caveat``: a clause that goes with every number of such a chip, "" where recorded
+    reports have proven its counters.  ``releases``: those of Nsight Compute whose sections know it by a number, by the compute
+    capability that this is ten times.  ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc,
+    best first, and ``cuda_until`` the last CUDA that has them, 0 for all.  ``coherent``: parts of names of GPUs whose host link
+    is NVLink-C2C, so that no PCI Express link carries copies.
     """
 
-    compute_capability: StatedCapability
+    compute_capability: fields.StatedCapability
     name: str
     chips: tuple[str, ...]
     products: tuple[str, ...]
@@ -142,7 +125,7 @@ class Architecture:
     launching: Mapping[str, float] = field(default_factory=dict, hash=False)
     caveat: str = ""
     tensor_passes: int = 0
-    releases: Mapping[StatedCapability, Releases] = field(default_factory=dict, hash=False)
+    releases: Mapping[fields.StatedCapability, fields.Releases] = field(default_factory=dict, hash=False)
     left_out: frozenset[str] = frozenset()
     tensor: Literal["mma", "wgmma", "tcgen05"] = "mma"
     targets: tuple[str, ...] = ()
@@ -156,7 +139,7 @@ class Architecture:
         """Whether it issues integer multiply-adds, and all other integer work, at half rate."""
         return "int32.mad" in self.rates
 
-    def number(self, release: Release) -> int | None:
+    def number(self, release: fields.Release) -> int | None:
         """The number that sections of a release of Nsight Compute know it by: 90, None if by none."""
         known = (chip for chip, (since, until) in self.releases.items() if since <= release <= until)
         return next((10 * major + minor for major, minor in known), None)
@@ -182,22 +165,22 @@ class Binding:
     ``ncu --metrics`` is asked for.  ``lacking``: it is for those chips that lack counters of the level's own.
     """
 
-    counters: Weights
-    capabilities: Ranges = ALL
-    peak: Weights | None = None
+    counters: fields.Weights
+    capabilities: fields.Ranges = fields.ALL
+    peak: fields.Weights | None = None
     clock: Clock = "sm"
     source: Source = "binding"
     note: str = ""
     lower_bound: bool = False
     includes: tuple[str, ...] = ()
     collect: bool = False
-    writes: Weights | None = None
+    writes: fields.Weights | None = None
     lacking: bool = False
 
     @property
-    def fused(self) -> WeightedSum | None:
+    def fused(self) -> fields.WeightedSum | None:
         """The part of ``counters`` that fused multiply-adds do, None where they are not counted apart."""
-        return WeightedSum(fused_of(self.counters)) or None
+        return fields.WeightedSum(fused_of(self.counters)) or None
 
 
 def _roofs(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -231,7 +214,7 @@ class Precision:
     roofs: Annotated[tuple[str, ...], Stated(tuple[str, ...], _roofs)] = ()
     part_of: str = ""
     disjoint: bool = False
-    pipes: Mapping[str, Ranges] = field(default_factory=dict, hash=False)
+    pipes: Mapping[str, fields.Ranges] = field(default_factory=dict, hash=False)
     on_request: bool = False
     opcodes: bool = False
     section: str = ""
@@ -252,7 +235,7 @@ class Precision:
         """Whether even an add is several operations: two numbers in a register."""
         return bool(self.roofs and self.bindings) and min(weight for _, weight in self.bindings[0].counters) > 1
 
-    def pipe(self, compute_capability: Capability) -> str:
+    def pipe(self, compute_capability: fields.Capability) -> str:
         """The pipe that does it on such a chip: what precisions of one pipe ask of it adds up."""
         named = (name for name, ranges in self.pipes.items() if covers(ranges, compute_capability))
         return next(named, self.kind if self.kind == "tensor" else self.id)
@@ -371,11 +354,11 @@ class Spec:
         found = (level.id for level in self.levels if any(one.partition(".")[0] == head for one in level.ceilings))
         return next(found, "")
 
-    def architecture(self, compute_capability: Capability) -> Architecture | None:
+    def architecture(self, compute_capability: fields.Capability) -> Architecture | None:
         """The architecture of a compute capability, None if unknown."""
         return next((a for a in self.architectures if a.compute_capability == compute_capability), None)
 
-    def read_as(self, compute_capability: Capability) -> Architecture | None:
+    def read_as(self, compute_capability: fields.Capability) -> Architecture | None:
         """The architecture whose bindings read a chip: its own, else the nearest older one with all counters, None if none is.
 
         Of that only the counters are taken and no peaks: a roof then is one that the report's own counters state.  Systems on a
@@ -398,7 +381,7 @@ class Spec:
         return {one.id: one for one in self.levels}[level_id]
 
     @staticmethod
-    def bindings(item: Precision | Level, compute_capability: Capability) -> tuple[Binding, ...]:
+    def bindings(item: Precision | Level, compute_capability: fields.Capability) -> tuple[Binding, ...]:
         """The bindings that apply to a compute capability, best first."""
         return tuple(binding for binding in item.bindings if covers(binding.capabilities, compute_capability))
 
@@ -408,12 +391,11 @@ class Spec:
         return tuple(p.id for p in self.precisions if p.adds and p.id in used and p.id not in included)
 
     def collect(
-        self, compute_capability: Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
+        self, compute_capability: fields.Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
     ) -> tuple[str, ...]:
-        """The shortest list for ``ncu --metrics`` that gives complete rooflines of these precisions and levels.
+        """The shortest list for ``ncu --metrics`` that gives complete rooflines of these precisions and levels, KeyError if unknown.
 
-        Unknown ids raise KeyError; what the chip does not have is left out.  With ``lacking`` levels without counters of
-        their own are estimated from others, which costs replay passes.
+        What the chip does not have is left out; with ``lacking`` it is estimated from other levels, which costs replay passes.
         """
         items: list[Precision | Level] = [*map(self.precision, precisions), *map(self.level, levels)]
         architecture = self.architecture(compute_capability)
@@ -429,7 +411,7 @@ class Spec:
 
 @cache
 def load_spec() -> Spec:
-    return read_spec(DATA)
+    return read_spec(fields.DATA)
 
 
 def read_spec(folder: Path) -> Spec:
@@ -439,14 +421,14 @@ def read_spec(folder: Path) -> Spec:
     """
 
     def every(kind: str, form: Any) -> list[Any]:
-        return [read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
+        return [fields.read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
 
     chips: list[Architecture] = sorted(every("architectures", Architecture), key=lambda one: one.compute_capability)
     lacks = {one.compute_capability: one.lacks for one in chips}
 
-    def there(stated: Ranges, level: str = "", *, lacking: bool = False) -> Ranges:
+    def there(stated: fields.Ranges, level: str = "", *, lacking: bool = False) -> fields.Ranges:
         """Between chips that there are, without those that lack ``level``, or ``lacking`` these alone; an open end stays."""
-        found: list[tuple[Capability, Capability]] = []
+        found: list[tuple[fields.Capability, fields.Capability]] = []
         for since, until in stated:
             before = False
             for chip, without in lacks.items():
@@ -454,8 +436,8 @@ def read_spec(folder: Path) -> Spec:
                 if inside:
                     found[-1:] = [(found[-1][0], chip)] if before else [*found[-1:], (chip, chip)]
                 before = inside
-            if until == LAST and before:
-                found[-1] = found[-1][0], LAST
+            if until == fields.LAST and before:
+                found[-1] = found[-1][0], fields.LAST
         return tuple(found)
 
     precisions: list[Precision] = []
@@ -518,5 +500,5 @@ def find_gpu(name: str, sm_count: int | None = None) -> Gpu | None:
 @cache
 def link_rates() -> Mapping[int, float]:
     """Bytes per second and lane of each PCI Express generation, one way."""
-    links = read(DATA / "gpus" / "rates.toml", dict[str, tuple[dict[str, float], ...]])["link"]
+    links = fields.read(fields.DATA / "gpus" / "rates.toml", dict[str, tuple[dict[str, float], ...]])["link"]
     return {int(link["generation"]): link["rate"] * link["code"] / 8 for link in links}

@@ -12,21 +12,7 @@ from functools import cache, lru_cache
 from typing import Annotated, Literal, NamedTuple
 
 from ncu_roofline.base.records import Stated
-from ncu_roofline.chips.fields import (
-    ALL,
-    DATA,
-    LAST_RELEASE,
-    AllExpanded,
-    Capability,
-    Expanded,
-    Ranges,
-    Release,
-    Releases,
-    WeightedSum,
-    Weights,
-    read,
-    table,
-)
+from ncu_roofline.chips import fields
 from ncu_roofline.chips.formulas import ACTIVE, ELAPSED, IN_SM, SHARES, SHARES_ACTIVE
 from ncu_roofline.chips.spec import Source, Spec
 
@@ -39,7 +25,7 @@ class Unit(NamedTuple):
     kind: Literal["compute", "memory"]
     metrics: tuple[str, ...]
     level: str = ""
-    parts: AllExpanded = ()
+    parts: fields.AllExpanded = ()
     group: bool = False
 
 
@@ -47,23 +33,23 @@ class Scale(NamedTuple):
     """Metrics (without suffix) of chips on which the unit's percentage, times ``factor``, is the share of what it can do."""
 
     metrics: tuple[str, ...]
-    capabilities: Ranges
+    capabilities: fields.Ranges
     factor: float
 
 
 class Rate(NamedTuple):
     """Metrics (full names) that give bytes per second as percent of a level's bandwidth roof: their sum, on some chips."""
 
-    metrics: Expanded
+    metrics: fields.Expanded
     level: str
-    capabilities: Ranges = ALL
+    capabilities: fields.Ranges = fields.ALL
 
 
 class TensorInstructions(NamedTuple):
     metric: str
     label: str
-    capabilities: Ranges
-    releases: Releases = ((0, 0), LAST_RELEASE)
+    capabilities: fields.Ranges
+    releases: fields.Releases = ((0, 0), fields.LAST_RELEASE)
 
 
 class Gauge(NamedTuple):
@@ -78,7 +64,7 @@ class Gauge(NamedTuple):
 class TensorActivity(NamedTuple):
     """Metrics (without suffix) of the tensor pipe's activity, and the kinds of its ``instructions``."""
 
-    whole: AllExpanded
+    whole: fields.AllExpanded
     parts: tuple[str, ...]
     instructions: tuple[TensorInstructions, ...]
 
@@ -111,14 +97,14 @@ class Units(NamedTuple):
         yield from (*ELAPSED, *(f"{ACTIVE}.{how}" for how in ("avg", "min", "max")))
 
 
-load_units = table("units.toml", Units)
+load_units = fields.table("units.toml", Units)
 
 EXECUTED = "inst"
 """Id of the kind of instruction that is all executed warp instructions; those of the others begin with it."""
 
 
 class Way(NamedTuple):
-    counters: Weights
+    counters: fields.Weights
     source: Source = "binding"
     note: str = ""
 
@@ -133,7 +119,7 @@ class Kind(NamedTuple):
     level: str = ""
     transactions: tuple[Way, ...] = ()
 
-    def formulas(self) -> tuple[WeightedSum, ...]:
+    def formulas(self) -> tuple[fields.WeightedSum, ...]:
         """Everything that may be read for it."""
         return tuple(way.counters for way in (*self.instructions, *self.transactions))
 
@@ -175,13 +161,13 @@ class InstructionSpec(NamedTuple):
         """The kind of an id; KeyError if there is none."""
         return {kind.id: kind for kind in self.kinds}[kind_id]
 
-    def needs(self, spec: Spec, capability: Capability, levels: tuple[str, ...], *, work: bool = True) -> tuple[str, ...]:
+    def needs(self, spec: Spec, chip: fields.Capability, levels: tuple[str, ...], *, work: bool = True) -> tuple[str, ...]:
         """What has to be counted for the traffic of these levels and, with ``work``, for all instructions."""
         names = [f"{counter}.sum" for counter in self.kind(EXECUTED).instructions[0].counters.counters()] if work else []
-        counted = spec.collect(capability, (), levels)
+        counted = spec.collect(chip, (), levels)
         return (*names, *(name for name in counted if name.endswith(".sum") and not name.startswith("gpu__time")))
 
-    def collect(self, spec: Spec, capability: Capability, levels: tuple[str, ...]) -> tuple[str, ...]:
+    def collect(self, spec: Spec, capability: fields.Capability, levels: tuple[str, ...]) -> tuple[str, ...]:
         """The list for ``ncu --metrics`` that gives a complete instruction roofline with these levels of memory."""
         names = [*spec.collect(capability, (), levels), f"{self.issue_counter}.sum.peak_sustained"]
         names += [f"{self.lanes_per_instruction}.ratio"]
@@ -189,7 +175,7 @@ class InstructionSpec(NamedTuple):
         return tuple(dict.fromkeys([*names, *(f"{counter}.sum" for way in first for counter in way.counters.counters())]))
 
 
-load_instructions = table("instruction.toml", InstructionSpec)
+load_instructions = fields.table("instruction.toml", InstructionSpec)
 
 
 def counter_of(metric: str) -> str:
@@ -200,7 +186,7 @@ def counter_of(metric: str) -> str:
 
 class Collected(NamedTuple):
     metric: str
-    capabilities: Ranges
+    capabilities: fields.Ranges
     group: str
 
 
@@ -241,7 +227,7 @@ class PhaseSpec(NamedTuple):
         return frozenset(self.blocks + self.activity) | self.drawn()
 
 
-load_phases = table("phases.toml", PhaseSpec)
+load_phases = fields.table("phases.toml", PhaseSpec)
 
 
 class Sentence(NamedTuple):
@@ -270,7 +256,7 @@ class Stall(NamedTuple):
 @cache
 def load_stalls() -> Mapping[str, Stall]:
     """By reason as ncu names it (long_scoreboard), those that come with the package, read once."""
-    return {stall.id: stall for stall in read(DATA / "stalls.toml", dict[str, tuple[Stall, ...]])["stalls"]}
+    return {stall.id: stall for stall in fields.read(fields.DATA / "stalls.toml", dict[str, tuple[Stall, ...]])["stalls"]}
 
 
 class Told(NamedTuple):
@@ -302,14 +288,14 @@ class Findings(NamedTuple):
     library: tuple[LibraryFunction, ...]
 
 
-load_findings = table("findings.toml", Findings)
+load_findings = fields.table("findings.toml", Findings)
 
 
 class SectionSet(NamedTuple):
     """A stock set of sections in some ``releases``, first and last."""
 
     name: str
-    releases: Releases
+    releases: fields.Releases
     sections: frozenset[str]
     gives: str
     only: frozenset[str] = frozenset()
@@ -323,18 +309,18 @@ class SectionSets(NamedTuple):
 
     sets: tuple[SectionSet, ...]
 
-    def of(self, release: Release) -> tuple[SectionSet, ...]:
+    def of(self, release: fields.Release) -> tuple[SectionSet, ...]:
         """Those of a release (year, number)."""
         return tuple(one for one in self.sets if one.releases[0] <= release <= one.releases[1])
 
-    def made(self, release: Release, sections: Iterable[str]) -> SectionSet | None:
+    def made(self, release: fields.Release, sections: Iterable[str]) -> SectionSet | None:
         """The largest set whose sections a report has, None if it is none."""
         present = frozenset(sections)
         found = [one for one in self.of(release) if one.sections <= present and (not one.only or present <= one.only)]
         return found[-1] if found else None
 
 
-load_sets = table("sets.toml", SectionSets)
+load_sets = fields.table("sets.toml", SectionSets)
 
 MOST_COUNT = 2.0**64
 """What a counter of the hardware can hold."""
@@ -382,7 +368,7 @@ class Limits(NamedTuple):
         return _find(name) if len(name) <= 300 else None  # no metric of ncu has 150 characters
 
 
-load_limits = table("plausible.toml", Limits)
+load_limits = fields.table("plausible.toml", Limits)
 
 
 @cache

@@ -92,10 +92,14 @@ def release_of(text: str) -> Release:
     return int(match[1]), int(match[2])
 
 
+def _table() -> str:
+    return (DATA / "section_fields.txt").read_text("utf-8")
+
+
 @cache
 def schema() -> Schema:
     found = Schema({}, {})
-    for paragraph in (DATA / "section_fields.txt").read_text("utf-8").strip().split("\n\n")[1:]:
+    for paragraph in _table().strip().split("\n\n")[1:]:
         owner, _, entries = paragraph.partition(":")
         fields: dict[str, FieldType] = {}
         for entry in entries.split(","):  # `name=number type|choice @since-until`
@@ -114,18 +118,15 @@ def schema() -> Schema:
 
 
 @cache
-def messages() -> dict[str, Any]:
+def messages(*, strict: bool = False) -> dict[str, Any]:
     """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.
 
     They hold whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required.
+    ``strict``: those that text is read into, where enums have names and choices are one field each.
     """
     from ncu_roofline.formats.wire import build_messages
 
-    def entry(one: FieldType) -> str:
-        return f"{one.name}={one.number} {'int32' if one.kind in schema().enums else one.kind}{'*' * one.repeated}"
-
-    lines = [f"{owner}: {', '.join(map(entry, fields.values()))}" for owner, fields in schema().messages.items()]
-    return build_messages("ncu_roofline.sections", "\n\n".join(lines))
+    return build_messages("section" if strict else "ncu_roofline.sections", _table(), strict=strict)
 
 
 def arch_number(compute_capability: tuple[int, int]) -> int:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import Release
@@ -113,48 +113,12 @@ def read_bytes(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-@cache
-def _strict() -> Any:
-    """The class of section messages that text is read into: enums have names, choices are one field each."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-
-    proto = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="section.proto", package="section", syntax="proto2")
-    for name, values in schema().enums.items():
-        enum = file.message_type.add(name=f"{name}_").enum_type.add(name=name)  # values of two enums have one name
-        enum.options.allow_alias = True
-        for one in values:
-            enum.value.add(name=one.name, number=one.number)
-    for owner, fields in schema().messages.items():
-        message, choices = file.message_type.add(name=owner), list[str]()
-        for one in fields.values():
-            label = proto.LABEL_REPEATED if one.repeated else proto.LABEL_OPTIONAL
-            field = message.field.add(name=one.name, number=one.number, label=label)
-            if one.kind in schema().messages:
-                field.type, field.type_name = proto.TYPE_MESSAGE, f".section.{one.kind}"
-            elif one.kind in schema().enums:
-                field.type, field.type_name = proto.TYPE_ENUM, f".section.{one.kind}_.{one.kind}"
-            else:
-                field.type = getattr(proto, f"TYPE_{one.kind.upper()}")
-            if one.oneof and one.oneof not in choices:
-                choices.append(one.oneof)
-                message.oneof_decl.add(name=one.oneof)
-            if one.oneof:
-                field.oneof_index = choices.index(one.oneof)
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    class_of: Any = getattr(message_factory, "GetMessageClass", None)
-    if class_of is None:  # protobuf 3.20
-        class_of = message_factory.MessageFactory().GetPrototype  # type: ignore[attr-defined]
-    return class_of(pool.FindMessageTypeByName(f"section.{ROOT}"))
-
-
 def parse_document(text: str) -> Document:
     """A section text.  Raises SectionSyntaxError for whatever makes Nsight Compute drop the file."""
     from google.protobuf import text_format
 
     try:
-        strict = text_format.Parse(text, _strict()(), allow_unknown_field=True)
+        strict = text_format.Parse(text, messages(strict=True)[ROOT](), allow_unknown_field=True)
         message = messages()[ROOT].FromString(strict.SerializeToString())
     except text_format.ParseError as error:
         reason = re.sub(r"^\d+:\d+ : |section\.", "", str(error))
