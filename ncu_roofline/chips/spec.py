@@ -393,7 +393,7 @@ class Spec:
     def collect(
         self, compute_capability: fields.Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
     ) -> tuple[str, ...]:
-        """The shortest list for ``ncu --metrics`` that gives complete rooflines of these precisions and levels, KeyError if unknown.
+        """The shortest list for ``ncu --metrics`` that gives complete rooflines of these items; KeyError for unknown ids.
 
         What the chip does not have is left out; with ``lacking`` it is estimated from other levels, which costs replay passes.
         """

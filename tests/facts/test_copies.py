@@ -30,7 +30,6 @@ ON_PURPOSE = {
     "analyses/hierarchical/text.py": {"l1", "shared", "l2", "dram", "system"},
     "formats/sectionfile/classify.py": {"l1", "shared", "l2", "dram", "system", "fp64", "fp32", "fp16", "tensor.fp64"},
     "formats/wire.py": {"int32"},  # a type of protobuf
-    "formats/sectionfile/section.py": {"int32"},
     "plugin/generate/rules.py": {"fp64", "fp32"},  # the precisions that its findings are about
     # Hardware units, whose names begin counters.
     "plugin/generate/lowering.py": {"dram"},
