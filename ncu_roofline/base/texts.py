@@ -10,7 +10,6 @@ MAX_LENGTH = 40
 _MAX_READ = 4_096  # characters of a name that are looked at; longer ones exist only in hostile reports
 _BLANKS = str.maketrans("\n\r\t", "   ")
 _LIKE = 0.6  # of the letters of two words that have to agree; difflib's own default
-_RUN = 3  # letters side by side: fewer agree by chance in the long names of kernels
 # Folders of an absolute path, where a word begins or after a mark (--file=/a/b, -I/a), in the spellings of Unix and Windows.
 _FOLDERS = r"""(?:(?<=^-[A-Za-z])|(?<![\w.\\/*~-]))(?:[A-Za-z]:)?(?:~[^\\/=:,;"'\s]*)?[\\/](?:[^\\/=:,;"']*[\\/])*(?=[^\\/])"""
 
@@ -109,18 +108,3 @@ def did_you_mean(reason: str, word: str, known: Iterable[str], end: str = "") ->
 def advice(next_step: str, word: str, known: Iterable[str]) -> str:
     """The last sentence of an error about an unknown ``word``: what to do, which has no full stop yet, and the question."""
     return did_you_mean(next_step, word, known, ".")
-
-
-def by_likeness(pattern: str, kernels: Iterable[str]) -> list[str]:
-    """Names of ``kernels`` that hold most of the letters of a regular expression side by side, likest first."""
-    from difflib import SequenceMatcher
-
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(pattern.lower())  # of this one it remembers most
-    found = []
-    for name in dict.fromkeys(kernels):
-        matcher.set_seq1(name.lower())
-        alike = sum(block.size for block in matcher.get_matching_blocks() if block.size >= _RUN)
-        if alike >= _LIKE * len(pattern):
-            found.append((-alike, len(name), name))
-    return [name for *_, name in sorted(found, key=lambda row: row[:2])]

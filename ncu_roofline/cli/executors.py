@@ -136,8 +136,9 @@ def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T
 
     Raises RooflineError where none can be used, or it goes away.
     """
+    import asyncio
+    import concurrent.futures
     import logging
-    from concurrent.futures import CancelledError
 
     def cannot(reason: str, next_step: str) -> RooflineError:
         return RooflineError("Cannot use the dask cluster", address, reason, next_step)
@@ -146,7 +147,7 @@ def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T
         return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
     try:
-        from distributed import Client, CancelledError as Cancelled, KilledWorker  # isort: skip
+        from distributed import Client, KilledWorker
     except ImportError as error:
         next_step = "Install it with pip install 'ncu-roofline[dask]'."
         raise cannot(f"the package distributed is not installed ({error})", next_step) from error
@@ -154,35 +155,32 @@ def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T
         raise cannot("there is no such file", "Give the scheduler file that `dask scheduler` wrote.")
     where = {"scheduler_file" if address.endswith(".json") else "address": address}
     items = [(os.path.abspath(path), path, os.path.exists(path)) for path in paths]
+    cancelled = (asyncio.CancelledError, concurrent.futures.CancelledError)
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # what distributed logs of connections that end; what matters is said in a sentence
+    make: Any = Client
     try:
-        make: Any = Client
         try:
             client = make(**where, timeout=_CONNECT_SECONDS, set_as_default=False)
         except Exception as error:  # of many kinds, by what goes wrong; each becomes a sentence
             next_step = "Check the address that `dask scheduler` prints, and that this machine reaches it."
             raise cannot(f"no scheduler answers there ({first_line(error)})", next_step) from error
         with client:
-            try:
-                client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-            except Exception as error:
-                next_step = "Start workers with dask worker and its address."
-                raise cannot(f"no worker has joined it for {_WORKERS_SECONDS} seconds", next_step) from error
             size = max(1, min(_BATCH, len(items) // (sum(client.nthreads().values()) * _BATCHES_PER_THREAD or 1)))
             batches = [items[start : start + size] for start in range(0, len(items), size)]
             futures = deque(client.submit(read_batch, __version__, work, batch, pure=False) for batch in batches)
             for batch in batches:
                 try:
+                    client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
                     yield from futures.popleft().result()  # and the cluster may forget it
                 except KilledWorker:  # noqa: PERF203 - each batch may fail alone
                     reason = f"the workers of the dask cluster that read it{' or one beside it' * (len(batch) > 1)} died"
                     next_step = "Give them more memory, or read it without --dask; --keep-going goes on without it."
                     yield from (RooflineError("Cannot read", name, reason, next_step) for _, name, _ in batch)
                 # Each release of distributed has its own ways to say that nobody is there.
-                except (TimeoutError, OSError, CancelledError, Cancelled) as error:
-                    next_step = "Start it again, or leave out --dask to read the reports here."
-                    raise cannot("it went away", next_step) from error
+                except (asyncio.TimeoutError, TimeoutError, OSError, *cancelled) as error:
+                    next_step = "Start it again, with workers, or leave out --dask to read the reports here."
+                    raise cannot("it went away, or has no workers", next_step) from error
                 except (ImportError, AttributeError, RuntimeError) as error:
                     next_step = f"Install ncu-roofline {__version__} in the Python environment of the workers."
                     raise cannot(f"its workers cannot run this program ({first_line(error)})", next_step) from error

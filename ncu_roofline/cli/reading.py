@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, matching, natural_order, no_room, temporary_folder
-from ncu_roofline.base.texts import by_likeness, clean, listed, shorten
+from ncu_roofline.base.texts import clean, listed, nearest, shorten
 from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
@@ -189,8 +189,8 @@ def _other_kernels(reports: Sequence[str], kernel: str) -> str:
     """The names of kernels that are most like a pattern that matched none, "" where no report can be read here."""
     read = [guarded(_functions, path, path) for path in expand(reports)[:8]]
     names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
-    if alike := by_likeness(kernel[:60], names[:5_000]):  # which takes less than a second
-        return f"Loosen the filters; did you mean {listed(alike, 3)}?"
+    if alike := nearest(kernel[:60], names[:5_000]):  # which takes less than a second
+        return f"Loosen the filters; did you mean {alike}?"
     said = "the only kernel is" if len(names) == 1 else "the kernels are"
     return f"Loosen the filters; {said} {listed(names)}." if names else ""
 

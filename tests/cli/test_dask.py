@@ -204,7 +204,7 @@ def test_a_scheduler_that_goes_away(tmp_path: Path) -> None:
         outcomes = outcomes_on(address, _slowly, names)
         assert next(outcomes) == "0"
         process.kill()
-        with pytest.raises(RooflineError, match=r"it went away\. Start it again"):
+        with pytest.raises(RooflineError, match=r"it went away, or has no workers\. Start it again"):
             list(outcomes)
 
 
