@@ -16,9 +16,6 @@ zsh:   ncu-roofline completion zsh > DIR/_ncu-roofline, where DIR is a folder of
 fish:  ncu-roofline completion fish > ~/.config/fish/completions/ncu-roofline.fish
 """
 _FILES = (*PLACES, REPORT, "NAME", "CEILINGS", PLATFORM_FILE, "-- APPLICATION")
-_FOLDER = "DIR"
-# In the place of a command may be a report: where no command fits, bash is to look for files.
-_MORE = {"bash": "\ncomplete -o bashdefault -o default -F _shtab_ncu_roofline ncu-roofline"}
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
@@ -34,34 +31,29 @@ def run_completion(args: argparse.Namespace) -> int:
     if args.shell not in shtab.SUPPORTED_SHELLS:
         reason = f"the package shtab {shtab.__version__} writes no script for it"
         raise RooflineError("Cannot complete in", args.shell, reason, "Install a newer one: pip install -U shtab.")
-    from ncu_roofline.cli import command_line
-
-    parser = command_line()
-    known = _ids()
-    for action in _actions(parser):
-        if action.choices is None and action.metavar in _FILES:
-            action.complete = shtab.DIRECTORY if action.metavar == _FOLDER else shtab.FILE
-        elif action.choices is None and action.dest in known:
-            action.choices = known[action.dest]
-        elif action.choices is not None:
-            action.choices = tuple(action.choices)  # the first releases of shtab index them
-    write_text(f"{shtab.complete(parser, args.shell).rstrip()}{_MORE.get(args.shell, '')}")
-    return 0
-
-
-def _ids() -> dict[str, tuple[str, ...]]:
-    """Values of options that argparse does not know, by the names of these."""
     from ncu_roofline.analyses import ANALYSES
     from ncu_roofline.chips import load_spec
+    from ncu_roofline.cli import command_line
     from ncu_roofline.cli.guide import topics
 
-    spec = load_spec()
-    return {
+    parser, spec = command_line(), load_spec()
+    known = {  # values of options that argparse does not know, by the names of these
         "precision": ("tensor", *(precision.id for precision in spec.precisions)),
         "level": tuple(level.id for level in spec.levels),
         "format": tuple(ANALYSES["roofline"].formats),
         "topic": tuple(topics()),
     }
+    for action in _actions(parser):
+        if action.choices is None and action.metavar in _FILES:
+            action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE
+        elif action.choices is None and action.dest in known:
+            action.choices = known[action.dest]
+        elif action.choices is not None:
+            action.choices = tuple(action.choices)  # the first releases of shtab index them
+    # In the place of a command may be a report: where no command fits, bash is to look for files.
+    more = "\ncomplete -o bashdefault -o default -F _shtab_ncu_roofline ncu-roofline" if args.shell == "bash" else ""
+    write_text(f"{shtab.complete(parser, args.shell).rstrip()}{more}")
+    return 0
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[Any]:

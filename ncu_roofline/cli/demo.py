@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,10 +42,10 @@ class Exhibit(NamedTuple):
         return (*self.samples, *self.drawn)
 
 
-def _roofline(*paths: Path, **options: Any) -> Any:
+def _roofline(paths: list[Path], **options: Any) -> Any:
     from ncu_roofline.model import roofline
 
-    return roofline(list(paths), **options)
+    return roofline(paths, **options)
 
 
 def _compared(folder: Path) -> Any:
@@ -67,7 +67,7 @@ GALLERY: dict[str, Exhibit] = {
         " and what its mix of instructions can reach limits it.",
         (REPORT, CEILINGS, PLATFORMS),
         {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"},
-        lambda folder: _roofline(folder / REPORT, ceilings=folder / CEILINGS),
+        lambda folder: _roofline([folder / REPORT], ceilings=folder / CEILINGS),
         (f"show {{}}{REPORT} --ceilings {{}}{CEILINGS}", f"portability {{}}{PLATFORMS}"),
     ),
     "gemm": Exhibit(
@@ -76,7 +76,7 @@ GALLERY: dict[str, Exhibit] = {
         "limited by them, the skinny one by DRAM.",
         (_GEMM,),
         {"gemm.html": "html", "gemm.png": "png"},
-        lambda folder: _roofline(folder / _GEMM, by="kernel"),
+        lambda folder: _roofline([folder / _GEMM], by="kernel"),
         (f"show {{}}{_GEMM}",),
     ),
     "basic": Exhibit(
@@ -85,7 +85,7 @@ GALLERY: dict[str, Exhibit] = {
         "kernel, and explain says what to collect.",
         (_BASIC,),
         {"basic-set.html": "html", "basic-set.png": "png"},
-        lambda folder: _roofline(folder / _BASIC, by="kernel"),
+        lambda folder: _roofline([folder / _BASIC], by="kernel"),
         (f"explain {{}}{_BASIC}",),
     ),
     "sweep": Exhibit(
@@ -94,7 +94,7 @@ GALLERY: dict[str, Exhibit] = {
         "data, until the FP64 units limit the kernel.",
         _SWEEP,
         {"sweep.html": "html", "sweep.svg": "svg"},
-        lambda folder: _roofline(*(folder / name for name in _SWEEP), trajectory=True),
+        lambda folder: _roofline([folder / name for name in _SWEEP], trajectory=True),
         ("render {}gpp-h100-nw*.ncu-repz --trajectory -o sweep.pdf",),
     ),
     "compare": Exhibit(
@@ -130,6 +130,7 @@ def add_demo(parser: ArgumentParser) -> None:
 def run_demo(args: Namespace) -> int:
     """Copy the samples into the folder, render them there, and say what is what."""
     from ncu_roofline.analyses import render
+    from ncu_roofline.rendering.table import command_lines, wrapped
 
     if args.out == STANDARD_OUTPUT:
         raise UsageError("Cannot write to", "standard output", "the gallery is a folder of files", "Name a folder with --out.")
@@ -155,18 +156,12 @@ def run_demo(args: Namespace) -> int:
         say(f"Overwriting the files of an earlier run in {folder}")
     for name, data in made.items():
         write_output(str(folder / name), data, force=True)
-    write_text("\n".join([text, *_told(exhibits, folder, width)]))
-    return 0
-
-
-def _told(exhibits: Sequence[Exhibit], folder: Path, width: int) -> Iterator[str]:
-    """What is where, and what to type next."""
-    from ncu_roofline.rendering.table import command_lines, wrapped
-
-    for one in exhibits:
-        yield f"\n{one.title}"
-        yield textwrap.fill(one.see, width, initial_indent="  ", subsequent_indent="  ")
-        yield from wrapped(", ".join(str(folder / name) for name in one.drawn), width, "  ", first="  ", whole=True)
+    lines = [text]
+    for one in exhibits:  # what is where, and what to type next
+        lines += [f"\n{one.title}", textwrap.fill(one.see, width, initial_indent="  ", subsequent_indent="  ")]
+        lines += wrapped(", ".join(str(folder / name) for name in one.drawn), width, "  ", first="  ", whole=True)
         for line in one.next_steps:
             command = f"ncu-roofline {line.replace('{}', f'{shlex.quote(str(folder))}/')}"
-            yield from command_lines(command, width, "  try: ")
+            lines += command_lines(command, width, "  try: ")
+    write_text("\n".join(lines))
+    return 0

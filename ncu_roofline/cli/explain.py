@@ -15,13 +15,12 @@ from ncu_roofline.base.texts import one_line
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
-from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
+from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.rendering.table import command_lines, wrapped
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.hierarchical.view import Viewer
-    from ncu_roofline.model import Measurements, Selection
+    from ncu_roofline.model import Selection
     from ncu_roofline.model.explanations import Explanation
 
 
@@ -62,34 +61,22 @@ def _explain(
         every = measurements_of(report, instructions=made.instructions, samples=made.samples, label=name)
         measurements = select.launches(every)
         explained = made.explain(report, measurements, select)
-        notes = (*explained.notes, *_inside(report, measurements), *_over_time(made, measurements))
-        return replace(explained, notes=notes), warnings
+        notes = [*explained.notes]
+        if isinstance(report, Report):  # whether `source` can look into the kernels, and what to collect where it can't
+            from ncu_roofline.analyses.source.code import counted
 
+            count = sum(counted(report.kernels[int(launch)].metrics.names()) for launch in measurements.launch)
+            has = f"{count} of {len(measurements)} launches have counts by instruction, which"
+            none = "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
+            notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)
+        if made.samples:  # which launches have samples over their time
+            from ncu_roofline.analyses.hierarchical.view import Asked
+            from ncu_roofline.model import Selection
 
-def _inside(report: Report | MetricTable, m: Measurements) -> Iterator[str]:
-    """Whether `source` can look into the kernels, and what to collect where it can't."""
-    from ncu_roofline.analyses.source.code import counted
-
-    if not isinstance(report, Report):
-        return
-    count = sum(counted(report.kernels[int(launch)].metrics.names()) for launch in m.launch)
-    if count:
-        yield f"{count} of {len(m)} launches have counts by instruction, which `ncu-roofline source` sums to loops and lines"
-    else:
-        yield "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
-
-
-def _over_time(made: Viewer, m: Measurements) -> Iterator[str]:
-    """Which launches have samples over their time, of a view of these."""
-    if made.samples:
-        from ncu_roofline.analyses.hierarchical.view import Asked
-        from ncu_roofline.model import Selection
-
-        frames = made.frames(m, (), Asked(Selection(), made.by, "profiled", "", (), None))
-        absent = made.undrawn(frames)
-        yield from (text.removesuffix(".") for text in absent)
-        if not absent:
-            yield "all launches have samples over their time"
+            frames = made.frames(measurements, (), Asked(Selection(), made.by, "profiled", "", (), None))
+            absent = made.undrawn(frames)
+            notes += [text.removesuffix(".") for text in absent] or ["all launches have samples over their time"]
+        return replace(explained, notes=tuple(notes)), warnings
 
 
 def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ from ncu_roofline.rendering.table import Table, TextColumn, command_lines, termi
 
 _CONTENTS = "readme"
 _INDENTED = "    "
+_KINDS = {"#": "as it is", "": "as it is", "|": "table"}  # of a line, by its first character
 
 
 def add_guide(parser: ArgumentParser) -> None:
@@ -54,7 +55,7 @@ def _page(text: str, width: int) -> Iterator[str]:
         if place % 2:
             yield from _commands(lines, width) if language == "sh" else lines
             continue
-        for kind, group in groupby(lines, key=_kind):
+        for kind, group in groupby(lines, lambda line: "code" if line.startswith(_INDENTED) else _KINDS.get(line[:1], "prose")):
             found = list(group)
             if kind == "table":
                 yield from _table(found, width)
@@ -62,12 +63,6 @@ def _page(text: str, width: int) -> Iterator[str]:
                 yield from _commands([line.removeprefix(_INDENTED) for line in found], width)
             else:
                 yield from found if kind == "as it is" else _prose(found, width)
-
-
-def _kind(line: str) -> str:
-    if line.startswith(_INDENTED):
-        return "code"
-    return "as it is" if not line or line[0] == "#" else "table" if line[0] == "|" else "prose"
 
 
 def _prose(lines: list[str], width: int) -> Iterator[str]:
