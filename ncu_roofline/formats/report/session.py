@@ -14,9 +14,6 @@ from typing import Any
 
 from ncu_roofline.formats.report.framing import text
 
-_NCU = "Nsight Compute"  # provider of the version; in full "Nsight Compute Target"
-_DRIVER = "Display Driver Version"
-_CUDA = "CUDA Version"
 _SHORT = {
     "-c": "--launch-count",
     "-f": "--force-overwrite",
@@ -74,10 +71,8 @@ class Option:
     @property
     def value(self) -> str:
         """What was given for it, "" for a switch."""
-        if len(self.words) > 1:
-            return self.words[1]
         word = self.words[0]
-        return word.partition("=")[2] if word.startswith("--") else word[2:]
+        return self.words[1] if len(self.words) > 1 else word.partition("=")[2] if word.startswith("--") else word[2:]
 
     @property
     def replaced(self) -> bool:
@@ -111,27 +106,21 @@ def read_command_line(line: str) -> CommandLine:
     position = next((at for at, word in enumerate(words[: len(ahead) + 1], 1) if PureWindowsPath(word).stem in _PROGRAMS), 1)
     options = []
     while position < len(words) and words[position].startswith("-"):
-        if words[position] == "--":
+        word, following = words[position], words[position + 1 : position + 2]
+        if word == "--":
             position += 1
             break
-        option = _option(words[position], words[position + 1 : position + 2])
-        position += len(option.words)
-        options.append(option)
-    return CommandLine(tuple(options), tuple(words[position:]))
-
-
-def _option(word: str, following: list[str]) -> Option:
-    if not word.startswith("--"):
-        name = _SHORT.get(word[:2], word[:2])
-        whole = len(word) > 2
-    else:
         name, equals, _ = word.partition("=")
         begun = [known for known in _KNOWN if known.startswith(name)]
-        name, whole = begun[0] if len(begun) == 1 and name not in _KNOWN else name, bool(equals)
-    known_to_have_one = name in _WITH_VALUE
-    if whole or name in _SWITCHES or not following or (following[0].startswith("-") and not known_to_have_one):
-        return Option(name, (word,))
-    return Option(name, (word, following[0]))
+        if not word.startswith("--"):
+            name, equals = _SHORT.get(word[:2], word[:2]), word[2:]
+        elif len(begun) == 1:
+            name = begun[0]
+        valued = following and (name in _WITH_VALUE or not following[0].startswith("-"))
+        alone = equals or name in _SWITCHES or not valued
+        options.append(Option(name, (word,) if alone else (word, following[0])))
+        position += len(options[-1].words)
+    return CommandLine(tuple(options), tuple(words[position:]))
 
 
 @dataclass(frozen=True)
@@ -183,6 +172,11 @@ def read_process(message: Any) -> Process:
 def read_session(message: Any, process: Process) -> Session:
     """The merged Session message of all blocks; ``process`` is the first one named by a block."""
     versions = tuple((text(v.provider), text(v.version)) for v in message.versions)
+    # The provider of the first is in full "Nsight Compute Target", its version "2024.2.1.0 (build 34372528) (public-release)".
+    ncu, driver, cuda = (
+        next((version for name, version in versions if name.startswith(provider)), "")
+        for provider in ("Nsight Compute", "Display Driver Version", "CUDA Version")
+    )
     system = message.target if message.HasField("target") else message.host
     command_line = text(message.command_line)
     command = read_command_line(command_line)
@@ -191,15 +185,11 @@ def read_session(message: Any, process: Process) -> Session:
         host=text(system.name) or process.host,
         os=text(system.os),
         created=message.created if message.HasField("created") else None,
-        ncu_version=next(iter(_version(versions, _NCU).split()), ""),  # "2024.2.1.0 (build 34372528) (public-release)"
-        driver_version=_version(versions, _DRIVER),
-        cuda_version=_version(versions, _CUDA),
+        ncu_version=next(iter(ncu.split()), ""),
+        driver_version=driver,
+        cuda_version=cuda,
         versions=versions,
         command_line=command_line,
         clock_control=text(message.settings.clock_control) or command.value("--clock-control"),
         replay=text(message.settings.replay) or command.value("--replay-mode"),
     )
-
-
-def _version(versions: tuple[tuple[str, str], ...], provider: str) -> str:
-    return next((version for name, version in versions if name.startswith(provider)), "")

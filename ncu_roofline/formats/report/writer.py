@@ -18,13 +18,6 @@ _THREAD = 1
 _FIRST_MODULE = 1 << 32  # numbers as ncu gives them
 _UINT64_END = 1 << 64
 _KINDS = {kind.name: kind for kind in KINDS}
-# What the format can hold besides metrics, sections and NVTX ranges, by kind.
-_CARRIES: dict[str, set[str]] = {
-    "kernel": {"rules", "stream"},
-    "range": set(),
-    "cmdlist": {"rules", "stream"},
-    "graph": {"stream"},
-}
 
 
 @dataclass(frozen=True)
@@ -75,46 +68,19 @@ def write_report(path: str | os.PathLike[str], data: ReportData, *, overwrite: b
 
 def encode_report(data: ReportData) -> Iterator[bytes]:
     """The bytes of a report, block by block.  Raises ValueError for an unknown kind of result."""
-    session = data.session
+    session, said = data.session, message("Session")(process_id=data.session.process.id)
     host = (session.process.host or session.host).encode()
     process = message("Process")(id=session.process.id, host=host, name=session.process.name.encode()).SerializeToString()
-    yield file_start()
-    yield pack_block(_header(process, _session(session)), [])
-    ids: dict[str, int] = {}  # of names of metrics
-    devices = set[Device]()
-    modules = dict[Code, int]()
-    for kernel in data.kernels:
-        device = device_of(kernel.metrics)
-        if kernel.code is not None and kernel.code not in modules:
-            modules[kernel.code] = _FIRST_MODULE + len(modules)
-            yield _code_block(kernel.code, modules[kernel.code], device, process)
-        yield _kernel_block(kernel, process, ids, None if kernel.code is None else modules[kernel.code])
-        if device is not None and device not in devices:
-            devices.add(device)
-            yield pack_block(_header(process, _session_device(device)), [])
 
+    def header(sources: int = 0, of: Any = None) -> Any:
+        result = message("BlockHeader")(sources=sources, kernels=0, process=process)
+        if of is not None:
+            result.session.append(of.SerializeToString())
+        return result
 
-def _header(process: bytes, session: Any = None) -> Any:
-    header = message("BlockHeader")(sources=0, kernels=0, process=process)
-    if session is not None:
-        header.session.append(session.SerializeToString())
-    return header
-
-
-def _session_device(device: Device) -> Any:
-    """The device once more, for the session page of ncu, which fails without."""
-    session = message("Session")()
-    entry = session.devices.add(id=device.index or 0, name=device.name.encode())
-    for name, value in device.attributes.items():
-        _set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
-    return session
-
-
-def _session(session: Session) -> Any:
-    result = message("Session")(process_id=session.process.id)
     if session.created is not None:
-        result.created = session.created
-    for system in (result.host, result.target):
+        said.created = session.created
+    for system in (said.host, said.target):
         system.os, system.name = session.os.encode(), session.host.encode()
     versions = session.versions or (
         ("Nsight Compute Target", session.ncu_version),
@@ -123,17 +89,39 @@ def _session(session: Session) -> Any:
     )
     for provider, version in versions:
         if version:
-            result.versions.add(provider=provider.encode(), version=version.encode())
+            said.versions.add(provider=provider.encode(), version=version.encode())
     if session.command_line:
-        result.command_line = session.command_line.encode()
+        said.command_line = session.command_line.encode()
     for name in ("clock_control", "replay"):
         if getattr(session, name):
-            setattr(result.settings, name, getattr(session, name).encode())
-    return result
+            setattr(said.settings, name, getattr(session, name).encode())
+    yield file_start()
+    yield pack_block(header(of=said), [])
+    ids: dict[str, int] = {}  # of names of metrics
+    devices = set[Device]()
+    modules = dict[Code, int]()
+    for kernel in data.kernels:
+        device = device_of(kernel.metrics)
+        if kernel.code is not None and kernel.code not in modules:
+            modules[kernel.code] = _FIRST_MODULE + len(modules)
+            yield pack_block(header(sources=1), [_source_record(kernel.code, modules[kernel.code], device)])
+        known = len(ids)
+        result = _result(kernel, ids, None if kernel.code is None else modules[kernel.code])
+        own = header()
+        own.strings.strings.extend(name.encode() for name in islice(ids, known, None))
+        setattr(own, _KINDS[kernel.kind].counter, 1)
+        yield pack_block(own, [result])
+        if device is not None and device not in devices:  # once more, for the session page of ncu, which fails without
+            devices.add(device)
+            said = message("Session")()
+            entry = said.devices.add(id=device.index or 0, name=device.name.encode())
+            for name, value in device.attributes.items():
+                _set_value(entry.attributes.add(name=f"{DEVICE_PREFIX}{name}".encode()).value, value)
+            yield pack_block(header(of=said), [])
 
 
-def _code_block(code: Code, number: int, device: Device | None, process: bytes) -> bytes:
-    """A block with a source record; ncu disassembles for the chip that it names."""
+def _source_record(code: Code, number: int, device: Device | None) -> bytes:
+    """A module; ncu disassembles for the chip that it names."""
     record = message("SourceRecord")(id=number)
     if code.cubin:
         record.cubin = code.cubin
@@ -148,28 +136,35 @@ def _code_block(code: Code, number: int, device: Device | None, process: bytes) 
         if function.symbol is not None:
             entry.symbol = function.symbol
         record.functions.functions.append(entry.SerializeToString())
-    header = _header(process)
-    header.sources = 1
-    return pack_block(header, [record.SerializeToString()])
+    return bytes(record.SerializeToString())
 
 
-def _kernel_block(kernel: KernelData, process: bytes, ids: dict[str, int], module: int | None) -> bytes:
+def _result(kernel: KernelData, ids: dict[str, int], module: int | None) -> bytes:
     kind = _KINDS.get(kernel.kind)
     if kind is None:
         raise ValueError(f"{kernel.kind!r} is not a kind of result: {', '.join(_KINDS)}")
     result = message(kind.result_message)(thread_id=_THREAD, api_call_id=0, context=kernel.context)
-    if kernel.kind == "kernel":
-        _set_kernel(result, kernel, module)
-    if "stream" in _CARRIES[kernel.kind]:
+    if kernel.kind == "kernel":  # ncu wants all of these
+        function = kernel.function_name or kernel.name.partition("(")[0]
+        result.mangled, result.function = (kernel.mangled_name or function).encode(), function.encode()
+        result.demangled = kernel.name.encode()
+        result.program = result.kernel_id = 0
+        result.dimensions = 3
+        result.offset.x = result.offset.y = result.offset.z = 0
+        for size, (x, y, z) in ((result.grid, kernel.grid), (result.block, kernel.block)):
+            size.x, size.y, size.z = x, y, z
+        result.source.SetInParent()
+        if module is not None:
+            result.source.reference = module
+    if kernel.kind != "range":
         result.stream = kernel.stream
-    if "rules" in _CARRIES[kernel.kind]:
+    if kernel.kind in ("kernel", "cmdlist"):
         result.rules.extend(encode_rule(rule) for rule in kernel.rule_results)
     if kernel.clock_locked is not None:
         result.clock.requested = result.clock.locked = kernel.clock_locked
     if kernel.nvtx:
         result.nvtx.CopyFrom(pushed(kernel.nvtx, _THREAD))
     result.sections.extend(kernel.sections)
-    known = len(ids)
     for name in dict.fromkeys((*kernel.metrics, *kernel.instances)):
         metric = result.metrics.add(name_id=ids.setdefault(name, len(ids)))
         if name in kernel.metrics:
@@ -179,25 +174,7 @@ def _kernel_block(kernel: KernelData, process: bytes, ids: dict[str, int], modul
             _set_value(instance.value, value)
             if correlation is not None:
                 _set_value(instance.correlation, correlation)
-    header = _header(process)
-    header.strings.strings.extend(name.encode() for name in islice(ids, known, None))
-    setattr(header, kind.counter, 1)
-    return pack_block(header, [result.SerializeToString()])
-
-
-def _set_kernel(result: Any, kernel: KernelData, module: int | None) -> None:
-    """The fields that only kernels have; ncu wants all of them."""
-    function = kernel.function_name or kernel.name.partition("(")[0]
-    result.mangled, result.function = (kernel.mangled_name or function).encode(), function.encode()
-    result.demangled = kernel.name.encode()
-    result.program = result.kernel_id = 0
-    result.dimensions = 3
-    result.offset.x = result.offset.y = result.offset.z = 0
-    for size, (x, y, z) in ((result.grid, kernel.grid), (result.block, kernel.block)):
-        size.x, size.y, size.z = x, y, z
-    result.source.SetInParent()
-    if module is not None:
-        result.source.reference = module
+    return bytes(result.SerializeToString())
 
 
 def _set_value(message: Any, value: Value) -> None:
