@@ -122,7 +122,7 @@ class Roofs:
     def rows(self, spec: Spec, precisions: Callable[[str], set[str]], levels: Callable[[str], set[str]]) -> list[Table]:
         """Rows of the roofs frame, per GPU model: of the ``precisions`` and ``levels`` wanted of a GPU of that name."""
         m, rows, roofs = self._m, list[Table](), list[Table]()
-        elsewhere = {roof for one in spec.precisions for roof in one.roof_ids()}
+        elsewhere = {roof for one in m.precisions(spec) for roof in one.roof_ids()}
         for one in m.precisions(spec):  # highest first: the specification's, then what a file calls by other names
             others = [name for name in self.compute() if name.startswith(f"{one.id}.") and name not in elsewhere]
             # Of instructions there is the issue limit only: files count the operations of a multiply-add, two.

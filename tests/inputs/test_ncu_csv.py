@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import FORMATS, open_input
-from ncu_roofline.formats.inputs.ncu_csv import decimal_mark, digits, factor_of, function_of, read, recognises, value_of
+from ncu_roofline.formats.inputs.ncu_csv import decimal_mark, factor_of, function_of, read, recognises, value_of
 from ncu_roofline.formats.inputs.tables import MetricTable, names_gpu, with_gpu
 from ncu_roofline.model import roofline
 from tests.cli.command import Command, assert_refused
@@ -180,13 +180,6 @@ def test_decimal_marks(texts: list[str], mark: str) -> None:
     assert decimal_mark(texts) == mark
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("12", None), ("0.12", 2), ("0.000006", 1), ("0.00", 0), ("1.20 (3; 4)", 3), ("x", None)]
-)
-def test_digits(text: str, count: int | None) -> None:
-    assert digits(text) == count
-
-
 def test_thousands_and_decimal_commas_in_a_file(tmp_path: Path) -> None:
     english = {**SUMS, "dram__bytes.sum": ("byte", "1,500,000,000.00"), "sm__cycles_elapsed.avg": ("cycle", "3,000,000")}
     german = {
@@ -224,12 +217,6 @@ def test_unknown_units_are_named_and_their_metrics_left_out(tmp_path: Path, unit
         assert "dram" in roofline(table).kernels.missing[0].split()
         assert len(table.warnings) == 1
         assert f"{unit!r}, were left out: dram__bytes.sum" in table.warnings[0]
-
-
-def test_few_digits_are_warned_of(tmp_path: Path) -> None:
-    table = opened(tmp_path, text_of(wide({**SUMS, "dram__bytes.sum": ("Gbyte", "0.000006")})))
-    assert len(table.warnings) == 1
-    assert "fewer than 3 digits of some values of dram__bytes.sum:" in table.warnings[0]
 
 
 def test_columns_and_rows_that_name_no_metric_are_named(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_quotes_in_kernel_names(tmp_path: Path) -> None:
 
 def test_two_gpus_cannot_share_a_file(tmp_path: Path) -> None:
     source = report(tmp_path / "r.ncu-rep", kernel(complete(V100)), kernel(complete(H100)))
-    with pytest.raises(RooflineError, match="Cannot render nersc: it has one set of roofs, and the points are of 2 GPUs"):
+    with pytest.raises(RooflineError, match="Cannot render nersc: it holds the points of one GPU, not of 2"):
         render(roofline(source), "nersc")
 
 

@@ -1,9 +1,9 @@
 """LIKWID's CSV of groups such as FLOPS_DP, MEM_DP, L2 and L3: one point per region of the marker API, or one for the whole run.
 
 Work is the rate of each thread times its own runtime, summed over the threads; traffic is the sum of the data volumes (uncore
-volumes stand at one thread of each socket); the time is the longest of any thread.  With statistics only, rates and volumes are
-their Sum, and the time is the Max.  Several groups of one run are measured in turns: their rates stand for the whole of it.
-LIKWID's GBytes are 1e9 byte, its MFLOP 1e6 FLOP.  It counts no fused operations apart, so there is no FMA share.
+volumes stand at one thread of each socket); the time is the longest of any thread.  Several groups of one run are
+measured in turns: their rates stand for the whole of it.  LIKWID's GBytes are 1e9 byte, its MFLOP 1e6 FLOP.  It counts no fused
+operations apart, so there is no FMA share.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 _COULD_COUNT = re.compile(r"FLOP|data volume", re.IGNORECASE)
 _RUNTIME = "Runtime (RDTSC) [s]"
 _CPU = ("CPU name:", "CPU type:")
-# "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; some CPUs count vector instructions of unknown width, and LIKWID then
-# gives one rate for each width that it might have been: "DP [MFLOP/s] (AVX assumed)".
-_WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?(?: \((\w+) assumed\))?", re.IGNORECASE)
+# "DP [MFLOP/s]" since version 4.2, "DP MFLOP/s" before; not "DP [MFLOP/s] (AVX assumed)", of CPUs that count vector
+# instructions of unknown width.
+_WORK = re.compile(r"(?:(DP|SP|HP) )?\[?MFLOPS?/s\]?", re.IGNORECASE)
 _UNIT = " [GBytes]"
 _VOLUMES = {
     **dict.fromkeys(("L2 data volume", "L1 to/from L2 data volume"), "l2"),
@@ -39,33 +39,24 @@ _VOLUMES = {
 }
 # Parts of the sums above, and rates that say the same as the volumes.
 _PART = re.compile(r"(load|evict|read|write|writeback)\b.*data volume|^(AVX\w*|SSE|Packed|Scalar) ", re.IGNORECASE)
-Values = dict[str, dict[str, "float | None"]]
 
 
 @dataclass
 class _Group:
-    """One group of one region: metrics by thread and, in ``statistics``, by Sum, Min, Max, Avg; None where a cell has none."""
+    """One group of one region: metrics by thread, None where a cell has none."""
 
     number: int
     name: str = ""
     cpu: str = ""
     cpu_type: str = ""
     calls: int = 1
-    metrics: Values = field(default_factory=dict)
-    statistics: Values = field(default_factory=dict)
+    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
 
     def threads(self, name: str) -> dict[str, float]:
         """A metric by thread, nothing where some thread has no number, so nothing can be said of all."""
         values = self.metrics.get(name, {})
         known = {thread: value for thread, value in values.items() if value is not None}
         return known if len(known) == len(values) else {}
-
-    def overall(self, name: str, statistic: str) -> float:
-        """The Sum or the Max of all threads, else as it is stated; NaN where it is missing."""
-        if values := self.threads(name).values():
-            return max(values) if statistic == "Max" else math.fsum(values)
-        stated = self.statistics.get(name, {}).get(statistic)
-        return math.nan if stated is None or name in self.metrics else stated
 
 
 def recognises(head: str) -> bool:
@@ -132,16 +123,16 @@ def _regions(table: Table) -> dict[tuple[int, str], list[_Group]]:
         if count is not None and len(metrics) != count:
             reason = f"the table in line {line} has {len(metrics)} of its {count} metrics"
             raise table.damaged(reason, "Give LIKWID's complete output.")
-        for at, (called, *cells) in metrics:
-            name, columns = called.removesuffix(" STAT"), rows[begin][1][1:]
+        columns = rows[begin][1][1:] if metrics else []
+        for at, (name, *cells) in metrics if not kind[3] else ():  # statistics are of the threads
             if len(cells) > len(columns):
                 raise table.damaged(f"line {at} has {len(cells)} values for {len(columns)} columns")
             if name == _RUNTIME or _COULD_COUNT.search(name):
                 values = [*(table.number(name, at, cell) for cell in cells), *[None] * (len(columns) - len(cells))]
-                (group.statistics if kind[3] else group.metrics)[name] = dict(zip(columns, values, strict=True))
+                group.metrics[name] = dict(zip(columns, values, strict=True))
     regions: dict[tuple[int, str], list[_Group]] = {}
     for (run, region, _), group in groups.items():
-        if group.metrics or group.statistics:
+        if group.metrics:
             regions.setdefault((run, region), []).append(group)
     return regions
 
@@ -151,41 +142,26 @@ def _point(groups: list[_Group], name: str, label: str) -> tuple[ImportedPoint, 
     work: dict[str, float] = {}
     traffic: dict[str, float] = {}
     columns, notes, unused, warnings = [], [], [], []
-    times = [group.overall(_RUNTIME, "Max") for group in groups]
+    times = [max(group.threads(_RUNTIME).values(), default=math.nan) for group in groups]
     seconds = math.fsum(times)
     for group, time in zip(groups, times, strict=True):
-        scale = seconds / time if len(times) > 1 and time > 0 else 1.0
-        names = list(dict.fromkeys((*group.metrics, *group.statistics)))
-        silent = [metric for metric in names if None in group.metrics.get(metric, {}).values()]
-        warnings += [f'"{metric}" left out: it has no number for some thread' for metric in silent]
-        rates: dict[str, list[tuple[str, str]]] = {}
-        for metric in names:
-            if match := _WORK.fullmatch(metric):
-                rates.setdefault(precision_of(match[1] or ""), []).append((metric, match[2]))
-        for precision, found in rates.items():
-            metric, assumed = found[0]
-            runtimes, by_thread = group.threads(_RUNTIME), group.threads(metric)
-            done = math.fsum(rate * runtimes[thread] for thread, rate in by_thread.items() if thread in runtimes)
-            if not by_thread.keys() & runtimes.keys():
-                done = group.overall(metric, "Sum") * time
-            if len(found) > 1:
-                guesses = listed(f'"{one}"' for one, _ in found)
-                warnings.append(f"{precision} work left out: this CPU counts no operations, and LIKWID gives {guesses} instead")
-            elif precision not in work and not math.isnan(done):
-                work[precision] = done * 1e6 * scale
-                columns.append(metric)
-                if assumed:
-                    notes.append(f"{precision} work counts every vector instruction as {assumed}, as LIKWID assumes")
-        for metric in names:
+        scale, runtimes = seconds / time if len(times) > 1 and time > 0 else 1.0, group.threads(_RUNTIME)
+        for metric in sorted(group.metrics, key=lambda one: not _WORK.fullmatch(one)):
+            match, by_thread = _WORK.fullmatch(metric), group.threads(metric)
             level = _VOLUMES.get(metric.removesuffix(_UNIT), "") if metric.endswith(_UNIT) else ""
             # The groups HBM* name the metric like those of DDR memory do.
             if level == "dram" and group.name.startswith("HBM") and metric.startswith("Memory"):
                 level = "mcdram" if "Knights" in group.cpu_type or "Phi" in group.cpu_type + group.cpu else "hbm"
-            moved = group.overall(metric, "Sum") * 1e9 * scale
-            if level and level not in traffic and not math.isnan(moved):
-                traffic[level] = moved
+            if None in group.metrics[metric].values():
+                warnings.append(f'"{metric}" left out: it has no number for some thread')
+            elif match and precision_of(match[1] or "") not in work and by_thread.keys() <= runtimes.keys():
+                done = math.fsum(rate * runtimes[thread] for thread, rate in by_thread.items())
+                work[precision_of(match[1] or "")] = done * 1e6 * scale
                 columns.append(metric)
-            elif not level and not _WORK.fullmatch(metric) and _COULD_COUNT.search(metric) and not _PART.search(metric):
+            elif level and level not in traffic and not math.isnan(scale):
+                traffic[level] = math.fsum(by_thread.values()) * 1e9 * scale
+                columns.append(metric)
+            elif not match and not level and _COULD_COUNT.search(metric) and not _PART.search(metric):
                 unused.append(metric)
     if len(groups) > 1:
         notes.append("its groups were measured in turns, and each stands for the whole run")

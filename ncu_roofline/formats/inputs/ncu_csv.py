@@ -13,13 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from os import PathLike
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import listed
-from ncu_roofline.chips import Level, Precision, load_spec
 from ncu_roofline.chips.fields import parse_capability
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged, delimiter_of, lines_of, row_of, unpadded
@@ -82,10 +81,6 @@ _TIMES = [f"gpu__time_duration.{how}" for how in ("sum", "avg", "max")]
 _TIMES += [f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")]
 # Facts that are known without measuring.
 _NOT_MEASURED = ("device__", "launch__", "profiler__")
-_ENOUGH_DIGITS = 3
-_COUNT_FORMS = ("sum", "sum.per_second", "sum.per_cycle_elapsed", "avg.per_cycle_elapsed")
-_CLOCK_FORMS = ("sum", "avg", "max", "avg.per_second", "max.per_second")
-_CLOCKS = ("gpu__time_duration", "sm__cycles_elapsed", "smsp__cycles_elapsed", "gpc__cycles_elapsed", "dram__cycles_elapsed")
 Rows = Iterator[tuple[int, list[str]]]
 
 
@@ -201,7 +196,6 @@ class _Reader:
         self.texts: dict[str, dict[int, str]] = {}
         self.strange: dict[str, None] = {}  # headings or labels that name no metric
         self.unknown: dict[str, dict[str, None]] = {}  # metrics by a unit that is not known
-        self.rough: dict[str, None] = {}  # metrics with few digits
 
     def read(self, lines: Iterable[tuple[int, str]]) -> None:
         header = self.header
@@ -221,28 +215,25 @@ class _Reader:
         names = [(place, _full_name(heading)) for place, heading in self.header.metrics]
         self.strange = dict.fromkeys(self.header.columns[place] for place, name in names if not name)
         last = {name: place for place, name in names if name}
-        # Of each table the metrics whose numbers can be packed as they are, and those whose cells need `_put`.
-        columns: dict[int, tuple[list[tuple[int, str, str, float, array[float]]], list[tuple[int, str, str]]]] = {}
+        columns: dict[int, list[tuple[int, str, str, float, array[float]]]] = {}  # of each table
         for table, row in rows:
             if not self.header.cell(row, "ID"):  # the units
-                columns[table] = ([], [])
+                columns[table] = []
                 for name, place in last.items():
-                    factor, packed = factor_of(row[place]), self.numbers.setdefault(name, array("d"))
-                    if self.mark == "." and factor is not None and not _may_be_rough(name, row[place]):
-                        columns[table][0].append((place, name, row[place], factor, packed))
-                    else:
-                        columns[table][1].append((place, name, row[place]))
+                    factor = factor_of(row[place])
+                    if factor is None:
+                        self.unknown.setdefault(row[place], {})[name] = None
+                    packed = self.numbers.setdefault(name, array("d"))
+                    columns[table].append((place, name, row[place], math.nan if factor is None else factor, packed))
             elif table not in columns:
                 raise damaged(self.path, "its table has no row of units, so its numbers can't be scaled", _AGAIN)
             else:
                 launch = self._begin(row)
-                for place, name, unit, factor, packed in columns[table][0]:  # as `_put` for each, at a fifth of the time
-                    try:
-                        packed.append(float(row[place]) * factor)
+                for place, name, unit, factor, packed in columns[table]:
+                    try:  # as `_put` for each, at a fifth of the time
+                        packed.append(float(row[place] if self.mark == "." else "") * factor)
                     except ValueError:  # noqa: PERF203 - the fast way for nearly all cells of a table
                         self._put(launch, name, unit, row[place])
-                for place, name, unit in columns[table][1]:
-                    self._put(launch, name, unit, row[place])
 
     def _long(self, rows: Rows) -> None:
         header = self.header
@@ -302,10 +293,6 @@ class _Reader:
             self.unknown.setdefault(unit, {})[name] = None
         elif value is not None:
             number = float(value) * factor
-            left = digits(text) if _may_be_rough(name, unit) else None
-            # Cut to few digits; of a small unit that nothing is left of, 0.00 may as well be exact.
-            if left is not None and left < _ENOUGH_DIGITS and (left > 0 or factor > 1):
-                self.rough[name] = None
         self._store(launch, name, number)
 
     def _store(self, launch: int, name: str, value: float) -> None:
@@ -351,11 +338,6 @@ class _Reader:
         for unit, metrics in self.unknown.items():
             what = f"in a unit that is not known, {unit!r}, were left out"
             warnings.append(f"Metrics of {self.path} {what}: {listed(metrics, 3)}.")
-        if self.rough:
-            warnings.append(
-                f"{self.path} prints fewer than {_ENOUGH_DIGITS} digits of some values of {listed(self.rough, 3)}: what is "
-                "computed from them is as rough; the report (.ncu-rep) itself has all digits."
-            )
         return MetricTable(
             path=self.path,
             format="ncu-csv",
@@ -434,12 +416,6 @@ def _plain(text: str) -> str:
     return found[1] if found else value
 
 
-def digits(text: str) -> int | None:
-    """Significant digits of a number with decimals; None for whole numbers, which are exact."""
-    body = re.findall(r"^[+-]?[\d.,]*", _plain(text))[0]
-    return len(re.sub(r"\D", "", body).lstrip("0")) if re.search(r"[.,]", body) else None
-
-
 @lru_cache(maxsize=1024)
 def factor_of(unit: str) -> float | None:
     """What a printed number has to be multiplied with, None for a unit that is not known.
@@ -458,17 +434,3 @@ def factor_of(unit: str) -> float | None:
             return None
     is_time = not below and (match := _WORD.fullmatch(above)) is not None and match[2].lower() in _TIME_UNITS
     return factors[0] / factors[1] * (1e9 if is_time else 1.0)
-
-
-@lru_cache(maxsize=4096)
-def _may_be_rough(name: str, unit: str) -> bool:
-    """Whether a roofline reads this metric, and its unit is one in which small numbers lose their digits."""
-    counter, _, suffix = name.partition(".")
-    read = suffix in _CLOCK_FORMS if counter in _CLOCKS else suffix in _COUNT_FORMS and counter in _counters()
-    return read and (factor_of(unit) not in (1.0, None) or unit.endswith("/cycle"))
-
-
-@cache
-def _counters() -> frozenset[str]:
-    owners: list[Precision | Level] = [*load_spec().precisions, *load_spec().levels]
-    return frozenset(name for owner in owners for binding in owner.bindings for name in binding.counters.counters())

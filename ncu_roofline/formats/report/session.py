@@ -71,8 +71,10 @@ class Option:
     @property
     def value(self) -> str:
         """What was given for it, "" for a switch."""
+        if len(self.words) > 1:
+            return self.words[1]
         word = self.words[0]
-        return self.words[1] if len(self.words) > 1 else word.partition("=")[2] if word.startswith("--") else word[2:]
+        return word.partition("=")[2] if word.startswith("--") else word[2:]
 
     @property
     def replaced(self) -> bool:

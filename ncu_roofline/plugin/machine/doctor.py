@@ -138,35 +138,33 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
     if machine.environ.get(here.NO_DEPLOYMENT, "0") not in ("", "0") and ncus:
         text = f"{here.NO_DEPLOYMENT} is set: ncu reads the sections of its installation, ncu-ui those of your documents"
         yield Line("sections", OK, text)
-    shown = set()
+    names = {}
     for name, ncu in {ncu.folder_name: ncu for ncu in ncus if not ncu.problem}.items():
         folder = here.expected_folder(machine, ncu)
         if folder is None:
             yield Line("sections", PROBLEM, f"{name}: there is no home folder to keep them in", "Set HOME.")
         else:
-            shown.add(folder)
-            yield _folder(folder, name)
+            names[folder] = name
     # Also those of an ncu that is not found here now, of ncu-ui only, and of --dest.
     for folder in known_folders(machine):
-        if folder not in shown:
-            own = machine.documents is not None and (machine.documents / here.VENDOR_FOLDER) in folder.parents
-            yield _folder(folder, folder.parent.name if own else "elsewhere")
-
-
-def _folder(folder: Path, name: str) -> Line:
-    try:
-        manifest = read_manifest(folder)
-    except RooflineError as error:
-        return Line("sections", PROBLEM, str(error), error.next_step)
-    if manifest is None:
-        return Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
-    gone = [file for file in manifest.files if not os.path.exists(folder / file)]
-    if gone:
-        return Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
-    roofs = f"roofs of {manifest.ceilings}" if manifest.ceilings else "theoretical roofs"
-    text = f"{name}: {folder}, {len(manifest.files)} files of version {manifest.version}, {roofs}"
-    old = manifest.version != __version__
-    return Line("sections", OK, text, f"Run `ncu-roofline install` for version {__version__}." if old else "")
+        own = machine.documents is not None and (machine.documents / here.VENDOR_FOLDER) in folder.parents
+        names.setdefault(folder, folder.parent.name if own else "elsewhere")
+    for folder, name in names.items():
+        try:
+            manifest = read_manifest(folder)
+        except RooflineError as error:
+            yield Line("sections", PROBLEM, str(error), error.next_step)
+            continue
+        gone = [file for file in manifest.files if not os.path.exists(folder / file)] if manifest else []
+        if manifest is None:
+            yield Line("sections", ABSENT, f"{name}: ours are not installed", "Run `ncu-roofline install`.")
+        elif gone:
+            yield Line("sections", PROBLEM, f"{name}: {', '.join(gone)} is missing in {folder}", "Run `ncu-roofline install`.")
+        else:
+            roofs = f"roofs of {manifest.ceilings}" if manifest.ceilings else "theoretical roofs"
+            text = f"{name}: {folder}, {len(manifest.files)} files of version {manifest.version}, {roofs}"
+            old = manifest.version != __version__
+            yield Line("sections", OK, text, f"Run `ncu-roofline install` for version {__version__}." if old else "")
 
 
 def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
