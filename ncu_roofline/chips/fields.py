@@ -63,11 +63,9 @@ def capability(text: str) -> Capability:
 
 
 class WeightedSum(tuple[tuple[str, float], ...]):
-    """``sum(weight * counter)`` as its terms: the one form that every peak, work and traffic has.
-
-    A term names a counter without its suffix (``smsp__sass_thread_inst_executed_op_ffma_pred_on``); whoever uses the sum adds
-    it (``.sum``, ``.sum.per_second``, ``.sum.peak_sustained``).  Weights are positive.
-    """
+    """``sum(weight * counter)`` as its terms: the one form that every peak, work and traffic has.  A term names a counter
+    without its suffix (``smsp__sass_thread_inst_executed_op_ffma_pred_on``); whoever uses the sum adds it (``.sum``,
+    ``.sum.per_second``, ``.sum.peak_sustained``).  Weights are positive."""
 
     __slots__ = ()
 

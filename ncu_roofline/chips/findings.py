@@ -159,10 +159,8 @@ def finding(launch: Any, kind: str, site: Any, share: float, filled: Sequence[An
 
 
 def findings(launch: Any, called: Iterable[Any] = (), causes: Iterable[Callable[[Any], Any]] | None = None) -> list[Any]:
-    """What is worth looking at in a launch, cause by cause.
-
-    What was not counted gives no finding, nor do counts that contradict each other.
-    """
+    """What is worth looking at in a launch, cause by cause.  What was not counted gives no finding, nor do counts that
+    contradict each other."""
     every = MEMORY_CAUSES + ARITHMETIC_CAUSES + WARP_CAUSES
     found = [one for cause in (every if causes is None else causes) for one in cause(launch)]
     return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
@@ -191,10 +189,8 @@ def of_names(launch: Any, column: str, names: Iterable[str]) -> dict[Any, float]
 
 
 def sites(launch: Any, amounts: Mapping[Any, float], least: float, kinds: Sequence[str] = ()) -> list[Any]:
-    """Where there is at least so much of an amount, most first; the lines of a loop are one place.
-
-    A line belongs to the loop in which it has most.  Code without lines is taken loop by loop.
-    """
+    """Where there is at least so much of an amount, most first; the lines of a loop are one place.  A line belongs to the loop
+    in which it has most.  Code without lines is taken loop by loop."""
     if not amounts or not sum(amounts.values()) >= least:
         return []
     code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
@@ -252,11 +248,9 @@ def lanes_of(launch: Any) -> Mapping[Any, float]:
 
 
 def beyond_need(launch: Any) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain.
-
-    A whole warp of lanes that access neighbouring addresses takes ``least`` / ``lanes`` sectors for each lane, whatever part of
-    it is active, and no lane takes more than one: what is more than that is wasted by addresses.
-    """
+    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain.  A
+    whole warp of lanes that access neighbouring addresses takes ``least`` / ``lanes`` sectors for each lane, whatever part of
+    it is active, and no lane takes more than one: what is more than that is wasted by addresses."""
     wasted, gaps = {}, {}  # type: dict[Any, float], dict[Any, float]
     if "requested" not in launch.counts or "ideal" not in launch.counts:
         return wasted, gaps
@@ -274,10 +268,8 @@ def beyond_need(launch: Any) -> tuple[dict[Any, float], dict[Any, float]]:
 
 
 def excess(launch: Any) -> Iterator[Any]:
-    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait.
-
-    And those in which few lanes take part, so that they ask for parts of sectors.
-    """
+    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait.  And
+    those in which few lanes take part, so that they ask for parts of sectors."""
     requested, counts = total(launch, "requested"), launch.counts
     for kind, amounts in zip(("excess", "gaps"), beyond_need(launch)):  # noqa: B905
         for site in sites(launch, amounts, FINDING_SHARE * requested, ("memory",)):
@@ -384,10 +376,8 @@ def are_apart(add: float, multiply: float, fused: float) -> bool:
 
 
 def conversions(launch: Any) -> Iterator[Any]:
-    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32; and other slow conversions.
-
-    Slow are those that run at a quarter of the rate or less; they matter where warps don't wait for memory.
-    """
+    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32; and other slow conversions.  Slow
+    are those that run at a quarter of the rate or less; they matter where warps don't wait for memory."""
     counts, executed = launch.counts.get("executed", {}), total(launch, "executed")
     if not executed > 0 or not launch.code().known:
         return
@@ -473,9 +463,7 @@ def mix(launch: Any, site: Any, column: str = "executed") -> str:
 
 def divergence(launch: Any) -> Iterator[Any]:
     """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly.
-
-    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
-    """
+    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many."""
     counts, executed, whole = launch.counts, launch.counts.get("executed", {}), total(launch, "executed")
     column, do = ("active", "are active") if "active" in counts else ("threads", WORKING)
     if not executed or column not in counts or not whole > 0:
@@ -535,13 +523,11 @@ def hot_stalls(launch: Any) -> Iterator[Any]:
 def circumstances(
     opcodes: Mapping[str, float], amounts: Mapping[str, float], asynchronous: bool
 ) -> tuple[set[str], dict[str, str]]:
-    """The words for what is shown, and what sentences are filled with; what is not known shows nothing.
-
-    ``opcodes``: warp instructions by opcode, with modifiers.  ``amounts``, as far as they are known: sectors ``requested``,
-    ``wasted`` by addresses, ``wasted_stores`` of these by stores, ``local``; wavefronts ``shared`` and ``shared_ideal``;
-    ``instructions`` of the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`;
-    shares ``dram``, ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async.
-    """
+    """The words for what is shown, and what sentences are filled with; what is not known shows nothing.  ``opcodes``: warp
+    instructions by opcode, with modifiers.  ``amounts``, as far as they are known: sectors ``requested``, ``wasted`` by
+    addresses, ``wasted_stores`` of these by stores, ``local``; wavefronts ``shared`` and ``shared_ideal``; ``instructions`` of
+    the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`; shares ``dram``,
+    ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async."""
     every = sum(opcodes.values())
     counts = dict.fromkeys([word for word, _ in KINDS + ACCESSES], 0.0)  # what kinds of instructions there are enough of
     for opcode, count in opcodes.items():
@@ -584,11 +570,9 @@ def circumstances(
 
 
 def why_few(amounts: Mapping[str, float], limits: Sequence[float], share: float) -> str:
-    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.
-
-    Were all blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a
-    block before one gets a second.
-    """
+    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.  Were all
+    blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a block
+    before one gets a second."""
     waves = amounts.get("waves", 0.0)
     if len(limits) < len(LIMITS) or not waves > 0:
         return "few_warps"

@@ -65,10 +65,8 @@ def summed(terms: Sequence[tuple[str, float]], value_of: Callable[[str], Any], f
 
 
 def fused_of(terms: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """The part of a weighted sum that fused multiply-adds do, nothing where they are not counted apart.
-
-    Counters of adds, multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other.
-    """
+    """The part of a weighted sum that fused multiply-adds do, nothing where they are not counted apart.  Counters of adds,
+    multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other."""
     together = any("_ops_" in name for name, _ in terms)
     return [(name, weight * 2 if together else weight) for name, weight in terms if "fma" in name and "_ops_" not in name]
 
@@ -92,11 +90,9 @@ def count_forms(counters: Sequence[str]) -> tuple[str, ...]:
 
 
 class Counters:
-    """Counters, clocks and times of launches on one model of GPU; SI units.
-
-    ``get`` gives a metric by its name, ``has`` says whether some launch may have it; ``hardware`` are the facts on units;
-    ``chip`` those on the GPU's architecture, None where it is unknown.  Clocks of short launches are those of longer ones.
-    """
+    """Counters, clocks and times of launches on one model of GPU; SI units.  ``get`` gives a metric by its name, ``has`` says
+    whether some launch may have it; ``hardware`` are the facts on units; ``chip`` those on the GPU's architecture, None where
+    it is unknown.  Clocks of short launches are those of longer ones."""
 
     # What is done to numbers, from the class for their kind beside this one; a quantity is numbers and where they come from.
     where = known = divided = at_most = any_of = first_known = usual = middle = rounded = None  # type: Any
@@ -208,10 +204,8 @@ class Counters:
     # Sums of counters.
 
     def count(self, terms: Sequence[tuple[str, float]], source: str, note: str = "", lower: bool = False) -> Any:
-        """The weighted sum of counters over the launch, in the first form in which the report holds all of them.
-
-        The same count may be there under the name of another unit.
-        """
+        """The weighted sum of counters over the launch, in the first form in which the report holds all of them.  The same
+        count may be there under the name of another unit."""
         found = self.unknown()
         twins = [(twin(name) or name, weight) for name, weight in terms]
         for own in [terms] if twins == list(terms) else [terms, twins]:
@@ -268,10 +262,8 @@ class Counters:
         return found.filled(sheet)
 
     def level(self, level: Any, ways: Sequence[Any]) -> tuple[Any, Any | None, Any]:
-        """Bytes of a level of memory, what of them was written (None: no way tells), and bytes per second of its roof.
-
-        A launch's roof is of the same counters as its bytes.
-        """
+        """Bytes of a level of memory, what of them was written (None: no way tells), and bytes per second of its roof.  A
+        launch's roof is of the same counters as its bytes."""
         nothing = self.unknown()
         counted = [self.count(way.counters, way.source, way.note, way.lower_bound) for way in ways]
         peaks = [self.peak(way.peak, way.clock, way.source) if way.peak else nothing for way in ways]
@@ -305,13 +297,11 @@ class Counters:
         return peak.with_note(self.guessed_slices, SLICES_OF_ATTRIBUTES)
 
     def bus_roof(self, per_cycle: float, moved: Any, share: Any) -> Any:
-        """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.
-
-        Where that was not recorded the peak by the bytes ``moved`` and the ``share`` of the roof that they were, else that at
-        the highest clock: boards run below it.  The share not of short launches, whose time is launching as well, nor where so
-        little was moved that it has few digits.
-        Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
-        """
+        """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.  Where that was not recorded the
+        peak by the bytes ``moved`` and the ``share`` of the roof that they were, else that at the highest clock: boards run
+        below it.  The share not of short launches, whose time is launching as well, nor where so little was moved that it has
+        few digits. Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X:
+        0.96 to 1.07)."""
         highest = self.origin("architecture", HIGHEST_MEMORY_CLOCK + ", " + BUS_WIDTH, "at the maximum memory clock")
         recorded = self.origin("architecture", "dram__cycles_elapsed.avg.per_second, " + BUS_WIDTH)
         roofs = []
@@ -418,12 +408,10 @@ class Counters:
 
 
 def slots(numbers: Any, work: Any, fused: Any, half_rates: Any, counts_instructions: bool) -> Any:
-    """The operations that at the peak rate would take as long as this work takes its pipe, as it is mixed.
-
-    Of operations some are fused; an instruction that is not takes as long as one that does two (Yang, Kurth, Williams 2019,
-    equation 7).  Where chips issue integer multiply-adds and all other integer work at half rate, each of two pipes takes an
-    instruction every other cycle.
-    """
+    """The operations that at the peak rate would take as long as this work takes its pipe, as it is mixed.  Of operations some
+    are fused; an instruction that is not takes as long as one that does two (Yang, Kurth, Williams 2019, equation 7).  Where
+    chips issue integer multiply-adds and all other integer work at half rate, each of two pipes takes an instruction every
+    other cycle."""
     if not counts_instructions:
         return numbers.where(numbers.known(fused), 2 * work - fused, work)
     busier = 2 * numbers.where(fused > work - fused, fused, work - fused)
@@ -435,11 +423,9 @@ def whole_of(together: Any, whole: Any) -> Any:
 
 
 def together(numbers: Any, demands: Sequence[Any]) -> Together:
-    """Work of several precisions: its roof is that at which the busiest pipe is full.
-
-    If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
-    so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
-    """
+    """Work of several precisions: its roof is that at which the busiest pipe is full.  If a pipe needs sum(work_p / peak_p)
+    seconds for the precisions that it does, a launch needs at least the largest of these, so the roof for the sum of work is
+    sum(work) / that time; unknown where a pipe works without a known roof."""
     owners: dict[str, Any] = {}
     total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
     for one in demands:  # families of a precision count together
@@ -461,11 +447,9 @@ def together(numbers: Any, demands: Sequence[Any]) -> Together:
 
 
 def uncounted(numbers: Any, activity: Any, gaps: Any, works: Sequence[Any]) -> Any:
-    """Whether the tensor pipe was active although nobody counted what it did.
-
-    Counted is what has operations of some type, or none in all types that the chip has (``works``): GA100 and GH100 run a few
-    plain FP16 instructions (HFMA2.MMA) there, so an active pipe without any operation is no contradiction.
-    """
+    """Whether the tensor pipe was active although nobody counted what it did.  Counted is what has operations of some type, or
+    none in all types that the chip has (``works``): GA100 and GH100 run a few plain FP16 instructions (HFMA2.MMA) there, so an
+    active pipe without any operation is no contradiction."""
     active = (activity >= TENSOR_ACTIVE) | gaps
     some, every = False, True  # type: Any, Any
     for work in works:
@@ -484,11 +468,9 @@ def board_rule(boards: Sequence[Any], roof: str, device: str) -> Any:
 
 
 def judges(share: Any, clock_known: bool, at_maximum: Any) -> Any:
-    """Whether a measured roof judges a launch; else theory does.
-
-    ``share`` is what it is of theory at the clock of the launch, NaN where there is none.  Where it is not known at which clock
-    it was measured, it says something only of launches ``at_maximum``, the highest clock of their GPU.
-    """
+    """Whether a measured roof judges a launch; else theory does.  ``share`` is what it is of theory at the clock of the
+    launch, NaN where there is none.  Where it is not known at which clock it was measured, it says something only of launches
+    ``at_maximum``, the highest clock of their GPU."""
     return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
 
 
@@ -512,13 +494,11 @@ def by_writes(roofs: Any, writes: Any) -> Any:
 
 
 def measured_roof(numbers: Any, ceiling: Any, by_share: Any, theory: Any, launch: Any) -> Any:
-    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.
-
-    ``launch``: their SM clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest,
-    and the share of the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock
-    clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds
-    reaches at a higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these.
-    """
+    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.  ``launch``: their SM
+    clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest, and the share of
+    the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock clocks below
+    those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds reaches at a
+    higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these."""
     clock, slower, at_maximum, writes = launch
     other = by_writes(by_share, writes) if by_share else ceiling.per_cycle * clock
     usable = numbers.known(writes) if by_share else numbers.known(other) & ceiling.follows_sm_clock

@@ -31,10 +31,8 @@ def clocks_text(version: str, control: str = "") -> str:
 
 
 def braced(names: Sequence[str], marks: tuple[str, str, str] = ("{", ",", "}")) -> str:
-    """Names that differ in the middle only, written once with braces as a shell would: a__{ld,st}.sum.
-
-    ``marks`` are the opening one, the one between and the closing one.
-    """
+    """Names that differ in the middle only, written once with braces as a shell would: a__{ld,st}.sum.  ``marks`` are the
+    opening one, the one between and the closing one."""
     before = os.path.commonprefix(names)  # noqa: RUF071
     after = os.path.commonprefix([name[len(before) :][::-1] for name in names])[::-1]  # noqa: RUF071
     if len(names) < 2 or len(before) < 4:

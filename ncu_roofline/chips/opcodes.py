@@ -20,14 +20,11 @@ LONGEST = 200
 
 
 class OpcodeWork(NamedTuple):
-    """What one execution does.
-
-    ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's ("warp", tensor cores).
-    ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.  ``family``, mma or
-    wgmma, and ``accumulator``, a type, are "" for CUDA cores.  ``conversion``: counters count it as
+    """What one execution does.  ``weight``: operations per thread's instruction (``per`` "thread", CUDA cores) or per warp's
+    ("warp", tensor cores). ``precision``: id without family and sparsity.  ``fused``: a multiply-add of CUDA cores.
+    ``family``, mma or wgmma, and ``accumulator``, a type, are "" for CUDA cores.  ``conversion``: counters count it as
     arithmetic of this precision although it is none; its weight is 0.  ``proven`` is false where neither a report nor a GPU
-    confirmed the weight.
-    """
+    confirmed the weight."""
 
     precision: str
     weight: float

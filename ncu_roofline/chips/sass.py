@@ -68,10 +68,8 @@ Bits = Annotated[tuple[int, ...], Stated(str, _bits)]
 
 
 class Field(NamedTuple):
-    """Bits of an instruction, the lowest first, and what each of their values adds to an opcode.
-
-    "" adds nothing; None (``?`` in the file) is a value of no instruction that is known.
-    """
+    """Bits of an instruction, the lowest first, and what each of their values adds to an opcode.  "" adds nothing; None (``?``
+    in the file) is a value of no instruction that is known."""
 
     bits: Bits
     words: Annotated[
@@ -81,9 +79,7 @@ class Field(NamedTuple):
 
 class Encoding(NamedTuple):
     """What a number stands for on one chip: a name, and the fields and aliases that add modifiers to it, in their order.
-
-    Where the name is "", the first field gives it.
-    """
+    Where the name is "", the first field gives it."""
 
     name: str
     fields: tuple[Field, ...] = ()
@@ -99,11 +95,9 @@ class Encoding(NamedTuple):
 
 
 class Encodings(NamedTuple):
-    """The instructions of one chip.
-
-    ``by_number``: `Encoding` by the number of an opcode, None where there is none that is known.  ``target``: bits of the
-    signed distance of a relative jump, the lowest first, counted in units of four bytes from the next instruction.
-    """
+    """The instructions of one chip.  ``by_number``: `Encoding` by the number of an opcode, None where there is none that is
+    known.  ``target``: bits of the signed distance of a relative jump, the lowest first, counted in units of four bytes from
+    the next instruction."""
 
     by_number: tuple[Encoding | None, ...]
     target: tuple[int, ...]
@@ -122,9 +116,7 @@ class _Modifiers(NamedTuple):
 
 class Alias(NamedTuple):
     """A modifier of instructions that are written like another one because of their operands, as IMAD.MOV, which moves.
-
-    ``cases``: bits that are looked at and their values; one of them has to fit.
-    """
+    ``cases``: bits that are looked at and their values; one of them has to fit."""
 
     numbers: Numbers
     word: str

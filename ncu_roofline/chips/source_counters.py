@@ -53,8 +53,6 @@ WORKING = "work (their predicate is true; which are active was not counted by in
 
 
 def adds_up(instances: float, total: float) -> bool:
-    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.
-
-    Counts that are floats may be rounded.
-    """
+    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.  Counts
+    that are floats may be rounded."""
     return not abs(instances - total) > 1e-6 * max(instances, total)

@@ -45,8 +45,8 @@ ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
 
 TENSOR_SECTION, LIGHT_TENSOR_SECTION = "HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart"
 """The section of all types of the tensor cores, and that of one type in few passes; precisions of CUDA cores name their own."""
-INSTRUCTION_SECTION, OVERVIEW_SECTION, PHASES_SECTION = "InstructionRooflineChart", "RooflineOverview", "RooflinePhases"
-"""The sections of the instruction roofline, with the table of all precisions and levels, and of samples over time."""
+OVERVIEW_SECTION, PHASES_SECTION = "RooflineOverview", "RooflinePhases"
+"""The sections with the table of all precisions and levels, and of samples over time."""
 
 
 class BoardRule(NamedTuple):
@@ -60,13 +60,11 @@ class BoardRule(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.
-
-    ``names``: parts of the name that the driver reports, the first is what board rules see; ``sm_count`` tells apart cards of
-    like names.  Clocks in Hz: those behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S
-    use two), and the memory's as the driver reports it: two bits per pin and cycle.  ``dram``: bandwidth as the vendor prints
-    it, B/s.  ``l2_slices``: 0 where unknown.
-    """
+    """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.  ``names``: parts of the name that the
+    driver reports, the first is what board rules see; ``sm_count`` tells apart cards of like names.  Clocks in Hz: those
+    behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S use two), and the memory's as
+    the driver reports it: two bits per pin and cycle.  ``dram``: bandwidth as the vendor prints it, B/s.  ``l2_slices``: 0
+    where unknown."""
 
     id: str
     names: tuple[str, ...]
@@ -97,19 +95,17 @@ class OperationRate(NamedTuple):
 
 @dataclass(frozen=True)
 class Architecture:
-    """A compute capability: identity, what its chips lack, and vendor peaks.
-
-    ``peaks``: roof id -> operations per SM and cycle, dense, an FMA counted as two; unknown ones are absent; ``rates`` those of
-    arithmetic (``bf16``, ``int32.mad``) that no counter tells apart.  ``bandwidth`` by level id.  ``slices``: L2 slices by name
-    of the GPU (without maker), where attributes of the device tell too many.  ``launching``: seconds that a launch costs, by a
-    part of the GPUs' names.  ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of
-    their own, ``left_out`` ids of what our sections don't count as it would, ``tensor_passes`` those that the operations of
-    every tensor type add (0: not stated).  ``caveat``: a clause that goes with every number of such a chip, "" where recorded
-    reports have proven its counters.  ``releases``: those of Nsight Compute whose sections know it by a number, by the compute
-    capability that this is ten times.  ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc,
-    best first, and ``cuda_until`` the last CUDA that has them, 0 for all.  ``coherent``: parts of names of GPUs whose host link
-    is NVLink-C2C, so that no PCI Express link carries copies.
-    """
+    """A compute capability: identity, what its chips lack, and vendor peaks.  ``peaks``: roof id -> operations per SM and
+    cycle, dense, an FMA counted as two; unknown ones are absent; ``rates`` those of arithmetic (``bf16``, ``int32.mad``) that
+    no counter tells apart.  ``bandwidth`` by level id.  ``slices``: L2 slices by name of the GPU (without maker), where
+    attributes of the device tell too many.  ``launching``: seconds that a launch costs, by a part of the GPUs' names.
+    ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own, ``left_out``
+    ids of what our sections don't count as it would, ``tensor_passes`` those that the operations of every tensor type add (0:
+    not stated).  ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its
+    counters.  ``releases``: those of Nsight Compute whose sections know it by a number, by the compute capability that this is
+    ten times.  ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc, best first, and
+    ``cuda_until`` the last CUDA that has them, 0 for all.  ``coherent``: parts of names of GPUs whose host link is NVLink-C2C,
+    so that no PCI Express link carries copies."""
 
     compute_capability: fields.StatedCapability
     name: str
@@ -155,15 +151,13 @@ Source = Annotated[str, Stated(Literal["binding", "derived", "embedded"], str)]
 
 @dataclass(frozen=True)
 class Binding:
-    """One way to count the work of a precision or the traffic of a level, for ranges of compute capabilities.
-
-    ``counters`` is the work in operations or the traffic in bytes (of ``.sum``); ``peak`` the counters whose
-    ``.sum.peak_sustained`` give operations or bytes per cycle of the whole GPU, None where none can be trusted (then the
-    architecture's own figure stands); ``clock`` the unit at whose ``<clock>__cycles_elapsed.avg.per_second`` it runs, ""
-    where there is no roof.  ``writes`` is the part of the traffic that was written, None where this way does not tell it.
-    ``includes`` are ids of precisions whose work this count contains although it should not.  ``collect``: it is what
-    ``ncu --metrics`` is asked for.  ``lacking``: it is for those chips that lack counters of the level's own.
-    """
+    """One way to count the work of a precision or the traffic of a level, for ranges of compute capabilities.  ``counters`` is
+    the work in operations or the traffic in bytes (of ``.sum``); ``peak`` the counters whose ``.sum.peak_sustained`` give
+    operations or bytes per cycle of the whole GPU, None where none can be trusted (then the architecture's own figure stands);
+    ``clock`` the unit at whose ``<clock>__cycles_elapsed.avg.per_second`` it runs, "" where there is no roof.  ``writes`` is
+    the part of the traffic that was written, None where this way does not tell it. ``includes`` are ids of precisions whose
+    work this count contains although it should not.  ``collect``: it is what ``ncu --metrics`` is asked for.  ``lacking``: it
+    is for those chips that lack counters of the level's own."""
 
     counters: fields.Weights
     capabilities: fields.Ranges = fields.ALL
@@ -192,18 +186,15 @@ def _roofs(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Precision:
-    """A kind of arithmetic.
-
-    ``on_request``: it is drawn where it is asked for by name, limits a launch by its verdict, or is all the work of one.
-    ``pipes``: id -> chips where the pipe is not its own (core) or the tensor pipe.
-    ``part_of`` names the precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not
-    contained in that precision's (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one
-    roof, of its own id.  ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings.
-    ``section`` is the identifier of its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in
-    whose chart it is drawn, too; ``replacements`` are tensor types that could take over its matrix products, closest first.
-    ``standard``: the tensor type that stands for all where one has to be chosen.  ``color`` is that of a tensor type among
-    others.  ``aliases``: what else people call it.
-    """
+    """A kind of arithmetic.  ``on_request``: it is drawn where it is asked for by name, limits a launch by its verdict, or is
+    all the work of one. ``pipes``: id -> chips where the pipe is not its own (core) or the tensor pipe. ``part_of`` names the
+    precision it is a view of, "" for none; ``disjoint`` says that its work is nevertheless not contained in that precision's
+    (sparse beside dense).  ``roofs`` are keys of `ROOF_FACTORS`; a precision without has one roof, of its own id.
+    ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings. ``section`` is the identifier of
+    its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in whose chart it is drawn, too;
+    ``replacements`` are tensor types that could take over its matrix products, closest first. ``standard``: the tensor type
+    that stands for all where one has to be chosen.  ``color`` is that of a tensor type among others.  ``aliases``: what else
+    people call it."""
 
     id: str
     label: str
@@ -271,15 +262,13 @@ class Precision:
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the memory hierarchy; ``order`` counts outwards from 0.
-
-    ``short`` is its label where room is scarce, ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets
-    what the one before it could not serve.  ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with
-    it, "memory" and "link" others that the profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best
-    first, and ``writes`` the share of its bytes that each of some writes, from the lowest on.  ``aliases``: what else people
-    call it.  ``on_request``: it is drawn where it is asked for by name, or where its traffic matters.  ``clock``: that of its
-    bindings, unless they state another.
-    """
+    """A level of the memory hierarchy; ``order`` counts outwards from 0.  ``short`` is its label where room is scarce,
+    ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets what the one before it could not serve.
+    ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with it, "memory" and "link" others that the
+    profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best first, and ``writes`` the share of its
+    bytes that each of some writes, from the lowest on.  ``aliases``: what else people call it.  ``on_request``: it is drawn
+    where it is asked for by name, or where its traffic matters.  ``clock``: that of its bindings, unless they state
+    another."""
 
     id: str
     label: str
@@ -360,10 +349,8 @@ class Spec:
 
     def read_as(self, compute_capability: fields.Capability) -> Architecture | None:
         """The architecture whose bindings read a chip: its own, else the nearest older one with all counters, None if none is.
-
-        Of that only the counters are taken and no peaks: a roof then is one that the report's own counters state.  Systems on a
-        chip stand for no other, as they lack counters that their neighbours have.
-        """
+        Of that only the counters are taken and no peaks: a roof then is one that the report's own counters state.  Systems on
+        a chip stand for no other, as they lack counters that their neighbours have."""
         known = self.architecture(compute_capability)
         older = [a for a in self.architectures if a.compute_capability < compute_capability and not a.lacks]
         if known or not older:
@@ -394,9 +381,8 @@ class Spec:
         self, compute_capability: fields.Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
     ) -> tuple[str, ...]:
         """The shortest list for ``ncu --metrics`` that gives complete rooflines of these items; KeyError for unknown ids.
-
-        What the chip does not have is left out; with ``lacking`` it is estimated from other levels, which costs replay passes.
-        """
+        What the chip does not have is left out; with ``lacking`` it is estimated from other levels, which costs replay
+        passes."""
         items: list[Precision | Level] = [*map(self.precision, precisions), *map(self.level, levels)]
         architecture = self.architecture(compute_capability)
         lacks, costly = (architecture.lacks, architecture.costly) if architecture else (frozenset(), frozenset())
@@ -415,10 +401,8 @@ def load_spec() -> Spec:
 
 
 def read_spec(folder: Path) -> Spec:
-    """Read the three folders of data files.
-
-    `SpecError` names file and key of the first mistake; whether the files agree with each other is for the tests.
-    """
+    """Read the three folders of data files.  `SpecError` names file and key of the first mistake; whether the files agree with
+    each other is for the tests."""
 
     def every(kind: str, form: Any) -> list[Any]:
         return [fields.read(path, form) for path in sorted((folder / kind).glob("*.toml"))]

@@ -339,12 +339,9 @@ class Bound(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """All bounds.
-
-    ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a line or dot of a
-    report's own chart can say, and ``drawn_least`` (per second) the least of a roof.
-    ``imported_seconds`` and ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say.
-    """
+    """All bounds.  ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a
+    line or dot of a report's own chart can say, and ``drawn_least`` (per second) the least of a roof. ``imported_seconds`` and
+    ``imported_rate`` (operations or bytes per second): the most that a file of another tool can say."""
 
     units: tuple[str, ...]
     quantity: tuple[Bound, ...]

@@ -159,9 +159,7 @@ def in_words(texts: Sequence[str]) -> str:
 
 def of_mix(slower: float, instructions: bool = False) -> str:
     """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
-
-    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit.
-    """
+    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit."""
     if not slower > MIX_TOLD:
         return ""
     mix, peak = ("instruction-mix", "the issue limit") if instructions else ("FMA-mix", "peak")
@@ -289,12 +287,10 @@ def _full(limit: Limit) -> str:
 
 
 def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
-    """The largest part of a full unit's use that counts prove to be waste; None if none is.
-
-    ``amounts``, as far as known: bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and
-    the ideal; shares of the data pipe (data_pipe), its banks (bank_reads, bank_writes), the ways back (writeback) and in
-    (requests); conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
-    """
+    """The largest part of a full unit's use that counts prove to be waste; None if none is.  ``amounts``, as far as known:
+    bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and the ideal; shares of the
+    data pipe (data_pipe), its banks (bank_reads, bank_writes), the ways back (writeback) and in (requests); conflicts and
+    wavefronts of shared memory (shared); active lanes, a ratio."""
 
     def share(part: float | None, whole: float | None) -> float:
         found = part / whole if is_known(part) and is_known(whole) and whole > 0 else 0.0  # type: ignore[operator]
@@ -333,11 +329,9 @@ def useful_passes(
     writeback: float | None, bank_reads: float | None, bank_writes: float | None, requests: float | None
 ) -> float:
     """The most of the data pipe's use that may be no replays, a share of its peak as all of these are; NaN where unknown.
-
-    What is read goes back to registers.  What is stored does not: it writes banks, of which a pass of coalesced stores keeps
-    a half busy, or two thirds (A40, V100), a quarter where percentages of the pipe end at 50 %.  Atomics may do neither: a
-    request of 8 bytes a lane takes two passes.
-    """
+    What is read goes back to registers.  What is stored does not: it writes banks, of which a pass of coalesced stores keeps a
+    half busy, or two thirds (A40, V100), a quarter where percentages of the pipe end at 50 %.  Atomics may do neither: a
+    request of 8 bytes a lane takes two passes."""
     read = max([value for value in (writeback, bank_reads) if value is not None and is_known(value)] or [math.nan])
     if bank_writes is None or requests is None or not is_known(read + bank_writes + requests):
         return math.nan
@@ -395,10 +389,8 @@ def case_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> Case:
 
 
 def limits_of(row: Row, levels: Sequence[Any], units: Sequence[Any]) -> list[Limit]:
-    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
-
-    A lower bound only where nothing better is known of the same.
-    """
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.  A lower bound only
+    where nothing better is known of the same."""
     reached = [one for one in row.levels if one.share > 0]
     limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
     labels = {level.id: level.label for level in levels}

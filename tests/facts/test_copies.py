@@ -35,7 +35,7 @@ ON_PURPOSE = {
     "plugin/generate/lowering.py": {"dram"},
     # What instructions of one kind do beyond what the specification says of them.
     "model/extract.py": {"shared", "dram"},  # wavefronts and asynchronous copies; a unit
-    "model/opcodes.py": {"fp16", "fp32", "bf16"},  # accumulators; HFMA2 loads constants, HADD2 converts, and both count BF16
+    "model/work.py": {"fp16", "fp32", "bf16"},  # accumulators; HFMA2 loads constants, HADD2 converts, and both count BF16
     "plugin/generate/sections.py": {"inst.global_ld"},  # the kind whose walls the section has room for
     # What --help shows, which reads no data files.
     "cli/check.py": {"fp16"},
@@ -45,7 +45,7 @@ ON_PURPOSE = {
     "analyses/source/frames.py": {"shared", "fp64", "fp32", "fp16", "bf16", "int32"},
     "analyses/source/totals.py": {"shared"},
     "analyses/source/text.py": {"shared"},
-    "analyses/source/findings.py": {"fp64", "fp32"},
+    "analyses/source/build.py": {"fp64", "fp32"},
     # What types of operators of a trace are computed in.
     "analyses/run/frames.py": {"tensor.fp64"},
     "analyses/run/need.py": {

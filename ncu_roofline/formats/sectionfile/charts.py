@@ -79,10 +79,8 @@ class _Sides:
 @dataclass(frozen=True)
 class Roof(_Sides):
     """Peak work (horizontal line) and peak traffic (diagonal line); `model.plausible` makes NaN of a line that can't be.
-
-    `computed` names derived metrics that the report lacks and that were computed here from the section's definitions;
-    NVIDIA's viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks.
-    """
+    `computed` names derived metrics that the report lacks and that were computed here from the section's definitions; NVIDIA's
+    viewers, which compute them only while profiling, draw no such roof.  `lacking`: summands that the report lacks."""
 
     label: str
     peak_work: float
@@ -237,10 +235,8 @@ def compile_section(section: Section, arch: int) -> Program:
 
 
 def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tuple[int, int]) -> list[Chart]:
-    """The charts that `section` shows for a kernel with `metrics` (base units: ns, hz, byte/s) on a chip.
-
-    A chart without any roof or point is returned, too: its `dropped` says what is missing.  Never raises for odd metrics.
-    """
+    """The charts that `section` shows for a kernel with `metrics` (base units: ns, hz, byte/s) on a chip.  A chart without any
+    roof or point is returned, too: its `dropped` says what is missing.  Never raises for odd metrics."""
     program = compile_section(section, arch_number(compute_capability))
     reader = _Reader(metrics, program.definitions)
     title, charts = text_of(section.message.DisplayName), []

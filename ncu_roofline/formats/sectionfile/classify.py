@@ -59,10 +59,8 @@ _V100, _HOPPER = (7, 0), 9
 @lru_cache(maxsize=4096)
 def classify(metrics: tuple[str, ...]) -> tuple[str, str]:
     """(precision id, level id) of a roof or point with these metrics: ("fp64", "dram"), ("tensor.fp16.wgmma", "l2"), ...
-
     Either is "" where the names do not tell.  Several types of the tensor pipe together give what they share ("tensor.fp16",
-    "tensor"); anything else that mixes precisions or levels gives "".  Sparse counters end in ".sparse".
-    """
+    "tensor"); anything else that mixes precisions or levels gives "".  Sparse counters end in ".sparse"."""
     names = [name if subject(name) else name.removeprefix("derived__").removeprefix("rl_") for name in metrics]
     precisions = {precision for name in names if (precision := _precision(name))}
     levels = {level for name in names if (level := _level(name)) is not None}
@@ -104,10 +102,8 @@ def _precision(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_unfused(metrics: tuple[str, ...]) -> bool:
-    """Whether a compute roof of these metrics is that of operations that are not fused: one in each lane of an FMA instruction.
-
-    Stock sections have none; until 2024 they count packed half-precision instructions as one lane.
-    """
+    """Whether a compute roof of these metrics is that of operations that are not fused: one in each lane of an FMA
+    instruction.  Stock sections have none; until 2024 they count packed half-precision instructions as one lane."""
     if any(subject(name).endswith(".nofma") for name in metrics):
         return True
     fused = [(found, name) for name in metrics if (found := _FMA.search(name))]
@@ -140,11 +136,9 @@ def levels_of(roof: Roof) -> tuple[str, ...]:
 
 
 def peaks_of(chart: Chart, point: Point) -> tuple[float, float]:
-    """Peak work and peak traffic that a dot stands under, per second, in theory; NaN where the chart draws none for it.
-
-    The horizontal line and the diagonal may come from different roofs: some charts draw the line of a second precision at one
-    level only.  Where several lines could be meant and none is the dot's own, there is no telling: NaN.
-    """
+    """Peak work and peak traffic that a dot stands under, per second, in theory; NaN where the chart draws none for it.  The
+    horizontal line and the diagonal may come from different roofs: some charts draw the line of a second precision at one
+    level only.  Where several lines could be meant and none is the dot's own, there is no telling: NaN."""
     level = classify(point.traffic_metrics)[1]
     roofs = [roof for roof in chart.roofs if not roof.is_measured] or chart.roofs
     own = _of_work(roofs, point)
@@ -197,12 +191,10 @@ _TWICE = HalfFactor(
 
 
 def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
-    """Correction for an FP16 chart of a release (``"2024.2.1.0"``; "" if unknown); factors 1 for every other chart.
-
-    Counters of half precision count instructions of a thread, and HFMA2 does 4 operations, HADD2 and HMUL2 do 2.  Stock
-    sections weighted them 2, 1, 1 until 2024 and 4, 2, 2 since 2025.1.  The weights in the names of the derived metrics
-    decide; the version does for stock charts whose names carry none.
-    """
+    """Correction for an FP16 chart of a release (``"2024.2.1.0"``; "" if unknown); factors 1 for every other chart.  Counters
+    of half precision count instructions of a thread, and HFMA2 does 4 operations, HADD2 and HMUL2 do 2.  Stock sections
+    weighted them 2, 1, 1 until 2024 and 4, 2, 2 since 2025.1.  The weights in the names of the derived metrics decide; the
+    version does for stock charts whose names carry none."""
     lines: list[Roof | Point] = [*chart.roofs, *chart.points]
     if not any(classify(line.work_metrics)[0] == "fp16" for line in lines):
         return HalfFactor()
@@ -214,11 +206,9 @@ def stock_half_factor(chart: Chart, ncu_version: str) -> HalfFactor:
 
 
 def tensor_caveat(metrics: tuple[str, ...], capability: tuple[int, int]) -> str:
-    """What is wrong with work (or a roof) of these metrics on a chip: "" for work that is not counted by instructions.
-
-    Stock charts of 2021.3 to 2024.1 count 512 operations for every tensor instruction; later chips have instructions of 512 to
-    16384.  Instructions without any weight, as charts of others may have them, are not operations at all.
-    """
+    """What is wrong with work (or a roof) of these metrics on a chip: "" for work that is not counted by instructions.  Stock
+    charts of 2021.3 to 2024.1 count 512 operations for every tensor instruction; later chips have instructions of 512 to
+    16384.  Instructions without any weight, as charts of others may have them, are not operations at all."""
     counted = [name for name in metrics if re.search(r"__inst_executed_pipe_(tensor|fp64\w{0,99}_dmma)", name)]
     if not counted:
         return ""

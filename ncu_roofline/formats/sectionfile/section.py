@@ -119,11 +119,9 @@ def schema() -> Schema:
 
 @cache
 def messages(*, strict: bool = False) -> dict[str, Any]:
-    """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.
-
-    They hold whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required.
-    ``strict``: those that text is read into, where enums have names and choices are one field each.
-    """
+    """Message classes by name (`Section`, `Body`, `BodyItem`, `RooflineChart`, ...), built at the first call.  They hold
+    whatever a report embeds: enums are numbers, so that unknown values survive, and nothing is required. ``strict``: those
+    that text is read into, where enums have names and choices are one field each."""
     from ncu_roofline.formats.wire import build_messages
 
     return build_messages("section" if strict else "ncu_roofline.sections", _table(), strict=strict)
@@ -214,10 +212,8 @@ def metrics_of(message: Any) -> Iterator[Any]:
 
 
 class Section:
-    """A section message with its roofline charts.  Compared by identity: sections are keys of caches, and large.
-
-    Raises ValueError for a message without identifier, or nested beyond reason.
-    """
+    """A section message with its roofline charts.  Compared by identity: sections are keys of caches, and large.  Raises
+    ValueError for a message without identifier, or nested beyond reason."""
 
     def __init__(self, message: Any) -> None:
         if not message.Identifier:
@@ -229,10 +225,8 @@ class Section:
 
 @lru_cache(maxsize=512)
 def parse_section(data: bytes) -> Section:
-    """Decode an embedded section: reports repeat one in every kernel, and equal bytes give the same object.
-
-    Raises ValueError for bytes that are not a section (damaged, larger than `MOST_BYTES`, or nested beyond reason).
-    """
+    """Decode an embedded section: reports repeat one in every kernel, and equal bytes give the same object.  Raises ValueError
+    for bytes that are not a section (damaged, larger than `MOST_BYTES`, or nested beyond reason)."""
     if len(data) > MOST_BYTES:
         raise ValueError(f"a section of more than {MOST_BYTES / 1e6:g} MB")
     message = messages()[ROOT]()

@@ -104,10 +104,8 @@ class Document:
 
 
 def read_bytes(data: bytes) -> str:
-    """The text of a section file; bytes that are not UTF-8, which every release loads, are replaced.
-
-    Raises SectionSyntaxError for a byte order mark, which no release accepts.
-    """
+    """The text of a section file; bytes that are not UTF-8, which every release loads, are replaced.  Raises
+    SectionSyntaxError for a byte order mark, which no release accepts."""
     if data.startswith(b"\xef\xbb\xbf"):
         raise SectionSyntaxError(1, 1, "the file starts with a byte order mark; save it as UTF-8 without one", "encoding")
     return data.decode("utf-8", "replace")

@@ -41,11 +41,9 @@ _CLOCKS_OF_ALL = {f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "s
 
 
 class Dialect:
-    """What may be written for a release; ``metrics`` is the release whose metric names are known.
-
-    It is later than ``release`` only for `BASE`, whose fields all releases can read while newer ones collect more; others are
-    ``exact``: every chip that the release profiles can be named.
-    """
+    """What may be written for a release; ``metrics`` is the release whose metric names are known.  It is later than
+    ``release`` only for `BASE`, whose fields all releases can read while newer ones collect more; others are ``exact``: every
+    chip that the release profiles can be named."""
 
     def __init__(self, release: Release, metrics: Release) -> None:
         def has(message: str, field: str) -> bool:
@@ -74,12 +72,10 @@ class Dialect:
 
     @lru_cache(maxsize=4096)  # noqa: B019  generating asks for the same few some ten thousand times
     def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
-        """The shortest ranges that hold on the ``wanted`` compute capabilities (frozen) ``among`` all that there are.
-
-        `BASE` reaches chips that it can't name by an open end only, which then holds on all of them and, if need be, on the
-        newest that has a name: such ranges are as wide as necessary.  Other dialects leave out what their release does not
-        profile; without any chip left the result is empty.  `EVERYWHERE` where no filter is needed.
-        """
+        """The shortest ranges that hold on the ``wanted`` compute capabilities (frozen) ``among`` all that there are.  `BASE`
+        reaches chips that it can't name by an open end only, which then holds on all of them and, if need be, on the newest
+        that has a name: such ranges are as wide as necessary.  Other dialects leave out what their release does not profile;
+        without any chip left the result is empty.  `EVERYWHERE` where no filter is needed."""
         chips = sorted((number, chip in wanted) for chip in among if (number := self.number(chip)) is not None)
         beyond = any(self.number(chip) is None for chip in wanted)
         if all(inside for _, inside in chips) and (self.exact or beyond):
@@ -142,11 +138,9 @@ class Reading(NamedTuple):
 
 
 class Lowering:
-    """Chooses bindings by chip, and gathers derived metrics and inputs of one section while its charts are made.
-
-    Nsight Compute keeps one filter for each name in a section.  ``ambiguous`` are names that charts need with several: every
-    such use gets a derived metric of its own.  ``dense``: sparse products, which cost a replay pass more, are not counted.
-    """
+    """Chooses bindings by chip, and gathers derived metrics and inputs of one section while its charts are made.  Nsight
+    Compute keeps one filter for each name in a section.  ``ambiguous`` are names that charts need with several: every such use
+    gets a derived metric of its own.  ``dense``: sparse products, which cost a replay pass more, are not counted."""
 
     def __init__(self, spec: Spec, dialect: Dialect, ambiguous: frozenset[str] = frozenset(), *, dense: bool = False) -> None:
         self.spec, self.dialect, self._ambiguous, self._dense = spec, dialect, ambiguous, dense
@@ -333,9 +327,7 @@ class Lowering:
 
     def traffic(self, level: Level, scale: float = 1.0) -> list[Reading]:
         """Traffic per second of a level, in bytes times ``scale``; what of it is written is collected, for measured roofs.
-
-        Names of the latest chips stand only where the dialect can name these, and its release them.
-        """
+        Names of the latest chips stand only where the dialect can name these, and its release them."""
         for chip, _ in self.bindings(level):
             ways = self.spec.bindings(level, chip) if self.dialect.exact else level.bindings
             for counter in next((way.writes.counters() for way in ways if way.writes), ()):
@@ -369,10 +361,8 @@ class Lowering:
         return self._peaks(peaks)
 
     def bandwidth(self, level: Level, scale: float = 1.0, chips: Chips | None = None) -> list[Reading]:
-        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak.
-
-        A chip of which no bytes per SM and cycle are known gets what the newest known has.
-        """
+        """Traffic per second of a level's roof, times ``scale``, on all chips or some; empty where nothing states a peak.  A
+        chip of which no bytes per SM and cycle are known gets what the newest known has."""
         per_sm = {a.compute_capability: a.bandwidth[level.id] for a in self.spec.architectures if level.id in a.bandwidth}
         peaks = []
         for chip, binding in self.bindings(level, chips):

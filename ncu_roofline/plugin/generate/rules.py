@@ -89,9 +89,7 @@ _RECORDS = {form: _record(form, names.split()) for form, names in _READ.items()}
 
 class _Ceilings(NamedTuple):
     """Roofs by id and the seconds that a launch costs, as measured on one model of GPU; ``origin`` says by whom.
-
-    ``by_writes``: bytes per second by the share of them that is written, of roofs that were measured so.
-    """
+    ``by_writes``: bytes per second by the share of them that is written, of roofs that were measured so."""
 
     chip: tuple[int, int] = (0, 0)
     model: str = ""
@@ -103,10 +101,8 @@ class _Ceilings(NamedTuple):
 
 
 class RuleTemplate(NamedTuple):
-    """One rule: its names, the section it belongs to, and the precisions that a bound rule judges (``shown``).
-
-    Its file is called by its identifier: rule folders share one import path, so that is as private.
-    """
+    """One rule: its names, the section it belongs to, and the precisions that a bound rule judges (``shown``).  Its file is
+    called by its identifier: rule folders share one import path, so that is as private."""
 
     identifier: str
     name: str
@@ -140,11 +136,9 @@ def rule_templates(spec: facts.Spec) -> tuple[RuleTemplate, ...]:
 
 
 def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = ()) -> dict[str, str]:  # noqa: ARG001
-    """File name -> text of every rule, and of the helper that they import.
-
-    The files find out at run time what the release offers, so they are the same for every dialect.  ``ceilings``: measured
-    roofs that they hold kernels against, used on the GPU models they were measured on.
-    """
+    """File name -> text of every rule, and of the helper that they import.  The files find out at run time what the release
+    offers, so they are the same for every dialect.  ``ceilings``: measured roofs that they hold kernels against, used on the
+    GPU models they were measured on."""
     spec = load_spec()
     rules = rule_templates(spec)
     context = _context(spec, rules, ceilings)
@@ -234,7 +228,7 @@ def _definition(record: Any) -> str:
     text = f'{name} = namedtuple("{name}", "{" ".join(record._fields)}")'
     if record._field_defaults:
         text += f"\n{name}.__new__.__defaults__ = {python(tuple(record._field_defaults.values()))}"
-    first = about.partition("\n\n")[0].replace("``", "")
+    first = re.split(r"(?<=\.)\s", about)[0].replace("``", "").replace("\n", " ")
     return f"# {first}\n{text}"
 
 
@@ -265,9 +259,7 @@ def render(template: str, **context: Any) -> str:
 
 def python(value: Any, indent: int = 0, before: int = 24) -> str:
     """Python source of nested tuples, dicts and named tuples, the same everywhere: one line if it fits, else one an item.
-
-    ``before`` is how much stands before it on its line; items of one line fill lines, but for records.
-    """
+    ``before`` is how much stands before it on its line; items of one line fill lines, but for records."""
     if isinstance(value, WeightedSum):
         return f"terms({value.text()!r})"
     if not isinstance(value, (tuple, Mapping)):
@@ -305,10 +297,8 @@ def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
 def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
     """Write the files whose content changes, and take away the helper of rules that were there before; returns all paths.
-
     Raises RooflineError, before anything is written, if a file of that name was not generated (unless ``force``), or if the
-    folder can't be made or read.
-    """
+    folder can't be made or read."""
     with explained("Cannot write to", folder, "Choose another folder with --out."):
         folder.mkdir(parents=True, exist_ok=True)
     present = {name: _read(folder / name) for name in texts}

@@ -45,11 +45,8 @@ _BODY = ("Table", "RooflineChart", "Timeline")
 
 
 def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | None:
-    """Ceilings to draw, none of a CPU.
-
-    Raises RooflineError for one that its own file disproves, and if the clock-consistent form is wanted and nothing says what
-    theory gives.
-    """
+    """Ceilings to draw, none of a CPU.  Raises RooflineError for one that its own file disproves, and if the clock-consistent
+    form is wanted and nothing says what theory gives."""
     if ceilings is None or ceilings.kind == CPU:
         return None
     impossible = next((one for one in ceilings.by_id.values() if one.impossible), None)
@@ -67,11 +64,8 @@ Made = tuple[Mapping[str, str], Sequence[Any], Mapping[str, Sequence[Any]]]
 
 
 class Maker(Lowering):
-    """Makes what one section shows.
-
-    Measured ``ceilings`` are drawn, if any, as constants or, ``clock_consistent``, as shares of what theory gives at the clock
-    measured at; levels ``aside`` are drawn nevertheless.
-    """
+    """Makes what one section shows.  Measured ``ceilings`` are drawn, if any, as constants or, ``clock_consistent``, as shares
+    of what theory gives at the clock measured at; levels ``aside`` are drawn nevertheless."""
 
     def __init__(
         self,
@@ -182,9 +176,8 @@ class Maker(Lowering):
 
     def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Any:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
-
-        With several types, dots have the colour of theirs: which level they are of is told by their order, outwards from L1.
-        """
+        With several types, dots have the colour of theirs: which level they are of is told by their order, outwards from
+        L1."""
         several = len([one for one in precisions if not one.part_of]) > 1
         color = {one.id: one.color for one in precisions}
         roofs, points = list[Any](), list[Any]()
@@ -236,10 +229,8 @@ class Maker(Lowering):
         return self.row("gpu__time_duration.sum", "Duration"), self.row(_CLOCK, "SM Frequency")
 
     def traffic_rows(self, *, patched: bool = True) -> list[Any]:
-        """Bytes per second of each level; without ``patched`` only what hardware counts.  ncu shows their unit by itself.
-
-        A level that chips count differently which the dialect can't tell apart has no row: one of two would be empty on each.
-        """
+        """Bytes per second of each level; without ``patched`` only what hardware counts.  ncu shows their unit by itself.  A
+        level that chips count differently which the dialect can't tell apart has no row: one of two would be empty on each."""
         rows = []
         for level in self.spec.levels:
             if patched or not self.patched(level):
@@ -250,12 +241,10 @@ class Maker(Lowering):
         return rows
 
     def performance(self, precision: Precision) -> list[Any]:
-        """Operations per second, thousand millions of them where the dialect's expressions can divide, too.
-
-        Where one operator can't give the sum those of the instruction families that it is of, where they can't either none.
-        Rows that stay empty on chips that can't be told apart are left out, but for the type that stands for all: there each
-        way of counting has a row that says whose it is.
-        """
+        """Operations per second, thousand millions of them where the dialect's expressions can divide, too.  Where one
+        operator can't give the sum those of the instruction families that it is of, where they can't either none. Rows that
+        stay empty on chips that can't be told apart are left out, but for the type that stands for all: there each way of
+        counting has a row that says whose it is."""
         found: dict[str, Chips] = {}
         left: Chips = frozenset()
         sums = self.sums(precision)
@@ -463,13 +452,10 @@ def render_sections(
     aside: tuple[str, ...] = (),
     spec: Spec | None = None,
 ) -> dict[str, str]:
-    """The text of every section file by file name.
-
-    With ``ceilings`` measured roofs stand beside the theoretical ones, as constants or, ``clock_consistent``, as the measured
-    share of the theoretical peak.  ``light_type`` is the source type of the tensor section with few passes, "" for the one that
-    every chip has; ``aside`` are levels to draw that stand aside otherwise (``system``).  Raises RooflineError for ceilings
-    that can't be used so, an unknown type, and broken templates.
-    """
+    """The text of every section file by file name.  With ``ceilings`` measured roofs stand beside the theoretical ones, as
+    constants or, ``clock_consistent``, as the measured share of the theoretical peak.  ``light_type`` is the source type of
+    the tensor section with few passes, "" for the one that every chip has; ``aside`` are levels to draw that stand aside
+    otherwise (``system``).  Raises RooflineError for ceilings that can't be used so, an unknown type, and broken templates."""
     spec = spec or load_spec()
     light_type = light_type or spec.standard_type
     known = [p.id.removeprefix("tensor.") for p in spec.precisions if p.kind == "tensor" and not p.part_of]

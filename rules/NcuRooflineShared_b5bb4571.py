@@ -1732,9 +1732,7 @@ def in_words(texts):
 
 def of_mix(slower, instructions = False):
     """What the fraction of a compute limit is of, where its instructions take ``slower`` times as long as the peak has it.
-
-    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit.
-    """
+    The peak is that of multiply-adds, or where the roof counts ``instructions`` the issue limit."""
     if not slower > MIX_TOLD:
         return ""
     mix, peak = ("instruction-mix", "the issue limit") if instructions else ("FMA-mix", "peak")
@@ -1862,12 +1860,10 @@ def _full(limit):
 
 
 def wasted(limit, amounts):
-    """The largest part of a full unit's use that counts prove to be waste; None if none is.
-
-    ``amounts``, as far as known: bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and
-    the ideal; shares of the data pipe (data_pipe), its banks (bank_reads, bank_writes), the ways back (writeback) and in
-    (requests); conflicts and wavefronts of shared memory (shared); active lanes, a ratio.
-    """
+    """The largest part of a full unit's use that counts prove to be waste; None if none is.  ``amounts``, as far as known:
+    bytes of local_loads, local_stores and all of l1; bytes requested of L1 for global memory, and the ideal; shares of the
+    data pipe (data_pipe), its banks (bank_reads, bank_writes), the ways back (writeback) and in (requests); conflicts and
+    wavefronts of shared memory (shared); active lanes, a ratio."""
 
     def share(part, whole):
         found = part / whole if is_known(part) and is_known(whole) and whole > 0 else 0.0  # type: ignore[operator]
@@ -1906,11 +1902,9 @@ def useful_passes(
     writeback, bank_reads, bank_writes, requests
 ):
     """The most of the data pipe's use that may be no replays, a share of its peak as all of these are; NaN where unknown.
-
-    What is read goes back to registers.  What is stored does not: it writes banks, of which a pass of coalesced stores keeps
-    a half busy, or two thirds (A40, V100), a quarter where percentages of the pipe end at 50 %.  Atomics may do neither: a
-    request of 8 bytes a lane takes two passes.
-    """
+    What is read goes back to registers.  What is stored does not: it writes banks, of which a pass of coalesced stores keeps a
+    half busy, or two thirds (A40, V100), a quarter where percentages of the pipe end at 50 %.  Atomics may do neither: a
+    request of 8 bytes a lane takes two passes."""
     read = max([value for value in (writeback, bank_reads) if value is not None and is_known(value)] or [math.nan])
     if bank_writes is None or requests is None or not is_known(read + bank_writes + requests):
         return math.nan
@@ -1968,10 +1962,8 @@ def case_of(row, levels, units):
 
 
 def limits_of(row, levels, units):
-    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.
-
-    A lower bound only where nothing better is known of the same.
-    """
+    """All that can be full: roofs of the levels, hardware units, and pipes by what the work asks of them.  A lower bound only
+    where nothing better is known of the same."""
     reached = [one for one in row.levels if one.share > 0]
     limits = [Limit("memory", one.level.id, one.level.label, one.share, True, "", one.lower) for one in reached]
     labels = {level.id: level.label for level in levels}
@@ -2084,10 +2076,8 @@ def summed(terms, value_of, form = ""):
 
 
 def fused_of(terms):
-    """The part of a weighted sum that fused multiply-adds do, nothing where they are not counted apart.
-
-    Counters of adds, multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other.
-    """
+    """The part of a weighted sum that fused multiply-adds do, nothing where they are not counted apart.  Counters of adds,
+    multiplies and FMAs together (``_ops_``) hold each FMA as one operation; its own counter, the other."""
     together = any("_ops_" in name for name, _ in terms)
     return [(name, weight * 2 if together else weight) for name, weight in terms if "fma" in name and "_ops_" not in name]
 
@@ -2111,11 +2101,9 @@ def count_forms(counters):
 
 
 class Counters:
-    """Counters, clocks and times of launches on one model of GPU; SI units.
-
-    ``get`` gives a metric by its name, ``has`` says whether some launch may have it; ``hardware`` are the facts on units;
-    ``chip`` those on the GPU's architecture, None where it is unknown.  Clocks of short launches are those of longer ones.
-    """
+    """Counters, clocks and times of launches on one model of GPU; SI units.  ``get`` gives a metric by its name, ``has`` says
+    whether some launch may have it; ``hardware`` are the facts on units; ``chip`` those on the GPU's architecture, None where
+    it is unknown.  Clocks of short launches are those of longer ones."""
 
     # What is done to numbers, from the class for their kind beside this one; a quantity is numbers and where they come from.
     where = known = divided = at_most = any_of = first_known = usual = middle = rounded = None  # type: Any
@@ -2227,10 +2215,8 @@ class Counters:
     # Sums of counters.
 
     def count(self, terms, source, note = "", lower = False):
-        """The weighted sum of counters over the launch, in the first form in which the report holds all of them.
-
-        The same count may be there under the name of another unit.
-        """
+        """The weighted sum of counters over the launch, in the first form in which the report holds all of them.  The same
+        count may be there under the name of another unit."""
         found = self.unknown()
         twins = [(twin(name) or name, weight) for name, weight in terms]
         for own in [terms] if twins == list(terms) else [terms, twins]:
@@ -2287,10 +2273,8 @@ class Counters:
         return found.filled(sheet)
 
     def level(self, level, ways):
-        """Bytes of a level of memory, what of them was written (None: no way tells), and bytes per second of its roof.
-
-        A launch's roof is of the same counters as its bytes.
-        """
+        """Bytes of a level of memory, what of them was written (None: no way tells), and bytes per second of its roof.  A
+        launch's roof is of the same counters as its bytes."""
         nothing = self.unknown()
         counted = [self.count(way.counters, way.source, way.note, way.lower_bound) for way in ways]
         peaks = [self.peak(way.peak, way.clock, way.source) if way.peak else nothing for way in ways]
@@ -2324,13 +2308,11 @@ class Counters:
         return peak.with_note(self.guessed_slices, SLICES_OF_ATTRIBUTES)
 
     def bus_roof(self, per_cycle, moved, share):
-        """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.
-
-        Where that was not recorded the peak by the bytes ``moved`` and the ``share`` of the roof that they were, else that at
-        the highest clock: boards run below it.  The share not of short launches, whose time is launching as well, nor where so
-        little was moved that it has few digits.
-        Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X: 0.96 to 1.07).
-        """
+        """Peak per second of bytes per bit of the memory bus and cycle, at the memory clock.  Where that was not recorded the
+        peak by the bytes ``moved`` and the ``share`` of the roof that they were, else that at the highest clock: boards run
+        below it.  The share not of short launches, whose time is launching as well, nor where so little was moved that it has
+        few digits. Recorded memory clocks are in the unit of the attribute for the highest one (26 reports, HBM2 to GDDR6X:
+        0.96 to 1.07)."""
         highest = self.origin("architecture", HIGHEST_MEMORY_CLOCK + ", " + BUS_WIDTH, "at the maximum memory clock")
         recorded = self.origin("architecture", "dram__cycles_elapsed.avg.per_second, " + BUS_WIDTH)
         roofs = []
@@ -2437,12 +2419,10 @@ class Counters:
 
 
 def slots(numbers, work, fused, half_rates, counts_instructions):
-    """The operations that at the peak rate would take as long as this work takes its pipe, as it is mixed.
-
-    Of operations some are fused; an instruction that is not takes as long as one that does two (Yang, Kurth, Williams 2019,
-    equation 7).  Where chips issue integer multiply-adds and all other integer work at half rate, each of two pipes takes an
-    instruction every other cycle.
-    """
+    """The operations that at the peak rate would take as long as this work takes its pipe, as it is mixed.  Of operations some
+    are fused; an instruction that is not takes as long as one that does two (Yang, Kurth, Williams 2019, equation 7).  Where
+    chips issue integer multiply-adds and all other integer work at half rate, each of two pipes takes an instruction every
+    other cycle."""
     if not counts_instructions:
         return numbers.where(numbers.known(fused), 2 * work - fused, work)
     busier = 2 * numbers.where(fused > work - fused, fused, work - fused)
@@ -2454,11 +2434,9 @@ def whole_of(together, whole):
 
 
 def together(numbers, demands):
-    """Work of several precisions: its roof is that at which the busiest pipe is full.
-
-    If a pipe needs sum(work_p / peak_p) seconds for the precisions that it does, a launch needs at least the largest of these,
-    so the roof for the sum of work is sum(work) / that time; unknown where a pipe works without a known roof.
-    """
+    """Work of several precisions: its roof is that at which the busiest pipe is full.  If a pipe needs sum(work_p / peak_p)
+    seconds for the precisions that it does, a launch needs at least the largest of these, so the roof for the sum of work is
+    sum(work) / that time; unknown where a pipe works without a known roof."""
     owners = {}
     total, most, second = 0.0, 0.0, 0.0  # type: Any, Any, Any
     for one in demands:  # families of a precision count together
@@ -2480,11 +2458,9 @@ def together(numbers, demands):
 
 
 def uncounted(numbers, activity, gaps, works):
-    """Whether the tensor pipe was active although nobody counted what it did.
-
-    Counted is what has operations of some type, or none in all types that the chip has (``works``): GA100 and GH100 run a few
-    plain FP16 instructions (HFMA2.MMA) there, so an active pipe without any operation is no contradiction.
-    """
+    """Whether the tensor pipe was active although nobody counted what it did.  Counted is what has operations of some type, or
+    none in all types that the chip has (``works``): GA100 and GH100 run a few plain FP16 instructions (HFMA2.MMA) there, so an
+    active pipe without any operation is no contradiction."""
     active = (activity >= TENSOR_ACTIVE) | gaps
     some, every = False, True  # type: Any, Any
     for work in works:
@@ -2503,11 +2479,9 @@ def board_rule(boards, roof, device):
 
 
 def judges(share, clock_known, at_maximum):
-    """Whether a measured roof judges a launch; else theory does.
-
-    ``share`` is what it is of theory at the clock of the launch, NaN where there is none.  Where it is not known at which clock
-    it was measured, it says something only of launches ``at_maximum``, the highest clock of their GPU.
-    """
+    """Whether a measured roof judges a launch; else theory does.  ``share`` is what it is of theory at the clock of the
+    launch, NaN where there is none.  Where it is not known at which clock it was measured, it says something only of launches
+    ``at_maximum``, the highest clock of their GPU."""
     return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
 
 
@@ -2531,13 +2505,11 @@ def by_writes(roofs, writes):
 
 
 def measured_roof(numbers, ceiling, by_share, theory, launch):
-    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.
-
-    ``launch``: their SM clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest,
-    and the share of the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock
-    clocks below those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds
-    reaches at a higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these.
-    """
+    """A measured roof for launches, what it is of theory at the same clock, and whether it judges them.  ``launch``: their SM
+    clock (Hz), what the clock of a level is of that of a measurement, whether the SM clock is the highest, and the share of
+    the bytes that is written.  The same work per cycle; as measured where a clock is unknown: profilers lock clocks below
+    those of the measurement, and under its power limit a GPU sustains less than a launch of a few milliseconds reaches at a
+    higher clock.  Memory that was measured for several shares of writes (``by_share``) is judged by these."""
     clock, slower, at_maximum, writes = launch
     other = by_writes(by_share, writes) if by_share else ceiling.per_cycle * clock
     usable = numbers.known(writes) if by_share else numbers.known(other) & ceiling.follows_sm_clock
@@ -2601,10 +2573,8 @@ WORKING = "work (their predicate is true; which are active was not counted by in
 
 
 def adds_up(instances, total):
-    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.
-
-    Counts that are floats may be rounded.
-    """
+    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.  Counts
+    that are floats may be rounded."""
     return not abs(instances - total) > 1e-6 * max(instances, total)
 
 
@@ -2750,10 +2720,8 @@ def finding(launch, kind, site, share, filled, advice = "", **own):
 
 
 def findings(launch, called = (), causes = None):
-    """What is worth looking at in a launch, cause by cause.
-
-    What was not counted gives no finding, nor do counts that contradict each other.
-    """
+    """What is worth looking at in a launch, cause by cause.  What was not counted gives no finding, nor do counts that
+    contradict each other."""
     every = MEMORY_CAUSES + ARITHMETIC_CAUSES + WARP_CAUSES
     found = [one for cause in (every if causes is None else causes) for one in cause(launch)]
     return [one for one in found + of_called(launch, called) if one.share <= WHOLE]
@@ -2782,10 +2750,8 @@ def of_names(launch, column, names):
 
 
 def sites(launch, amounts, least, kinds = ()):
-    """Where there is at least so much of an amount, most first; the lines of a loop are one place.
-
-    A line belongs to the loop in which it has most.  Code without lines is taken loop by loop.
-    """
+    """Where there is at least so much of an amount, most first; the lines of a loop are one place.  A line belongs to the loop
+    in which it has most.  Code without lines is taken loop by loop."""
     if not amounts or not sum(amounts.values()) >= least:
         return []
     code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
@@ -2843,11 +2809,9 @@ def lanes_of(launch):
 
 
 def beyond_need(launch):
-    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain.
-
-    A whole warp of lanes that access neighbouring addresses takes ``least`` / ``lanes`` sectors for each lane, whatever part of
-    it is active, and no lane takes more than one: what is more than that is wasted by addresses.
-    """
+    """Sectors that accesses of global memory waste by their addresses, and those that gaps between inactive lanes explain.  A
+    whole warp of lanes that access neighbouring addresses takes ``least`` / ``lanes`` sectors for each lane, whatever part of
+    it is active, and no lane takes more than one: what is more than that is wasted by addresses."""
     wasted, gaps = {}, {}  # type: dict[Any, float], dict[Any, float]
     if "requested" not in launch.counts or "ideal" not in launch.counts:
         return wasted, gaps
@@ -2865,10 +2829,8 @@ def beyond_need(launch):
 
 
 def excess(launch):
-    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait.
-
-    And those in which few lanes take part, so that they ask for parts of sectors.
-    """
+    """Accesses whose addresses ask for more sectors than their bytes need; tensor-feed where tensor instructions wait.  And
+    those in which few lanes take part, so that they ask for parts of sectors."""
     requested, counts = total(launch, "requested"), launch.counts
     for kind, amounts in zip(("excess", "gaps"), beyond_need(launch)):  # noqa: B905
         for site in sites(launch, amounts, FINDING_SHARE * requested, ("memory",)):
@@ -2975,10 +2937,8 @@ def are_apart(add, multiply, fused):
 
 
 def conversions(launch):
-    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32; and other slow conversions.
-
-    Slow are those that run at a quarter of the rate or less; they matter where warps don't wait for memory.
-    """
+    """FP64 arithmetic between conversions from FP32 and back, in kernels whose work is FP32; and other slow conversions.  Slow
+    are those that run at a quarter of the rate or less; they matter where warps don't wait for memory."""
     counts, executed = launch.counts.get("executed", {}), total(launch, "executed")
     if not executed > 0 or not launch.code().known:
         return
@@ -3064,9 +3024,7 @@ def mix(launch, site, column = "executed"):
 
 def divergence(launch):
     """Places where many lanes of a warp are inactive.  Predicates that are false are none: of a whole warp they are mostly.
-
-    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many.
-    """
+    Where only lanes whose predicate is true were counted, those of a block's busiest instruction: its others have as many."""
     counts, executed, whole = launch.counts, launch.counts.get("executed", {}), total(launch, "executed")
     column, do = ("active", "are active") if "active" in counts else ("threads", WORKING)
     if not executed or column not in counts or not whole > 0:
@@ -3126,13 +3084,11 @@ def hot_stalls(launch):
 def circumstances(
     opcodes, amounts, asynchronous
 ):
-    """The words for what is shown, and what sentences are filled with; what is not known shows nothing.
-
-    ``opcodes``: warp instructions by opcode, with modifiers.  ``amounts``, as far as they are known: sectors ``requested``,
-    ``wasted`` by addresses, ``wasted_stores`` of these by stores, ``local``; wavefronts ``shared`` and ``shared_ideal``;
-    ``instructions`` of the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`;
-    shares ``dram``, ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async.
-    """
+    """The words for what is shown, and what sentences are filled with; what is not known shows nothing.  ``opcodes``: warp
+    instructions by opcode, with modifiers.  ``amounts``, as far as they are known: sectors ``requested``, ``wasted`` by
+    addresses, ``wasted_stores`` of these by stores, ``local``; wavefronts ``shared`` and ``shared_ideal``; ``instructions`` of
+    the code that were executed; ``seconds``; ``waves`` of blocks; blocks of an SM by each of `LIMITS`; shares ``dram``,
+    ``warps`` and ``warps_possible``.  ``asynchronous``: whether there is cp.async."""
     every = sum(opcodes.values())
     counts = dict.fromkeys([word for word, _ in KINDS + ACCESSES], 0.0)  # what kinds of instructions there are enough of
     for opcode, count in opcodes.items():
@@ -3175,11 +3131,9 @@ def circumstances(
 
 
 def why_few(amounts, limits, share):
-    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.
-
-    Were all blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a
-    block before one gets a second.
-    """
+    """The word for why SMs hold a share of the warps that they have room for; ``few_warps`` where that is not known.  Were all
+    blocks to take equally long, an SM with blocks would hold ``equal`` of them over time: of the last wave each gets a block
+    before one gets a second."""
     waves = amounts.get("waves", 0.0)
     if len(limits) < len(LIMITS) or not waves > 0:
         return "few_warps"
