@@ -78,14 +78,6 @@ def test_more_addresses_than_code_has(tmp_path: Path, monkeypatch: pytest.Monkey
     assert str(path) in str(error.value)
 
 
-def test_more_launches_than_are_shown_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = report(tmp_path / "made.ncu-rep", {"k": FFMA * 9 + EXIT}, 2, launches=3)
-    monkeypatch.setattr(build, "ALL_INSTRUCTIONS", 25)
-    reason = "the first 3 of 3 launches have 30 instructions, and no more than 25 are shown at once. Choose fewer with --top"
-    with pytest.raises(RooflineError, match=reason):
-        source_roofline(path, top=3)
-
-
 def test_more_inlined_levels_than_code_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made_report(tmp_path / "made.ncu-rep", "80", GEMM)
     monkeypatch.setattr(cubin, "INLINED_LEVELS", 50)

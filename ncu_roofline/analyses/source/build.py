@@ -13,6 +13,7 @@ import numpy as np
 
 from ncu_roofline.analyses.hierarchical.kernels import leading
 from ncu_roofline.analyses.source import code, frames
+from ncu_roofline.analyses.source.code import Disassemble
 from ncu_roofline.analyses.source.frames import FINDINGS, WHERE, WITHIN, SourceRoofline, field_of
 from ncu_roofline.analyses.source.totals import LaunchRoofs, Totals, launch_roofs
 from ncu_roofline.base.errors import RooflineError
@@ -20,7 +21,7 @@ from ncu_roofline.base.texts import clean, listed, shorten
 from ncu_roofline.chips import findings as rules
 from ncu_roofline.chips import load_spec, load_stalls, load_units
 from ncu_roofline.chips.opcodes import load_opcode_units
-from ncu_roofline.chips.sass import ALL_INSTRUCTIONS, INSTRUCTIONS
+from ncu_roofline.chips.sass import INSTRUCTIONS
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.chips.tables import load_findings
 from ncu_roofline.chips.verdict import LATENCY, as_percent
@@ -96,7 +97,7 @@ class _Options(NamedTuple):
     select: Selection
     top: int
     clock: str
-    disassemble: code.Disassemble | None
+    disassemble: Disassemble | None
     only_unlined: bool
     folders: Sequence[str]
 
@@ -108,7 +109,7 @@ def source_roofline(
     select: Selection | None = None,
     top: int = 1,
     clock: str = "profiled",
-    disassemble: code.Disassemble | None = None,
+    disassemble: Disassemble | None = None,
     only_unlined: bool = False,
     folders: Sequence[str] = (),
     label: str = "",
@@ -148,7 +149,7 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
     if not chosen:
         raise _not_counted(report, m, options.select)
     m = m.take(np.array(sorted(chosen), dtype=np.int64))
-    texts, count, made = dict[str, tuple[str, ...]](), 0, list[_Launch]()
+    texts, made = dict[str, tuple[str, ...]](), list[_Launch]()
     with np.errstate(all="ignore"):
         # Precisions that are drawn on request only, too: which of them performance counts is decided by the code.
         everything = Selection(precisions=(*(one.id for one in load_spec().precisions), MIXED))
@@ -159,10 +160,6 @@ def _of_report(report: Report, label: str, options: _Options) -> SourceRoofline:
             kernel = report.kernels[int(m.launch[row])]
             made.append(_Launch(kernel, counts, limits[row], m, row))
             _add_texts(texts, kernel, made[-1].found, options.folders)
-            count += len(made[-1].found.address)
-            if count > ALL_INSTRUCTIONS:
-                what = f"the first {len(made)} of {len(chosen)} launches have {count:,} instructions"
-                raise _too_much(report, what, ALL_INSTRUCTIONS)
         names = drawn.kernel_columns["kernel"].tolist()
         parts = [launch.tables(name, texts, options) for launch, name in zip(made, names, strict=True)]
     # INT32 is left out of launches whose performance counts other work.
@@ -199,14 +196,10 @@ def _chosen(report: Report, m: Measurements, select: Selection, top: int) -> Ite
             continue
         if len(counts.addresses) > INSTRUCTIONS:
             what = f"launch {int(m.launch[row])} has counts at {len(counts.addresses):,} addresses"
-            raise _too_much(report, what, INSTRUCTIONS)
+            reason = f"{what}, and no more than {INSTRUCTIONS:,} are shown"
+            raise RooflineError(_WHAT, report.path, reason, "Choose others with --top, --launch or --kernel.")
         seen.add(keys[row])
         yield row, counts
-
-
-def _too_much(report: Report, what: str, most: int) -> RooflineError:
-    reason = f"{what}, and no more than {most:,} are shown at once"
-    return RooflineError(_WHAT, report.path, reason, "Choose fewer with --top, --launch or --kernel.")
 
 
 def _not_counted(report: Report, m: Measurements, select: Selection) -> NotCountedError:

@@ -207,7 +207,7 @@ class Instructions:
         columns = {column: at(counts.columns.get(column)) for column in (*COUNTED, "not_issued")}
         pairs = chain.from_iterable(kernel.metrics.instances(one) for one in (WARPS, THREADS) if kernel.metrics.has_name(one))
         executed = [opcode for opcode, count in pairs if isinstance(opcode, str) and count]
-        work, self.unknown = _work(self.opcodes, _works(capability, executed, constants), columns)
+        work, self.unknown = _work(self.opcodes, columns, capability, executed, constants)
         self.constant_work = {kind: float(work[f"work_{kind}"][loads].sum()) for kind in WORKS}
         columns |= {name: np.where(loads, 0.0, values) for name, values in work.items()}
         self._issued = "threads" if np.isnan(columns["executed"]).all() else "executed"
@@ -362,10 +362,13 @@ def has_lines(lines: Mapping[str, Any]) -> bool:
     return bool(np.any((line > 0) & ((executed != 0) | (samples > 0))))
 
 
-def _works(capability: tuple[int, int], executed: Iterable[str], constants: bool) -> Callable[[str], OpcodeWork | str | None]:
-    """What one execution of an opcode does: None for no work, and the opcode itself where nobody can tell.
+def _work(
+    opcodes: Sequence[str], columns: Mapping[str, Any], capability: tuple[int, int], executed: Iterable[str], constants: bool
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Operations by kind: threads or warp instructions times the weight of the opcode; and opcodes whose work nobody knows.
 
-    ``executed``: opcodes with all modifiers that the launch executed.
+    NaN where a weight or the count is not known, and outside of the code; 0 where nothing was executed.  ``executed``: opcodes
+    with all modifiers that the launch executed.
     """
     table = load_opcodes()
     variants: dict[str, list[str]] = {}
@@ -374,7 +377,8 @@ def _works(capability: tuple[int, int], executed: Iterable[str], constants: bool
 
     @cache
     def work_of(opcode: str) -> OpcodeWork | str | None:
-        if opcode.startswith("op "):
+        """What one execution does: None for no work, and the opcode itself where nobody can tell."""
+        if not opcode or opcode.startswith("op "):
             return opcode
         if not table.unknown(opcode, capability):
             work = table.work(opcode, capability)
@@ -385,20 +389,9 @@ def _works(capability: tuple[int, int], executed: Iterable[str], constants: bool
         works = {table.work(one, capability) for one in forms} if known else set()
         return works.pop() if len(works) == 1 else opcode
 
-    return work_of
-
-
-def _work(
-    opcodes: Sequence[str], work_of: Callable[[str], OpcodeWork | str | None], columns: Mapping[str, Any]
-) -> tuple[dict[str, FloatArray], list[str]]:
-    """Operations by kind: threads or warp instructions times the weight of the opcode; and opcodes whose work nobody knows.
-
-    NaN where a weight or the count is not known, and outside of the code; 0 where nothing was executed.
-    """
     weight = {kind: np.zeros(len(opcodes)) for kind in (*WORKS, INT32)}
     per_warp = np.zeros(len(opcodes), dtype=bool)
-    for row, opcode in enumerate(opcodes):
-        work = work_of(opcode) if opcode else opcode
+    for row, work in enumerate(map(work_of, opcodes)):
         if isinstance(work, str):
             own = kind_of(work) if work else ""
             for kind in (own,) if own in weight else weight:

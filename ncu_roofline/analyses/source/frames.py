@@ -250,9 +250,21 @@ class SourceRoofline(Displayed):
             raise ValueError("no parts given")
         if len(parts) == 1:
             return parts[0]
+        rooflines = [part.roofline for part in parts]
+        missing = [np.full(len(one.kernel_columns["kernel"]), np.nan) for one in rooflines]
+
+        def behind(tables: Sequence[Mapping[str, Any]]) -> Table:
+            """The rows of several tables behind each other; of kernels what some lack is missing."""
+            names = dict.fromkeys(name for table in tables for name in table)
+            return {name: np.concatenate([t.get(name, m) for t, m in zip(tables, missing, strict=True)]) for name in names}
+
+        held = ("point_columns", "roof_columns", "kernel_columns", "traffic", "work")
+        whole: dict[str, Any] = {name: behind([getattr(one, name) for one in rooflines]) for name in held}
+        for name in ("sources", "everything"):
+            whole[name] = tuple(dict.fromkeys(each for one in rooflines for each in getattr(one, name)))
         return SourceRoofline(
-            **{field_of(name): _behind([part.table(name) for part in parts]) for name in TABLES},
-            roofline=_together([part.roofline for part in parts]),
+            **{field_of(name): behind([part.table(name) for part in parts]) for name in TABLES},
+            roofline=Roofline(**whole, asked=rooflines[0].asked),  # without what regroups them
             texts={name: lines for part in reversed(parts) for name, lines in part.texts.items()},
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
@@ -332,28 +344,3 @@ def files_apart(paths: Iterable[str]) -> dict[str, str]:
         path: one_line("/".join(next((end for end in each if times[end] == 1), parts[path][-_PARTS:])))
         for path, each in ends.items()
     }
-
-
-def _behind(tables: Sequence[Mapping[str, Any]]) -> Table:
-    """The rows of several tables of the same columns behind each other."""
-    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-
-
-def _together(parts: Sequence[Roofline]) -> Roofline:
-    """The rooflines of several reports as one, without what regroups them."""
-    missing = [np.full(len(part.kernel_columns["kernel"]), np.nan) for part in parts]
-
-    def filled(tables: Sequence[Mapping[str, Any]]) -> Table:
-        names = dict.fromkeys(name for table in tables for name in table)
-        return {name: np.concatenate([t.get(name, m) for t, m in zip(tables, missing, strict=True)]) for name in names}
-
-    return Roofline(
-        _behind([part.point_columns for part in parts]),
-        _behind([part.roof_columns for part in parts]),
-        _behind([part.kernel_columns for part in parts]),
-        filled([part.traffic for part in parts]),
-        filled([part.work for part in parts]),
-        parts[0].asked,
-        sources=tuple(dict.fromkeys(pair for part in parts for pair in part.sources)),
-        everything=tuple(one for part in parts for one in part.everything),
-    )

@@ -89,27 +89,20 @@ def _opcodes(by_number: tuple[Encoding | None, ...]) -> Callable[[int, int], tup
 
     def opcode_of(low: int, high: int) -> tuple[str, str, str]:
         number = low & _NUMBER
-        key = (low | high << 64) & masks[number] | number
-        found = seen.get(key)
-        if found is None:
-            opcode = _opcode(by_number[number], key) or _UNKNOWN.format(number)
+        bits = (low | high << 64) & masks[number] | number
+        if bits not in seen:
+            encoding, opcode = by_number[number], ""
+            fields = [field.words[_value(bits, field.bits)] for field in encoding.fields] if encoding else [None]
+            if encoding and None not in fields:
+                words = [word for word in (encoding.name, *fields) if word]
+                also = (one.word for one in encoding.aliases if any(bits & mask == value for mask, value in one.cases))
+                opcode = ".".join((*words[:1], *also, *words[1:])) if words else ""
+            opcode = opcode or _UNKNOWN.format(number)  # a value of its fields is none that is known
             name = opcode.partition(".")[0]
-            found = seen[key] = name, opcode, FLOWS.get(name, "")
-        return found
+            seen[bits] = name, opcode, FLOWS.get(name, "")
+        return seen[bits]
 
     return opcode_of
-
-
-def _opcode(encoding: Encoding | None, bits: int) -> str:
-    """The opcode, "" where a value of its fields is none that is known."""
-    if encoding is None:
-        return ""
-    fields = [field.words[_value(bits, field.bits)] for field in encoding.fields]
-    if None in fields:
-        return ""
-    words = [word for word in (encoding.name, *fields) if word]
-    also = (one.word for one in encoding.aliases if any(bits & seen == value for seen, value in one.cases))
-    return ".".join((*words[:1], *also, *words[1:])) if words else ""
 
 
 def _value(bits: int, places: Sequence[int]) -> int:
