@@ -362,21 +362,19 @@ def ranks(
         fitting = [one for one in files if any(one.applies_to(*model) for model in models)]
         return roofline(some, fitting, clock=clock, by=owner, select=unfiltered).point_columns
 
-    about = {}  # what is known of each rank, whatever it ran
+    about: dict[str, Row] = {}  # what is known of each rank, whatever it ran
     paths = ReportNames.apart(source.report for source in sources)
     for name in names:
         mine = [source for source, one in zip(sources, called, strict=True) if one == name]
-        about[name] = {
-            "reports": "; ".join(dict.fromkeys(paths(source.report) for source in mine)),
-            "host": " ".join(dict.fromkeys(source.host for source in mine if source.host)),
-            "pid": " ".join(dict.fromkeys(str(source.pid) for source in mine if source.pid)),
-            "gpu": " ".join(dict.fromkeys(source.gpu for source in mine if source.gpu)),
-        }
+        facts = {"host": [one.host for one in mine], "gpu": [one.gpu for one in mine]}
+        facts["pid"] = [str(one.pid or "") for one in mine]
+        about[name] = {column: " ".join(dict.fromkeys(filter(None, texts))) for column, texts in facts.items()}
+        about[name]["reports"] = "; ".join(dict.fromkeys(paths(source.report) for source in mine))
     with np.errstate(all="ignore"):
         cells = _cells(m, rows, rank_of, len(names))
         signs = np.array([outliers(row) for row in cells["seconds"]])
         kernels = _kernels_table(whole.kernel_columns, names, cells, signs, by)
-        points = _points_table(whole.point_columns, m, rows, rank_of, len(names), owner, points_of)
+        points = _points_table(whole.point_columns, m, rows, rank_of, owner, points_of)
         return Ranks(names, origin, whole, kernels, points, _ranks_table(whole.kernel_columns, names, about, cells, signs))
 
 
@@ -457,11 +455,8 @@ def _over_ranks(name: str, cells: FloatArray) -> dict[str, FloatArray]:
     """Minimum, median and maximum over the ranks that have the number; NaN where none has."""
     known = np.where(np.isfinite(cells), cells, np.nan)
     medians = np.array([np.median(row[~np.isnan(row)]) if not np.isnan(row).all() else np.nan for row in known])
-    return {
-        f"{name}_min": np.fmin.reduce(known, axis=1),
-        f"{name}_median": medians,
-        f"{name}_max": np.fmax.reduce(known, axis=1),
-    }
+    ends = {f"{name}_min": np.fmin.reduce(known, axis=1), f"{name}_max": np.fmax.reduce(known, axis=1)}
+    return {**ends, f"{name}_median": medians}
 
 
 def _kernels_table(
@@ -504,15 +499,10 @@ def _kernels_table(
 
 
 def _points_table(
-    whole: Columns,
-    m: Measurements,
-    rows: Grouping,
-    rank_of: IntArray,
-    ranks: int,
-    owner: str,
-    points_of: Callable[[Measurements], Columns],
+    whole: Columns, m: Measurements, rows: Grouping, rank_of: IntArray, owner: str, points_of: Callable[[Measurements], Columns]
 ) -> Frame:
     """The points of all ranks together, with the spread of those of each rank, which are made of some ranks at a time."""
+    ranks = int(rank_of.max()) + 1
     homes = {point: row for row, point in enumerate(zip(*(whole[name] for name in _POINT), strict=True))}
     cells = {name: np.full((len(homes), ranks), np.nan) for name in ("intensity", "performance", "fraction")}
     there = np.zeros((len(homes), ranks), dtype=bool)
@@ -543,46 +533,28 @@ def _points_table(
 
 
 def _ranks_table(
-    kernels: Columns,
-    names: Sequence[str],
-    about: Mapping[str, dict[str, str]],
-    cells: Mapping[str, FloatArray],
-    signs: FloatArray,
+    kernels: Columns, names: Sequence[str], about: Mapping[str, Row], cells: Mapping[str, FloatArray], signs: FloatArray
 ) -> Frame:
     """Kernel by kernel, ranks in their order."""
     to_median = {name: np.array([ratio_to_median(row) for row in values]) for name, values in cells.items()}
     score = np.array([modified_z(row) for row in cells["seconds"]])
     loads = [name for name in cells if name not in ("seconds", "clock")]
-    rows = []
+    levels = [level for level in reversed(load_spec().chain) if f"{level} bytes" in cells]
+    nothing, rows = np.full(signs.shape, np.nan), []
     for k, r in np.argwhere(np.isfinite(cells["launches"])).tolist():
-        value = {name: values[k, r] for name, values in cells.items()}
-        ratio = {name: values[k, r] for name, values in to_median.items()}
         # The outermost level whose bytes are known of some rank.
-        levels = (level for level in reversed(load_spec().chain) if f"{level} bytes" in cells)
         level = next((one for one in levels if np.isfinite(cells[f"{one} bytes"][k]).any()), "")
-        sign = signs[k, r]
-        why = cause(sign, ratio["seconds"], {name: ratio[name] for name in loads}, ratio["clock"]) if sign else ""
-        rows.append(
-            {
-                "kernel": kernels["kernel"][k],
-                "device": kernels["device"][k],
-                "rank": names[r],
-                **about[names[r]],
-                "launches": value["launches"],
-                "seconds": value["seconds"],
-                "seconds_ratio": ratio["seconds"],
-                "score": score[k, r],
-                "outlier": {1.0: "slow", -1.0: "fast", 0.0: ""}[sign],
-                "cause": why,
-                "work": value["FLOPs"],
-                "work_ratio": ratio["FLOPs"],
-                "traffic_level": level,
-                "traffic": value.get(f"{level} bytes", np.nan),
-                "traffic_ratio": ratio.get(f"{level} bytes", np.nan),
-                "clock_profiled": value["clock"],
-                "clock_ratio": ratio["clock"],
-            }
-        )
+        ratio = {name: values[k, r] for name, values in to_median.items()}
+        row = {"kernel": kernels["kernel"][k], "device": kernels["device"][k], "rank": names[r], **about[names[r]]}
+        row |= {"launches": cells["launches"][k, r], "score": score[k, r], "traffic_level": level, "outlier": "", "cause": ""}
+        amounts = {"seconds": "seconds", "work": "FLOPs", "traffic": f"{level} bytes", "clock": "clock"}
+        for column, name in amounts.items():
+            row["clock_profiled" if column == "clock" else column] = cells.get(name, nothing)[k, r]
+            row[f"{column}_ratio"] = ratio.get(name, np.nan)
+        if sign := signs[k, r]:
+            row["outlier"] = "slow" if sign > 0 else "fast"
+            row["cause"] = cause(sign, ratio["seconds"], {name: ratio[name] for name in loads}, ratio["clock"])
+        rows.append(row)
     return of_rows(rows, RANK_RANKS)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -391,21 +391,6 @@ class _Sums:
         return result
 
 
-class _Pair(NamedTuple):
-    """Two sides with what was matched, the sums of both over each group, and which groups both have.
-
-    ``ratio``: launches of the baseline over those of the new report; ``where``: the columns that all rows of the pair share.
-    """
-
-    where: dict[str, Any]
-    how: list[str]
-    occurrence: list[int]
-    old: _Sums
-    new: _Sums
-    common: Any
-    ratio: FloatArray
-
-
 def compare(baseline: State, *new: State, settings: Settings | None = None, labels: Sequence[str] | None = None) -> Comparison:
     """Compare states of one application with the first of them, and each with the one before.
 
@@ -443,14 +428,16 @@ def compare(baseline: State, *new: State, settings: Settings | None = None, labe
             groups, now, how, occurrence = _match(before, after, settings.in_order)
             old, sums = _Sums(before, groups, len(how)), _Sums(after, now, len(how))
             where = {"step": step, "against": against, "baseline": before.label, "report": after.label}
-            pair = _Pair(where, how, occurrence, old, sums, old.present & sums.present, old.units / sums.units)
-            found = _kernels(pair, short, settings)
-            summaries.append(_summary(pair, found, settings.tolerance))
+            agreed = {"matched": np.array(how, dtype=object), "occurrence": np.array(occurrence)}
+            found = _kernels(old, sums, agreed, short, settings)
+            summaries.append({**where, **_summary(old, sums, found, settings.tolerance)})
             most = np.fmax(np.fmax(found["total_seconds_before"], found["total_seconds"]), 0.0)
             if 0 < settings.top < len(most):  # those with the most time on either side
                 kept = np.flatnonzero(most >= np.sort(most)[-settings.top])[: settings.top]
                 found = {name: values[kept] for name, values in found.items()}
-            levels += _levels(pair, found, sum(len(one["kernel"]) for one in kernels), settings)
+            first = sum(len(one["kernel"]) for one in kernels)
+            found_levels = _levels(old, sums, found, first, settings)
+            levels += [{**table, **_repeated(where, len(table["kernel"]))} for table in found_levels]
             kernels.append({**found, **_repeated(where, len(found["kernel"]))})
         return Comparison(
             of_columns(_joined(kernels), columns.COMPARISON_KERNELS),
@@ -482,17 +469,18 @@ def _limit(limit: str) -> tuple[bool, str]:
     return roof is not None or "." in limit, f"nearest its {roof or limit} roof"  # roofs of tables: x.peak
 
 
-def _kernels(pair: _Pair, short: Mapping[str, str], settings: Settings) -> Table:
-    """The kernels, the largest change of time first; ``group`` is the number in the pair.
+def _kernels(old: _Sums, new: _Sums, agreed: Table, short: Mapping[str, str], settings: Settings) -> Table:
+    """The kernels, the largest change of time first; ``group`` is the number among the sums.
+
+    "ratio": launches of the baseline over those of the new report; "common": whether both reports have it.
 
     "launched": run time of as many launches as the baseline has; where the numbers differ, that many medians, as a row's own
     change: the mean of other launches may be that of one odd launch.
     """
-    common, ratio = pair.common, pair.ratio
-    k: Table = {"group": np.arange(len(common)), "occurrence": np.array(pair.occurrence)}
-    k["matched"] = np.array(pair.how, dtype=object)
-    k |= {f"{name}_before": values for name, values in pair.old.of_kernels().items()} | pair.new.of_kernels()
-    k["name"] = np.where(pair.new.present, k["name"], k["name_before"])
+    common, ratio = old.present & new.present, old.units / new.units
+    k: Table = {"group": np.arange(len(common)), "common": common, "ratio": ratio, **agreed}
+    k |= {f"{name}_before": values for name, values in old.of_kernels().items()} | new.of_kernels()
+    k["name"] = np.where(new.present, k["name"], k["name_before"])
     k["kernel"] = np.array([short[name] for name in k["name"]], dtype=object)
     one_gpu = k["device"] == k["device_before"]
     # The new time at the clock of the baseline, which of the two times counts, and what was saved.
@@ -508,7 +496,7 @@ def _kernels(pair: _Pair, short: Mapping[str, str], settings: Settings) -> Table
     k["time_change"] = np.where(common & (k["seconds_before"] > 0), change, np.nan)
     k |= {f"{name}_normalised": k[name] * scale for name in ("seconds", "total_seconds")}
     for suffix in ("_before", "", "_normalised"):
-        medians = k[f"seconds{suffix}"] * pair.old.units
+        medians = k[f"seconds{suffix}"] * old.units
         k[f"launched{suffix}"] = np.where(ratio == 1, k[f"total_seconds{suffix}"], medians)
     total, launched = (np.where(use, k[f"{name}_normalised"], k[name]) for name in ("total_seconds", "launched"))
     k["mean_change"] = total * ratio / k["total_seconds_before"] - 1
@@ -524,7 +512,7 @@ def _kernels(pair: _Pair, short: Mapping[str, str], settings: Settings) -> Table
     squares = sum(np.where(np.isfinite(spread), spread, 0.0) ** 2 for spread in spreads)
     k["noise"] = np.maximum(settings.tolerance, np.sqrt(squares))
     shares = [k[name] / np.nansum(k[name]) for name in ("total_seconds_before", "total_seconds")]
-    k["time_share"] = np.where(pair.new.present, shares[1], shares[0])
+    k["time_share"] = np.where(new.present, shares[1], shares[0])
     of_time = np.where(_below(SMALL_SHARE, *shares), f"under {100 * SMALL_SHARE:.0f} % of the time", "")
     brief = _below(SHORT_LAUNCH, k["seconds_before"], k["seconds"])
     small = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
@@ -537,9 +525,9 @@ def _kernels(pair: _Pair, short: Mapping[str, str], settings: Settings) -> Table
     contradicted = k["uneven"] & (ratio == 1) & (word != _word(-k["mean_change"], k["noise"], FASTER, SLOWER))
     word = np.where(comparable, word, _word(gain, k["noise"], CLOSER, FURTHER))
     undecided = contradicted | ((k["small"] != "") & (word != SAME) & (word != UNKNOWN))
-    outcome = np.select([~pair.old.present, ~pair.new.present, undecided], [ADDED, REMOVED, NOT_JUDGED], word)
+    outcome = np.select([~old.present, ~new.present, undecided], [ADDED, REMOVED, NOT_JUDGED], word)
     k["outcome"] = outcome.astype(object)
-    notes = ["; ".join(_notes(pair, k, row, short)) if common[row] else "" for row in range(len(common))]
+    notes = ["; ".join(_notes(old, new, k, row, short)) if common[row] else "" for row in range(len(common))]
     k["notes"] = np.array(notes, dtype=object)
     order = np.argsort(np.where(np.isfinite(k["seconds_saved"]), -np.abs(k["seconds_saved"]), 0.0), kind="stable")
     return {name: values[order] for name, values in k.items()}
@@ -554,7 +542,7 @@ def _word(gain: Any, noise: Any, better: str, worse: str) -> Any:
     return np.select([np.isnan(gain), np.abs(gain) <= noise, gain > 0], [UNKNOWN, SAME, better], worse)
 
 
-def _notes(pair: _Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterator[str]:
+def _notes(old: _Sums, new: _Sums, k: Table, row: int, short: Mapping[str, str]) -> Iterator[str]:
     """What must be known of a kernel that both reports have."""
     one = {name: values[row] for name, values in k.items()}
     if one["matched"] in _HOW:
@@ -562,7 +550,7 @@ def _notes(pair: _Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterato
         if (before := short.get(one["name_before"], "")) != one["kernel"]:
             yield f"before it was {before}"
         texts = []
-        for sums in (pair.old, pair.new):
+        for sums in (old, new):
             rows, kernels = np.flatnonzero(sums.group == row), sums.side.kernels
             (grid, block), *others = dict.fromkeys(zip(kernels["grid"][rows], kernels["block"][rows], strict=True))
             alone = f"grid {grid} block {block}" if grid else "unknown"
@@ -571,7 +559,7 @@ def _notes(pair: _Pair, k: Table, row: int, short: Mapping[str, str]) -> Iterato
             yield f"configuration was {texts[0]} and is {texts[1]}"
     if one["outcome"] == NOT_JUDGED and one["small"]:
         yield f"not judged without --small: {one['small']}"
-    if pair.ratio[row] != 1:
+    if one["ratio"] != 1:
         yield f"its launches, {one['launches_before']:.0f} before and {one['launches']:.0f} now, are compared per launch"
     if one["device"] != one["device_before"]:
         yield _OTHER_GPU
@@ -598,19 +586,19 @@ def _sum(values: FloatArray) -> float:
     return float(np.sum(known)) if len(known) else math.nan
 
 
-def _summary(pair: _Pair, k: Table, tolerance: float) -> dict[str, Any]:
+def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, Any]:
     """The application: what both sides have of it, launched as often as in the baseline; the rest apart."""
-    devices = [", ".join(dict.fromkeys(sums.side.kernels["device"])) for sums in (pair.old, pair.new)]
+    devices = [", ".join(dict.fromkeys(sums.side.kernels["device"])) for sums in (old, new)]
     both, one_gpu = k["matched"] != "", devices[0] == devices[1]
     timed = both & np.isfinite(k["total_seconds_before"]) & np.isfinite(k["total_seconds"])
-    ratio = pair.ratio[k["group"]]
+    ratio = k["ratio"]
     at_clock = np.where(np.isnan(k["launched_normalised"]), k["launched"], k["launched_normalised"])
-    old = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
-    used = old - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
+    spent = np.float64(_sum(k["launched_before"][timed]))  # NumPy's: odd reports may divide by zero
+    used = spent - _sum(k["seconds_saved"][timed]) if one_gpu else math.nan
     seconds = _sum(k["launched"][timed])
-    noise = max(tolerance, math.hypot(*(k["noise"] * k["launched_before"])[timed].tolist()) / old)
-    word = str(_word((old - used) / old, noise, FASTER, SLOWER)) if both.any() else NOTHING
-    short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, old, seconds))
+    noise = max(tolerance, math.hypot(*(k["noise"] * k["launched_before"])[timed].tolist()) / spent)
+    word = str(_word((spent - used) / spent, noise, FASTER, SLOWER)) if both.any() else NOTHING
+    short = bool((k["small"][timed] != "").all() and _below(SHORT_LAUNCH, spent, seconds))
     matched, relaunched, scaled = (
         int(both.sum()),
         int((both & (ratio != 1)).sum()),
@@ -633,22 +621,21 @@ def _summary(pair: _Pair, k: Table, tolerance: float) -> dict[str, Any]:
     if lacking := matched - int(timed.sum()):
         notes.append(f"{lacking} of {matched} kernels have no run time in one of the reports and are not in the sum")
     return {
-        **pair.where,
         "device_before": devices[0],
         "device": devices[1],
-        "launches_before": int(pair.old.launches.sum()),
-        "launches": int(pair.new.launches.sum()),
-        "seconds_before": old,
+        "launches_before": int(old.launches.sum()),
+        "launches": int(new.launches.sum()),
+        "seconds_before": spent,
         "seconds": seconds,
         "seconds_normalised": _sum(at_clock[timed]) if one_gpu else math.nan,
         "time_basis": "normalised" if (k["time_basis"][timed] == "normalised").any() else "raw",
-        "time_change": used / old - 1,
-        "speedup": old / used,
-        "seconds_saved": old - used,
+        "time_change": used / spent - 1,
+        "speedup": spent / used,
+        "seconds_saved": spent - used,
         "noise": noise,
         "outcome": NOT_JUDGED if short and word in (FASTER, SLOWER) else word,
-        "total_seconds_before": _sum(pair.old.seconds),
-        "total_seconds": _sum(pair.new.seconds),
+        "total_seconds_before": _sum(old.seconds),
+        "total_seconds": _sum(new.seconds),
         "seconds_removed": _sum(k["total_seconds_before"][k["outcome"] == REMOVED]),
         "seconds_added": _sum(k["total_seconds"][k["outcome"] == ADDED]),
         "work_before": _sum(k["total_work_before"][both]),
@@ -661,22 +648,23 @@ def _summary(pair: _Pair, k: Table, tolerance: float) -> dict[str, Any]:
     }
 
 
-def _levels(pair: _Pair, kernels: Table, first: int, settings: Settings) -> list[Table]:
+def _levels(old: _Sums, new: _Sums, kernels: Table, first: int, settings: Settings) -> list[Table]:
     """Columns of each kernel, and last of the application; ``first`` is the number of the first kernel.  [] without any.
 
     Precisions alone, levels alone, and those that meet in a point.  The application is what both reports have of it, with as
     many launches as the baseline.
     """
-    common, ratio = np.append(pair.common, False), np.append(pair.ratio, np.nan)  # the last: of rows of no group
+    # The last: of rows of no group.
+    common, ratio = np.append(old.present & new.present, False), np.append(old.units / new.units, np.nan)
     sides = [
-        ("_before", pair.old, _Sums(pair.old.side, np.where(common[pair.old.group], 0, -1), 1)),
-        ("", pair.new, _Sums(pair.new.side, np.where(common[pair.new.group], 0, -1), 1, ratio[pair.new.group])),
+        ("_before", old, _Sums(old.side, np.where(common[old.group], 0, -1), 1)),
+        ("", new, _Sums(new.side, np.where(common[new.group], 0, -1), 1, ratio[new.group])),
     ]
     numbers = np.append(np.arange(first, first + len(kernels["kernel"])), -1)
     names = np.append(kernels["kernel"], "")
     points = [*dict.fromkeys(key for _, _, whole in sides for key in whole.cells)]
-    precisions = dict.fromkeys([*pair.old.work, *pair.new.work, *(name for name, _ in points)])
-    levels = dict.fromkeys([*pair.old.traffic, *pair.new.traffic])
+    precisions = dict.fromkeys([*old.work, *new.work, *(name for name, _ in points)])
+    levels = dict.fromkeys([*old.traffic, *new.traffic])
     select = Selection(precisions=settings.precisions, levels=settings.levels)
     tables: list[Table] = []
     for precision, level in [*((name, "") for name in precisions), *(("", name) for name in levels), *points]:
@@ -687,7 +675,7 @@ def _levels(pair: _Pair, kernels: Table, first: int, settings: Settings) -> list
             by_kernel, in_all = sums.of_level(precision, level, sums.units), whole.of_level(precision, level, np.ones(1))
             found |= {f"{name}{suffix}": np.append(by_kernel[name][kernels["group"]], in_all[name]) for name in _OF_LEVELS}
         rows = np.flatnonzero(~np.isnan(np.array(list(found.values()))).all(axis=0))
-        where = _repeated({**pair.where, "precision": precision, "level": level}, len(rows))
+        where = _repeated({"precision": precision, "level": level}, len(rows))
         found = {name: values[rows] for name, values in found.items()}
         tables.append({**where, **found, "row": numbers[rows], "kernel": names[rows], "order": rows})
     if not tables:
