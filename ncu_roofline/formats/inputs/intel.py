@@ -50,7 +50,6 @@ _COUNT = re.compile(r"(\S+)\s+(\S+)")
 _BYTES = re.compile(r"\*mem-(read|write)-(\d{1,6})")
 _ELEMENTS = re.compile(r"\*elements_fp_(single|double)_(\d{1,3})(_masked)?")
 _FUSED = re.compile(r"VFN?M(?:ADD|SUB|ADDSUB|SUBADD)(?:132|213|231)?([SP])([SD])(?:_([XYZ]MM)\w*)?")
-_UNCOUNTED = re.compile(r"\*elements_(?![iu]\d).*|V4FN?M\w*|VDPBF16\w*|TDP(?:BF|FP)16\w*|VFN?M\w*H(?:_\w*)?")
 _READ = re.compile("|".join(one.pattern for one in (_BYTES, _ELEMENTS, _FUSED)) + r"|\*mem-(?:read|write)")
 _PRECISIONS = {"single": "fp32", "double": "fp64"}
 _LETTERS = {"S": ("single", 32), "D": ("double", 64)}
@@ -80,7 +79,6 @@ _TRAFFIC = {
     for level, name, apart in (("l1", "memory", ""), *((one, one, f"{one}_") for one in ("l2", "l3", "dram", "mcdram")))
 }
 _USED = {"self_gflop", "self_gflops", *(column for ways in _TRAFFIC.values() for way in ways for column in way)}
-_COULD_COUNT = re.compile(r"self_.*(gb|gflop)")
 _ROOFS = {
     **{f"{level} bandwidth": level for level in ("l1", "l2", "l3", "dram", "mcdram")},
     "dp vector fma peak": "fp64.fma",
@@ -104,8 +102,8 @@ class _Part(NamedTuple):
     traffic: Mapping[str, float] = {}
     seconds: float = math.nan
     columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    reading: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+    reading: Sequence[str] = ()
 
 
 def joined(tables: Sequence[PointTable]) -> list[PointTable]:
@@ -218,11 +216,8 @@ def read_sde(path: str | PathLike[str]) -> PointTable:
                 notes.append(f"{precision} work without masked instructions, which did at most {high - low:.4g} FLOP")
     if not (work or traffic or reading):
         raise mix.damaged("its counts hold neither operations nor bytes")
-    unused = [one for one, value in counts.items() if value and _UNCOUNTED.fullmatch(one) and not _READ.fullmatch(one)]
-    reading += [f"counts that are not used: {listed(unused)}"] if unused else []
     columns = ("*elements_fp_*", "VFM*", "*mem-read-*", "*mem-write-*")
-    name = image or mix.stem
-    return _table([_Part(mix.path, True, name, work, fused, traffic, math.nan, columns, tuple(notes), tuple(reading))])
+    return _table([_Part(mix.path, True, image or mix.stem, work, fused, traffic, math.nan, columns, notes, reading)])
 
 
 def _counted(mix: Table) -> tuple[dict[str, float], str]:
@@ -249,7 +244,7 @@ def _counted(mix: Table) -> tuple[dict[str, float], str]:
                     continue
                 match = _COUNT.fullmatch(line)
                 name = match[1] if match else line.split()[0]
-                if _READ.fullmatch(name) or _UNCOUNTED.fullmatch(name):
+                if _READ.fullmatch(name):
                     value = mix.number(name, number, match[2] if match else "")
                     if value is None or value != int(value) or name in block:
                         raise mix.damaged(f"{name} in line {number} has no count, or stands there twice")
@@ -326,7 +321,7 @@ def read_vtune(path: str | PathLike[str]) -> PointTable:
     if unused := dict.fromkeys(name for name, _ in totals if name not in used):
         reading.append(f"events that are not used: {listed(unused)}")
     counts = tuple(sorted(used)) if traffic else ()
-    return _table([_Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=tuple(reading))])
+    return _table([_Part(table.path, False, table.stem, traffic=traffic, columns=counts, reading=reading)])
 
 
 def _survey(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
@@ -359,7 +354,8 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
         next_step = "Collect with `advisor --collect=tripcounts --flop`, and report with --show-all-columns."
         raise table.damaged("its table has no rows, or no columns with operations or bytes", next_step)
     points: list[ImportedPoint] = []
-    short, sampled, parent_has_numbers = [], [], False
+    sampled: list[str] = []
+    parent_has_numbers = False
     for line, cells in rows:
         of = {column: cells[place] for column, place in places.items()}
         # "< 0.001": below what Advisor writes.
@@ -373,9 +369,7 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
         gflop, rate, seconds = numbers.get("self_gflop"), numbers.get("self_gflops"), None
         for column in ("self_elapsed_time", "self_time"):
             text = of.get(column, "")
-            if seconds is None and text.startswith("<"):
-                short.append(name)
-            elif seconds is None:
+            if seconds is None and not text.startswith("<"):
                 seconds = table.seconds(column, line, text)
                 sampled += [name] if seconds is not None and column == "self_time" else []
             if seconds is None and gflop is not None and rate:
@@ -406,14 +400,8 @@ def read_advisor(path: str | PathLike[str]) -> PointTable:
                 note="bytes beyond L1 are from Advisor's cache simulation" if len(traffic) > 1 else "",
             )
         )
-    said = []
-    if unused := [cell for cell in heading if _COULD_COUNT.fullmatch(_plain(cell)) and _plain(cell) not in _USED]:
-        said.append(f"columns that are not used: {listed(unused)}")
-    if short:
-        said.append(f'times below the smallest that Advisor writes ("< 0.001s") are no numbers: {listed(short, 3)}')
-    if sampled:
-        names = listed(sampled, 3)
-        said.append(f'without "Self Elapsed Time" the time is "Self Time", which is summed over the threads, for {names}')
+    which = f"which is summed over the threads, for {listed(sampled, 3)}"
+    said = [f'without "Self Elapsed Time" the time is "Self Time", {which}'] if sampled else []
     return PointTable(table.path, "advisor", tuple(points), warnings=table.warnings(said))
 
 

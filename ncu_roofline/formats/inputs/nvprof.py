@@ -120,13 +120,8 @@ class Part(NamedTuple):
     kernels: list[Kernel]
 
 
-class LogTable(NamedTuple):
-    """One table of the log: rows as (line number, cells by column), units by column."""
-
-    layout: str
-    columns: list[str]
-    units: dict[str, str]
-    rows: list[tuple[int, dict[str, str]]]
+# One table of the log: layout, columns, units by column, rows as (line number, cells by column).
+LogTable = tuple[str, list[str], dict[str, str], list[tuple[int, dict[str, str]]]]
 
 
 def recognises(head: str) -> bool:
@@ -142,32 +137,32 @@ def read(path: str | PathLike[str]) -> PointTable:
     """The kernels of one file.  Raises RooflineError for damaged tables, and for logs without any kernel."""
     log = Table(path, "Give nvprof's complete output (--log-file keeps the application's apart).")
     tables: list[LogTable] = []
-    current: LogTable | None = None
+    inside = False
     for number, padded in enumerate(text_of(path).split("\n"), 1):
         line = padded.strip()
         if not line or _OWN_LINE.match(line):
-            current = current if line else None
+            inside = inside and not line
             continue
         cells = row_of(line)
         if layout := _layout(cells):
-            current = LogTable(layout, cells, {}, [])
-            tables.append(current)
-        elif current and len(cells) == len(current.columns):
-            row = dict(zip(current.columns, cells, strict=True))
+            tables.append((layout, cells, {}, []))
+            inside = True
+        elif inside and len(cells) == len(tables[-1][1]):
+            layout, columns, units, rows = tables[-1]
+            row = dict(zip(columns, cells, strict=True))
             # A row of units names no kernel; tables of metrics per launch have one where a metric has a unit.
-            timed = _TIMED.get(current.layout)
-            is_units = row[timed] in SECONDS if timed else current.layout == "launches" and not row["Kernel"]
-            if is_units and not current.rows and not current.units:
-                current.units.update({name: unit for name, unit in row.items() if unit})
+            is_units = row[_TIMED[layout]] in SECONDS if layout in _TIMED else layout == "launches" and not row["Kernel"]
+            if is_units and not rows and not units:
+                units.update({name: unit for name, unit in row.items() if unit})
             else:
-                current.rows.append((number, row))
-        elif current and _ROW.match(line):
-            raise log.damaged(f"line {number} has {len(cells)} of the {len(current.columns)} columns of its table")
+                rows.append((number, row))
+        elif inside and _ROW.match(line):
+            raise log.damaged(f"line {number} has {len(cells)} of the {len(tables[-1][1])} columns of its table")
     left_out: dict[str, list[str]] = {}
     parts = []
     for table in tables:
-        timed = _TIMED.get(table.layout)
-        if table.rows and timed and timed not in table.units:
+        timed = _TIMED.get(table[0], "")
+        if table[3] and timed and timed not in table[2]:
             raise log.damaged(f'the row of units is missing below its heading, so "{timed}" can\'t be understood')
         if kernels := list(_kernels(log, table, left_out)):
             parts.append(Part(log.path, bool(timed), kernels))
@@ -179,6 +174,7 @@ def read(path: str | PathLike[str]) -> PointTable:
 
 def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Iterator[Kernel]:
     """The kernels or launches of a table, none for API calls and events; adds to ``left_out`` what is not used, by reason."""
+    layout, columns, units, rows = table
 
     def take(values: dict[str, float], metric: str, cell: str, line: int) -> None:
         why = ""
@@ -193,9 +189,9 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
         if why:
             left_out.setdefault(why, []).append(metric)
 
-    if table.layout == "metrics":
+    if layout == "metrics":
         means: dict[tuple[str, str], tuple[int, dict[str, float]]] = {}
-        for line, row in table.rows:
+        for line, row in rows:
             count = log.number("Invocations", line, row["Invocations"])
             if count is None or count < 1 or count != int(count):
                 raise log.damaged(f"line {line} has no number of invocations")
@@ -203,8 +199,8 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
             take(found[1], row["Metric Name"], row["Avg"], line)
         for key, (launches, totals) in means.items():
             yield Kernel(*key, launches, {metric: mean * launches for metric, mean in totals.items()})
-    elif table.layout == "summary":
-        for line, row in table.rows:
+    elif layout == "summary":
+        for line, row in rows:
             if "Type" not in row and _API_CALL.fullmatch(row["Name"]):
                 why = "rows called like functions of CUDA, which are no kernels, are left out"
                 left_out.setdefault(why, []).append(row["Name"])
@@ -212,19 +208,19 @@ def _kernels(log: Table, table: LogTable, left_out: dict[str, list[str]]) -> Ite
                 calls, time = (log.number(column, line, row[column]) for column in ("Calls", "Time"))
                 if calls is None or calls < 1 or time is None:
                     raise log.damaged(f"line {line} has no number of calls or no time")
-                yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[table.units["Time"]])
-    elif table.layout in ("trace", "launches"):
-        traced = table.layout == "trace"
-        metrics = {column: _DESCRIPTIONS.get(column, column) for column in table.columns}
-        for line, row in table.rows if traced or not _USED.isdisjoint(metrics.values()) else ():
+                yield Kernel("", row["Name"], int(calls), seconds=time * SECONDS[units["Time"]])
+    elif layout in ("trace", "launches"):
+        traced = layout == "trace"
+        metrics = {column: _DESCRIPTIONS.get(column, column) for column in columns}
+        for line, row in rows if traced or not _USED.isdisjoint(metrics.values()) else ():
             called, values, seconds = row["Name" if traced else "Kernel"], dict[str, float](), math.nan
             if not _is_kernel(called):
                 continue
             for column, metric in metrics.items():
                 take(values, metric, row[column], line)
             if traced and (time := log.number("Duration", line, row["Duration"])) is not None:
-                seconds = time * SECONDS[table.units["Duration"]]
-            sizes = [[row.get(column, "") for column in columns] for columns in _SIZES]
+                seconds = time * SECONDS[units["Duration"]]
+            sizes = [[row.get(column, "") for column in three] for three in _SIZES]
             grid, block = ("x".join(size) if all(size) else "" for size in sizes)
             name = re.sub(r" \[\d+\]$", "", called)  # older releases put the number of the launch behind it
             yield Kernel(_device_name(row["Device"]), name, 1, values, seconds, grid, block)
