@@ -129,14 +129,30 @@ def _built(every: Measurements, files: Sequence[Ceilings], clock: str, by: str, 
             if name in mine.traffic
         }
         made = points_table(mine, grouping, spec, roofs.compute(), bandwidth, select, levels)
-        tables += _with_lanes(made, m, grouping, work.values) if kind.id == EXECUTED else made
-    points = ordered(tables, columns.POINTS)
+        tables += made
+        # With the share of the lanes that had a true predicate, over the launches of which it is known.
+        working, warp = m.instructions.get(LANES, Quantity.missing(len(m))).values, counted.warp
+        every_lane = grouping.total(np.nan_to_num(np.where(np.isnan(working), np.nan, work.values)))
+        lanes = grouping.total(np.nan_to_num(working)) / every_lane
+        for table in made if kind.id == EXECUTED else ():
+            table["lanes"] = own = lanes[table["_row"]]
+            table["notes"] = table["notes"].copy()
+            for row in np.flatnonzero(own < 1 - _LOST_LANES):
+                text = f"{own[row] * warp:.0f} of {warp:g} lanes work on average"
+                table["notes"][row] = "; ".join(filter(None, (table["notes"][row], text)))
+    points, to_collect = ordered(tables, columns.POINTS), list[str]()
+    for chip in dict.fromkeys(m.capability):  # what some launch lacks; one that another counter served lacks nothing
+        if plain.read_as(chip):
+            here, nothing = np.array([one == chip for one in m.capability]), Quantity.missing(len(m))
+            lacking = tuple(level for level in chain if np.isnan(traffic.get(level, nothing).values[here]).any())
+            uncounted = bool(np.isnan(m.instructions.get(EXECUTED, nothing).values[here]).any())
+            to_collect += counted.needs(plain, chip, lacking, work=uncounted)
     kernels = kernels_table(m, grouping, spec, levels, Verdicts(m, grouping, plain, roofs), everything)
     return InstructionRoofline(
         points,
         of_rows([*_roof_rows(roofs, spec, points, select)], columns.ROOFS),
         of_columns(kernels | _availability(m, grouping, traffic, chain, kernels["notes"]), columns.KERNELS),
-        to_collect=tuple(dict.fromkeys(_to_collect(m, traffic, chain))),
+        to_collect=tuple(dict.fromkeys(to_collect)),
         sources=gpu_reports(m),
         everything=everything,
     )
@@ -162,37 +178,21 @@ def _in_transactions(m: Measurements) -> dict[str, Quantity]:
     l1, wavefronts = traffic[innermost], m.transactions.get(shared.id, Quantity.missing(len(m)))
     weight = shared.bytes / transaction
     text = f"L1 transactions are sectors of 32 B and {weight:g} for each wavefront of shared loads and stores"
+
+    def noted(origin: Origin, note: str, *metrics: str) -> Origin:
+        notes = dict.fromkeys(filter(None, (origin.note, note)))
+        return replace(origin, note="; ".join(notes), metrics=", ".join((origin.metrics, *metrics)))
+
     origins = []  # one for every pair of origins that there is
     for origin in l1.origins:
-        origins.append(origin if origin.source == "embedded" else _with_note(origin, WITHOUT_SHARED))
-        both = (replace(origin, metrics=f"{origin.metrics}, {other.metrics}") for other in wavefronts.origins)
-        origins += [_with_note(pair, text) for pair in both]
+        origins.append(origin if origin.source == "embedded" else noted(origin, WITHOUT_SHARED))
+        origins += [noted(origin, text, other.metrics) for other in wavefronts.origins]
     own = np.array([origin.source != "embedded" for origin in l1.origins] + [False])
     added = own[l1.choice] & np.isfinite(wavefronts.values)
     pairs = l1.choice * (len(wavefronts.origins) + 1) + np.where(added, wavefronts.choice + 1, 0)
     values = np.where(added, l1.values + weight * wavefronts.values, l1.values)
     traffic[innermost] = Quantity(values, np.where(np.isnan(values), -1, pairs), tuple(origins))
     return traffic
-
-
-def _with_note(origin: Origin, note: str) -> Origin:
-    return replace(origin, note="; ".join(dict.fromkeys(part for part in (origin.note, note) if part)))
-
-
-def _with_lanes(
-    tables: list[dict[str, Any]], m: Measurements, grouping: Grouping, executed: FloatArray
-) -> list[dict[str, Any]]:
-    """With the share of the lanes that had a true predicate, over the launches of which it is known."""
-    working, warp = m.instructions.get(LANES, Quantity.missing(len(m))).values, load_instructions().warp
-    every = np.where(np.isnan(working), np.nan, executed)
-    lanes = grouping.total(np.nan_to_num(working)) / grouping.total(np.nan_to_num(every))
-    for table in tables:
-        table["lanes"] = mine = lanes[table["_row"]]
-        table["notes"] = table["notes"].copy()
-        for row in np.flatnonzero(mine * warp < (1 - _LOST_LANES) * warp):
-            text = f"{mine[row] * warp:.0f} of {warp:g} lanes work on average"
-            table["notes"][row] = "; ".join(filter(None, (table["notes"][row], text)))
-    return tables
 
 
 def _roof_rows(roofs: Roofs, spec: Spec, points: dict[str, Any], select: Selection) -> Iterator[dict[str, Any]]:
@@ -266,17 +266,6 @@ def _availability(
     }
 
 
-def _to_collect(m: Measurements, traffic: Mapping[str, Quantity], levels: Sequence[str]) -> Iterator[str]:
-    """For what some launch of a known chip lacks; a launch that another counter served lacks nothing."""
-    missing = Quantity.missing(len(m))
-    for chip in dict.fromkeys(m.capability):
-        if load_spec().read_as(chip):
-            mine = np.array([one == chip for one in m.capability])
-            lacking = [level for level in levels if np.isnan(traffic.get(level, missing).values[mine]).any()]
-            work = bool(np.isnan(m.instructions.get(EXECUTED, missing).values[mine]).any())
-            yield from load_instructions().needs(load_spec(), chip, tuple(lacking), work=work)
-
-
 class _Instruction(Viewer):
     name = "instruction"
     instructions = True
@@ -309,9 +298,7 @@ class _Instruction(Viewer):
         without = {one.id for one in (*kinds, *moved, *reached) if one.launches < own}
         missing = tuple(one.id for one in (*kinds, *reached) if one.id in without)
         names = (name for chip in chips for name in counted.collect(spec, chip.compute_capability, tuple(levels)))
-        command = (
-            command_of(report, tuple(dict.fromkeys(names)), select.kernel, mixed=own < len(m)) if missing and chips else ""
-        )
+        collect = tuple(dict.fromkeys(names)) if missing and chips else ()
         notes = chip_notes([capability for capability in capabilities if capability != UNKNOWN_CAPABILITY])
         if not chips and not notes:
             notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
@@ -325,7 +312,7 @@ class _Instruction(Viewer):
             missing=missing,
             partial=(),
             added=missing,
-            command=command,
+            command=command_of(report, collect, select.kernel, mixed=own < len(m)) if collect else "",
             notes=(*told(m), *left_out(m), *notes),
         )
 
