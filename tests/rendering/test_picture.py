@@ -262,8 +262,8 @@ def test_a_series_has_its_dots_innermost_first_at_one_height() -> None:
 
 def test_measured_and_theoretical_make_one_roof() -> None:
     roofs = {roof.id: roof for roof in chart(make_roofline(1)).panels[0].roofs}
-    assert roofs["dram"].band("theoretical").line == A100.bandwidth["dram"]
-    assert roofs["dram"].value == roofs["dram"].band("measured").line == pytest.approx(0.89 * A100.bandwidth["dram"])
+    assert roofs["dram"].bands["theoretical"].line == A100.bandwidth["dram"]
+    assert roofs["dram"].value == roofs["dram"].bands["measured"].line == pytest.approx(0.89 * A100.bandwidth["dram"])
     assert roof_texts([roofs["dram"]])[0] == "HBM 1.38 TB/s (theory 1.55 TB/s)"
     assert not chart(make_roofline(1, measured=False)).origins[1:]
 
@@ -327,9 +327,9 @@ def test_roofs_meet_at_the_ridge_points() -> None:
     for line in (line for line in found.lines if line.role in ("roof", "theory")):
         origin, (start, end) = {"roof": "measured", "theory": "theoretical"}[line.role], line.places
         if line.hue:
-            assert end[1] == pytest.approx(roofs["fp64.fma"].band(origin).line)
+            assert end[1] == pytest.approx(roofs["fp64.fma"].bands[origin].line)
         else:
-            assert start[0] == pytest.approx(start[1] / roofs["l1"].band(origin).line)
+            assert start[0] == pytest.approx(start[1] / roofs["l1"].bands[origin].line)
 
 
 def test_every_roof_gets_its_label_along_its_line() -> None:

@@ -343,7 +343,7 @@ def test_mixes_stay_below_the_upper_edge() -> None:
     roofline.points["fma_share"], roofline.points["mix_roof"] = 0.9, 0.95 * top
     made, _ = drawn(roofline)
     drawn_mixes = [line.get_ydata()[0] for line in made.findobj() if line.get_gid() == "mix"]
-    edge = max(roof.highest for roof in chart(roofline).panels[0].of_kind("compute"))
+    edge = max(roof.best.high for roof in chart(roofline).panels[0].of_kind("compute"))
     assert edge == top
     assert drawn_mixes
     assert all(value <= edge for value in drawn_mixes)

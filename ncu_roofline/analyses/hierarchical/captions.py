@@ -298,13 +298,11 @@ def kernel_notes(frames: Frames, most: int = _MOST) -> list[str]:
     return [*sentences[:most], *more]
 
 
-def notes_of(frames: Frames, most: int = _MOST) -> list[str]:
-    """Notes of kernels, then those of points and roofs that no kernel's note says already; up to ``most`` of each."""
+def notes_of(frames: Frames, most: int = _MOST, *, doubts: bool = False) -> list[str]:
+    """Notes of kernels, then those of points and roofs that no kernel's note says already; up to ``most`` of each.
+
+    ``doubts``: of points and roofs only what makes a number doubtful, beside unknown tensor work.
+    """
     found = kernel_notes(frames, most)
-    return [*found, *row_notes(frames, most, found)]
-
-
-def doubts_of(frames: Frames) -> list[str]:
-    """What makes numbers doubtful, beside unknown tensor work: notes of kernels, then those of points and roofs that say so."""
-    found = kernel_notes(frames)
-    return [note for note in (*found, *row_notes(frames, 0, found)) if not note.startswith(_TENSOR)]
+    found += row_notes(frames, 0 if doubts else most, found)
+    return [note for note in found if not doubts or not note.startswith(_TENSOR)]

@@ -168,15 +168,10 @@ def by_time(found: Iterable[Kernel]) -> list[Kernel]:
     return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
 
 
-def ranks(found: Iterable[Kernel]) -> list[int]:
-    """Places: what could save most time first; what takes next to none of the time of its GPU behind it (see `order`)."""
-    return order((one.device, one.seconds, one.recoverable) for one in found)
-
-
 def ranked(found: Iterable[Kernel]) -> list[Kernel]:
-    """The kernels in the order of their `ranks`."""
+    """What could save most time first; what takes next to none of the time of its GPU behind it (see `order`)."""
     given = list(found)
-    return [given[place] for place in ranks(given)]
+    return [given[place] for place in order((one.device, one.seconds, one.recoverable) for one in given)]
 
 
 def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:

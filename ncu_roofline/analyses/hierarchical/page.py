@@ -13,8 +13,10 @@ from ncu_roofline.analyses.hierarchical.view import TABLES
 from ncu_roofline.base.texts import listed, one_line, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.tables import EXECUTED
 from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, UNUSED
+from ncu_roofline.model.selection import order
 from ncu_roofline.rendering.chart import THEMES
 from ncu_roofline.rendering.frames import Frames, Tables, column, rows, view_of
 from ncu_roofline.rendering.page import explanations_of, number, packed, plain_columns, self_contained, shown_table, texts_of
@@ -131,7 +133,7 @@ def _by_kernel(advice: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> dict[str, Any]:
     """Everything the script of the page needs, as values that JSON knows: columns with a pool of texts.
 
-    Of the kernels those that have points, their ``order`` as `ranks` has it; a point says what its ``owner`` does not.
+    Of the kernels those that have points, their ``order`` as `ranked` has it; a point says what its ``owner`` does not.
     Of levels whether they are of the chain of memories, of precisions whether they are ``part`` of a kind of instruction.
     """
     texts: dict[str, int] = {}
@@ -148,7 +150,7 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
     ids = {*points["level"], *filter(None, roofs["level"])}  # "" only if a point has no level
     levels = {level: style.level_style(level) for level in style.level_order(ids)}
     precisions = sorted(set(points["precision"]), key=style.precision_order)
-    whole = {one for one in precisions if style.is_instruction(one) and not style.apart(one)}
+    whole = {one for one in precisions if one.startswith(EXECUTED) and not style.apart(one)}
     return {
         "devices": list(dict.fromkeys(about["device"])),
         "levels": [
@@ -174,5 +176,5 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
         "points": {**packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
         "roofs": packed(roofs, ROOFS, texts),
         "texts": list(texts),
-        "order": [kept[row] for row in kernels.ranks(every) if row in kept],
+        "order": [kept[row] for row in order((one.device, one.seconds, one.recoverable) for one in every) if row in kept],
     }

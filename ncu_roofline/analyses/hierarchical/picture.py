@@ -299,8 +299,8 @@ def roof_texts(roofs: Sequence[ChartRoof]) -> tuple[str, ...]:
     name = shorten(name, 36) if len(name) <= 36 else f"{shorten(names[0], 24)} and {len(names) - 1} more"
     if first.kind == "wall":  # its label says where it stands
         return name, name.partition(":")[0]
-    value, theory = (first.band(origin).text(first.unit) for origin in (first.origin, "theoretical"))
-    both = (f"{name} {value} (theory {theory})",) if len(first.values) == 2 else ()
+    value = first.best.text(first.unit)
+    both = (f"{name} {value} (theory {first.bands['theoretical'].text(first.unit)})",) if len(first.bands) == 2 else ()
     return (*both, f"{name} {value}", name)
 
 
@@ -386,7 +386,7 @@ def mixes(panel: Panel) -> list[draw.Line]:
     """
     drawn, bandwidth = [value for roof in panel.of_kind("compute") for value in roof.values], panel.of_kind("bandwidth")
     steepest = max((roof.value for roof in bandwidth), default=math.inf)
-    highest = {roof.level: roof.highest for roof in bandwidth}
+    highest = {roof.level: roof.best.high for roof in bandwidth}
     lines: dict[float, list[Series]] = {}
     for one in sorted((one for one in panel.series if one.mix_roof > 0), key=lambda one: -one.mix_roof):
         at = next((value for value in lines if math.isclose(value, one.mix_roof, rel_tol=_SAME)), one.mix_roof)
@@ -486,7 +486,7 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     notes += [captions.sweep_note(frames), *captions.why_absent(frames, kernels.without_dots(frames))]
     if data.panels_left_out:
         notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")
-    return [note for note in (*notes, captions.roof_note(frames), *captions.doubts_of(frames)) if note]
+    return [note for note in (*notes, captions.roof_note(frames), *captions.notes_of(frames, doubts=True)) if note]
 
 
 def legend_names(drawn: Sequence[Drawn]) -> dict[str, str]:

@@ -86,20 +86,21 @@ def bounds() -> dict[str, Style]:
     return {**{name: Style(f"{name}-bound", *color) for name, color in colors.items()}, "": Style("roof unknown", *PLAIN)}
 
 
-def is_instruction(precision: str) -> bool:
-    """Whether it is a kind of instruction, in the place of a precision."""
-    return precision.partition(".")[0] == EXECUTED
+def _kind(precision: str) -> Kind | None:
+    """The kind of instruction that is in the place of a precision."""
+    return _kinds().get(precision) if precision.startswith(EXECUTED) else None
 
 
 def apart(precision: str) -> bool:
     """What is counted in transactions of another size than the rest needs axes of its own."""
-    return is_instruction(precision) and precision in _kinds() and _kinds()[precision].bytes != load_instructions().transaction
+    kind = _kind(precision)
+    return bool(kind and kind.bytes != load_instructions().transaction)
 
 
 def precision_label(precision: str) -> str:
     """Readable form of a precision id: "tensor.fp16.wgmma" is "Tensor FP16 wgmma"."""
-    if is_instruction(precision) and precision in _kinds():
-        return _kinds()[precision].label
+    if kind := _kind(precision):
+        return kind.label
     if precision == "mixed":
         return "All pipes"
     family, *rest = precision.split(".")
@@ -154,16 +155,14 @@ class Band(NamedTuple):
         return both if both.wide else Band(both.high, both.high)
 
     def text(self, unit: str, digits: int = 3) -> str:
-        """The value with its unit, or the range: ``1.91 to 2.10 TFLOP/s``; "" where unknown."""
-        if math.isnan(self.high):
-            return ""
+        """The value with its unit, or the range: ``1.91 to 2.10 TFLOP/s``."""
         return range_text(self.low, self.high, unit, digits) if self.wide else format_value(self.high, unit, digits)
 
 
 class ChartRoof(NamedTuple):
     """One roof over all launches and reports: ``bands`` by origin, measured and theoretical, as far as these are given.
 
-    Values are in FLOP/s, OP/s, B/s, or FLOP/B for a wall, NaN where an origin is not given; of a band the median.
+    Values are in FLOP/s, OP/s, B/s, or FLOP/B for a wall; of a band the median.
     """
 
     id: str
@@ -174,29 +173,19 @@ class ChartRoof(NamedTuple):
     unit: str
     bands: Mapping[str, Band]
 
-    def band(self, origin: str) -> Band:
-        """The lowest and highest value of an origin; both NaN where it is not given."""
-        return self.bands.get(origin) or Band(math.nan, math.nan)
-
     @property
-    def origin(self) -> str:
-        """Where the value that counts comes from."""
-        return "measured" if "measured" in self.bands else "theoretical"
+    def best(self) -> Band:
+        """What the hardware was seen to do, else what it should."""
+        return self.bands.get("measured") or self.bands["theoretical"]
 
     @property
     def value(self) -> float:
-        """What the hardware was seen to do, else what it should."""
-        return self.bands[self.origin].line
+        return self.best.line
 
     @property
     def values(self) -> tuple[float, ...]:
         """All that are given, measured first."""
         return tuple(self.bands[origin].line for origin in ("measured", "theoretical") if origin in self.bands)
-
-    @property
-    def highest(self) -> float:
-        """What no launch was above: the upper edge of its band."""
-        return self.bands[self.origin].high
 
 
 RoofRow = tuple[Any, ...]  # id, kind, level, precision, label, unit, origin, value, lowest and highest

@@ -55,7 +55,7 @@ def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document
 
     about = [note(frames) for note in (kernels.tensor_caveat, captions.above_note, captions.clock_note, captions.roof_note)]
     about.append(captions.source_note(frames) if notes else captions.source_note(frames, [OPCODES]))
-    of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.doubts_of(frames)
+    of_kernels = captions.notes_of(frames, _MOST_NOTES) if notes else captions.notes_of(frames, doubts=True)
     all_notes = [*(Note(text) for text in about if text), *(Note(text, "kernel") for text in of_kernels)]
     return each_gpu(frames, title or captions.name_of(frames), of_gpu, all_notes)
 
@@ -186,7 +186,7 @@ def roofs_table(frames: Frames) -> Table:
     for roof in style.joined_roofs(row for of_gpu in style.roof_rows(frames).values() for row in of_gpu):
         wall = style.precision_label(roof.precision) if roof.kind == "wall" and roof.precision else ""
         place = _KINDS.index(roof.kind), wall, -max(band.high for band in roof.bands.values())
-        values = {origin: roof.band(origin).text(roof.unit) for origin in ("measured", "theoretical")}
+        values = {"measured": "", "theoretical": ""} | {origin: band.text(roof.unit) for origin, band in roof.bands.items()}
         found.append((place, {"roof": ", ".join(filter(None, (wall, roof.label or roof.id))), **values}))
     cells = [row for _, row in sorted(found, key=lambda pair: pair[0])]
     labels = {"roof": "", "measured": captions.empirical_name(frames), "theoretical": ""}

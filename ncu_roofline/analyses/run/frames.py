@@ -142,7 +142,7 @@ def run_of(
         asked = _innermost(trace.operators, trace)
         for number in dict.fromkeys(work.device):
             gpu = trace.gpus.get(number, Gpu())
-            roofs = roofs_of(gpu, ceilings, board)
+            roofs, latency = _machine(gpu, ceilings, board)
             where = {"run": name, "gpu": number, "device": gpu.name or (board.names[0] if board else "")}
             mine = [row for row, device in enumerate(work.device) if device == number]
             kernels = [row for row in mine if work.kind[row] == KERNEL]
@@ -151,7 +151,7 @@ def run_of(
             rows = _operators(trace, calls, roofs, total, by)
             tables["operators"] += [{**where, **row} for row in rows]
             tables["chains"] += [{**where, **row} for row in _chains(trace, calls, roofs, total)]
-            tables["runs"].append({**where, **_facts(trace, mine, rows, latency_of(gpu, ceilings, board))})
+            tables["runs"].append({**where, **_facts(trace, mine, rows, latency)})
             units = {key: "byte" if key == load_spec().memory else "flop" for key in roofs}
             tables["roofs"] += [
                 {**where, "roof": key, "value": value, "unit": units[key], "origin": origin}
@@ -376,40 +376,27 @@ def _facts(trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]],
     }
 
 
-def latency_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None) -> float:
-    """What a launch costs at least on a GPU (s): measured, else published; NaN where nobody says."""
-    measured = (one.launch_latency() for one in ceilings if one.applies_to(*_named(gpu, board)))
-    architecture = load_spec().architecture(gpu.compute_capability)
-    published = architecture.launching.items() if architecture else ()
-    found = [ceiling.value for ceiling in measured if ceiling] + [cost for part, cost in published if part in gpu.name]
-    return found[0] if found else math.nan
-
-
-def _named(gpu: Gpu, board: Board | None) -> tuple[str, tuple[int, int]]:
-    """Name and compute capability, of the board where the trace does not say them."""
-    return (gpu.name, gpu.compute_capability) if gpu.name or not board else (board.names[0], board.compute_capability)
-
-
-def roofs_of(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None = None) -> Roofs:
-    """What a GPU can do: what was measured, else by its data sheet; nothing where nobody knows it."""
+def _machine(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None) -> tuple[Roofs, float]:
+    """What a GPU can do, and what a launch costs at least on it (s): what was measured, else published; nothing, or NaN, where
+    nobody knows it.  Name and compute capability are those of the board where the trace does not say them."""
     spec = load_spec()
     found: dict[str, tuple[float, str]] = {}
     known = find_gpu(gpu.name, gpu.sm_count or None) or board
-    architecture = spec.architecture(known.compute_capability) if known else None
-    if known and architecture:
-        name = known.names[0]
+    if known and (architecture := spec.architecture(known.compute_capability)):
         found[spec.memory] = (known.dram, f"theory, {known.id}")
         for precision in spec.precisions:
-            peak = architecture.peak(precision.roof, name)
             clock = known.tensor_clock if precision.kind == "tensor" and precision.id != "tensor.fp64" else known.core_clock
-            if peak:
+            if peak := architecture.peak(precision.roof, known.names[0]):
                 found[precision.id] = (peak * known.sm_count * clock, f"theory, {known.id}")
-    for one in ceilings:
-        if not one.applies_to(*_named(gpu, known)):
-            continue
+    named = (gpu.name, gpu.compute_capability) if gpu.name or not known else (known.names[0], known.compute_capability)
+    fitting = [one for one in ceilings if one.applies_to(*named)]
+    for one in fitting:
         for precision in spec.precisions:
             if (ceiling := one.compute(precision.roof)) and not ceiling.impossible:
                 found[precision.id] = (ceiling.value, one.provenance)
         if (memory := one.bandwidth(spec.memory)) and not memory.impossible:
             found[spec.memory] = (memory.value, one.provenance)
-    return found
+    own = spec.architecture(gpu.compute_capability)
+    latencies = [measured.value for one in fitting if (measured := one.launch_latency())]
+    latencies += [cost for part, cost in (own.launching.items() if own else ()) if part in gpu.name]
+    return found, latencies[0] if latencies else math.nan

@@ -70,18 +70,6 @@ class Operators(NamedTuple):
     operator: tuple[Operator, ...]
 
 
-class Formula(NamedTuple):
-    """How to work out what an operator needs: expressions of its arguments, compiled."""
-
-    arguments: tuple[str, ...]
-    kind: str
-    into: str
-    out_type: str
-    out: Any
-    flops: Any
-    bytes: Any
-
-
 class Need(NamedTuple):
     """What a call needs: operations on ``precision`` ("" for none), bytes, its ``kind``; the sizes and bytes of its result.
 
@@ -101,23 +89,23 @@ class NoFormulaError(ValueError):
     """Why an operator's need is unknown: a clause."""
 
 
-def load(paths: Sequence[str] = ()) -> dict[str, Formula]:
+def load(paths: Sequence[str] = ()) -> dict[str, Operator]:
     """Formulas by the names of operators; those of the user's files win.  Raises RooflineError for a file that has none."""
     return {**_own(), **{name: formula for path in paths for name, formula in _read(Path(path)).items()}}
 
 
 @cache
-def _own() -> dict[str, Formula]:
+def _own() -> dict[str, Operator]:
     return {name: formula for path in sorted(_FOLDER.glob("*.toml")) for name, formula in _read(path).items()}
 
 
-def _read(path: Path) -> dict[str, Formula]:
-    found: dict[str, Formula] = {}
+def _read(path: Path) -> dict[str, Operator]:
+    found: dict[str, Operator] = {}
     try:
         for row in read(path, Operators).operator:
-            room = (*row.arguments, *_FUNCTIONS, "out")
-            codes = [compiled(text, room) for text in (row.out, row.flops, row.bytes)]
-            found |= dict.fromkeys(row.names, Formula(row.arguments, row.kind, row.into, row.out_type, *codes))
+            for text in filter(None, (row.out, row.flops, row.bytes)):
+                compiled(text, row.arguments)
+            found |= dict.fromkeys(row.names, row)
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
         next_step = "Write tables [[operator]] with names, arguments, flops and bytes, as `ncu-roofline guide run` shows."
@@ -125,15 +113,14 @@ def _read(path: Path) -> dict[str, Formula]:
     return found
 
 
-def compiled(text: str, names: Iterable[str]) -> Any:
-    """The code of an expression; None of an empty one.  Raises ValueError for anything but arithmetic on these names."""
-    if not text:
-        return None
+@cache
+def compiled(text: str, arguments: tuple[str, ...]) -> Any:
+    """The code of an expression.  Raises ValueError for anything but arithmetic on these names and functions."""
     try:
         tree = ast.parse(str(text), mode="eval")
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no expression ({error.msg})") from error
-    known = set(names)
+    known = {*arguments, *_FUNCTIONS, "out"}
     for node in ast.walk(tree):
         good = isinstance(node, _NODES) and (not isinstance(node, ast.Name) or node.id in known)
         good = good and (not isinstance(node, ast.Call) or isinstance(node.func, ast.Name))
@@ -195,7 +182,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def need(
-    formulas: Mapping[str, Formula],
+    formulas: Mapping[str, Operator],
     name: str,
     shapes: Sequence[Any] | None,
     types: Sequence[str] | None,
@@ -228,14 +215,18 @@ def need(
         raise NoFormulaError("no types" if not types else "types that nobody knows")
     main = next((kind for kind, _ in tensors if TYPES[kind][1] or TYPES[kind][2]), tensors[0][0])
     inputs = [one for one in tensors if one[1] is not room.get(formula.into)]
+
+    def run(text: str) -> Any:
+        return eval(compiled(text, formula.arguments), {"__builtins__": {}}, room)
+
     try:
         room |= _FUNCTIONS
         target = room.get(formula.into)
-        out = target if isinstance(target, Tensor) else Tensor(_run(formula.out, room) if formula.out else _broadcast(inputs))
+        out = target if isinstance(target, Tensor) else Tensor(run(formula.out) if formula.out else _broadcast(inputs))
         out.item = target.item if isinstance(target, Tensor) else TYPES[formula.out_type or main][0]
         room["out"] = out
-        flops = float(_run(formula.flops, room)) if formula.flops else 0.0
-        moved = float(_run(formula.bytes, room)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
+        flops = float(run(formula.flops)) if formula.flops else 0.0
+        moved = float(run(formula.bytes)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
     except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
         lacking = "its stride and padding were not recorded" if values is None else "arguments that its formula does not fit"
         raise NoFormulaError(lacking) from error
@@ -247,10 +238,6 @@ def need(
         precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
     counts = () if formula.bytes else tuple(numel(one) for _, one in inputs)
     return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out), counts)
-
-
-def _run(code: Any, room: dict[str, Any]) -> Any:
-    return eval(code, {"__builtins__": {}}, room)
 
 
 def _value(text: Any) -> Any:

@@ -75,9 +75,10 @@ def chart_of(launch: Launch) -> dict[str, Any]:
     roofs = []
     for roof in tops(roofs_of(given, precisions, unit), ()):  # of compute roofs the highest of each precision
         if roof.kind != "wall":
-            shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit", "origin")}
+            shown = {name: getattr(roof, name) for name in ("kind", "level", "label", "unit")}
             shown["hues"] = _hues(roof.level) if roof.kind == "bandwidth" else None
-            roofs.append({**shown, "value": number(roof.highest), "text": roof.band(roof.origin).text(roof.unit)})
+            shown["origin"] = "measured" if "measured" in roof.bands else "theoretical"
+            roofs.append({**shown, "value": number(roof.best.high), "text": roof.best.text(roof.unit)})
     return {
         "unit": unit,
         "label": precision_label(most["precision"]) if most else "",

@@ -104,7 +104,9 @@ def document(frames: TimeRoofline, *, title: str = "", notes: bool = True) -> Do
         return Document(title, captions.subtitle(frames), sentences, [first, *others])
 
     whole = [*about(frames), captions.roof_note(frames), captions.source_note(frames) if notes else ""]
-    of_kernels = [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.doubts_of(frames)
+    of_kernels = (
+        [*captions.kernel_notes(frames), *captions.row_notes(frames, 8)] if notes else captions.notes_of(frames, doubts=True)
+    )
     told = [*(Note(text) for text in whole if text), *(Note(text, "kernel") for text in of_kernels)]
     return each_gpu(frames, title or "Time-based roofline", of_gpu, told)
 
