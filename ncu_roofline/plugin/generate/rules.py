@@ -12,8 +12,7 @@ import inspect
 import math
 import re
 from collections import namedtuple
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -286,13 +285,11 @@ def python(value: Any, indent: int = 0, before: int = 24) -> str:
 
 def differences(folder: Path, texts: Mapping[str, str]) -> list[str]:
     """What is not as it would be generated: "path: reason" for each file that differs, is missing, or is left over."""
-    found = []
-    for name, text in texts.items():
-        present = _read(folder / name)
-        if present != text.encode():
-            found.append(f"{folder / name}: {'is missing' if present is None else 'differs from what is generated'}")
-    left = _others(folder, texts, (".section", ".py")) if folder.is_dir() else []
-    return found + [f"{path}: is generated no more; delete it" for path in left if _is_generated(_read(path) or b"")]
+    present = _present(folder)
+    wrong = {name: "differs from what is generated" if name in present else "is missing" for name in texts}
+    found = [f"{folder / name}: {wrong[name]}" for name, text in texts.items() if present.get(name) != text.encode()]
+    left = (name for name, content in present.items() if name not in texts and _is_generated(content))
+    return found + [f"{folder / name}: is generated no more; delete it" for name in left]
 
 
 def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
@@ -301,35 +298,30 @@ def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[
     folder can't be made or read."""
     with explained("Cannot write to", folder, "Choose another folder with --out."):
         folder.mkdir(parents=True, exist_ok=True)
-    present = {name: _read(folder / name) for name in texts}
-    for name, content in present.items():
-        if content is not None and not _is_generated(content) and not force:
+    present = _present(folder)
+    for name in texts:
+        if name in present and not _is_generated(present[name]) and not force:
             reason = "the file exists and was not generated"
             raise RooflineError("Cannot write", folder / name, reason, "Choose another folder or add --force to overwrite it.")
-    others = {path: _read(path) or b"" for path in _others(folder, texts, (".py",))}
-    helpers = [path for path, content in others.items() if path.name.startswith(HELPER) and _is_generated(content)]
     for name, text in texts.items():
-        if present[name] != text.encode():
+        if present.get(name) != text.encode():
             write_atomically(folder / name, [text.encode()], overwrite=True)
-    for helper in helpers:
-        if not any(helper.stem.encode() in content for path, content in others.items() if path not in helpers):
-            with explained("Cannot remove", helper, "Remove it by hand; no rule here imports it."):
-                helper.unlink(missing_ok=True)
+    others = {name: content for name, content in present.items() if name.endswith(".py") and name not in texts}
+    helpers = [name for name, content in others.items() if name.startswith(HELPER) and _is_generated(content)]
+    for name in helpers:
+        users = (content for other, content in others.items() if other not in helpers)
+        if not any(name.removesuffix(".py").encode() in content for content in users):
+            with explained("Cannot remove", folder / name, "Remove it by hand; no rule here imports it."):
+                (folder / name).unlink(missing_ok=True)
     return [folder / name for name in texts]
 
 
-def _others(folder: Path, texts: Collection[str], suffixes: Collection[str]) -> list[Path]:
-    """Files of some kinds that are none of those generated."""
+def _present(folder: Path) -> dict[str, bytes]:
+    """The sections and rules of a folder, if it is there."""
     with explained("Cannot read", folder, "Choose another folder with --out."):
-        found = [path for path in folder.iterdir() if path.suffix in suffixes and path.name not in texts]
-        return sorted(path for path in found if path.is_file())
+        paths = [path for path in folder.iterdir() if path.suffix in (".section", ".py")] if folder.is_dir() else []
+        return {path.name: read_file(path, 100_000_000) for path in sorted(paths) if path.is_file()}
 
 
 def _is_generated(content: bytes) -> bool:
     return any(GENERATED.encode() in line for line in content.splitlines()[:3])
-
-
-def _read(path: Path) -> bytes | None:
-    with explained("Cannot read", path, "Choose another folder with --out."), suppress(FileNotFoundError):
-        return read_file(path, 100_000_000)
-    return None
