@@ -11,24 +11,8 @@ if TYPE_CHECKING:
     from ncu_roofline.chips.spec import Architecture, Binding, Gpu, Level, Precision, Spec, load_spec, read_spec
     from ncu_roofline.chips.tables import InstructionSpec, load_instructions, load_stalls, load_units
 
-__all__ = [
-    "Architecture",
-    "Binding",
-    "Gpu",
-    "InstructionSpec",
-    "Level",
-    "OpcodeTable",
-    "OpcodeWork",
-    "Precision",
-    "Spec",
-    "kind_of",
-    "load_instructions",
-    "load_opcodes",
-    "load_spec",
-    "load_stalls",
-    "load_units",
-    "read_spec",
-]
+__all__ = ["Architecture", "Binding", "Gpu", "InstructionSpec", "Level", "OpcodeTable", "OpcodeWork", "Precision", "Spec"]
+__all__ += ["kind_of", "load_instructions", "load_opcodes", "load_spec", "load_stalls", "load_units", "read_spec"]
 
 
 def __getattr__(name: str) -> Any:

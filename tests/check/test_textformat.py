@@ -30,7 +30,7 @@ def _loads(name: str, release: str) -> bool:
 # Where Python's reader of protobuf's text format is of another mind than the C++ one: in no real file.
 CORNERS = {
     *("minusspace", "minuscomment", "minuszero", "boolhex", "enumoctal", "nonascii", "onenan", "inff"),
-    *("questionescape", "bigunicode", "octal400", "badescape"),
+    *("questionescape", "bigunicode", "octal400", "badescape", "octalconst", "octalfloat", "uppercaseF"),
 }
 
 

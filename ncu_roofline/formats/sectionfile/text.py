@@ -16,17 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips.fields import Release
-from ncu_roofline.formats.sectionfile.section import (
-    ALWAYS,
-    NAMED_ONLY,
-    ROOT,
-    FieldType,
-    History,
-    Section,
-    messages,
-    schema,
-    text_of,
-)
+from ncu_roofline.formats.sectionfile import section as sections
 
 _TOKEN = re.compile(
     r"""\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}<>\[\]:,;])|[-+.\w]+""",
@@ -77,7 +67,7 @@ class Use(NamedTuple):
     line: int
     column: int
     name: str
-    history: History
+    history: sections.History
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +84,9 @@ class Document:
         return data
 
     @cached_property
-    def section(self) -> Section:
+    def section(self) -> sections.Section:
         """The section as charts are computed from it.  Raises ValueError for one without identifier."""
-        return Section(self.root.message)
+        return sections.Section(self.root.message)
 
     def unknown_to(self, release: Release) -> tuple[Use, ...]:
         """What a release would reject the file for."""
@@ -116,16 +106,16 @@ def parse_document(text: str) -> Document:
     from google.protobuf import text_format
 
     try:
-        strict = text_format.Parse(text, messages(strict=True)[ROOT](), allow_unknown_field=True)
-        message = messages()[ROOT].FromString(strict.SerializeToString())
+        strict = text_format.Parse(text, sections.messages(strict=True)[sections.ROOT](), allow_unknown_field=True)
+        message = sections.messages()[sections.ROOT].FromString(strict.SerializeToString())
     except text_format.ParseError as error:
         reason = re.sub(r"^\d+:\d+ : |section\.", "", str(error))
         raise SectionSyntaxError(error.GetLine() or 1, error.GetColumn() or 1, reason) from None
     except Exception as error:  # RecursionError, and what an implementation of protobuf says of such depth
         raise SectionSyntaxError(1, 1, "messages are nested too deeply") from error
     walk = _Walk(text)
-    root = Field(ROOT, 1, 1, None, walk.fields(ROOT, message, ""), message)
-    walk.require(ROOT, root.children, (1, 1), "the section")
+    root = Field(sections.ROOT, 1, 1, None, walk.fields(sections.ROOT, message, ""), message)
+    walk.require(sections.ROOT, root.children, (1, 1), "the section")
     if walk.tokens[walk.at][1]:
         raise SectionSyntaxError(
             *walk.places[walk.tokens[walk.at][2]], f"a field name is expected, not {walk.tokens[walk.at][1]!r}"
@@ -149,19 +139,19 @@ class _Walk:
 
     def fields(self, kind: str, message: Any, path: str) -> tuple[Field, ...]:
         """The fields of a message; of kind "" any fields, which are left out."""
-        known, seen, children = schema().messages.get(kind, {}), dict[str, int](), list[Field]()
+        known, seen, children = sections.schema().messages.get(kind, {}), dict[str, int](), list[Field]()
         while self.tokens[self.at][0] == "word":
             _, name, start = self.tokens[self.at]
             self.at += 1
             field = known.get(name)
             if kind and field is None:
-                since = NAMED_ONLY.get((kind, name))
+                since = sections.NAMED_ONLY.get((kind, name))
                 if since is None:
                     close = difflib.get_close_matches(name, list(known), 1)
                     meant = f"; {close[0]} is meant?" if close else ""
                     reason = f"no release knows a field {path}{name}{meant}"
                     raise SectionSyntaxError(*self.places[start], reason, "unknown-field")
-                self.uses.append(Use(*self.places[start], f"{kind}.{name}", History(since)))
+                self.uses.append(Use(*self.places[start], f"{kind}.{name}", sections.History(since)))
             self.skip(":")
             several = self.skip("[")
             while not (several and self.skip("]")):
@@ -178,7 +168,7 @@ class _Walk:
             self.skip(",", ";")
         return tuple(children)
 
-    def field(self, field: FieldType | None, path: str, value: Any, place: tuple[int, int]) -> Field:
+    def field(self, field: sections.FieldType | None, path: str, value: Any, place: tuple[int, int]) -> Field:
         name = path.rpartition(".")[2]
         if self.skip("{", "<"):
             kind = field.kind if field else ""
@@ -191,19 +181,19 @@ class _Walk:
         self.at += 1
         while of_value == self.tokens[self.at][0] == "text":  # adjacent texts are one
             self.at += 1
-        values = schema().enums.get(field.kind, ()) if field else ()
+        values = sections.schema().enums.get(field.kind, ()) if field else ()
         if known := [one for one in values if one.name == raw] or [one for one in values if one.number == value]:
             since, until = min(one.history.since for one in known), max(one.history.until for one in known)
-            self.use(place, f"{name} {raw}", History(since, until))
-        return Field(name, *place, text_of(value) if isinstance(value, bytes) else value)
+            self.use(place, f"{name} {raw}", sections.History(since, until))
+        return Field(name, *place, sections.text_of(value) if isinstance(value, bytes) else value)
 
-    def use(self, place: tuple[int, int], name: str, history: History) -> None:
-        if history != ALWAYS:
+    def use(self, place: tuple[int, int], name: str, history: sections.History) -> None:
+        if history != sections.ALWAYS:
             self.uses.append(Use(*place, name, history))
 
     def require(self, kind: str, children: Sequence[Field], place: tuple[int, int], where: str) -> None:
         given = {child.name for child in children}
-        missing = [name for name, one in schema().messages.get(kind, {}).items() if one.required and name not in given]
+        missing = [name for name, one in sections.schema().messages.get(kind, {}).items() if one.required and name not in given]
         if missing:
             raise SectionSyntaxError(*place, f"{where} lacks the required {' and '.join(missing)}", "required-field")
 
@@ -212,11 +202,11 @@ def section_text(section: Any, *, cc_names: bool) -> str:
     """The fields of a section, each on one line if it fits; ``cc_names``: architectures are called CC_80, else by number."""
 
     def fields(kind: str, message: Any, indent: str) -> Iterator[str]:
-        known = schema().messages[kind]
-        present = [(known[descriptor.name], content) for descriptor, content in message.ListFields()]
-        for field, content in sorted(present, key=lambda pair: pair[0].kind in schema().messages):  # what is short first
+        nested = sections.schema().messages
+        present = [(nested[kind][descriptor.name], content) for descriptor, content in message.ListFields()]
+        for field, content in sorted(present, key=lambda pair: pair[0].kind in nested):  # what is short first
             for value in content if field.repeated else [content]:
-                if field.kind not in schema().messages:
+                if field.kind not in nested:
                     yield f"{indent}{field.name}: {_scalar(field, value, cc_names)}\n"
                     continue
                 inner = list(fields(field.kind, value, f"{indent}  "))
@@ -224,16 +214,16 @@ def section_text(section: Any, *, cc_names: bool) -> str:
                 fits = len(line) <= _WIDTH and not any("\n" in text[:-1] for text in inner)
                 yield line if fits else f"{indent}{field.name} {{\n{''.join(inner)}{indent}}}\n"
 
-    return "".join(fields(ROOT, section, ""))
+    return "".join(fields(sections.ROOT, section, ""))
 
 
-def _scalar(field: FieldType, value: Any, cc_names: bool) -> str:
+def _scalar(field: sections.FieldType, value: Any, cc_names: bool) -> str:
     if field.kind == "bytes":  # names of GPUs come from files of others
-        return json.dumps("".join(c if c.isprintable() else " " for c in text_of(value)), ensure_ascii=False)
+        return json.dumps("".join(c if c.isprintable() else " " for c in sections.text_of(value)), ensure_ascii=False)
     if field.kind == "GpuArch":
         return f"CC_{value}" if cc_names else str(value)
-    if field.kind in schema().enums:
-        return next(one.name for one in schema().enums[field.kind] if one.number == value)
+    if field.kind in sections.schema().enums:
+        return next(one.name for one in sections.schema().enums[field.kind] if one.number == value)
     if field.name == "ColorValue":
         return f"0x{value:08X}"
     return str(value).lower() if field.kind == "bool" else repr(value)

@@ -19,21 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError, explained
 from ncu_roofline.base.files import HELPER, read_file, write_atomically
-from ncu_roofline.chips import (
-    findings,
-    formulas,
-    load_opcodes,
-    load_spec,
-    load_stalls,
-    load_units,
-    ncu,
-    source_counters,
-    tables,
-    verdict,
-)
+from ncu_roofline.chips import findings, formulas, ncu, opcodes, source_counters, tables, verdict
 from ncu_roofline.chips import spec as facts
 from ncu_roofline.chips.fields import WeightedSum
-from ncu_roofline.chips.opcodes import load_opcode_kinds, load_opcode_units
 from ncu_roofline.formats.ceilings import GPU, MEASURED, NOT_COMPARABLE, PUBLISHED, Ceiling, model_name
 from ncu_roofline.plugin.generate.sections import GENERATED, render_sections
 
@@ -138,7 +126,7 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
     """File name -> text of every rule, and of the helper that they import.  The files find out at run time what the release
     offers, so they are the same for every dialect.  ``ceilings``: measured roofs that they hold kernels against, used on the
     GPU models they were measured on."""
-    spec = load_spec()
+    spec = facts.load_spec()
     rules = rule_templates(spec)
     context = _context(spec, rules, ceilings)
     helper = render("rules/shared.py.j2", **context).rstrip("\n") + "\n"
@@ -152,8 +140,8 @@ def render_rules(dialect: Dialect | None = None, ceilings: Sequence[Ceilings] = 
 
 
 def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence[Ceilings]) -> dict[str, object]:
-    units, sections, kinds, table = load_units(), render_sections(), load_opcode_kinds(), load_opcodes()
-    labels, opcode_units = {unit.id: unit.label for unit in units.units}, load_opcode_units().rows
+    units, sections, kinds, table = tables.load_units(), render_sections(), opcodes.load_opcode_kinds(), opcodes.load_opcodes()
+    labels, opcode_units = {unit.id: unit.label for unit in units.units}, opcodes.load_opcode_units().rows
     tensor = [p for p in spec.precisions if p.kind == "tensor"]
     core = {p.id for p in spec.precisions if p.kind == "core" and p.unit == "flop"}
     return {
@@ -176,7 +164,7 @@ def _context(spec: facts.Spec, rules: Sequence[RuleTemplate], ceilings: Sequence
             for fast in ("wgmma", "tcgen05")
             if p.id == f"{p.part_of}.mma" and f"{p.part_of}.{fast}" in [one.id for one in tensor]
         ),
-        "stalls": _carried(load_stalls()),
+        "stalls": _carried(tables.load_stalls()),
         "findings": _carried(tables.load_findings()),
         "opcode_units": tuple((one.capabilities, tuple(sorted(one.names)), labels[one.unit]) for one in opcode_units),
         "kinds": kinds,
