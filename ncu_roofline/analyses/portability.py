@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 Path = str | PathLike[str]
 Find = Callable[[str, tuple[int, int] | None], Ceilings | None]
+Measured = Callable[[str, str, tuple[int, int] | None], list[Ceilings]]
 Row = dict[str, Any]
 FLOPS = ("executed", "canonical")
 CEILINGS = {
@@ -369,12 +370,22 @@ def _efficiency_row(run: PlatformRun, choices: Choices) -> Row:
         ratio = canonical / run.work
         scaled = {level: intensity * ratio for level, intensity in run.intensity.items()}
         run = replace(run, performance=run.performance * ratio, work=canonical, intensity=scaled)
-    compute, level, bandwidth = _limits(run, choices)
-    intensity = run.intensity.get(level, math.nan)
+    missing = PlatformRoof(math.nan, "")
+    compute = run.compute.get("fma" if choices.ceiling == "mix" else choices.ceiling, missing)
+    if choices.ceiling == "mix":  # what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7)
+        compute = compute._replace(value=compute.value * (1 + run.fma_share) / 2)
+    level = choices.levels.get(run.platform, choices.level)
+    if level == BINDING:
+        slopes = {name: run.intensity[name] * roof.value for name, roof in run.bandwidth.items() if name in run.intensity}
+        level = min(slopes, key=lambda name: slopes[name], default=load_spec().memory)
+    bandwidth, intensity = run.bandwidth.get(level, missing), run.intensity.get(level, math.nan)
     slope = bandwidth.value * intensity
     attainable, bound = min(compute.value, slope), "compute" if compute.value <= slope else level
     if math.isnan(compute.value) or math.isnan(slope):
+        compute = bandwidth = PlatformRoof(math.nan, "stated")
         attainable, bound = run.attainable, "stated"
+        if math.isnan(attainable):
+            raise _lacking(run, choices, level)
     share = run.performance / attainable if attainable > 0 else math.nan
     if not 0 < share < math.inf:
         raise run.cannot(f"the numbers of {run.about} give no efficiency", "Check their units.")
@@ -385,32 +396,15 @@ def _efficiency_row(run: PlatformRun, choices: Choices) -> Row:
     return {**row, "bandwidth_roof": bandwidth.value, "bandwidth_origin": bandwidth.origin}
 
 
-def _limits(run: PlatformRun, choices: Choices) -> tuple[PlatformRoof, str, PlatformRoof]:
-    """The compute ceiling, the level and its bandwidth ceiling; NaN ones where the run states what is attainable.
-
-    The ceiling "mix" is what the run's share of fused instructions can reach (Yang, Kurth, Williams 2019, eq. 7).
-    Raises RooflineError where one is missing.
-    """
-    missing, stated = PlatformRoof(math.nan, ""), PlatformRoof(math.nan, "stated")
-    compute = run.compute.get("fma" if choices.ceiling == "mix" else choices.ceiling, missing)
-    if choices.ceiling == "mix":
-        compute = compute._replace(value=compute.value * (1 + run.fma_share) / 2)
-    level = choices.levels.get(run.platform, choices.level)
-    if level == BINDING:
-        slopes = {name: run.intensity[name] * roof.value for name, roof in run.bandwidth.items() if name in run.intensity}
-        level = min(slopes, key=lambda name: slopes[name], default=load_spec().memory)
-    bandwidth = run.bandwidth.get(level, missing)
-    if not math.isnan(compute.value) and not math.isnan(bandwidth.value) and level in run.intensity:
-        return compute, level, bandwidth
-    if not math.isnan(run.attainable):
-        return stated, level, stated
-    if level not in run.intensity:
+def _lacking(run: PlatformRun, choices: Choices, level: str) -> RooflineError:
+    """The error of a run without what its efficiency needs, and what it has."""
+    if math.isnan(run.intensity.get(level, math.nan)):
         reason = f"{run.about} has no intensity at {level} (it has {', '.join(run.intensity) or 'none'})"
-        raise run.cannot(reason, f"Choose another with --level '{run.platform}=LEVEL'.")
+        return run.cannot(reason, f"Choose another with --level '{run.platform}=LEVEL'.")
     reason = f"{run.about} has no bandwidth ceiling of {level}"
-    if math.isnan(compute.value):
+    if level in run.bandwidth:
         reason = f"{run.about} has no {choices.ceiling} ceiling in {run.precision} (it has {', '.join(run.compute) or 'none'})"
-    raise run.cannot(reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
+    return run.cannot(reason, f"Give measured ceilings, as --ceilings '{run.platform}=FILE'.")
 
 
 def _warnings(rows: Sequence[Row]) -> Iterator[str]:
@@ -433,29 +427,6 @@ def _warnings(rows: Sequence[Row]) -> Iterator[str]:
         yield f"the platforms are compared in different precisions: {', '.join(sorted(precisions))}"
 
 
-class _Machines:
-    """The ceilings of each platform, and which of them found one."""
-
-    def __init__(self, ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path], find: Find | None) -> None:
-        pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
-        self.given = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
-        self.used: set[int] = set()
-        self._find: Find = find or (lambda _device, _capability: None)
-
-    def of(self, platform: str, device: str, capability: tuple[int, int] | None) -> list[Ceilings]:
-        """What is named for a platform, which is taken to be measured on it; else what was measured on its device."""
-        found = [one for name, one in self.given if name and name.lower() == platform.lower()]
-        named = bool(found)
-        found = found or [
-            one for name, one in self.given if not name and one.applies_to(device, capability or one.compute_capability)
-        ]
-        self.used |= set(map(id, found))
-        if named and capability:
-            return [replace(one, device=device, compute_capability=capability) for one in found]
-        known = None if found else self._find(device, capability)
-        return [known] if known else found
-
-
 def read_runs(
     inputs: Sequence[Platform | Path],
     ceilings: Mapping[str, Ceilings | Path] | Sequence[Ceilings | Path] = (),
@@ -471,13 +442,27 @@ def read_runs(
     may fit no platform.  Raises RooflineError for files that can't be read without it, and for ceilings that fit no platform,
     or that could be of any.
     """
-    how, machines = reading or Reading(), _Machines(ceilings, find)
+    how = reading or Reading()
+    pairs = list(ceilings.items()) if isinstance(ceilings, Mapping) else [("", ceiling) for ceiling in ceilings]
+    given = [(name, one if isinstance(one, Ceilings) else open_ceilings(one)) for name, one in pairs]
+    used: set[int] = set()
+
+    def measured(platform: str, device: str, capability: tuple[int, int] | None) -> list[Ceilings]:
+        """What is named for a platform, which is taken to be measured on it; else what was measured on its device."""
+        named = [one for name, one in given if name and name.lower() == platform.lower()]
+        fitting = [one for name, one in given if not name and one.applies_to(device, capability or one.compute_capability)]
+        used.update(map(id, named or fitting))
+        if named and capability:
+            return [replace(one, device=device, compute_capability=capability) for one in named]
+        known = find(device, capability) if find and not (named or fitting) else None
+        return [known] if known else named or fitting
+
     runs: list[PlatformRun] = []
     warnings: dict[str, None] = {}
     complete = True
     for source in (one if isinstance(one, Platform) else Platform(os.fspath(one)) for one in inputs):
         try:
-            more, told = _read(source, machines, how)
+            more, told = _read(source, measured, how)
         except Exception as error:
             if leave_out is None:
                 raise
@@ -487,32 +472,31 @@ def read_runs(
         runs += more
         warnings |= dict.fromkeys(told)
     platforms = ", ".join(dict.fromkeys(run.platform for run in runs))
-    for name, one in machines.given:
+    for name, one in given:
         unsaid = not name and not one.device and ", " in platforms
-        if unsaid or (complete and id(one) not in machines.used):
+        if unsaid or (complete and id(one) not in used):
             reason = f"they were measured on {name or one.device or 'an unnamed machine'}, and the platforms are {platforms}"
             raise RooflineError("Cannot use ceilings", one.path, reason, "Give them as --ceilings PLATFORM=FILE.")
     return [replace(run, application=run.application or how.application) for run in runs], list(warnings)
 
 
-def _read(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
+def _read(source: Platform, measured: Measured, how: Reading) -> tuple[list[PlatformRun], list[str]]:
     kind = recognised(source.path)
     if kind is None or kind.id != plain_table.FORMAT:
-        return _read_report(source, machines, how)
+        return _read_report(source, measured, how)
     table = plain_table.read_rows(source.path)
-    platforms = {row.platform for row in table.rows}
-    if source.platform and len(platforms) > 1:
-        reason = f"it has {len(platforms)} platforms of its own, and can't be called {source.platform}"
+    if source.platform and len({row.platform for row in table.rows}) > 1:
+        reason = f"it has platforms of its own, and can't be called {source.platform}"
         raise RooflineError("Cannot compare", source.path, reason, "Give the file without a platform before it.")
-    rows = tuple(replace(row, platform=source.platform or row.platform) for row in table.rows)
+    table = replace(table, rows=tuple(replace(row, platform=source.platform or row.platform) for row in table.rows))
 
-    def find(row: plain_table.PlainRow) -> Ceilings | None:
-        return next(iter(machines.of(row.platform, row.device, None)), None)
+    def best(row: plain_table.PlainRow) -> Ceilings | None:
+        return next(iter(measured(row.platform, row.device, None)), None)
 
-    return runs_of_table(replace(table, rows=rows), find, how.precision, how.by), list(table.warnings)
+    return runs_of_table(table, best, how.precision, how.by), list(table.warnings)
 
 
-def _read_report(source: Platform, machines: _Machines, how: Reading) -> tuple[list[PlatformRun], list[str]]:
+def _read_report(source: Platform, measured: Measured, how: Reading) -> tuple[list[PlatformRun], list[str]]:
     def cannot(reason: str, next_step: str) -> RooflineError:
         return RooflineError("Cannot compare", source.path, reason, next_step)
 
@@ -531,7 +515,7 @@ def _read_report(source: Platform, machines: _Machines, how: Reading) -> tuple[l
     asked = Selection(precisions=(how.precision,)) if how.precision in load_spec().on_request else None
     name = source.platform or ("" if any(m.device) else os.path.splitext(os.path.basename(source.path))[0])
     gpus = dict.fromkeys(zip(m.device, m.capability, strict=True))
-    ceilings = [one for gpu in gpus for one in machines.of(source.platform or str(gpu[0]), str(gpu[0]), gpu[1])]
+    ceilings = [one for gpu in gpus for one in measured(source.platform or str(gpu[0]), str(gpu[0]), gpu[1])]
     runs = []
     for label in dict.fromkeys(m.label):
         part = m.take(np.flatnonzero(m.label == label))
