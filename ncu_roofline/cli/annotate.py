@@ -69,9 +69,6 @@ def _text(path: str, account: Account) -> str:
     if account.unused:
         lines.append(f"  {'ceilings':14} not used: {account.unused}")
     lines += [f"  {'note':14} {note}" for note in one.notes]
-    if account.early:
-        text = f"ncu-ui may show n/a in the first {account.early} results: the report names some metrics only behind them"
-        lines.append(f"  {'note':14} {text}; `ncu --import` shows all")
     if one.missing or one.partial:
         lines.append("`ncu-roofline explain` gives the ncu command that counts what could not be derived.")
     return "\n".join(map(printable, lines))

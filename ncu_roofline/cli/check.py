@@ -115,12 +115,11 @@ def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Releas
     """The findings; of our own sections only errors are listed, as no user has to act on what else is known of them."""
     findings = [found for one in checked for found in one.findings]
     number = Counter(found.severity for found in findings)
-    notes = f", {plural(number['info'], 'note')}" if number["info"] else ""
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
     lines = [printable(str(found)) for found in findings if not own or found.severity == "error"]
     lines.append(
         f"{plural(len(checked), 'file')} checked for {plural(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}{notes}"
+        f" {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}"
     )
     if own:
         folder = str(pack_folder("sections"))

@@ -188,7 +188,7 @@ class Contours(Mark):
 
 @dataclass(frozen=True, kw_only=True)
 class Region(Mark):
-    """All that is below and left of a corner; the axes reach to one that is near, and another is told in words."""
+    """All that is below and left of a corner; the axes reach to one that is near, others are left out."""
 
     x: float
     y: float

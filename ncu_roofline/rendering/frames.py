@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,25 +18,12 @@ from ncu_roofline.rendering.document import Document, Note
 
 SCHEMA = "ncu-roofline"
 SCHEMA_VERSION = 2
+Frames = Any  # what renderers draw: the frames of a Roofline or another analysis, columns as in ``ncu_roofline.model.columns``
 Tables = Mapping[str, tuple[Column, ...]]  # the tables of an analysis by name, with their columns
 _PER_KERNEL = ("work", "traffic")  # what frames hold beside their tables, a number per row of the kernels
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INFINITE = (math.inf, -math.inf)
 _TYPES: dict[str, tuple[Any, Any]] = {"str": (str, ""), "float": (float, math.nan), "int": (int, -1)}  # and what is missing
-
-
-class Frames(Protocol):
-    """What renderers draw: the three frames of a Roofline, columns as in ``ncu_roofline.model.columns``."""
-
-    @property
-    def points(self) -> Any: ...
-    @property
-    def roofs(self) -> Any: ...
-    @property
-    def kernels(self) -> Any: ...
-
-
-F = TypeVar("F", bound=Frames)
 
 
 def table(frames: Frames, name: str) -> Any:
@@ -72,7 +59,7 @@ def view_of(frames: object) -> str:
     return str(getattr(frames, "view", "roofline"))
 
 
-def by_gpu(frames: F) -> dict[str, F]:
+def by_gpu(frames: Frames) -> dict[str, Frames]:
     """The frames (of several GPUs a dataclass) of each GPU model by its name, that with most time first, with shares of its
     time; the frames themselves where there is one."""
     time: dict[str, float] = {}
@@ -81,10 +68,10 @@ def by_gpu(frames: F) -> dict[str, F]:
     if len(time) < 2:
         return dict.fromkeys(time or [""], frames)
     whole = time | {device: seconds for device, _, _, seconds in getattr(frames, "everything", ())}
-    found: dict[str, F] = {}
+    found: dict[str, Frames] = {}
     for device in sorted(time, key=lambda name: -time[name]):
         kernels, parts = np.asarray(table(frames, "kernels")["device"]) == device, dict[str, Any]()
-        for field in fields(frames):  # type: ignore[arg-type]
+        for field in fields(frames):
             value = getattr(frames, field.name)
             if field.name in _PER_KERNEL:
                 parts[field.name] = {name: np.asarray(values)[kernels] for name, values in value.items()}
@@ -95,11 +82,11 @@ def by_gpu(frames: F) -> dict[str, F]:
                 part = parts[field.name] = {name: np.asarray(value[name])[here] for name in value}
                 if "time_share" in part:
                     part["time_share"] = part["seconds"] / whole[device] if whole[device] > 0 else np.full(here.sum(), np.nan)
-        found[device] = replace(frames, **parts)  # type: ignore[type-var]
+        found[device] = replace(frames, **parts)
     return found
 
 
-def each_gpu(frames: F, title: str, make: Callable[[F, str], Document], notes: Sequence[Note]) -> Document:
+def each_gpu(frames: Frames, title: str, make: Callable[[Frames, str], Document], notes: Sequence[Note]) -> Document:
     """What is made of some frames and a title: one document with ``notes``, with a part per GPU where there are several."""
     parts = by_gpu(frames)
     if len(parts) == 1:

@@ -351,14 +351,10 @@ def _notes(chart: Chart, slots: Sequence[_Slot]) -> list[str]:
     """What of the marks has no room or lies beyond the axes, then the notes of the chart."""
     plans = [slot.plan for slot in slots if slot.plan]
     untold = dict.fromkeys(text for plan in plans for text in plan.untold)
-    beyond: dict[str, dict[str, None]] = {}
-    for text, number in (entry for plan in plans for entry in plan.beyond):
-        beyond.setdefault(text, {})[number] = None
-    parts = [f"{text} ({', '.join(numbers)})" for text, numbers in beyond.items()]
     outside = sum(plan.outside for plan in plans)
     found = [f"Roofs without room for their value: {', '.join(untold)}."] if untold else []
     found += [f"{outside} dot{'s' if outside > 1 else ''} beyond the axes."] if outside else []
-    return [*found, *([f"Below the axes: {'; '.join(parts)}."] if parts else ()), *chart.notes]
+    return [*found, *chart.notes]
 
 
 def _draw(axes: Axes, plan: Plan, pen: Pen) -> None:

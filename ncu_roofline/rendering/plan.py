@@ -329,10 +329,8 @@ class Plan:
     """A panel on axes that are so wide and high (points): what is drawn where, and what has no room.
 
     Of things in ``names`` those that are ``listed`` are in the legend; that finds its place, too, if one of its extents
-    (``legends``) has room.  What is ``taken`` has no room for labels.
-    ``beyond``: regions outside of the axes with their numbers; ``outside``: how many points are there without their value;
-    ``untold``: labels without room; ``missing``: the keys of texts without room, which are for the legend.
-    """
+    (``legends``) has room.  What is ``taken`` has no room for labels.  ``outside``: how many points beyond the axes are without
+    their value; ``untold``: labels without room; ``missing``: the keys of texts without room, which are for the legend."""
 
     def __init__(
         self,
@@ -350,7 +348,6 @@ class Plan:
         self.lines: list[Line] = []
         self.areas: list[tuple[Hue | None, tuple[Place, ...]]] = []
         self.regions: list[Region] = []
-        self.beyond: list[tuple[str, str]] = []
         self.labels: list[Label] = []
         self.untold: list[str] = []
         self.missing: set[str] = set()
@@ -390,9 +387,6 @@ class Plan:
             self.regions.append(mark)
             self.areas.append((mark.hue, (*edge, (view.x0, view.y0))))
             self.lines.append(Line(role=mark.role, hue=mark.hue, places=edge))
-        elif isinstance(mark, Region):
-            sides = ((mark.y, self.panel.y.unit), (mark.x, self.panel.x.unit))
-            self.beyond += [(mark.labels[0], format_value(value, unit, 3)) for value, unit in sides]
         elif isinstance(mark, Roof) and (ends := roof_ends(view, mark.kind, mark.value, mark.meets)):
             self.lines.append(Line(role=mark.role, hue=mark.hue, places=ends))
             if mark.band and mark.kind == "compute":

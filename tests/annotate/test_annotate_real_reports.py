@@ -25,7 +25,6 @@ def test_all_real_reports(real_reports: dict[str, Path], tmp_path: Path) -> None
     for name, source in real_reports.items():
         once, twice = tmp_path / "once.ncu-rep", tmp_path / "twice.ncu-rep"
         account = annotated(source, once)
-        assert account.early == 0, name
         charts += sum(account.charts.values())
         assert_kept(source, once)
         annotated(once, twice)

@@ -9,7 +9,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.formats.report.framing import KINDS, open_raw
-from ncu_roofline.plugin.annotate.append import Addition, appended, early_results, is_annotated, stripped
+from ncu_roofline.plugin.annotate.append import Addition, appended, is_annotated, stripped
 from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.sectionfile.section_factory import section
@@ -76,7 +76,6 @@ def test_names_go_behind_the_last_ones(tmp_path: Path) -> None:
         {"first": 2.0, "second": 3.0, "rl__b": 20.0},
         {"second": 4.0, "rl__c": 30.0},
     ]
-    assert early_results(open_raw(path)) == 1
     assert strip(done) == data
 
 

@@ -204,12 +204,6 @@ def test_stock_sections_have_no_errors_in_their_release(ncu_releases: dict[str, 
         assert not [str(one) for one in errors if not any(name in one.message for name in wrong)]
 
 
-def test_what_is_neither_error_nor_warning_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check"]) == 0
-    first = capsys.readouterr().out.splitlines()[0]
-    assert len(re.findall(r"(\d+) (?:error|warning|note)", first)) == 3
-
-
 def test_a_section_file_beyond_any_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "large.section"
     path.write_text(GOOD.format("x" * MOST_BYTES))

@@ -38,7 +38,7 @@ from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import Roofs, with_levels_that_matter
 from ncu_roofline.model.work import OPCODES
-from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, early_results, is_annotated, stripped
+from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, is_annotated, stripped
 from ncu_roofline.plugin.generate.rules import render_rules
 from ncu_roofline.plugin.nvrules.findings import VERDICT
 from ncu_roofline.plugin.nvrules.runner import (
@@ -77,7 +77,6 @@ class Account:
     """What was written, in numbers of launches by id where nothing else is said."""
 
     explanation: Explanation  # which work and traffic could be derived, and from what
-    early: int = 0  # results in which ncu-ui will show n/a: the file names some of its metrics only behind them
     worked: Counter[str] = field(default_factory=Counter)  # with work of a precision
     charts: Counter[str] = field(default_factory=Counter)  # with a chart of it
     messages: Counter[str] = field(default_factory=Counter)  # of each rule
@@ -110,7 +109,7 @@ def annotate(
         used = [p.id for p in spec.precisions if p.kind == "tensor" and p.id in m.work and (m.work[p.id].values > 0).any()]
         shown = with_levels_that_matter(m, spec, Selection())
         explained = explain(report, shown, (*spec.core, *used), [level.id for level in spec.levels])
-        account = Account(replace(explained, notes=(*report.warnings, *explained.notes)), early=early_results(raw))
+        account = Account(replace(explained, notes=(*report.warnings, *explained.notes)))
         adviser, applied = Adviser(loaded, report.ncu_version, m), set[int]()
 
         def additions(kernels: Iterable[Kernel]) -> Iterator[Addition]:

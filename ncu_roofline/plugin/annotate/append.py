@@ -170,9 +170,3 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
         return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
 
     return layout.written(with_addition, lambda table: table + more)
-
-
-def early_results(raw: RawFile) -> int:
-    """Results in blocks before the names of added metrics: `ncu --import` looks these up, ncu-ui shows n/a."""
-    layout = _Layout(raw)
-    return sum(sum(block.counts[2:]) for block in layout.blocks if layout.place and block.start < layout.place.start)

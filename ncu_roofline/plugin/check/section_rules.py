@@ -37,8 +37,8 @@ from ncu_roofline.plugin.check.chips import (
     passes,
 )
 
-ERROR, WARNING, INFO = "error", "warning", "info"
-"""Severities: Nsight Compute drops something; it may, or the numbers mislead; good to know."""
+ERROR, WARNING = "error", "warning"
+"""Severities: Nsight Compute drops something; it may, or the numbers mislead."""
 ROOFLINE, SOURCE, OTHER = "roofline", "source", "other"
 """Where a metric stands: inside a roofline chart; for the Source page, where names follow other rules; anywhere else."""
 # Identifiers of the sections that come with Nsight Compute, and the families that grow with every release.
@@ -231,17 +231,16 @@ def _definitions(case: Case) -> Iterator[Found]:
         for inner in sorted(derived.intersection(inputs)):
             message = f"{name} is derived from {inner}, which is derived itself: no release is known to compute that"
             yield WARNING, field, "derived-of-derived", message
-        missing: defaultdict[tuple[str, bool], list[Target]] = defaultdict(list)
+        missing: defaultdict[str, list[Target]] = defaultdict(list)
         for target in case.targets:
             collected = content.collected_on(target.arch)
-            for one in inputs if content.defined_on(target.arch).get(name) is definition else ():
+            for one in inputs if name in collected and content.defined_on(target.arch).get(name) is definition else ():
                 # Attributes of the device are in every report, asked for or not.
                 if one not in collected and one not in derived and not one.startswith("device__attribute_"):
-                    missing[one, name in collected].append(target)
-        for (one, used), chips in missing.items():
-            message = f"{name} needs {one}, which the section does not collect {case.on(chips)}"
-            then = "; add it to Metrics" if used else ", where nothing shows it"
-            yield ERROR if used else INFO, field, "uncollected-input", message + then
+                    missing[one].append(target)
+        for one, chips in missing.items():
+            message = f"{name} needs {one}, which the section does not collect {case.on(chips)}; add it to Metrics"
+            yield ERROR, field, "uncollected-input", message
     undefined: defaultdict[tuple[str, Field], list[Target]] = defaultdict(list)
     for target in case.targets:
         defined = content.defined_on(target.arch)
@@ -408,23 +407,15 @@ class Checked(NamedTuple):
 def check_files(
     paths: Iterable[str | PathLike[str]], targets: Sequence[Target] | None = None, release: Release | None = None
 ) -> list[Checked]:
-    """What is to be said about each of some files, and what they are for each other.
-
-    `targets` are the chips to check for (default: one for each compute capability), `release` the Nsight Compute to check for
-    (default: every one that sections are made for).  Raises RooflineError for a file that can't be read.
-    """
+    """What is to be said about each of some files, and what they are for each other: for the chips `targets` (default: one for
+    each compute capability) and a release (default: every one that sections are made for).  Raises RooflineError for a file
+    that can't be read."""
     chosen = default_targets() if targets is None else targets
     results = []
     for path in map(str, paths):
         with explained("Cannot read", path, "Give a section file, or a folder of them."):
             data = read_file(path, MOST_BYTES)
         findings, content = [], None
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line, column = data.count(b"\n", 0, error.start) + 1, error.start - data.rfind(b"\n", 0, error.start)
-            text = f"byte 0x{data[error.start]:02x} is not UTF-8"
-            findings.append(Finding(WARNING, line, column, "encoding", text, path))
         try:
             content = Content(path, parse_document(read_bytes(data)))
             for severity, place, code, text in _found(content, chosen, release):
