@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,12 +48,11 @@ def test_everything_here(machine: Machine, bin_folder: Path, run: Command) -> No
     assert outcome.code == 0
     rows = json.loads(outcome.out)
     assert [row["topic"] for row in rows] == [
-        "GPU", "driver", "counters", "clocks", "nvcc", "ncu", "sections", "ceilings", "Python",
+        "GPU", "driver", "counters", "nvcc", "ncu", "sections", "ceilings", "Python",
     ]  # fmt: skip
-    assert [row["status"] for row in rows] == [OK] * 7 + [ABSENT, OK]
+    assert [row["status"] for row in rows] == [OK] * 6 + [ABSENT, OK]
     texts = {row["topic"]: row["text"] for row in rows}
     assert texts["GPU"] == f"0: NVIDIA H100 80GB HBM3, compute capability 9.0, {H100['uuid']}"
-    assert texts["clocks"] == "GPU 0: SM clock 345 MHz now, 1.98 GHz at most"
     assert texts["nvcc"].startswith("12.4.131, ")
     assert texts["ncu"] == f"2024.2.0.0, {bin_folder / 'ncu'} (PATH)"
     assert "theoretical roofs" in texts["sections"]
@@ -106,14 +104,9 @@ def test_gpu_without_a_driver(machine: Machine) -> None:
     assert line(machine, "GPU").status == PROBLEM
 
 
-def test_mig_and_slow_clocks(machine: Machine, bin_folder: Path) -> None:
-    slow = {**H100, "mig.mode.current": "Enabled", "clocks_throttle_reasons.active": "0x0000000000000068"}
-    fake_smi(bin_folder, [slow, {**H100, "index": "1"}])
-    assert "split by MIG" in line(machine, "MIG").text
-    first, second = lines(machine, "clocks")
-    assert first.status == PROBLEM
-    assert first.text.endswith("slowed down by hardware slowdown, software thermal slowdown, heat")
-    assert second.status == OK
+def test_mig(machine: Machine, bin_folder: Path) -> None:
+    fake_smi(bin_folder, [{**H100, "mig.mode.current": "Enabled"}, {**H100, "index": "1"}])
+    assert "GPU 0 is split by MIG" in line(machine, "MIG").text
 
 
 @pytest.mark.parametrize(
@@ -169,18 +162,15 @@ def test_sections_without_an_ncu(machine: Machine, bin_folder: Path, run: Comman
     assert run("doctor").code == 1
 
 
-def test_ceilings_and_their_age(machine: Machine, bin_folder: Path, run: Command, tmp_path: Path) -> None:
+def test_ceilings(machine: Machine, bin_folder: Path, run: Command, tmp_path: Path) -> None:
     assert lines(machine, "ceilings") == []
     document = json.loads(CEILINGS.read_text())
     document["device"] |= {"name": H100["name"], "uuid": H100["uuid"], "cc": "9.0"}
-    for days, again in ((3, False), (400, True)):
-        document["host"]["time_utc"] = (date.today() - timedelta(days)).isoformat()
-        (tmp_path / "c.json").write_text(json.dumps(document))
-        assert run("install", "--dest", tmp_path / "pack", "--ceilings", tmp_path / "c.json").code == 0
-        fake_smi(bin_folder, [H100])
-        found = line(machine, "ceilings")
-        assert f"{days} days old" in found.text or f"{days - 1} days old" in found.text or f"{days + 1} days old" in found.text
-        assert bool(found.advice) == again
+    document["host"]["time_utc"] = "2026-01-31"
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    assert run("install", "--dest", tmp_path / "pack", "--ceilings", tmp_path / "c.json").code == 0
+    fake_smi(bin_folder, [H100])
+    assert line(machine, "ceilings").text.endswith(", of 2026-01-31")
     os.unlink(bin_folder / "nvidia-smi")
     assert "another machine's NVIDIA H100" in line(machine, "ceilings").text
 
@@ -203,11 +193,3 @@ def test_zstd_is_a_package_up_to_python_3_13(
     found = line(machine, "Python")
     assert (found.status, found.text) == (PROBLEM, "backports.zstd missing")
     assert found.advice == "Run `pip install backports.zstd`."
-
-
-@pytest.mark.parametrize("built_in", [True, False])
-def test_zstd_is_pythons_own_from_3_14_on(machine: Machine, monkeypatch: pytest.MonkeyPatch, built_in: bool) -> None:
-    monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=(3, 14)))
-    monkeypatch.setattr(doctor, "find_spec", lambda name: object() if built_in or name != "_zstd" else None)
-    found = [one.text for one in lines(machine, "Python") if one.status == PROBLEM]
-    assert found == ([] if built_in else ["it was built without zstd, so .ncu-repz files can't be read"])

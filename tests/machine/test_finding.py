@@ -120,13 +120,13 @@ def test_listing() -> None:
 def test_gpus_of_an_old_driver(machine: Machine, bin_folder: Path) -> None:
     fake_smi(bin_folder, [H100], ["index", "name", "uuid", "driver_version"])
     (gpu,), reason = find_gpus(machine)
-    assert (gpu.name, gpu.compute_capability, gpu.clock, reason) == (H100["name"], None, None, "")
+    assert (gpu.name, gpu.compute_capability, reason) == (H100["name"], None, "")
 
 
 def test_values_that_a_gpu_does_not_have(machine: Machine, bin_folder: Path) -> None:
-    fake_smi(bin_folder, [{**H100, "mig.mode.current": "[N/A]", "clocks.sm": "[Not Supported]", "clocks.max.sm": "N/A"}])
+    fake_smi(bin_folder, [{**H100, "mig.mode.current": "[N/A]", "uuid": "[Not Supported]", "compute_cap": "N/A"}])
     (gpu,), _ = find_gpus(machine)
-    assert (gpu.mig, gpu.clock, gpu.clock_max) == (False, None, None)
+    assert (gpu.mig, gpu.uuid, gpu.compute_capability) == (False, "", None)
 
 
 def test_no_gpus(machine: Machine, bin_folder: Path) -> None:

@@ -7,14 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import date, datetime, timezone
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine.install import kept, kept_for, known_folders, read_manifest
@@ -25,14 +23,11 @@ from ncu_roofline.version import __version__
 OK, ABSENT, PROBLEM = "ok", "absent", "problem"
 """Works; is not here, which only matters for measuring and profiling; is here and does not work."""
 
-OLD_DAYS = 180
-"""After as many days ceilings are better measured again: drivers, firmware and dust change them."""
-
 _SYS_ADMIN = 21
 """The capability CAP_SYS_ADMIN (linux/capability.h), which the driver takes for an administrator."""
 
 # Import name: distribution.
-_PACKAGES = {name: name for name in ("jinja2", "matplotlib", "numpy", "pandas", "rich", "shtab", "tqdm")}
+_PACKAGES = {name: name for name in ("jinja2", "matplotlib", "msgspec", "numpy", "pandas", "rich", "shtab", "tqdm")}
 _PACKAGES |= {"google.protobuf": "protobuf", "pynvml": "nvidia-ml-py"}
 
 
@@ -60,7 +55,7 @@ def examine(machine: Machine) -> list[Line]:
 
 
 def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
-    """GPUs, driver, who may read counters, MIG and clocks."""
+    """GPUs, driver, who may read counters, MIG."""
 
     def is_gpu(device: str) -> bool:
         vendor, kind = (machine.read(f"/sys/bus/pci/devices/{device}/{name}") for name in ("vendor", "class"))
@@ -95,13 +90,6 @@ def _gpus(machine: Machine, gpus: list[Gpu], why_none: str) -> Iterator[Line]:
         if gpu.mig:
             text = f"GPU {gpu.index} is split by MIG: an instance sees part of its units, and not all counters"
             yield Line("MIG", OK, text, "For rooflines of the whole GPU: `nvidia-smi -mig 0` as administrator.")
-        now, most = (format_value(one, "hertz") if one else "unknown" for one in (gpu.clock, gpu.clock_max))
-        text = f"GPU {gpu.index}: SM clock {now} now, {most} at most"
-        if gpu.slowed:
-            slowed = f"{text}; slowed down by {', '.join(gpu.slowed)}"
-            yield Line("clocks", PROBLEM, slowed, "Cool it, or check its power supply; ceilings measured now would be too low.")
-        else:
-            yield Line("clocks", OK, text)
 
 
 def _compiler(machine: Machine) -> Iterator[Line]:
@@ -169,32 +157,21 @@ def _folders(machine: Machine, ncus: list[Ncu]) -> Iterator[Line]:
 
 def _ceilings(machine: Machine, gpus: list[Gpu]) -> Iterator[Line]:
     for gpu in gpus:
-        found = kept_for(machine, gpu)
-        if found is None:
-            text = f"GPU {gpu.index}: not measured, charts have theoretical roofs"
+        text = f"GPU {gpu.index}: not measured, charts have theoretical roofs"
+        if found := kept_for(machine, gpu):
+            yield Line("ceilings", OK, f"GPU {gpu.index}: {found.path}, of {found.date or 'an unknown date'}")
+        else:
             yield Line("ceilings", ABSENT, text, "Run `ncu-roofline install` where there is nvcc.")
-            continue
-        age, old = "of unknown age", False
-        with suppress(ValueError):
-            days = max((datetime.now(timezone.utc).date() - date.fromisoformat(found.date)).days, 0)
-            age, old = f"{days} days old", days > OLD_DAYS
-        again = "Run `ncu-roofline bench run`, then `ncu-roofline install --ceilings FILE`."
-        yield Line("ceilings", OK, f"GPU {gpu.index}: {found.path}, {age}", again if old else "")
     for one in [] if gpus else kept(machine):
         yield Line("ceilings", OK, f"of another machine's {one.device}: {one.path}")
 
 
 def _python() -> Iterator[Line]:
-    packages = dict(sorted(_PACKAGES.items()))
-    # From 3.14 on zstd, which .ncu-repz files need, is Python's own, but for builds without libzstd, which lack this part.
-    if sys.version_info < (3, 14):
-        packages["backports.zstd"] = "backports.zstd"
-    elif find_spec("_zstd") is None:
-        text = "it was built without zstd, so .ncu-repz files can't be read"
-        yield Line("Python", PROBLEM, text, "Install a Python with zstd, or unpack them with `zstd -d`.")
+    # From 3.14 on zstd, which .ncu-repz files need, is Python's own.
+    own = {} if sys.version_info >= (3, 14) else {"backports.zstd": "backports.zstd"}
     missing: list[str] = []
     versions: list[str] = []
-    for module, distribution in packages.items():
+    for module, distribution in (dict(sorted(_PACKAGES.items())) | own).items():
         here, version = False, ""
         with suppress(ImportError):  # of the package around it
             here = find_spec(module) is not None

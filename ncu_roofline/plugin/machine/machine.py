@@ -128,19 +128,12 @@ def this_machine() -> Machine:
 
 
 # The longest list first: an nvidia-smi that does not know one of the fields answers none of them.
-_FIELDS = (
-    "index,name,uuid,driver_version,compute_cap,mig.mode.current,clocks.sm,clocks.max.sm,clocks_throttle_reasons.active",
-    "index,name,uuid,driver_version,compute_cap,mig.mode.current,clocks.sm,clocks.max.sm",
-    "index,name,uuid,driver_version,clocks.sm,clocks.max.sm",
-    "index,name,uuid,driver_version",
-)
-_SLOWED = {0x8: "hardware slowdown", 0x20: "software thermal slowdown", 0x40: "heat", 0x80: "power brake"}
-"""Bits of nvmlClocksEventReasons that make a measurement worthless (nvml.h)."""
+_FIELDS = ("index,name,uuid,driver_version,compute_cap,mig.mode.current", "index,name,uuid,driver_version")
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU; clocks in Hz and None where unknown, texts "" where unknown."""
+    """A GPU; texts "" where unknown."""
 
     index: int
     name: str
@@ -148,9 +141,6 @@ class Gpu:
     driver: str
     compute_capability: tuple[int, int] | None = None
     mig: bool = False
-    clock: float | None = None
-    clock_max: float | None = None
-    slowed: tuple[str, ...] = ()
 
 
 def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
@@ -170,10 +160,6 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
         if len(cells) < 4 or not row["index"].isdecimal():
             continue
         known = {key: value for key, value in row.items() if value and value[0] not in "[N"}  # [N/A], [Not Supported]
-        active = row.get("clocks_throttle_reasons.active", "")
-        bits = int(active, 16) if re.fullmatch(r"0x[0-9a-fA-F]+", active) else 0
-        megahertz = [known.get(name, "") for name in ("clocks.sm", "clocks.max.sm")]
-        clock, most = (float(text) * 1e6 if text.replace(".", "", 1).isdecimal() else None for text in megahertz)
         gpus.append(
             Gpu(
                 index=int(row["index"]),
@@ -182,9 +168,6 @@ def find_gpus(machine: Machine) -> tuple[list[Gpu], str]:
                 driver=known.get("driver_version", ""),
                 compute_capability=parse_capability(row.get("compute_cap", "")),
                 mig=row.get("mig.mode.current") == "Enabled",
-                clock=clock,
-                clock_max=most,
-                slowed=tuple(text for bit, text in _SLOWED.items() if bits & bit),
             )
         )
     return gpus, "" if gpus else "nvidia-smi lists none"
@@ -369,10 +352,7 @@ def disassemble(
         """The instructions of the code at the address ``base``, by their offsets."""
         most = min(_SECONDS + len(whole) / _PER_SECOND, _MOST_SECONDS, max(0.0, deadline - time.monotonic()))
         name = "SM{}{}".format(*capability)
-        for chip in (
-            f"{name}a",
-            name,
-        ):  # with the instructions that only this one has, as releases know it that tell them apart
+        for chip in (f"{name}a", name):  # first with the instructions that only this one has, where a release tells them apart
             options = ["--binary", chip, "--no-dataflow", *(["--base-address", hex(base)] if base else [])]
             done = machine.run([tool, *options, folder / "code.bin"], most)
             if "not defined for option" not in done.errors:
