@@ -22,7 +22,7 @@ from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, ImportedPoint, Metr
 from ncu_roofline.formats.report import Report
 from ncu_roofline.formats.report.metrics import Instances, Metrics
 from ncu_roofline.model.measurements import MEASURED, Columns, FloatArray, Measurements, Origin, Quantity, objects
-from ncu_roofline.model.plausible import REPLAY_METRICS, Gate, Remarks, believed, foreign_counters, short_name
+from ncu_roofline.model.plausible import REPLAY_METRICS, Gate, believed, foreign_counters, remark, short_name
 from ncu_roofline.model.work import HALF, HALVES, TENSOR_PIPE, THREADS, WARPS, Executed, constant_loads, executed, work_of
 
 LANES = "lanes"
@@ -231,12 +231,12 @@ def imported(table: PointTable, label: str) -> Measurements:
     Numbers that can't be are left out; remarks tell which.
     """
     points, count, limits = table.points, len(table.points), load_limits()
-    remarks = Remarks([""] * count)
+    remarks = objects([""] * count)
 
     def checked(what: str, values: FloatArray, most: FloatArray | float, unit: str) -> FloatArray:
         wrong = ~np.isnan(values) & ~((values >= 0) & (values <= most))
         names, end = [point.name for point in points], f"{unit}, which no machine can"
-        remarks.add(wrong, lambda row: f"{what} of {short_name(names[row])} is {values[row]:.4g} {end}", "row")
+        remark(remarks, wrong, lambda row: f"{what} of {short_name(names[row])} is {values[row]:.4g} {end}", "row")
         return np.where(wrong, np.nan, values)
 
     def quantities(what: str, rows: Mapping[str, Rows], most: FloatArray | float, unit: str) -> dict[str, Quantity]:
@@ -279,7 +279,7 @@ def imported(table: PointTable, label: str) -> Measurements:
         traffic=quantities("traffic at", said(lambda point: point.traffic), total, "byte"),
         compute=quantities("the roof", roofs["compute"], limits.imported_rate, "operations per second"),
         bandwidth=quantities("the roof", roofs["bandwidth"], limits.imported_rate, "byte per second"),
-        remarks=remarks.texts,
+        remarks=remarks,
     )
 
 

@@ -105,29 +105,25 @@ def _read(full: str) -> CxxName:
 
 def _without_decoration(text: str) -> str:
     """``text`` without what compilers of other languages add to the name in the source."""
-    if region := re.match(_OPENMP, text):
-        rest = text[region.end() :]
-        line = next(reversed(list(re.finditer(r"(?<!^)_l(\d+)(?=_|$)", rest))), None)
-        if line and re.fullmatch(r"\w*", rest[line.end() :]):
-            function = rest[: line.start()]
-            return f"{(_mangled_identifiers(function) or [function])[-1]}:{line.group(1)}"
+    region = re.match(_OPENMP, text)
+    if region and (parts := re.fullmatch(r"(.+)_l(\d+)(?:_\w*)?", text[region.end() :])):
+        function, line = parts.groups()
+        return f"{(_mangled_identifiers(function) or [function])[-1]}:{line}"
     if identifiers := _mangled_identifiers(text):
         return _without_decoration("::".join(identifiers))
     text = re.sub(_RUST_HASH, "", text)
-    if match := re.match(_JULIA, text):
-        return match.group(1)
     return text if "(" in text or "<" in text else re.sub(_TRITON_SPECIALISATION, "", text)
 
 
 def _mangled_identifiers(text: str) -> list[str]:
     """The identifiers of an Itanium-mangled name that nobody demangled: ["ns", "kernel"] of ``_ZN2ns6kernelEv``."""
     found: list[str] = []
-    index = 3 if text.startswith("_ZN") else 2
-    digits = re.compile(r"\d+")
+    nested, digits = text.startswith("_ZN"), re.compile(r"\d+")
+    index = 3 if nested else 2
     while text.startswith("_Z") and (length := digits.match(text, index)) and int(length.group()) <= len(text):
         index = length.end() + int(length.group())
         found.append(text[length.end() : index])
-        if not text.startswith("_ZN"):
+        if not nested:
             break
     return found
 
@@ -189,21 +185,19 @@ def _ways(names: Sequence[CxxName]) -> Iterator[list[tuple[str, str]]]:
     bases = [name.base for name in names]
     templates = [f"<{text}>" if text else "" for text in _differences([name.template for name in names])]
     yield list(zip(bases, templates, strict=True))
-    scoped = [f"{scope}::{base}" if scope else base for scope, base in zip(_scopes(names), bases, strict=True)]
+    scoped = bases
+    for place in range(1, max(len(name.scopes) for name in names) + 1):  # the innermost scope that differs
+        scopes = [name.scopes[-place] if place <= len(name.scopes) else "" for name in names]
+        if len(set(scopes)) > 1:
+            plain = [scope.partition("<")[0] for scope in scopes]
+            alike = len(set(plain)) < len(set(scopes))
+            scopes = [shorten(scope, MAX_LENGTH // 2) for scope in scopes] if alike else plain
+            scoped = [f"{scope}::{base}" if scope else base for scope, base in zip(scopes, bases, strict=True)]
+            break
     yield [(base, "") for base in bases] if scoped == bases else [("", text) for text in scoped]
     arguments = [f"({text})" if text else "" for text in _differences([name.arguments for name in names])]
     yield list(zip(bases, arguments, strict=True))
     yield [(text, t + a) for text, t, a in zip(scoped, templates, arguments, strict=True)]
-
-
-def _scopes(names: Sequence[CxxName]) -> list[str]:
-    """The innermost scope that differs; "" where none does."""
-    for place in range(1, max(len(name.scopes) for name in names) + 1):
-        at = [name.scopes[-place] if place <= len(name.scopes) else "" for name in names]
-        if len(set(at)) > 1:
-            plain = [scope.partition("<")[0] for scope in at]
-            return plain if len(set(plain)) == len(set(at)) else [shorten(scope, MAX_LENGTH // 2) for scope in at]
-    return [""] * len(names)
 
 
 def _differences(columns: Sequence[Sequence[str]], depth: int = 0) -> list[str]:

@@ -30,30 +30,23 @@ def short_name(name: object) -> str:
     return shorten(clean(str(name)).replace(";", ","), 60)
 
 
-class Remarks:
-    """What a reader must know of each launch: ``texts``, of several sentences each."""
-
-    def __init__(self, texts: Sequence[str] | TextArray) -> None:
-        self.texts = objects(texts)
-
-    def add(self, rows: Mask, note: Callable[[int], str], noun: str = "launch") -> None:
-        """One sentence for all of these rows, made from the first."""
-        places = np.flatnonzero(rows).tolist()
-        if places:
-            more = f", likewise in {plural(len(places) - 1, f'more {noun}')}" if len(places) > 1 else ""
-            text = f"{LEFT_OUT} {note(places[0])}{more}"
-            self.texts[places] = [f"{before}; {text}" if before else text for before in self.texts[places]]
+def remark(texts: TextArray, rows: Mask, note: Callable[[int], str], noun: str = "launch") -> None:
+    """One sentence more for all of these rows, made from the first."""
+    places = np.flatnonzero(rows).tolist()
+    if places:
+        more = f", likewise in {plural(len(places) - 1, f'more {noun}')}" if len(places) > 1 else ""
+        text = f"{LEFT_OUT} {note(places[0])}{more}"
+        texts[places] = [f"{before}; {text}" if before else text for before in texts[places]]
 
 
-class Gate(Remarks):
+class Gate:
     """What the launches of one report, of kernels of these names, can have measured.
 
-    ``columns``: numbers by metric, NaN where missing or implausible.
+    ``columns``: numbers by metric, NaN where missing or implausible; ``texts``: what to know of each launch.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Value | None]], names: Sequence[str]) -> None:
-        super().__init__([""] * len(names))
-        self._names, self.columns = names, dict[str, FloatArray]()
+        self._names, self.texts, self.columns = names, objects([""] * len(names)), dict[str, FloatArray]()
         for metric, column in columns.items():
             self.columns[metric] = values = as_floats(column)
             if (bound := load_limits().bound(metric)) is None:
@@ -89,7 +82,7 @@ class Gate(Remarks):
         return [[] if bad else counts for bad, counts in zip(wrong | apart, column, strict=True)]
 
     def _tell(self, metric: str, rows: Mask, what: Sequence[str]) -> None:
-        self.add(rows, lambda row: f"{metric} of launch {row} ({short_name(self._names[row])}) {what[row]}")
+        remark(self.texts, rows, lambda row: f"{metric} of launch {row} ({short_name(self._names[row])}) {what[row]}")
 
 
 class PlausibleMetrics(Mapping[str, Value]):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -109,25 +109,6 @@ class Displayed:
         else:
             total, table = len(table.rows), replace(table, rows=table.rows[:most])
         return list(document.text_columns(table).values()) if total else [], total - most
-
-
-class Computed(Mapping[str, np.ndarray[Any, Any]]):
-    """Columns worked out when the first of them is asked for: the verdicts on thousands of launches take their time."""
-
-    def __init__(self, make: Callable[[], Table]) -> None:
-        self._make = cache(make)
-
-    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
-        return self._make()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._make())
-
-    def __len__(self) -> int:
-        return len(self._make())
-
-    def __reduce__(self) -> tuple[type, tuple[Table]]:
-        return dict, (self._make(),)
 
 
 def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
@@ -328,8 +309,8 @@ def _build(
     spec = load_spec()
     levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
     roofs, grouping = Roofs(m, ceilings, clock), group(m, by)
-    judged = cache(np.errstate(all="ignore")(lambda: Verdicts(m, grouping, spec, roofs)))
-    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, lambda: judged().bounds())
+    verdicts = Verdicts(m, grouping, spec, roofs)
+    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, verdicts.bounds)
     points = ordered(tables, columns.POINTS)
     parents = {p.id: p.part_of for p in spec.precisions if p.part_of}
     defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
@@ -343,14 +324,10 @@ def _build(
         found = of_points(device, "precision") - {MIXED} or defaults
         return found | {parents[name] for name in found if name in parents}
 
-    @np.errstate(all="ignore")
-    def kernels() -> Table:
-        return of_columns(kernels_table(m, grouping, spec, levels, judged(), everything), columns.KERNELS)
-
     found = Roofline(
         points,
         of_rows(roofs.rows(spec, precisions, lambda device: core | of_points(device, "level")), columns.ROOFS),
-        Computed(kernels),
+        of_columns(kernels_table(m, grouping, spec, levels, verdicts, everything), columns.KERNELS),
         {level: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for level, one in m.traffic.items()},
         {precision: grouping.sum_known(np.where(m.rates, np.nan, one.values)) for precision, one in m.work.items()},
         select.precisions,
