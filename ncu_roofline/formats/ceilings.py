@@ -259,13 +259,11 @@ def _schema() -> dict[str, Any]:
 
 def _wrong(document: Any) -> Iterator[str]:
     """What is wrong with a document, the first thing first: what follows it need not hold."""
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        yield f'it is no ceilings file ("schema": "{SCHEMA}" is missing)'
-    version, device, entries = (document.get(key) for key in ("schema_version", "device", "ceilings"))
-    if version != SCHEMA_VERSION:
-        yield f"its schema version is {short(version)}, and this program knows {SCHEMA_VERSION}"
-    if not isinstance(device, dict) or not isinstance(entries, list):
-        yield '"device" must be an object and "ceilings" a list'
+    document = document if isinstance(document, dict) else {}
+    schema, version, device, entries = map(document.get, ("schema", "schema_version", "device", "ceilings"))
+    if (schema, version) != (SCHEMA, SCHEMA_VERSION) or not isinstance(device, dict) or not isinstance(entries, list):
+        what = f'"schema" {SCHEMA}, "schema_version" {SCHEMA_VERSION}, an object "device" and a list "ceilings"'
+        yield f"it is no ceilings file: these have {what}"
     if not entries:
         yield "it holds no ceiling"
     shared = _schema()["$defs"]

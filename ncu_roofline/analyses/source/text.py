@@ -145,14 +145,10 @@ class Launch:
         """The intensity of each row, of the operations that performance counts."""
         return [row[INTENSITIES[self.works]] for row in rows]
 
-    def most(self, name: str) -> float:
-        """The largest share of this measure that a function has; NaN if nobody counted it."""
-        shares = self.table("functions")[MEASURES[name].share]
-        return float(max(shares[np.isfinite(shares)], default=math.nan))
-
     def measure(self, asked: str = "") -> str:
-        """What its rows are ranked by: what is ``asked``, unless there is none of that."""
-        there = (name for name in (asked, *_USUAL) if name and self.most(name) > 0)
+        """What its rows are ranked by: what is ``asked``, unless no function has any of that."""
+        functions = self.table("functions")
+        there = (name for name in (asked, *_USUAL) if name and np.any(functions[MEASURES[name].share] > 0))
         return next(there, asked or _USUAL[0])
 
 
@@ -258,8 +254,7 @@ def document(frames: SourceRoofline, *, title: str = "", by: str = "", rows: int
             blocks += _lines(launch, measure, _LINES if rows is None else rows)
         blocks.append(_totals(launch))
         if sort and measure != sort:
-            lacks = f"Nobody counted {MEASURES[sort].noun} of this launch"
-            lacks = lacks if math.isnan(launch.most(sort)) else f"This launch has no {MEASURES[sort].noun}"
+            lacks = f"This launch has no {MEASURES[sort].noun}, as far as they were counted"
             blocks.append(Section(about=f"{lacks}: rows are ranked by {MEASURES[measure].noun}."))
         found.append(Document(said[0], sentences=said, blocks=blocks))
     return Document(title or "Roofline of source lines and loops", blocks=[*found, Section(frames.caveats())])
