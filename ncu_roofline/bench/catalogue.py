@@ -172,14 +172,6 @@ class Theory:
         """The peak at a measured clock in Hz, at the vendor's where none was measured."""
         return self.per_cycle * (clock or self.vendor_clock)
 
-    def share(self, value: float, clock: float | None, per_cycle: float | None) -> float:
-        """A value's share of the theory at the measured clock (Hz).
-
-        ``per_cycle``: of the whole device, from each trial's own clock, where it is known: under a power limit the clock swings
-        from trial to trial.
-        """
-        return per_cycle / self.per_cycle if per_cycle else value / self.at(clock)
-
 
 def theory(kind: CeilingKind, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
     """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part.

@@ -47,12 +47,19 @@ class Origin(NamedTuple):
 def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, origin: Origin) -> dict[str, Any]:
     """The whole file as plain values."""
     link = link_of(origin.identity)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    time_utc = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+    host = {"name": platform.node(), "cpu": next(models, platform.processor()), "kernel": platform.release()}
     ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "ncu-roofline", "version": __version__, "build": dict(origin.build)},
-        "host": _host(),
+        "host": {**host, "time_utc": time_utc},
         "device": _describe(device, origin.identity),
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
         "ceilings": ceilings,
@@ -114,7 +121,9 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
     on_sm = used if kind.domain == "sm" else []
     per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
-    share = peak.share(numbers["value"], clock, per_cycle and per_cycle * device.sm_count) if peak else None
+    share = None
+    if peak:  # by each trial's own clock, where it is known: under a power limit the clock swings from trial to trial
+        share = per_cycle * device.sm_count / peak.per_cycle if per_cycle else numbers["value"] / peak.at(clock)
     word, accepted, reasons = _judged(outcome, used, share, peak)
     verified = [record.verified for record in used if record.verified is not None]
     held_back = reduce(or_, (int(record.observed.get("reasons") or 0) for record in used))
@@ -216,21 +225,6 @@ def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
         "sm_fraction": None if device.is_mig else 1.0,
     }
     return {**facts, **own, "cc": device.capability_text, "mig": mig}
-
-
-def _host() -> dict[str, Any]:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    time_utc = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return {
-        "name": platform.node(),
-        "cpu": next(models, platform.processor()),
-        "kernel": platform.release(),
-        "time_utc": time_utc,
-    }
 
 
 def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
