@@ -77,7 +77,6 @@ class Analysis(NamedTuple):
 
     @property
     def formats(self) -> dict[str, Format]:
-        """Its formats by name, in the order of FORMATS."""
         return {name: row for name, row in FORMATS.items() if name in self.made}
 
     @property
@@ -88,7 +87,6 @@ class Analysis(NamedTuple):
 
     @property
     def viewer(self) -> Viewer:
-        """How its ``commands`` get its frames."""
         made: Viewer = _module(self.home).VIEWER
         return made
 
@@ -104,7 +102,6 @@ class Analysis(NamedTuple):
 
     @property
     def document(self) -> Callable[..., Document]:
-        """What makes the text of its results."""
         made: Callable[..., Document] = _module(self.made["text"]).document
         return made
 
@@ -118,7 +115,6 @@ def _module(name: str) -> Any:
 
 
 def _all(folder: str, page: str = "page") -> dict[str, str]:
-    """Every format from the modules of a folder."""
     pictures, texts = dict.fromkeys(("png", "svg", "pdf"), f"{folder}.picture"), dict.fromkeys(("md", "text"), f"{folder}.text")
     return {"html": f"{folder}.{page}", **pictures, **_AS_DATA, **texts}
 
@@ -159,7 +155,6 @@ ANALYSES = {row.view: row for row in _ROWS}
 
 
 def analysis_of(frames: object) -> Analysis:
-    """The analysis that frames come from, by their ``view``."""
     return ANALYSES[getattr(frames, "view", "roofline")]
 
 

@@ -56,7 +56,6 @@ _SOURCES = {
 
 
 def why(frames: Frames, status: str) -> str:
-    """Why kernels of this status have no points."""
     if view_of(frames) == "instruction" and status == "no-work-metrics":
         return "without metrics of executed instructions"
     names = " or ".join("tensor" if one == "tensor" else style.precision_label(one) for one in getattr(frames, "asked", ()))
@@ -91,7 +90,6 @@ def of_the_time(shares: Iterable[float]) -> str:
 
 
 def explanation(frames: Frames) -> str:
-    """Why a chart has no dots."""
     absent = kernels.without_dots(frames)
     if not absent:
         return "No kernels are left to draw."
@@ -111,7 +109,6 @@ def how_to_add(frames: Frames) -> list[str]:
 
 
 def name_of(frames: Frames) -> str:
-    """What the picture of a view is called."""
     return "Instruction roofline" if view_of(frames) == "instruction" else "Roofline"
 
 
@@ -200,7 +197,6 @@ def above_note(frames: Frames) -> str:
 
 
 def roof_note(frames: Frames) -> str:
-    """Origin and clock of the roofs."""
     bases: dict[tuple[str, str], list[float]] = {}
     for kind, origin, source, basis, clock in rows(frames, "roofs", "kind", "origin", "source", "clock_basis", "clock"):
         if kind != "wall" and origin != UNUSED:  # a pattern of access has no clock
@@ -242,7 +238,6 @@ def _told(notes: str) -> list[str]:
 
 
 def _sentence(note: str, subject: str = "") -> str:
-    """A note as a sentence, precisions by their names."""
     text = _PRECISION.sub(lambda match: style.precision_label(match[0]), note).rstrip(".")
     return f"{subject}: {text}." if subject and not note.startswith(subject) else f"{text[0].upper()}{text[1:]}."
 

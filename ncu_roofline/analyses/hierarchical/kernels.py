@@ -55,7 +55,6 @@ class Kernel(SimpleNamespace):
 
     @property
     def tensor_unknown(self) -> bool:
-        """Whether tensor cores worked and nobody counted what."""
         return bool(self.verdict == TENSOR_UNKNOWN)
 
     @property
@@ -192,7 +191,6 @@ def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
 
 
 def without_dots(frames: Frames) -> list[Kernel]:
-    """Rows of the kernels that have no points, the longest first."""
     return by_time(one for one in kernels_of(frames).values() if one.status != "ok")
 
 
@@ -205,7 +203,6 @@ def tells(frames: Frames, absent: Sequence[Kernel]) -> bool:
 
 
 def unit_label(unit: str) -> str:
-    """SM, L1, L2, DRAM ..."""
     return "SM" if unit == SM else level_style(unit).label
 
 
@@ -347,7 +344,6 @@ def _headroom(found: Sequence[Kernel]) -> str:
 
 
 def _steps(found: Sequence[Kernel], last: int) -> str:
-    """From where to where the time of a sweep went."""
     steps = sorted({one.step for one in found})
     first, final = ([one for one in found if one.step == step] for step in (steps[0], last))
     before, after = _seconds(first), _seconds(final)

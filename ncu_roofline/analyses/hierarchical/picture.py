@@ -73,13 +73,10 @@ class Series(NamedTuple):
     group: str = ""
 
     def at(self, level: str) -> draw.Place | None:
-        """Its dot at a level."""
         return next(((x, self.performance) for name, x in self.dots if name == level), None)
 
 
 class Panel(NamedTuple):
-    """One set of axes."""
-
     title: str
     unit: str
     series: Sequence[Series]
@@ -87,7 +84,6 @@ class Panel(NamedTuple):
 
     @property
     def precisions(self) -> list[str]:
-        """Its precisions, from wide to narrow."""
         return sorted({one.precision for one in self.series}, key=style.precision_order)
 
     def of_kind(self, kind: str) -> list[ChartRoof]:
@@ -258,7 +254,6 @@ def _panel_of(given: Sequence[style.RoofRow], device: str, group: str, series: S
 
 
 def axes_of(unit: str) -> tuple[draw.Axis, draw.Axis]:
-    """Intensity and performance in a unit of work."""
     name, of, performance = style.COUNTED[unit]
     words, _, bracket = name.partition(" [")
     across = draw.Axis(of, (name, f"{words.split()[-1].capitalize()} [{bracket}", f"[{bracket}"), prefix="none")
@@ -341,7 +336,6 @@ def _roof_marks(panel: Panel, both: bool) -> Iterator[draw.Mark]:
 
 
 def _sweeps(panel: Panel) -> list[list[Series]]:
-    """The series of each kernel and precision that has several steps, in their order."""
     found: dict[tuple[str, str], list[Series]] = {}
     for one in panel.series:
         if one.step >= 0:
@@ -505,7 +499,6 @@ def _size(share: float) -> float:
 
 
 def _keys(frames: Frames, data: RooflineChart, by_time: bool) -> list[draw.Key]:
-    """Levels, precisions (where a panel has several), lines and sizes, as far as the chart has them."""
     labels = {level: clean(label) for level, label in rows(frames, "roofs", "level", "label") if level}
     dots = {level for panel in data.panels for one in panel.series for level, _ in one.dots}
     levels = style.level_order(dots | {roof.level for panel in data.panels for roof in panel.roofs if roof.level})

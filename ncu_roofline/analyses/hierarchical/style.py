@@ -117,7 +117,6 @@ def precision_order(precision: str) -> tuple[int, str]:
 
 
 def label_of(name: str) -> str:
-    """What a level or a precision is called."""
     return level_style(name).label if name in _levels() else precision_label(name)
 
 
@@ -201,7 +200,6 @@ def roof_rows(frames: Frames) -> dict[str, list[RoofRow]]:
 
 
 def joined_roofs(given: Iterable[RoofRow]) -> list[ChartRoof]:
-    """Each roof over all of its launches and reports."""
     found: dict[tuple[str, str], ChartRoof] = {}
     for roof, kind, level, precision, label, unit, origin, *values in given:
         if origin != UNUSED:

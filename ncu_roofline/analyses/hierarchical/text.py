@@ -40,7 +40,6 @@ def document(frames: Frames, *, title: str = "", notes: bool = True) -> Document
     """The whole, a part per GPU where there are several; without ``notes`` only those that make a number doubtful."""
 
     def of_gpu(frames: Frames, title: str) -> Document:
-        """Sentences, the kernels, why some have no dots, other reasons for verdicts, and roofs."""
         sentences = [text for answer in kernels.answers_of(frames) for text in answer.sentences]
         found, table = kernels.by_time(kernels.kernels_of(frames).values()), kernels_table(frames)
         absent = [one for one in found if one.status != "ok"]
@@ -99,7 +98,6 @@ def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
 
 
 def _cells(one: kernels.Kernel, levels: Sequence[str], limits: Mapping[str, str]) -> dict[str, Any]:
-    """A kernel as people read it."""
     share = as_percent(one.limit_fraction) if math.isfinite(one.limit_fraction) else ""
     limit = f"{limits.get(one.limit, one.limit)} {share}".rstrip() if one.limit else ""
     if ": " in one.verdict:  # which says what the limit is: 663 GB/s, 74 %

@@ -66,7 +66,6 @@ class Viewer:
         return ()
 
     def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> Any:
-        """What is drawn."""
         return roofline(measurements, ceilings, clock=asked.clock, by=asked.by, source=asked.source, select=asked.select)
 
 

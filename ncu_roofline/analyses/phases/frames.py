@@ -422,7 +422,6 @@ def _about(m: Measurements, row: int, phases: _Phases, grid: int, whole: bool) -
 
 
 def absent_notes(frames: PhaseRoofline) -> list[str]:
-    """Launches that have no slices, and why."""
     absent: dict[str, list[str]] = {}
     for status, notes in rows(frames, "sampled", "status", "notes"):
         if status != "ok":

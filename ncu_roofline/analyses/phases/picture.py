@@ -88,7 +88,6 @@ def _panel(path: Path, hues: Sequence[Color]) -> Panel:
 
 
 def charts(frames: PhaseRoofline, *, top: int = MOST_LAUNCHES) -> Callable[[int], Chart | None]:
-    """The charts of the ``top`` longest launches, for `figure_of`."""
     return lambda less: phase_chart(frames, top, less)
 
 

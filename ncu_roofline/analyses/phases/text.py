@@ -151,7 +151,6 @@ def notes_of(frames: PhaseRoofline, shown: Sequence[Launch]) -> list[str]:
 
 
 def explanation(frames: PhaseRoofline) -> str:
-    """Why there is nothing to draw."""
     if not list(rows(frames, "sampled", "kernel")):
         return "No kernels are left to draw."
     return "\n".join(["No kernel can be drawn over its time.", *absent_notes(frames)])
@@ -201,7 +200,6 @@ def render_html(
 
 
 def _payload(launch: Launch) -> dict[str, Any]:
-    """What the script of the page needs of a launch, as values that JSON knows."""
     from ncu_roofline.rendering.page import number
 
     def numbers(values: Iterable[float]) -> list[float | int | None]:

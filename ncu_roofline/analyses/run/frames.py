@@ -222,7 +222,6 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
 
 
 def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, by: str) -> list[dict[str, Any]]:
-    """A row per operator with its shapes and types."""
     work, ranges = trace.work, trace.operators
     around = _innermost(trace.annotations, trace) if by == "annotation" else []
     groups: dict[tuple[str, ...], list[Call]] = {}
@@ -350,7 +349,6 @@ def _shapes_text(shapes: Any) -> str:
 
 
 def _facts(trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]], latency: float) -> dict[str, Any]:
-    """What is said of a run and one of its GPUs."""
     work = trace.work
     kernels = sum(work.seconds[row] for row in mine if work.kind[row] == KERNEL)
     launches = sum(work.count[row] for row in mine)

@@ -52,8 +52,6 @@ _IN_NAMES = (
 
 
 class Operator(NamedTuple):
-    """A table [[operator]] of a file of formulas."""
-
     names: tuple[str, ...]
     arguments: tuple[str, ...]
     kind: Literal["matrix", "vector", "link"] = "vector"
@@ -65,8 +63,6 @@ class Operator(NamedTuple):
 
 
 class Operators(NamedTuple):
-    """The file."""
-
     operator: tuple[Operator, ...]
 
 
@@ -139,12 +135,10 @@ class Tensor(list[int]):
 
 
 def numel(sizes: Sequence[int]) -> int:
-    """How many elements a tensor has."""
     return math.prod(sizes)
 
 
 def conv(x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any) -> list[int]:
-    """The sizes of a convolution's result."""
     around = [_each(one, len(x) - 2) for one in (stride, padding, dilation)]
     sizes = zip(x[2:], weight[2:], *around, strict=True)
     return [x[0], weight[0], *((size + 2 * pad - gap * (taps - 1) - 1) // step + 1 for size, taps, step, pad, gap in sizes)]
@@ -153,7 +147,6 @@ def conv(x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dil
 def conv_transposed(
     x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any, extra: Any, groups: Any
 ) -> list[int]:
-    """The sizes of a transposed convolution's result."""
     around = [_each(one, len(x) - 2) for one in (stride, padding, dilation, extra)]
     sizes = zip(x[2:], weight[2:], *around, strict=True)
     inner = ((size - 1) * step - 2 * pad + gap * (taps - 1) + more + 1 for size, taps, step, pad, gap, more in sizes)

@@ -41,7 +41,6 @@ _text, _integer, _number = Column.text, Column.integer, Column.number
 
 
 def why(status: str) -> str:
-    """Why a row has no symbol."""
     return WHY.get(status, clean(status))
 
 
@@ -196,7 +195,6 @@ def time_roofline(
 
     @cache
     def latency(device: str, compute_capability: str) -> tuple[float, str]:
-        """Given for all GPUs, or measured on the GPU's model."""
         if launch_latency is not None:
             return launch_latency, "given"
         capability = parse_capability(compute_capability) or UNKNOWN_CAPABILITY

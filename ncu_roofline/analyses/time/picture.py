@@ -43,7 +43,6 @@ class _Drawn(NamedTuple):
 
     @property
     def balanced(self) -> list[Row]:
-        """The machines that a 4D chart can be drawn for."""
         return [row for row in self.machines if row["balance"] > 0]
 
 
@@ -182,7 +181,6 @@ def _symbols(symbols: Sequence[Row], place: str, role: str) -> Iterator[Mark]:
 
 
 def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
-    """The steps of each kernel that is swept, in order."""
     found: dict[str, list[Row]] = {}
     for row in symbols:
         if row["step"] >= 0:
@@ -191,7 +189,6 @@ def _by_kernel(symbols: Iterator[Row]) -> list[list[Row]]:
 
 
 def _sweeps(symbols: Sequence[Row], place: str, role: str = "sweep") -> list[Mark]:
-    """Lines through the steps of each kernel."""
     sweeps = _by_kernel(row for row in symbols if drawable(*row[place]))
     return [Line(role=role, places=tuple(row[place] for row in steps)) for steps in sweeps if len(steps) > 1]
 
@@ -203,7 +200,6 @@ def _corners() -> list[Mark]:
 
 
 def charts(frames: TimeRoofline, *, top: int = MAX_KERNELS) -> Callable[[int], Chart | None]:
-    """The charts of the ``top`` largest kernels, for `figure_of`."""
     return lambda less: chart(frames, top, less)
 
 

@@ -66,7 +66,6 @@ def absent_notes(frames: TimeRoofline) -> Iterator[str]:
 
 
 def explanation(frames: TimeRoofline) -> str:
-    """Why there are no charts."""
     if not column(frames, "absent", "kernel"):
         return "No kernels are left to draw."
     return "\n".join(["No kernel can be drawn.", *absent_notes(frames)])
