@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.view import Asked, Viewer, check_known
-from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.texts import advice
 from ncu_roofline.chips import Precision, Spec, load_instructions, load_spec
 from ncu_roofline.chips.tables import EXECUTED, Kind
@@ -269,13 +269,8 @@ def _availability(
 class _Instruction(Viewer):
     name = "instruction"
     instructions = True
+    embedded = "the instruction roofline is made from counters, not from charts inside the report"
     more = ""
-
-    def check(self, asked: Asked) -> None:
-        if asked.source == "embedded":
-            reason = "the instruction roofline is made from counters, not from charts inside the report"
-            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view instruction.")
-        super().check(asked)
 
     def check_names(self, select: Selection) -> None:
         check_known("--level", select.levels, {level.id for level in load_spec().levels}, "levels")

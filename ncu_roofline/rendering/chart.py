@@ -95,7 +95,6 @@ ROLES = {
     "mix": Role("compute", 1.0, (0, (2.4, 1.6)), rank=2, price=0.6, most=3.0, margin=1.0, told=True),
     "step": Role("text", rank=3, most=3.2, way="callout", margin=0.4),
     "loop-name": Role("text", rank=5, most=8.0, way="callout", gap=2.9),
-    "pile": Role("text", rank=5, most=4.0, reach=4, gap=4.0, leader=False),
     "name": Role("text", rank=OF_NAMES, way="callout"),
     "number": Role("text", rank=7, reach=3),
     "factor": Role("faint", rank=7, most=3.5, reach=1, gap=3.0),  # further away it would read as another symbol's

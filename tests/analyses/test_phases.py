@@ -332,15 +332,6 @@ def slices(path: Panel) -> list[Point]:
     return [mark for mark in path.marks if isinstance(mark, Point)]
 
 
-def test_slices_on_each_other_are_counted(tmp_path: Path) -> None:
-    _, path = blocks(phases(tmp_path))
-    assert [mark.labels[0] for mark in path.marks if mark.role == "pile"] == ["20 slices", "19 slices"]
-    sizes = [point.size for point in slices(path)]
-    assert sizes[0] > sizes[20] > sizes[19]  # rings, one dot alone, and the middle of the rings
-    made = figure(phases(tmp_path))
-    assert "20 slices" in [text.get_text() for axes in made.axes for text in axes.texts]
-
-
 def test_bands_are_as_high_as_the_roofline_beside_them(tmp_path: Path) -> None:
     made = figure(phases(tmp_path))
     sheet, path = made.axes

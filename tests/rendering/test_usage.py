@@ -15,7 +15,6 @@ from matplotlib.patches import Polygon, Rectangle
 from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.kernels import (
-    Kernel,
     kernels_of,
     per_kernel,
     reasons,
@@ -85,11 +84,6 @@ def test_frames_without_the_columns() -> None:
     fewer = FakeRoofline(whole.points, whole.roofs, kernels)
     for name in ("text", "md", "html", "svg", "json", "csv"):
         assert render(fewer, name, table="kernels") == render(whole, name, table="kernels")
-
-
-@pytest.mark.parametrize(("value", "text"), [(1.0, "1.00x"), (1.94, "1.9x"), (42.3, "42x"), (2036.4, "2,000x"), (math.nan, "")])
-def test_headrooms(value: float, text: str) -> None:
-    assert Kernel(headroom=value, headroom_or_less=0).headroom_text == text
 
 
 def test_a_kernel_on_two_gpus_has_two_rows() -> None:

@@ -46,31 +46,19 @@ class Kernel(SimpleNamespace):
     "unshown" where it is there, but at none of the levels chosen.
     ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs.
     ``longest``: launches, times and share are of several launches, the rest is of the longest of them.
+    ``name`` has the step of its sweep; ``tensor_unknown``: tensor cores worked and nobody counted what; ``launches_text`` is
+    ``longest of 88`` where one launch speaks for others, ``headroom_text`` ``≤1.9x`` where something that was not looked at may
+    be fuller, "" where it is unknown.
     """
 
-    @property
-    def name(self) -> str:
-        """The kernel with the step of its sweep."""
-        return f"{self.kernel}, {self.label}" if self.label else str(self.kernel)
-
-    @property
-    def tensor_unknown(self) -> bool:
-        return bool(self.verdict == TENSOR_UNKNOWN)
-
-    @property
-    def marked(self) -> str:
-        return f"{self.name} {MARK}" if self.tensor_unknown else self.name
-
-    @property
-    def launches_text(self) -> str:
-        """``longest of 88`` where one launch speaks for others, else how many it sums up."""
-        return f"longest of {self.launches}" if self.longest else str(self.launches)
-
-    @property
-    def headroom_text(self) -> str:
-        """``1.9x``, ``≤1.9x`` where something may be fuller than what was looked at; "" where unknown."""
+    def __init__(self, **columns: Any) -> None:
+        super().__init__(**columns)
+        self.name = f"{self.kernel}, {self.label}" if self.label else str(self.kernel)
+        self.tensor_unknown = bool(self.verdict == TENSOR_UNKNOWN)
+        self.marked = f"{self.name} {MARK}" if self.tensor_unknown else self.name
+        self.launches_text = f"longest of {self.launches}" if self.longest else str(self.launches)
         less = "\N{LESS-THAN OR EQUAL TO}" if self.headroom_or_less == 1 else ""
-        return f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
+        self.headroom_text = f"{less}{as_times(self.headroom)}" if math.isfinite(self.headroom) else ""
 
 
 class Drawn(NamedTuple):
@@ -183,10 +171,11 @@ def per_kernel(found: Iterable[Kernel]) -> list[Kernel]:
         groups.setdefault((one.device, one.kernel, one.step), []).append(one)
     kernels = []
     for longest, *others in groups.values():
+        summed: dict[str, Any] = {"longest": True} if others else {}
         for name in _SUMMED if others else ():
             known = [value for one in (longest, *others) if math.isfinite(value := getattr(one, name))]
-            longest = Kernel(**{**vars(longest), name: sum(known) if known else math.nan, "longest": True})
-        kernels.append(longest)
+            summed[name] = sum(known) if known else math.nan
+        kernels.append(Kernel(**{**vars(longest), **summed}) if others else longest)
     return by_time(kernels)
 
 

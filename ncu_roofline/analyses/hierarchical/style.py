@@ -56,11 +56,6 @@ def _levels() -> dict[str, Level]:
     return {level.id: level for level in load_spec().levels}
 
 
-@cache
-def _kinds() -> dict[str, Kind]:
-    return {kind.id: kind for kind in load_instructions().kinds}
-
-
 def level_order(levels: Iterable[str]) -> list[str]:
     """Level ids, each once, innermost first, unknown ones last by name."""
     known = list(_levels())
@@ -86,9 +81,11 @@ def bounds() -> dict[str, Style]:
     return {**{name: Style(f"{name}-bound", *color) for name, color in colors.items()}, "": Style("roof unknown", *PLAIN)}
 
 
+@cache
 def _kind(precision: str) -> Kind | None:
     """The kind of instruction that is in the place of a precision."""
-    return _kinds().get(precision) if precision.startswith(EXECUTED) else None
+    kinds = load_instructions().kinds if precision.startswith(EXECUTED) else ()
+    return next((kind for kind in kinds if kind.id == precision), None)
 
 
 def apart(precision: str) -> bool:

@@ -38,6 +38,7 @@ class Viewer:
     by = "launch"  # what one row is unless the user says it
     instructions = False  # whether the instructions of a report are read
     samples = False  # whether what was sampled over the time of its launches is
+    embedded = ""  # why the charts inside a report are of no use to it
     more = "; --precision tensor or --level shared,system asks for more"  # where an explanation finds nothing missing
 
     def check(self, asked: Asked) -> None:
@@ -46,6 +47,9 @@ class Viewer:
             reason = "launch overhead is part of the time view only"
             raise UsageError("Cannot use --launch-latency", f"{asked.launch_latency:g} s", reason, "Add --view time.")
         self.check_names(asked.select)
+        if asked.source == "embedded" and self.embedded:
+            next_step = f"Leave out --source or --view {self.name}."
+            raise UsageError("Cannot use --source", "embedded", self.embedded, next_step)
         if asked.source == "embedded" and (asked.by != "launch" or asked.clock != "profiled" or asked.ceilings):
             reason = "the report's own charts are per launch, at the profiled clock and without measured ceilings"
             raise UsageError("Cannot use --source", "embedded", reason, "Leave out --by, --clock, --ceilings and --trajectory.")

@@ -438,15 +438,13 @@ class _PhasesViewer(Viewer):
     name = "phases"
     by = "launch"
     samples = True
+    embedded = "charts inside a report give one number per launch, and phases are made from samples over its time"
     more = " of work and traffic; the notes say what was sampled over time"
 
     def check(self, asked: Asked) -> None:
         if asked.by == "application":
             reason = "phases are those of one launch"
             raise UsageError("Cannot use --by", asked.by, reason, "Use --by kernel or --by launch.")
-        if asked.source == "embedded":
-            reason = "charts inside a report give one number per launch, and phases are made from samples over its time"
-            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view phases.")
         super().check(asked)
 
     def undrawn(self, frames: PhaseRoofline) -> list[str]:

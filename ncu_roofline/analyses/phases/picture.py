@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -13,13 +12,10 @@ from ncu_roofline.analyses.phases.frames import PhaseRoofline
 from ncu_roofline.analyses.phases.text import Path, explanation, launches, notes_of
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips.spec import Color
-from ncu_roofline.rendering.chart import Block, Chart, Line, Mark, Panel, Place, Point, Text, Timeline
+from ncu_roofline.rendering.chart import Block, Chart, Line, Mark, Panel, Place, Point, Timeline
 from ncu_roofline.rendering.picture import figure_of, pictures
 
 MOST_LAUNCHES = 3
-_DOT, _WIDEST = 3.6, 2.4  # points; times a dot: where slices lie on each other at most
-_PILE = 4  # dots on each other whose number is said
-_NEAR = 0.012  # decades: dots that are no further apart lie on each other
 _SCALE = "viridis"  # runs from dark to light, so that the order is seen with any colour vision
 
 
@@ -52,34 +48,18 @@ def phase_chart(frames: PhaseRoofline, top: int = MOST_LAUNCHES, less: int = 0) 
 
 
 def _panel(path: Path, hues: Sequence[Color]) -> Panel:
-    """A path with the two roofs that it stands under; only dots whose slices follow each other are joined.
-
-    Where slices lie on each other rings from the first, outside, to the last, and how many they are.
-    """
+    """A path with the two roofs that it stands under; only dots whose slices follow each other are joined."""
     level = level_style(path.level).label
     compute = "compute", "", path.compute_roof, path.name, format_value(path.compute_roof, f"{path.unit}/s", 3)
     memory = "bandwidth", path.level, path.bandwidth_roof, level, format_value(path.bandwidth_roof, "byte/s", 3)
     marks: list[Mark] = [*plain_roofs(roof for roof in (compute, memory) if roof[2] > 0)]
     pieces: list[list[Place]] = []
-    piles: list[tuple[Place, list[int]]] = []
-    for position, (place, (x, y)) in enumerate(zip(path.slices, path.dots, strict=True)):
+    for position, place in enumerate(path.slices):
         if not position or place != path.slices[position - 1] + 1:
             pieces.append([])
-        pieces[-1].append((x, y))
-        at = (math.log10(x), math.log10(y))
-        pile = next((pile for first, pile in piles if math.dist(first, at) < _NEAR), [])
-        if not pile:
-            piles.append((at, pile))
-        pile.append(position)
+        pieces[-1].append(path.dots[position])
     marks += [Line(role="path", places=tuple(piece)) for piece in pieces]
-    for _, pile in piles:
-        widest = _DOT * min(1 + 0.3 * math.sqrt(len(pile) - 1), _WIDEST)
-        for index, position in enumerate(pile):
-            size = widest - (widest - 0.6 * _DOT) * index / max(len(pile) - 1, 1)
-            x, y = path.dots[position]
-            marks.append(Point(role="slice", hue=hues[path.slices[position]], x=x, y=y, size=size))
-        if len(pile) >= _PILE:
-            marks.append(Text(role="pile", labels=(f"{len(pile)} slices",), places=(path.dots[pile[0]],)))
+    marks += [Point(role="slice", hue=hues[at], x=x, y=y) for at, (x, y) in zip(path.slices, path.dots, strict=True)]
     across, up = axes_of(path.unit)
     upwards = up.names[0].replace("Performance [", f"Performance, {path.name} [")
     across = replace(across, names=(f"{level}: {across.names[0]}", *across.names))

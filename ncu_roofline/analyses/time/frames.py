@@ -345,14 +345,12 @@ def _absent(roofline: Roofline, rows: Any, level: str, latency: Latency) -> dict
 class _Time(Viewer):
     name = "time"
     by = "kernel"
+    embedded = "charts inside a report give rates, and the time view needs operations, bytes and seconds"
 
     def check(self, asked: Asked) -> None:
         if len(asked.select.levels) > 1:
             reason = "the time view shows the traffic of one memory level"
             raise UsageError("Cannot use --level", ",".join(asked.select.levels), reason, "Name one level.")
-        if asked.source == "embedded":
-            reason = "charts inside a report give rates, and the time view needs operations, bytes and seconds"
-            raise UsageError("Cannot use --source", "embedded", reason, "Leave out --source or --view time.")
         super().check(replace(asked, launch_latency=None))
 
     def frames(self, measurements: Measurements, ceilings: Sequence[Ceilings], asked: Asked) -> TimeRoofline:
