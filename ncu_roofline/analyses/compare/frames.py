@@ -211,13 +211,12 @@ def _match(before: _Side, after: _Side, in_order: bool) -> tuple[IntArray, IntAr
             how.append(word)
             occurrence.append(key[1])
     for side, groups in sides:
-        alone = _keyed(side, "", _EXACTLY, groups < 0, in_order)
-        every = _keyed(side, "", _EXACTLY, np.ones(len(groups)), in_order=True) if in_order and alone else {}
-        places = {rows[0]: place for (_, place), rows in every.items()}
-        for mine in alone.values():
-            groups[mine] = len(how)
-            how.append("")
-            occurrence.append(places.get(mine[0], -1))
+        everything = _keyed(side, "", _EXACTLY, np.ones(len(groups)), in_order)
+        for (_, place), mine in everything.items():
+            if alone := [row for row in mine if groups[row] < 0]:
+                groups[alone] = len(how)
+                how.append("")
+                occurrence.append(place)
     return sides[0][1], sides[1][1], how, occurrence
 
 
@@ -354,9 +353,8 @@ class _Sums:
         return found
 
     def _busiest(self) -> Table:
-        """The precision that did most of the work of each group (mixed is the sum over pipes), '' without any; what binds it.
-
-        One that is drawn on request stands for groups only that do no other work.
+        """The precision that did most of the work of each group (mixed is the sum over pipes; one drawn on request only where
+        there is no other), '' without any; what binds it.
         """
         most, last = np.full(self.count, -1.0), load_spec().on_request
         nothing, empty = np.full(self.count, np.nan), np.full(self.count, "", dtype=object)
