@@ -194,14 +194,12 @@ def read_manifest(folder: Path) -> Manifest | None:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise ValueError("it is no ordinary file")
         document = json.loads(read_file(path, _MOST_BYTES))
-        if not isinstance(document, dict) or (document.get("schema"), document.get("schema_version")) != (SCHEMA, 1):
+        ours = isinstance(document, dict) and (document.get("schema"), document.get("schema_version")) == (SCHEMA, 1)
+        files = document.get("files") if ours else None
+        name, value = re.compile(r"\w[\w.-]*", re.ASCII), re.compile("[0-9a-f]{64}")  # no path, no device
+        if not isinstance(files, dict) or not all(name.fullmatch(one) and value.fullmatch(str(files[one])) for one in files):
             raise ValueError("it is no manifest of this program, or of a later version of it")
-        files = document.get("files")
-        if not isinstance(files, dict) or not all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in files.values()):
-            raise ValueError('"files" must map names to hashes')
-        if not all(re.fullmatch(r"\w[\w.-]*", name, re.ASCII) for name in files):  # no path, no device
-            raise ValueError('"files" names something that is no file inside its folder')
-        version, ncu, ceilings = (str(document[name]) for name in ("version", "ncu", "ceilings"))
+        version, ncu, ceilings = (str(document[key]) for key in ("version", "ncu", "ceilings"))
         return Manifest(version, ncu, ceilings, files, bool(document.get("created")))
     except (FileNotFoundError, NotADirectoryError):
         return None

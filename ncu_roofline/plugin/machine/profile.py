@@ -273,13 +273,13 @@ def run(machine: Machine, words: Sequence[str], say: Callable[[str], None]) -> R
                 try:
                     with suppress(subprocess.TimeoutExpired):
                         process.wait(_LOOK_SECONDS)
-                except KeyboardInterrupt as error:
+                    follow()
+                except KeyboardInterrupt as error:  # noqa: PERF203 - five times a second
                     if interrupted or isinstance(error, Terminated):
                         raise
                     interrupted = True
                     if not _in_foreground():
                         process.send_signal(signal.SIGINT)
-                follow()
         except BaseException:
             process.terminate()  # it gives the clocks of the GPU back
             with suppress(subprocess.TimeoutExpired):
