@@ -46,26 +46,21 @@ def expand(arguments: Sequence[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     for argument in arguments:
-        for path in _expand_one(argument):
+        if not argument:  # an unset variable of a script; as a path it would be the current folder
+            raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
+        paths, reason, next_step = [argument], "", ""
+        if os.path.isdir(argument):
+            paths = _reports_below(argument)
+            reason, next_step = "the folder holds no report", f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files."
+        elif not os.path.exists(argument) and glob.has_magic(argument):
+            matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
+            paths = [one for match in matches for one in (_reports_below(match) if os.path.isdir(match) else [match])]
+            reason, next_step = "no file matches the pattern", "Check the pattern."
+        if not paths:
+            raise RooflineError("Cannot read", argument, reason, next_step)
+        for path in paths:
             found.setdefault(os.path.realpath(path), path)
     return list(found.values())
-
-
-def _expand_one(argument: str) -> list[str]:
-    if not argument:  # an unset variable of a script; as a path it would be the current folder
-        raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
-    if os.path.isdir(argument):
-        found = _reports_below(argument)
-        reason, next_step = "the folder holds no report", f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files."
-    elif not os.path.exists(argument) and glob.has_magic(argument):
-        matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
-        found = [one for match in matches for one in (_reports_below(match) if os.path.isdir(match) else [match])]
-        reason, next_step = "no file matches the pattern", "Check the pattern."
-    else:
-        return [argument]
-    if not found:
-        raise RooflineError("Cannot read", argument, reason, next_step)
-    return found
 
 
 def _reports_below(folder: str) -> list[str]:
@@ -100,7 +95,18 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
         raise UsageError("Cannot read", STANDARD_INPUT_NAME, reason, next_step)
     with temporary_folder() as folder:
         path = folder / STANDARD_INPUT_NAME
-        _keep_standard_input(path)
+        try:
+            with path.open(
+                "wb"
+            ) as file:  # of what nobody reads only the beginning, by which readers refuse it: it may have no end
+                head = sys.stdin.buffer.read(HEAD_BYTES)
+                file.write(head)
+                file.flush()
+                if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
+                    file.seek(0)
+                    file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
+        except OSError as error:
+            raise no_room(error) from error
         for name, values in lists.items():
             found = [f"{one[:-1]}{path}" if _is_standard_input(one) else one for one in values]
             setattr(args, name, found[0] if isinstance(given[name], str) else found)
@@ -111,20 +117,6 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
 def _is_standard_input(report: str) -> bool:
     """Whether it is `-`, or PLATFORM=-."""
     return report == STANDARD_INPUT or report.endswith(f"={STANDARD_INPUT}")
-
-
-def _keep_standard_input(path: Path) -> None:
-    """All of it; of what nobody reads only the beginning, by which readers refuse it: it may have no end."""
-    try:
-        with path.open("wb") as file:
-            head = sys.stdin.buffer.read(HEAD_BYTES)
-            file.write(head)
-            file.flush()
-            if head.startswith(MAGIC) or is_compressed(head) or recognised(path):
-                file.seek(0)
-                file.writelines(bounded(STANDARD_INPUT_NAME, head, sys.stdin.buffer))
-    except OSError as error:
-        raise no_room(error) from error
 
 
 def named_files(args: Namespace) -> list[str]:
@@ -180,19 +172,15 @@ def no_launch(args: Namespace) -> RooflineError:
     launch = ",".join(f"{first}-{last}" if first != last else str(first) for first, last in args.launch)
     given = {"kernel": args.kernel, "launch": launch, "nvtx": args.nvtx}
     reason = f"no launch passes the filters ({', '.join(f'--{name} {value}' for name, value in given.items() if value)})"
-    alone = args.kernel and not (args.launch or args.nvtx)
-    next_step = (_other_kernels(args.reports, args.kernel) if alone else "") or "Loosen the filters."
+    next_step = "Loosen the filters."
+    if args.kernel and not (args.launch or args.nvtx):  # the names of kernels that are most like the pattern
+        read = [guarded(_functions, path, path) for path in expand(args.reports)[:8]]
+        names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
+        if alike := nearest(args.kernel[:60], names[:5_000]):  # which takes less than a second
+            next_step = f"Loosen the filters; did you mean {alike}?"
+        elif names:
+            next_step = f"Loosen the filters; {'the only kernel is' if len(names) == 1 else 'the kernels are'} {listed(names)}."
     return RooflineError("Cannot use", " ".join(args.reports), reason, next_step)
-
-
-def _other_kernels(reports: Sequence[str], kernel: str) -> str:
-    """The names of kernels that are most like a pattern that matched none, "" where no report can be read here."""
-    read = [guarded(_functions, path, path) for path in expand(reports)[:8]]
-    names = list(dict.fromkeys(name for found in read if not isinstance(found, RooflineError) for name in found))
-    if alike := nearest(kernel[:60], names[:5_000]):  # which takes less than a second
-        return f"Loosen the filters; did you mean {alike}?"
-    said = "the only kernel is" if len(names) == 1 else "the kernels are"
-    return f"Loosen the filters; {said} {listed(names)}." if names else ""
 
 
 def _functions(path: str, _name: str) -> list[str]:
@@ -274,7 +262,15 @@ class Shelf:
         if (device, capability) not in self._chosen:
             fitting = (one for one in self.others if device and one.applies_to(device, capability or one.compute_capability))
             self._chosen[device, capability] = found = next(fitting, None)
-            say(f"ncu-roofline: {_said(device, capability, found)}")
+            if found is not None:
+                own = "" if found in registry() else f"{Path(found.path).parent}: "
+                text = f"ceilings of {device}: {own}{found.provenance}"
+            else:
+                chip = " ({}.{})".format(*capability) if capability else ""
+                of = f"{device}{chip}" if device else "a report that names no GPU"
+                text = f"no ceilings of {of}: none was measured here and none comes with ncu-roofline, "
+                text += "so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
+            say(f"ncu-roofline: {text}")
         return self._chosen[device, capability]
 
     def of(self, devices: Iterable[Gpu]) -> list[Ceilings]:
@@ -285,16 +281,6 @@ class Shelf:
                 chosen = self.find(str(device), capability)
                 found.update({chosen.path: chosen} if chosen else {})
         return list(found.values())
-
-
-def _said(device: str, capability: Capability | None, found: Ceilings | None) -> str:
-    if found is not None:
-        own = "" if found in registry() else f"{Path(found.path).parent}: "
-        return f"ceilings of {device}: {own}{found.provenance}"
-    chip = " ({}.{})".format(*capability) if capability else ""
-    of = f"{device}{chip}" if device else "a report that names no GPU"
-    where = "none was measured here and none comes with ncu-roofline"
-    return f"no ceilings of {of}: {where}, so its roofs are theoretical; `ncu-roofline bench run` measures a GPU"
 
 
 def _own_files(machine: Machine | None = None) -> list[Path]:
