@@ -24,7 +24,7 @@ from ncu_roofline.chips.opcodes import load_opcode_units
 from ncu_roofline.chips.sass import INSTRUCTIONS
 from ncu_roofline.chips.source_counters import COUNTED
 from ncu_roofline.chips.tables import load_findings
-from ncu_roofline.chips.verdict import LATENCY, as_percent
+from ncu_roofline.chips.verdict import as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import as_inputs
 from ncu_roofline.formats.inputs.text import find_source, last_part, lines_of_source, most_alike
@@ -71,13 +71,6 @@ _WORDS = {
     "conversion": "slow conversions",
     "integer": "integer arithmetic",
     "address": "address arithmetic",
-}
-_SLOW = ("called-library", "divergence", "unfused", "fp64-by-accident", "conversion", "integer", "address")
-# By the beginning of a verdict: findings that are about what limits a kernel.
-_ABOUT = {
-    "memory": ("spill", "excess", "tensor-feed", "gaps", "bank-conflict", "called-library"),
-    "compute": _SLOW,
-    LATENCY: ("stall", *_SLOW),
 }
 _PLACE = re.compile(r"\S+:\d+(?=[ :])")  # what a message begins with: of a library's line the one that uses it
 _CALLS = 3  # places where a line is inlined that are named
@@ -315,16 +308,19 @@ def spots(roofline: Roofline, m: Measurements, paths: Mapping[str, str]) -> dict
             counts = code.counts_of(kernel.metrics)
             if not 0 < len(counts.addresses) <= INSTRUCTIONS:
                 continue
-            roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), bounds_of([(first.verdict, first.limit)]))[0]
+            bound = bounds_of([(first.verdict, first.limit)])
+            roofs = launch_roofs(launch, Roofs(launch, (), "profiled"), bound)[0]
             with np.errstate(all="ignore"):
                 table = _Launch(kernel, counts, roofs, launch, 0).findings()
-            about = _ABOUT.get(first.verdict.partition(":")[0], ())
+            told, limits = load_findings().kinds, {first.verdict.partition(":")[0], *bound}
             columns = ("finding", "file", "line", "cause", "share", "of", "message")
             for finding, file, line, cause, share, of, message in zip(*(table[name] for name in columns), strict=True):
-                if finding in about and line > 0:
+                if limits.intersection(told[finding].limits) and line > 0:
                     named = _PLACE.match(clean(message))
                     place = named[0] if named else f"{_file(file)}:{line}"
-                    found[first.device, first.kernel] = f"{place}: {cause or _WORDS[finding]}, {as_percent(share)} of {of}"
+                    found[first.device, first.kernel] = (
+                        f"{place}: {cause or _WORDS.get(finding, told[finding].title)}, {as_percent(share)} of {of}"
+                    )
                     break
     return found
 
