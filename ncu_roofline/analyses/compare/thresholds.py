@@ -106,24 +106,23 @@ class Condition:
         value = float(token["number"])
         value = value / 100 if token["percent"] else value * _PREFIXES[token["prefix"] or ""]
         if not math.isfinite(value):
-            raise self._wrong(place, f"no number may be larger than {sys.float_info.max:.2g}")
+            raise wrong(self.text, place, f"no number may be larger than {sys.float_info.max:.2g}")
         if token["more"]:
-            raise self._wrong(token.end("more") - 1, "an expression can't go on like this")
+            raise wrong(self.text, token.end("more") - 1, "an expression can't go on like this")
         self._numbers[place] = np.float64(value), _SYMBOLS.get(token["symbol"], "")
         return "1".ljust(width)
 
     def _wrong(self, place: int | None, reason: str) -> UsageError:
-        behind = self.text[place:]
-        return wrong(self.text, len(self.text) - len(behind.lstrip()), reason)
+        return wrong(self.text, len(self._plain) - len(self._plain[place:].lstrip()), reason)
 
     def _truth(self, node: ast.expr, value: Values) -> Any:
         if isinstance(node, ast.BoolOp):
             join = np.minimum if isinstance(node.op, ast.And) else np.maximum
             return reduce(join, [self._truth(part, value) for part in node.values])
         if not isinstance(node, ast.Compare) or type(node.ops[0]) not in _COMPARE:
-            raise self._behind(node, "a comparison (< <= > >= == !=) must stand here")
+            raise self._wrong(node.end_col_offset, "a comparison (< <= > >= == !=) must stand here")
         if len(node.ops) > 1:
-            raise self._behind(node.comparators[0], "join comparisons with and")
+            raise self._wrong(node.comparators[0].end_col_offset, "join comparisons with and")
         # What a bare `baseline` stands for; names and units of a comparison are checked.
         here = range(node.col_offset, node.end_col_offset or 0)
         names = {place: self._name(place) for place in here if place in self._words}
@@ -139,10 +138,6 @@ class Condition:
         names |= {place: Name(*named[0], True, place) for place in bare}
         left, right = (self._number(part, names, value) for part in (node.left, node.comparators[0]))
         return np.where(np.isnan(left) | np.isnan(right), MISSING, _COMPARE[type(node.ops[0])](left, right))
-
-    def _behind(self, node: ast.expr, reason: str) -> UsageError:
-        end = node.end_col_offset or 0  # that of a letter or digit in place of a word
-        return self._wrong(end + len(self._plain[end:]) - len(self._plain[end:].lstrip()), reason)
 
     def _number(self, node: ast.expr, names: dict[int, Name], value: Values) -> Any:
         place = node.col_offset
