@@ -96,9 +96,8 @@ def standard_input_kept(args: Namespace) -> Iterator[None]:
     with temporary_folder() as folder:
         path = folder / STANDARD_INPUT_NAME
         try:
-            with path.open(
-                "wb"
-            ) as file:  # of what nobody reads only the beginning, by which readers refuse it: it may have no end
+            # Of what nobody reads only the beginning, by which readers refuse it: it may have no end.
+            with path.open("wb") as file:
                 head = sys.stdin.buffer.read(HEAD_BYTES)
                 file.write(head)
                 file.flush()
