@@ -15,7 +15,7 @@ from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs import check_report
 
 if TYPE_CHECKING:
-    from ncu_roofline.plugin.annotate.annotation import Account
+    from ncu_roofline.plugin.annotate import Account
 
 
 def add_annotate(parser: ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run_annotate(args: Namespace) -> int:
     """Write the copy and list what could be derived."""
     from ncu_roofline.formats.report.framing import as_named
     from ncu_roofline.model import measurements_of
-    from ncu_roofline.plugin.annotate.annotation import annotate
+    from ncu_roofline.plugin.annotate import annotate
 
     report, output = args.report, args.output
     if not report:

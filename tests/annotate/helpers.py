@@ -11,8 +11,7 @@ from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.report import Kernel, RuleResult, Value
 from ncu_roofline.formats.report.framing import open_raw, scan
 from ncu_roofline.formats.sectionfile.section import Section, parse_section
-from ncu_roofline.plugin.annotate.annotation import Account, annotate
-from ncu_roofline.plugin.annotate.append import METRIC_PREFIX, OWN_IDENTIFIER
+from ncu_roofline.plugin.annotate import METRIC_PREFIX, OWN_IDENTIFIER, Account, annotate
 
 PREFIX, OWN = METRIC_PREFIX.decode(), OWN_IDENTIFIER.decode()
 

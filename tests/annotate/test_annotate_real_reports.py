@@ -12,7 +12,7 @@ from ncu_roofline.formats.report import read_report
 from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.model import roofline
-from ncu_roofline.plugin.annotate.append import stripped
+from ncu_roofline.plugin.annotate import stripped
 from ncu_roofline.plugin.nvrules.runner import section_identifier
 from tests.annotate.helpers import OWN, PREFIX, added, annotated, assert_kept
 

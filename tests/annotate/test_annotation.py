@@ -21,8 +21,7 @@ from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts
 from ncu_roofline.formats.sectionfile.section import RELEASES, FieldType, messages, parse_section, schema
 from ncu_roofline.formats.wire import build_messages, split
 from ncu_roofline.model import roofline
-from ncu_roofline.plugin.annotate.annotation import OVERVIEW, identifier
-from ncu_roofline.plugin.annotate.append import stripped
+from ncu_roofline.plugin.annotate import OVERVIEW, identifier, stripped
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.factory import A100, H100, NO_WORK, complete, flops, kernel, report, timing, traffic
 from tests.sectionfile.reading import tables, text

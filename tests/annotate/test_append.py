@@ -9,7 +9,7 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import RuleMessage, RuleResult, read_report
 from ncu_roofline.formats.report.framing import KINDS, open_raw
-from ncu_roofline.plugin.annotate.append import Addition, appended, is_annotated, stripped
+from ncu_roofline.plugin.annotate import Addition, appended, is_annotated, stripped
 from tests.annotate.helpers import OWN, assert_kept
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.sectionfile.section_factory import section

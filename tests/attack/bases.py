@@ -24,7 +24,7 @@ from ncu_roofline.formats.report import (
     encode_report,
 )
 from ncu_roofline.formats.report.framing import message
-from ncu_roofline.plugin.annotate.annotation import annotate
+from ncu_roofline.plugin.annotate import annotate
 from tests.attack.document import Document
 from tests.attack.fields import repeated
 from tests.factory import A100, H100, NO_WORK, Metrics, by_address, complete, flops, kernel, opcodes, timing, traffic

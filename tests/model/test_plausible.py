@@ -16,7 +16,7 @@ from ncu_roofline.chips.tables import Limits, load_limits
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, left_out
-from ncu_roofline.plugin.annotate.annotation import annotate
+from ncu_roofline.plugin.annotate import annotate
 from ncu_roofline.plugin.nvrules.interface import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report

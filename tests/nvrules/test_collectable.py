@@ -10,7 +10,7 @@ import pytest
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.formats.report import ReportData, RuleMessage, Session, read_report, write_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.plugin.annotate.annotation import Adviser
+from ncu_roofline.plugin.annotate import Adviser
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, collectable, load_rules
 from tests.cli.command import Command
 from tests.factory import A100, H100, Metrics, kernel, timing

@@ -17,7 +17,7 @@ from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile, Report
 from ncu_roofline.formats.report import metrics as code_module
 from ncu_roofline.formats.report.framing import message, open_raw, scan
 from ncu_roofline.formats.wire import bytes_field as field
-from ncu_roofline.plugin.annotate.annotation import annotate
+from ncu_roofline.plugin.annotate import annotate
 from tests.factory import by_address
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 

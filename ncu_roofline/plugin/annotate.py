@@ -4,6 +4,11 @@ A launch gets numbers as metrics, sections (an overview and a chart for each pre
 fields that every release since 2020.3 knows: no descriptions of charts or metrics, no conditions, no filters.  Nsight Compute
 guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle and inst would mislead.  It takes braces out of
 labels.
+
+Metrics, sections and rule results go to the end of a result's message, where protobuf merges repeated fields, and the names of
+the metrics behind the last name that the file has, so that no other name's number changes.  What is replaced (sections and rule
+results of ours that were collected) stays under a field number that no reader knows, and `stripped` brings it back.  Of the
+headers the payload size is renewed; nothing else of a file differs: all that was there keeps its bytes and its place.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,30 +34,30 @@ from ncu_roofline.chips.formulas import SAME_CLOCK, twin
 from ncu_roofline.chips.ncu import PEAK, PREFIX, TRAFFIC_RATE, WORK_RATE, braced, slug
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION, OVERVIEW_SECTION, PLAIN, TENSOR_SECTION, Color
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value
-from ncu_roofline.formats.report.framing import RawFile, check_content, copied, open_raw
+from ncu_roofline.formats.report import Kernel, Report, RuleMessage, RuleResult, Value, framing
+from ncu_roofline.formats.report.framing import Kind, RawFile, message
+from ncu_roofline.formats.report.reader import encode_rule
 from ncu_roofline.formats.sectionfile.section import made, made_point, made_roof, made_value
+from ncu_roofline.formats.wire import BYTES, Field, bytes_field, number_field, read_varint, split, varint
 from ncu_roofline.model import Measurements, Selection, measurements_of, roofline
 from ncu_roofline.model.explanations import Explanation, explain
 from ncu_roofline.model.measurements import Origin, Quantity
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import Roofs, with_levels_that_matter
 from ncu_roofline.model.work import OPCODES
-from ncu_roofline.plugin.annotate.append import OWN_IDENTIFIER, Addition, appended, is_annotated, stripped
 from ncu_roofline.plugin.generate.rules import render_rules
+from ncu_roofline.plugin.nvrules import runner
 from ncu_roofline.plugin.nvrules.findings import VERDICT
-from ncu_roofline.plugin.nvrules.runner import (
-    OURS,
-    Lender,
-    RuleSet,
-    collectable,
-    load_rules,
-    rendered_rules,
-    section_identifier,
-)
+from ncu_roofline.plugin.nvrules.runner import OURS, RuleSet
 from ncu_roofline.version import __version__
 
 PathName = str | os.PathLike[str]
+METRIC_PREFIX = PREFIX.encode()
+OWN_IDENTIFIER = b"NcuRooflineAnnotated"
+"""Sections and rule results whose identifiers begin so are ours."""
+_STRINGS, _PAYLOAD_SIZE = 4, 5  # field numbers of the block header
+_STRING, _IDENTIFIER = 1, 1  # of its table of names; of a section and a rule result
+_REPLACED = 1_000_000  # what is added to the number of a field that is replaced
 OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 _FINDINGS = ("error", "optimization", "warning")
 _LINK = re.compile(r"@section:([^:@]*):")
@@ -95,14 +100,14 @@ def annotate(
 
     ``rules`` are folders or files of rules, whose code runs; if not said, those that come with the package, which judge with
     the same ``ceilings``.  ``watch`` gets the kernels and their number and gives them back one by one, to show how far the work
-    is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `append.stripped`
+    is.  An earlier annotation is replaced, and so is what ncu collected with our sections and rules, which `stripped`
     brings back.  Raises RooflineError for what is no report, holds no kernel or metric, for ceilings that fit none of its GPUs,
     and what ``write`` raises."""
     given = [pack_folder("rules")] if rules is None else rules
-    own = rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
-    with closing(_without_annotation(path)) as raw, own or nullcontext(load_rules(given) if given else None) as loaded:
+    own = runner.rendered_rules(render_rules(ceilings=ceilings).items()) if rules is None and ceilings else None
+    with closing(_without_annotation(path)) as raw, own or nullcontext(runner.load_rules(given) if given else None) as loaded:
         report = Report(raw)
-        check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
+        framing.check_content("Cannot annotate", report.path, len(report), len(report.metric_names))
         m = measurements_of(report, label=os.fspath(path))
         # Explained are the plain precisions, the tensor types in use and all levels.
         spec = load_spec()
@@ -137,11 +142,11 @@ def annotate(
 
 def _without_annotation(path: PathName) -> RawFile:
     """The report as it was before an earlier run."""
-    raw = open_raw(path)
+    raw = framing.open_raw(path)
     try:
         if not is_annotated(raw):
             return raw
-        former = copied(path, stripped(raw), "copied without its annotation to")
+        former = framing.copied(path, stripped(raw), "copied without its annotation to")
     except BaseException:
         raw.close()
         raise
@@ -154,7 +159,7 @@ class Adviser:
 
     def __init__(self, rules: RuleSet | None, ncu_version: str, m: Measurements) -> None:
         self._rules, self._ncu_version = rules, ncu_version
-        self._lender, self._foreign = Lender(m), disbelieved(m)
+        self._lender, self._foreign = runner.Lender(m), disbelieved(m)
 
     def advice(
         self, kernel: Kernel, own: AbstractSet[str], replaced: AbstractSet[str]
@@ -164,14 +169,14 @@ class Adviser:
 
         Other rules that have spoken are not asked again.  A kernel whose counters are not believed gets that as its verdict, in
         place of all.  The verdict stands first; of our other rules findings are told, not what is fine or was not collected."""
-        present = ({section_identifier(data) for data in kernel.sections} - replaced) | own
+        present = ({runner.section_identifier(data) for data in kernel.sections} - replaced) | own
         had = {result.identifier: result for result in kernel.rule_results}
         mine = {name for name in had if name.startswith(OURS)}
         if self._rules is not None and (why := self._foreign[kernel.index]):
             message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
         outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
-        results = [collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
+        results = [runner.collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
         said = [one for one in results if one.messages and (one.identifier in mine or one.identifier not in had)]
         again = {one.identifier for one in said}
         moved = [had[name] for name in sorted(mine - again) if had[name].section in replaced]
@@ -497,3 +502,150 @@ def _color(level: LevelPlan) -> Color:
 
 def _metric(name: str, label: str = "") -> Any:
     return made("Metric", Name=name, Label=label)
+
+
+class Addition(NamedTuple):
+    """What one result gets (sections are serialized), and the identifiers of sections and rule results that this replaces."""
+
+    metrics: Sequence[tuple[str, Value]] = ()
+    sections: Sequence[bytes] = ()
+    rules: Sequence[RuleResult] = ()
+    replaced_sections: Collection[str] = ()
+    replaced_rules: Collection[str] = ()
+
+
+class _Layout:
+    """The blocks of a report, its names, and the last block that brings names: behind these, more get their numbers without
+    changing those of others."""
+
+    def __init__(self, raw: RawFile) -> None:
+        self.raw = raw
+        self.blocks = tuple(framing.scan(raw))
+        self.names = [name for block in self.blocks for name in block.header.strings.strings]
+        self.place = next((block for block in reversed(self.blocks) if block.header.strings.strings), None)
+        self.own = {number: name for number, name in enumerate(self.names) if name.startswith(METRIC_PREFIX)}
+
+    def written(self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes]) -> Iterator[bytes]:
+        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names."""
+        if self.blocks:
+            yield self.raw.data[: self.blocks[0].start]
+        for block in self.blocks:
+            kinds = {offset: framing.KINDS[kind] for kind, offset, _ in block.results()}
+            records = [(kinds.get(offset), offset, self.raw.data[offset : offset + length]) for offset, length in block.records]
+            payload = b"".join(framing.frame(changed(kind, offset, data) if kind else data) for kind, offset, data in records)
+            header = self.raw.data[block.start + 4 : block.payload]
+            if len(payload) != block.header.payload_size:
+                start, _, end = _last(header, _PAYLOAD_SIZE)
+                header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
+            if block is self.place:
+                start, content, end = _last(header, _STRINGS)
+                header = header[:start] + bytes_field(_STRINGS, change_names(header[content:end])) + header[end:]
+            yield framing.frame(header) + payload
+
+
+def _last(data: bytes, number: int) -> tuple[int, int, int]:
+    """Where the last field of this number starts, its content starts, and it ends; the end of ``data`` if there is none."""
+    found = [one for one in split(data) if one.number == number]
+    return found[-1][2:] if found else (len(data), len(data), len(data))
+
+
+def _renumbered(raw: RawFile, offset: int, record: bytes, number_of: Callable[[Field, bytes], int | None]) -> bytes:
+    """A record with other numbers for its fields, without those that get None."""
+    kept = []
+    try:
+        for one in split(record):
+            number = number_of(one, record[one.content : one.end])
+            if number == one.number:
+                kept.append(record[one.start : one.end])
+            elif number is not None:
+                kept.append(varint(number << 3 | one.wire_type) + record[read_varint(record, one.start)[1] : one.end])
+    except ValueError as error:
+        raise raw.damaged(offset, str(error)) from error
+    return b"".join(kept)
+
+
+def _numbers(kind: Kind) -> dict[str, int]:
+    return {field.name: field.number for field in message(kind.result_message).DESCRIPTOR.fields}
+
+
+def _identifier(data: bytes) -> bytes:
+    """The identifier of a section or a rule result."""
+    first = next((one for one in split(data) if one.number == _IDENTIFIER), None)
+    return b"" if first is None else data[first.content : first.end]
+
+
+def is_annotated(raw: RawFile) -> bool:
+    """Whether an earlier run has annotated the report.  Raises RooflineError for damaged bytes."""
+    return bool(_Layout(raw).own)
+
+
+def stripped(raw: RawFile) -> Iterator[bytes]:
+    """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
+    layout = _Layout(raw)
+
+    def without_own_names(table: bytes) -> bytes:
+        """Those at the end only: others have numbers behind them."""
+        end = len(table)
+        for one in reversed(list(split(table))):
+            if one.number != _STRING or not table[one.content : one.end].startswith(METRIC_PREFIX):
+                break
+            end = one.start
+        return table[:end]
+
+    def without_own(kind: Kind, offset: int, record: bytes) -> bytes:
+        numbers = _numbers(kind)
+        named = {numbers[name] for name in ("sections", "rules") if name in numbers}
+
+        def number_of(one: Field, content: bytes) -> int | None:
+            if one.wire_type == BYTES and one.number == numbers["metrics"]:
+                own = raw.decode("MetricScalar", content, offset).name_id in layout.own
+            else:
+                own = one.wire_type == BYTES and one.number in named and _identifier(content).startswith(OWN_IDENTIFIER)
+            former = one.number - _REPLACED
+            return None if own else former if former in named else one.number
+
+        return _renumbered(raw, offset, record, number_of)
+
+    return layout.written(without_own, without_own_names)
+
+
+def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
+    """The bytes of ``raw`` with ``additions``, one for each of its results in order.
+
+    ``names`` are those of all metrics that are added.  Raises RooflineError for damaged bytes, and for a report without names.
+    """
+    layout = _Layout(raw)
+    if layout.place is None:
+        raise raw.damaged(0, "there is no table of metric names")
+    ids = {name.decode("utf-8", "replace"): number for number, name in layout.own.items()}
+    new = [name for name in dict.fromkeys(names) if name not in ids]
+    ids.update((name, len(layout.names) + i) for i, name in enumerate(new))
+    more = b"".join(bytes_field(_STRING, name.encode()) for name in new)
+    remaining = iter(additions)
+
+    def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
+        addition, numbers = next(remaining), _numbers(kind)
+        given = {"sections": addition.replaced_sections, "rules": addition.replaced_rules}
+        replaced = {numbers[name]: {one.encode() for one in given[name]} for name in given if given[name] and name in numbers}
+
+        def number_of(one: Field, content: bytes) -> int:
+            goes = one.wire_type == BYTES and one.number in replaced and _identifier(content) in replaced[one.number]
+            return one.number + _REPLACED if goes else one.number
+
+        result = message(kind.result_message)()
+        for name, value in addition.metrics:
+            metric = result.metrics.add(name_id=ids[name])
+            if isinstance(value, str):
+                metric.value.text = value.encode()
+            elif isinstance(value, int):
+                metric.value.uint64 = value
+            else:
+                metric.value.double = value
+        result.sections.extend(addition.sections)
+        if "rules" in numbers:  # else the format has no place for them in results of this kind
+            result.rules.extend(map(encode_rule, addition.rules))
+        encoded: bytes = result.SerializeToString()
+        # Where nothing is replaced, the fields are not looked at: they are many.
+        return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
+
+    return layout.written(with_addition, lambda table: table + more)
