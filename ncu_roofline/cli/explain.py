@@ -65,7 +65,7 @@ def _explain(
         if isinstance(report, Report):  # whether `source` can look into the kernels, and what to collect where it can't
             from ncu_roofline.analyses.source.code import counted
 
-            count = sum(counted(report.kernels[int(launch)].metrics.names()) for launch in measurements.launch)
+            count = sum(counted(report.names(int(launch))) for launch in measurements.launch)
             has = f"{count} of {len(measurements)} launches have counts by instruction, which"
             none = "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
             notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)

@@ -6,7 +6,6 @@ launches with another kernel's counters `believed` leaves nothing.  The report i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -66,16 +65,16 @@ class Gate:
 
         The total is the metric's own value in `columns`, of which nothing is left there either where they differ.
         """
-        texts, wrong, apart = [""] * len(column), *np.zeros((2, len(column)), dtype=bool)
         own = self.columns.get(metric, np.full(len(column), np.nan))
-        for row, counts in enumerate(column):
-            numbers = [value for _, value in counts]
-            good = all(isinstance(value, (int, float)) and value >= 0 for value in numbers)
-            total = math.fsum(min(as_float(value), MOST_COUNT * 2) for value in numbers) if good else math.nan
-            wrong[row] = not total <= MOST_COUNT
-            apart[row] = not wrong[row] and bool(counts) and not adds_up(total, own[row])
-            end = "which no counter can" if wrong[row] else f"and to {own[row]:.4g} by what the metric itself says"
-            texts[row] = f"adds up to {total:.4g}, {end}"
+        rows = np.repeat(np.arange(len(column)), list(map(len, column)))
+        numbers = as_floats([value for counts in column for _, value in counts])
+        total = np.bincount(rows, np.where(numbers >= 0, np.minimum(numbers, MOST_COUNT * 2), np.nan), len(column))
+        wrong = ~(total <= MOST_COUNT)
+        added = [adds_up(*both) for both in zip(total.tolist(), own.tolist(), strict=True)]
+        apart = ~wrong & ~np.array(added, dtype=bool) & np.array(list(map(bool, column)), dtype=bool)
+        ends = [f"and to {one:.4g} by what the metric itself says" for one in own]
+        ends = ["which no counter can" if bad else end for bad, end in zip(wrong, ends, strict=True)]
+        texts = [f"adds up to {one:.4g}, {end}" for one, end in zip(total, ends, strict=True)]
         self._tell(metric, wrong, texts)
         self._tell(metric, apart, texts)
         self.columns[metric] = np.where(apart, np.nan, own)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any, NamedTuple
@@ -68,7 +68,8 @@ class Counts(NamedTuple):
     odd: Sequence[str]
 
 
-def counted(names: Iterable[str]) -> bool:
+@lru_cache(maxsize=64)
+def counted(names: tuple[str, ...]) -> bool:
     """Whether a launch with metrics of these names has counts by instruction."""
     wanted = {name for alternatives, _ in COUNTED.values() for name in alternatives}
     return any(name in wanted or (name.startswith(STALLED) and _REASON.fullmatch(name)) for name in names)

@@ -450,6 +450,7 @@ class Report:
         self._names = frozenset(strings)
         self._source = Source(raw, strings, CodeIndex(raw, with_code, processes))
         self.kernels: Sequence[Kernel] = _Kernels(self._source, self._places)
+        self._layouts: list[Layout | None] = [None] * len(self._places)
 
     @property
     def ncu_version(self) -> str:
@@ -484,6 +485,11 @@ class Report:
         """`Kernel.launch` of all `kernels`.  Raises RooflineError for damaged bytes."""
         return [_read_launch(self._raw, place) for place in self._places]
 
+    def names(self, launch: int) -> tuple[str, ...]:
+        """`Metrics.names` of a kernel; at no cost if its `columns` were read.  Raises RooflineError for damaged bytes."""
+        layout = self._layouts[launch] or self._source.record(self._places[launch]).layout
+        return tuple(layout.index)
+
     def columns(self, names: Iterable[str]) -> dict[str, list[Value | None]]:
         """For each metric name its values over all `kernels`, None where a kernel lacks it; the fast way to read many kernels.
 
@@ -509,6 +515,7 @@ class Report:
         groups: dict[Layout, tuple[list[str], Callable[[Any], Any], list[int], list[Any]]] = {}
         for row in rows:
             record = self._source.record(self._places[row])
+            self._layouts[row] = record.layout
             index = record.layout.index
             if record.layout not in groups:
                 names = [name for name in result if name in index]
