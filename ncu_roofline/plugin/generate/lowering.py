@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -62,13 +62,14 @@ class Dialect:
         # Tensor operations are counted per type; what DRAM read and wrote on all chips that have names of their own for it.
         self.ops_path, self.dram_op = metrics >= OPS_PATH_SINCE, metrics >= DRAM_OP_SINCE
 
-    @property
-    def architectures(self) -> tuple[int, ...]:
-        return tuple(sorted(_numbers(self.release).values()))
+    @cached_property
+    def numbers(self) -> dict[Capability, int]:
+        """How compute capabilities are written, those that can be."""
+        found = {one.compute_capability: one.number(self.release) for one in load_spec().architectures}
+        return {chip: number for chip, number in found.items() if number is not None}
 
     def number(self, capability: Capability) -> int | None:
-        """How a compute capability is written; None if it can't be."""
-        return _numbers(self.release).get(capability)
+        return self.numbers.get(capability)
 
     @lru_cache(maxsize=4096)  # noqa: B019  generating asks for the same few some ten thousand times
     def ranges(self, wanted: Collection[Capability], among: Iterable[Capability]) -> tuple[Range, ...]:
@@ -89,14 +90,9 @@ class Dialect:
         return tuple(found)
 
     def meet(self, one: Iterable[Range], other: Iterable[Range]) -> bool:
-        numbers = (*self.architectures, 999)
+        numbers = (*self.numbers.values(), 999)
         mine, others = ({n for n in numbers for low, high in some if (low or 0) <= n <= (high or 999)} for some in (one, other))
         return not mine.isdisjoint(others)
-
-
-@cache
-def _numbers(release: Release) -> dict[Capability, int]:
-    return {one.compute_capability: number for one in load_spec().architectures if (number := one.number(release)) is not None}
 
 
 BASE = Dialect(FIRST_RELEASE, (9999, 0))
@@ -205,28 +201,25 @@ class Lowering:
         """Whether some chip does all work of a type in this part of it, and can't be told from chips that have more parts."""
         if not part.part_of or not self.counts_dense(part):
             return False
-        whole = self.spec.precision(part.part_of)
-        work = {chip: self._dense_counters(whole, chip) for chip in self.chips}
-        left_out = {one for chip, one in work.items() if one and self._confused(whole, chip, one)}
-        return any(self._dense_counters(part, chip) in left_out for chip in self.chips)
+        work, confused = self._dense_work(self.spec.precision(part.part_of))
+        mine, _ = self._dense_work(part)
+        return not {work[chip] for chip in confused}.isdisjoint(mine.values())
 
-    def _dense_counters(self, item: Precision | Level, chip: Capability) -> WeightedSum | None:
-        return next((one.counters for one in self._usable(item, chip) if not one.includes), None)
-
-    def _confused(self, item: Precision | Level, chip: Capability, work: WeightedSum) -> bool:
-        """Whether a chip that can't be told from this one has the counters of this work as well, but needs others."""
-        others = (self._dense_counters(item, one) for one in (self._nameless if chip in self._nameless else ()))
-        return any(set(work.counters()) < set(other.counters()) for other in others if other)
+    def _dense_work(self, item: Precision | Level) -> tuple[dict[Capability, WeightedSum], set[Capability]]:
+        """Counters by chip, and the chips whose counters some that can't be told from them have as well, but need others."""
+        ways = {chip: [one.counters for one in self._usable(item, chip) if not one.includes] for chip in self.chips}
+        work = {chip: counters[0] for chip, counters in ways.items() if counters}
+        names = {chip: set(work[chip].counters()) for chip in work.keys() & self._nameless}
+        return work, {chip for chip, mine in names.items() if any(mine < others for others in names.values())}
 
     def sums(self, item: Precision | Level) -> dict[WeightedSum, Chips]:
         found: defaultdict[WeightedSum, set[Capability]] = defaultdict(set)
+        dense, confused = self._dense_work(item) if self.counts_dense(item) else ({}, set[Capability]())
         for chip, binding in self.bindings(item):
-            work: WeightedSum | None = binding.counters
-            if self.counts_dense(item):
-                work = self._dense_counters(item, chip)
-                work = None if work and self._confused(item, chip, work) else work
-            if work:
-                found[work].add(chip)
+            if not self.counts_dense(item):
+                found[binding.counters].add(chip)
+            elif chip in dense and chip not in confused:
+                found[dense[chip]].add(chip)
         return {sums: frozenset(chips) for sums, chips in found.items()}
 
     def bindings(self, item: Precision | Level, chips: Chips | None = None) -> Iterator[tuple[Capability, Binding]]:

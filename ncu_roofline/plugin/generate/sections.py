@@ -395,7 +395,8 @@ class Maker(Lowering):
             name = self.define(f"{one.id}_fma_share", f"{fused} / {together}", [fused, together])
             header += (self.row(name, f"{one.label} fused share of add, multiply and FMA instructions"),)
         # Where expressions have one operator, they can't say intensities.
-        return {}, (*header, *self.traffic_rows()), {"Table": [self.intensities(one) for one in counted if nested]}
+        tables = {"Table": [self.intensities(one) for one in counted if nested]}
+        return {}, (*header, *self.traffic_rows()), tables
 
 
 def _chart(
