@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ncu_roofline.formats.report import Code, CodeFunction, ImportedFile
-from ncu_roofline.formats.sass.control_flow import Flow, Loop, control_flow
 from ncu_roofline.formats.sass.cubin import Cubin, Function
-from ncu_roofline.formats.sass.instructions import Instruction, decode
+from ncu_roofline.formats.sass.instructions import Flow, Instruction, Loop, control_flow, decode
 from tests import factory
 from tests.sass import fixtures
 

@@ -14,8 +14,7 @@ from ncu_roofline.analyses.source.build import source_roofline
 from ncu_roofline.analyses.source.frames import COUNTS, TABLES, SourceRoofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.report import Code, CodeFunction
-from ncu_roofline.formats.sass.control_flow import control_flow
-from ncu_roofline.formats.sass.instructions import decode
+from ncu_roofline.formats.sass.instructions import control_flow, decode
 from ncu_roofline.model.selection import Selection
 from ncu_roofline.rendering.frames import render_json
 from tests import factory

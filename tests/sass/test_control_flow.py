@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.control_flow import Flow, control_flow, immediate_dominators
 from ncu_roofline.formats.sass.cubin import Cubin, jump_tables
-from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.formats.sass.instructions import SIZE, Flow, Instruction, control_flow, decode, immediate_dominators
 from tests.sass import fixtures
 from tests.sass.oracle import edges, nvdisasm
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.formats.report import Kernel, read_report
-from ncu_roofline.formats.sass.control_flow import control_flow
 from ncu_roofline.formats.sass.cubin import Cubin, Function
-from ncu_roofline.formats.sass.instructions import SIZE, decode
+from ncu_roofline.formats.sass.instructions import SIZE, control_flow, decode
 from ncu_roofline.plugin.machine.machine import disassemble
 from tests.analyses.source_launches import with_counts
 from tests.sass.oracle import nvdisasm

@@ -22,9 +22,8 @@ from ncu_roofline.chips import sass as limits
 from ncu_roofline.chips.source_counters import COUNTED, PARTS, STALLED, adds_up
 from ncu_roofline.formats.report import Kernel, Metrics
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.control_flow import Flow
 from ncu_roofline.formats.sass.cubin import Body, Module, module_of
-from ncu_roofline.formats.sass.instructions import SIZE
+from ncu_roofline.formats.sass.instructions import SIZE, Flow
 from ncu_roofline.formats.sass.line_program import Place
 from ncu_roofline.model.measurements import as_float
 from ncu_roofline.model.names import short_names

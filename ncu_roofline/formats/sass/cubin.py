@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.chips.sass import CUBIN_BYTES, INLINED_LEVELS, NOTE_BYTES, TABLE_ROWS
 from ncu_roofline.formats.sass import CodeError
-from ncu_roofline.formats.sass.control_flow import Block, Flow, control_flow
-from ncu_roofline.formats.sass.instructions import SIZE, Instruction, decode
+from ncu_roofline.formats.sass.instructions import SIZE, Block, Flow, Instruction, control_flow, decode
 from ncu_roofline.formats.sass.line_program import Lines, LineTable, Place, Rows, Texts
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

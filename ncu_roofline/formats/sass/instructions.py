@@ -1,13 +1,18 @@
-"""Instructions from their bytes: names, the modifiers that decide work and bytes, and where control goes next."""
+"""Instructions from their bytes: names, the modifiers that decide work and bytes, where control goes; basic blocks and loops.
+
+Loops are natural ones, from the dominators of a function's control-flow graph.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ncu_roofline.chips.fields import Capability
 from ncu_roofline.chips.sass import Encoding, load_sass
+from ncu_roofline.formats.sass import CodeError
 
 SIZE = 16
 """Bytes of an instruction, since compute capability 7.0."""
@@ -28,6 +33,7 @@ FLOWS = {
     **dict.fromkeys(("EXIT", "KILL"), "exit"),
 }
 """What changes where control goes next, by name: see `Instruction.flow`."""
+_DEEPEST = 64  # loops around a block; of code that was written by people a few, of hostile code as many as there are blocks
 
 
 class Instruction(NamedTuple):
@@ -107,3 +113,243 @@ def _opcodes(by_number: tuple[Encoding | None, ...]) -> Callable[[int, int], tup
 
 def _value(bits: int, places: Sequence[int]) -> int:
     return sum((bits >> place & 1) << index for index, place in enumerate(places))
+
+
+class Block(NamedTuple):
+    """Instructions that are executed one after the other: offsets of the first and behind the last, blocks that may follow."""
+
+    start: int
+    end: int
+    successors: tuple[int, ...]
+
+
+class Loop(NamedTuple):
+    """A natural loop.
+
+    ``header``: offset of the block that every round begins with.  ``latches``: offsets of the jumps (or last instructions) that
+    go back to it.  ``blocks``: indices of its blocks, with those of loops inside.  ``parent``: index of the loop around it.
+    ``depth``: 1 for outermost loops.
+    """
+
+    header: int
+    latches: tuple[int, ...]
+    blocks: frozenset[int]
+    parent: int | None
+    depth: int
+
+
+class Flow(NamedTuple):
+    """The control flow of a function.
+
+    ``loops``: outer before inner ones, else by their headers.  ``block_of`` and ``loop_of``: indices per instruction, of the
+    innermost loop, -1 in none.  ``irreducible``: there are also cycles with several entries, which are no loops here.
+    ``unresolved``: offsets of jumps whose targets are not known; what they lead to counts as entered from outside, which may
+    hide loops.
+    """
+
+    blocks: tuple[Block, ...]
+    loops: tuple[Loop, ...]
+    block_of: list[int]
+    loop_of: list[int]
+    irreducible: bool
+    unresolved: tuple[int, ...]
+
+
+def control_flow(instructions: Sequence[Instruction], tables: Mapping[int, Sequence[int]] | None = None) -> Flow:
+    """Blocks and loops of the instructions of a function, as `decode` gives them.
+
+    ``tables``: targets of indirect jumps by the jump's offset, where they are known.  A call leads to what it calls in this
+    code and to what follows it; nothing leads back from there (compilers also leave loops by calls that never return).
+    Raises CodeError for loops that are nested deeper than people write them.
+    """
+    tables, count = tables or {}, len(instructions)
+    targets: list[list[int]] = []  # where each may jump to, as indices of instructions; not where it goes on
+    starts = {0} if instructions else set()
+    for index, each in enumerate(instructions):
+        may = tables.get(each.offset, ()) if each.flow == "indirect" else ()
+        own = [one // SIZE for one in may if one % SIZE == 0 and 0 <= one // SIZE < count]
+        targets.append(own if each.target is None else [each.target // SIZE])
+        starts.update([index + 1] if each.flow else (), targets[index])
+    edges = [*sorted(starts - {count}), count]
+    block_of = [block for block, (start, end) in enumerate(pairwise(edges)) for _ in range(start, end)]
+    blocks = []
+    for start, end in pairwise(edges):
+        last = instructions[end - 1]
+        goes_on = last.guarded or last.flow in ("", "call")
+        after = [end] if goes_on and end < count else []
+        # An endless jump to itself only fills up the end of the code.
+        after += targets[end - 1] if goes_on or targets[end - 1] != [end - 1] else []
+        blocks.append(Block(start * SIZE, end * SIZE, tuple(dict.fromkeys(block_of[one] for one in after))))
+    loops, irreducible = _loops(blocks)
+    innermost = [-1] * len(blocks)
+    for index, loop in enumerate(loops):  # inner ones come later
+        for block in loop.blocks:
+            innermost[block] = index
+    unresolved = tuple(each.offset for each in instructions if each.flow == "indirect" and not tables.get(each.offset))
+    return Flow(tuple(blocks), loops, block_of, [innermost[block] for block in block_of], irreducible, unresolved)
+
+
+def _loops(blocks: Sequence[Block]) -> tuple[tuple[Loop, ...], bool]:
+    """The natural loops, and whether there are cycles that are none."""
+    graph = [block.successors for block in blocks]
+    root, entries = len(graph), list[int]()  # entered from outside: the first, and the first of what none of these leads to
+    reached = [False] * root
+    for entry in range(root):
+        if not reached[entry]:
+            entries.append(entry)
+            stack = [entry]
+            while stack:
+                node = stack.pop()
+                if not reached[node]:
+                    reached[node] = True
+                    stack += graph[node]
+    graph.append(tuple(entries))
+    order, tree = depth_first(graph, root)
+    searched, dominated = _spans(tree, order), _spans(immediate_dominators(graph, root), order)
+    latches: dict[int, list[int]] = {}
+    before: list[list[int]] = [[] for _ in graph]
+    irreducible = False
+    for node in order:
+        for after in graph[node]:
+            before[after].append(node)
+            first, last = searched
+            if first[after] <= first[node] <= last[after]:  # goes back up the tree of the search
+                first, last = dominated
+                if first[after] <= first[node] <= last[after]:
+                    latches.setdefault(after, []).append(node)
+                else:
+                    irreducible = True
+    headers = [node for node in order if node in latches]  # those of outer loops before those of inner ones
+    outermost = list(range(len(graph)))  # the header of the outermost loop around a node that was found so far, with shortcuts
+
+    def find(node: int) -> int:
+        top = node
+        while outermost[top] != top:
+            top = outermost[top]
+        while outermost[node] != top:
+            outermost[node], node = top, outermost[node]
+        return top
+
+    bodies: dict[int, list[int]] = {}
+    for header in reversed(headers):
+        found = bodies[header] = []
+        stack = list(map(find, latches[header]))
+        while stack:
+            node = stack.pop()
+            if node != header and outermost[node] != header:
+                outermost[node] = header
+                found.append(node)
+                stack += map(find, before[node])
+    parents = {inner: header for header, body in bodies.items() for inner in body if inner in bodies}
+    depths: dict[int, int] = {}
+    for header in headers:
+        depths[header] = depths[parents[header]] + 1 if header in parents else 1
+        if depths[header] > _DEEPEST:
+            raise CodeError(f"its loops are nested more than {_DEEPEST} deep")
+    members = {header: {header, *body} for header, body in bodies.items()}
+    for header in reversed(headers):
+        if header in parents:
+            members[parents[header]] |= members[header]
+    ordered = sorted(headers, key=lambda header: (depths[header], header))
+    place = {header: index for index, header in enumerate(ordered)}
+    loops = tuple(
+        Loop(
+            header=blocks[header].start,
+            latches=tuple(sorted(blocks[one].end - SIZE for one in latches[header])),
+            blocks=frozenset(members[header]),
+            parent=place[parents[header]] if header in parents else None,
+            depth=depths[header],
+        )
+        for header in ordered
+    )
+    return loops, irreducible
+
+
+def _spans(parents: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Of each node of a tree, numbered so that what is below a node follows it: its number and the last one below it.
+
+    ``order``: parents before their children.
+    """
+    size = [1] * len(parents)
+    for node in reversed(order):
+        if parents[node] >= 0:
+            size[parents[node]] += size[node]
+    first = [0] * len(parents)
+    free = [1] * len(parents)
+    for node in order:
+        above = parents[node]
+        if above >= 0:
+            first[node] = free[above]
+            free[above] += size[node]
+            free[node] = first[node] + 1
+    return first, [number + below - 1 for number, below in zip(first, size, strict=True)]
+
+
+def depth_first(successors: Sequence[Sequence[int]], root: int) -> tuple[list[int], list[int]]:
+    """The nodes that can be reached from ``root``, in the order in which a depth-first search meets them.
+
+    Also the parent of each node in the tree of the search; -1 of the root and of what can't be reached.
+    """
+    parents = [-1] * len(successors)
+    order: list[int] = []
+    seen = [False] * len(successors)
+    stack = [(root, -1)]
+    while stack:
+        node, parent = stack.pop()
+        if seen[node]:
+            continue
+        seen[node] = True
+        parents[node] = parent
+        order.append(node)
+        stack.extend((after, node) for after in reversed(successors[node]) if not seen[after])
+    return order, parents
+
+
+def immediate_dominators(successors: Sequence[Sequence[int]], root: int) -> list[int]:
+    """The immediate dominator of each node; -1 of the root and of what can't be reached from it.
+
+    By the method of Lengauer and Tarjan: nearly linear in the edges, whatever the graph.
+    """
+    order, parents = depth_first(successors, root)
+    # Nodes are numbered as the search meets them: 0 is the root.
+    number = dict(zip(order, range(len(order)), strict=True))
+    before: list[list[int]] = [[] for _ in order]
+    for node in order:
+        for after in successors[node]:
+            before[number[after]].append(number[node])
+    parent = [number.get(parents[node], -1) for node in order]
+    semi, label = list(range(len(order))), list(range(len(order)))
+    ancestor = [-1] * len(order)  # in the part of the tree that was looked at; paths are shortened as they are asked for
+
+    def lowest(node: int) -> int:
+        """The node with the lowest semidominator on the path from ``node`` up to its root, which is left out."""
+        if ancestor[node] < 0:
+            return node
+        path, one = [], node
+        while ancestor[ancestor[one]] >= 0:
+            path.append(one)
+            one = ancestor[one]
+        for one in reversed(path):
+            above = ancestor[one]
+            if semi[label[above]] < semi[label[one]]:
+                label[one] = label[above]
+            ancestor[one] = ancestor[above]
+        return label[node]
+
+    dominators = [0] * len(order)
+    bucket: list[list[int]] = [[] for _ in order]
+    for node in range(len(order) - 1, 0, -1):
+        for one in before[node]:
+            semi[node] = min(semi[node], semi[lowest(one)])
+        bucket[semi[node]].append(node)
+        above = ancestor[node] = parent[node]
+        for one in bucket[above]:
+            least = lowest(one)
+            dominators[one] = least if semi[least] < above else above
+        bucket[above] = []
+    found = [-1] * len(successors)
+    for node in range(1, len(order)):
+        if dominators[node] != semi[node]:
+            dominators[node] = dominators[dominators[node]]
+        found[order[node]] = order[dominators[node]]
+    return found
