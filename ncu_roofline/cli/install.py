@@ -87,13 +87,10 @@ def _usable(machine: Machine, args: Namespace) -> list[Ncu]:
     """The releases to install for; without any only a folder that was named can be filled."""
     usable = []
     for ncu in here.find_ncus(machine, args.ncu):
-        problem = ncu.problem
-        if not problem and ncu.release < (2020, 3):
-            problem = f"{ncu.version} is older than 2020.3, the first that can draw our roofs"
-        if problem and args.ncu:
-            raise RooflineError("Cannot use", ncu.path, problem, "Name another ncu with --ncu PATH.")
-        if problem:
-            say(f"Left out {ncu.path}: {problem}")
+        if ncu.problem and args.ncu:
+            raise RooflineError("Cannot use", ncu.path, ncu.problem, "Name another ncu with --ncu PATH.")
+        if ncu.problem:
+            say(f"Left out {ncu.path}: {ncu.problem}")
         else:
             if ncu.release > NEWEST_TRIED:
                 say(f"Nsight Compute {ncu.version} is newer than this program: taken as one that reads what 2025.4 reads")

@@ -17,9 +17,10 @@ from ncu_roofline.cli.install import NEWEST_TRIED
 from ncu_roofline.cli.options import AUTO, add_ceilings, place, regex, whole, words
 from ncu_roofline.cli.outputs import check_output, say, warn, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
+from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine import profile
 from ncu_roofline.plugin.machine.install import kept_for, read_manifest, render_pack
-from ncu_roofline.plugin.machine.machine import NO_DEPLOYMENT, Machine, Ncu, expected_folder, find_gpus, find_ncus, this_machine
+from ncu_roofline.plugin.machine.machine import Machine, Ncu, this_machine
 from ncu_roofline.version import __version__
 
 
@@ -59,7 +60,7 @@ def run_profile(args: Namespace) -> int:
     args.dry_run = args.dry_run or args.scheduler is not None
     machine = this_machine()
     ncu = _ncu(machine, args)
-    gpu = next(iter(find_gpus(machine)[0]), None)
+    gpu = next(iter(here.find_gpus(machine)[0]), None)
     ceilings = kept_for(machine, gpu) if gpu and not args.ceilings else None
     if args.ceilings == AUTO:
         ceilings = Shelf(machine).find(gpu.name, gpu.compute_capability) if gpu else None
@@ -132,15 +133,15 @@ def run_profile(args: Namespace) -> int:
 
 def _ncu(machine: Machine, args: Namespace) -> Ncu:
     """The ncu to run, or where nothing is run one of the release named, else of the newest known."""
-    named = bool(parse_release(args.ncu)) and not os.path.exists(args.ncu)
-    found = [Ncu(Path("ncu"), args.ncu)] if args.dry_run and named else find_ncus(machine, args.ncu)
-    usable = [ncu for ncu in found if not ncu.problem and ncu.release >= (2020, 3)]
+    release_alone = args.dry_run and bool(parse_release(args.ncu)) and not os.path.exists(args.ncu)
+    found = [here.named(Path("ncu"), args.ncu)] if release_alone else here.find_ncus(machine, args.ncu)
+    usable = [ncu for ncu in found if not ncu.problem]
     if not usable and args.dry_run and not args.ncu:
         release = release_text(NEWEST_TRIED)
         say(f"No ncu works here: the command is for Nsight Compute {release}; --ncu names another release, as in --ncu 2023.2.")
         return Ncu(Path("ncu"), release)
     if not usable:
-        broken = "; ".join(f"{ncu.path}: {ncu.problem or f'{ncu.version} is older than 2020.3'}" for ncu in found)
+        broken = "; ".join(f"{ncu.path}: {ncu.problem}" for ncu in found)
         next_step = "Install Nsight Compute or load its module; `ncu-roofline doctor` says more."
         raise RooflineError("Cannot profile with", args.ncu or "ncu", broken or "there is no ncu on this machine", next_step)
     return usable[0]
@@ -176,9 +177,9 @@ def _wanted(machine: Machine, args: Namespace, ncu: Ncu, ceilings: Ceilings | No
 
 def _installed(machine: Machine, ncu: Ncu, ceilings: Ceilings | None, args: Namespace) -> bool:
     """Whether what ncu finds by itself is ours, complete, of this version and with the ceilings wanted."""
-    folder = expected_folder(machine, ncu)
+    folder = here.expected_folder(machine, ncu)
     usual = profile.light_type(args.precision) in ("", load_spec().standard_type)
-    if folder is None or machine.environ.get(NO_DEPLOYMENT) or not usual:
+    if folder is None or machine.environ.get(here.NO_DEPLOYMENT) or not usual:
         return False
     try:
         manifest = read_manifest(folder)

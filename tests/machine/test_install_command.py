@@ -294,7 +294,7 @@ def test_a_strangers_manifest_is_refused(run: Command, tmp_path: Path, words: tu
     outcome = run(*words, "--dest", dest)
     assert (outcome.code, outcome.err.count("ncu-roofline: ")) == (1, 1)
     assert f"Cannot read the manifest {dest / MANIFEST}: " in outcome.err
-    assert "names something that is no file inside its folder" in outcome.err
+    assert "it is no manifest of this program" in outcome.err
     assert tree(home) == before
 
 

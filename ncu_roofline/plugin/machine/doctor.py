@@ -111,11 +111,12 @@ def _compiler(machine: Machine) -> Iterator[Line]:
 
 def _ncus(ncus: list[Ncu]) -> Iterator[Line]:
     for ncu in ncus:
-        if ncu.problem:
-            advice = "Remove it from the PATH, or install it again."
-            yield Line("ncu", PROBLEM, f"{ncu.path} does not work: {ncu.problem}", advice)
-        elif ncu.release < (2020, 3):
-            yield Line("ncu", ABSENT, f"{ncu.version}, {ncu.path}: too old for our sections", "Install 2020.3 or later.")
+        if ncu.problem and ncu.version:
+            yield Line("ncu", ABSENT, f"{ncu.path}: {ncu.problem}", "Install 2020.3 or later.")
+        elif ncu.problem:
+            yield Line(
+                "ncu", PROBLEM, f"{ncu.path} does not work: {ncu.problem}", "Remove it from the PATH, or install it again."
+            )
         else:
             yield Line("ncu", OK, f"{ncu.version}, {ncu.path} ({ncu.found})")
     if not ncus:

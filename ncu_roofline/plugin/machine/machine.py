@@ -255,12 +255,18 @@ def _folders_of_ncu(machine: Machine) -> Iterator[tuple[Path, str]]:
         yield from ((folder, "installed") for folder in matching(programs, "Nsight Compute *")[::-1])
 
 
+def named(path: Path, version: str, found: str = "") -> Ncu:
+    """The ncu at ``path`` that is of this version; a problem where it is too old."""
+    old = (parse_release(version) or (0, 0)) < (2020, 3)
+    return Ncu(path, version, found, f"{version} is older than 2020.3, the first that can draw our roofs" if old else "")
+
+
 def ask_version(machine: Machine, path: Path, found: str) -> Ncu:
     """The ncu at ``path`` with its version or its problem."""
     output = machine.run([path, "--version"])
     match = re.search(r"^Version (20\d\d\.\d+\.\d+(?:\.\d+)*)", output.text, re.MULTILINE)
     if output.code == 0 and match:
-        return Ncu(path, match[1], found)
+        return named(path, match[1], found)
     return Ncu(path, "", found, output.reason if output.code != 0 else "it does not say its version")
 
 
@@ -315,6 +321,7 @@ def sections_folder(machine: Machine, ncu: Ncu) -> Path | None:
 _SECONDS, _PER_SECOND, _MOST_SECONDS = 15.0, 100_000, 60.0
 """How long nvdisasm may take: to start, from a busy file server too, and for so many bytes of code; it does five times as
 much."""
+_HEXADECIMAL = re.compile(r"\b0x[0-9a-f]{1,16}\b")
 _BASES = (1 << 40, 1 << 41)
 """Where code is said to lie of which functions have to be told apart: further from 0 than code is long."""
 _SKIP = "Opcodes without operands are shown in place of it; an nvdisasm that knows the chip shows all."
@@ -366,22 +373,18 @@ def disassemble(
             raise RooflineError("Cannot disassemble with", tool, "it printed no instructions", _SKIP)
         return {int(offset, 16) - base: " ".join(text.split()) for offset, text in lines}
 
+    def moved(text: str, again: str, start: int) -> str:
+        """An instruction with its addresses counted from ``start``; ``again``: the same elsewhere, where addresses differ."""
+        numbers = iter(_HEXADECIMAL.findall(again))
+        there = ((number, next(numbers, "")) for number in _HEXADECIMAL.findall(text))
+        differ = {number: hex(int(number, 16) - start) for number, other in there if number != other} if text != again else {}
+        return _HEXADECIMAL.sub(lambda number: differ.get(number[0], number[0]), text)
+
     with temporary_folder({"code.bin": whole}) as folder:
         if len(codes) <= 1:
             return [listed(0)]
         one, other = map(listed, _BASES)
     return [
-        {at - start: _moved(one[at], other.get(at, ""), _BASES[0] + start) for at in range(start, end, SIZE) if one.get(at)}
+        {at - start: moved(one[at], other.get(at, ""), _BASES[0] + start) for at in range(start, end, SIZE) if one.get(at)}
         for start, end in pairwise(accumulate(map(len, codes), initial=0))
     ]
-
-
-def _moved(text: str, again: str, start: int) -> str:
-    """An instruction with its addresses counted from ``start``; ``again``: the same elsewhere, where addresses differ."""
-    hexadecimal = r"\b0x[0-9a-f]{1,16}\b"
-    numbers = iter(re.findall(hexadecimal, again) if text != again else ())
-
-    def counted(number: re.Match[str]) -> str:
-        return hex(int(number[0], 16) - start) if next(numbers, "") != number[0] else number[0]
-
-    return re.sub(hexadecimal, counted, text) if text != again else text
