@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -170,36 +170,76 @@ def findings(
     Left out is what is worth less than ``share`` of the run time of all launches on its GPU: a finding is worth the time that
     it concerns, or the part of it that it promises to save.  What has no time, and errors of rules, stay.
     """
-    whole = _Whole(measurements, ceilings, advice)
+    whole = roofline(measurements, ceilings, by="kernel")
+    places = zip(measurements.report.tolist(), measurements.launch.tolist(), strict=True)
+    rows: dict[Launch, int] = dict(zip(places, group(measurements, "kernel").index.tolist(), strict=True))
+    names = ("device", "seconds", "kernel", "name", "launches", "speedup", "recoverable", "reason")
+    columns, kernels = [whole.kernel_columns[name].tolist() for name in names], list[Kernel]()
+    totals = time_by_gpu(zip(*columns[:2], strict=True))
+
+    def part_of(seconds: float, device: str) -> float:
+        return seconds / totals[device] if totals[device] > 0 else math.nan
+
+    for device, seconds, name, full, launches, speedup, recoverable, reason in zip(*columns, strict=True):
+        known = speedup if math.isfinite(recoverable) else math.nan
+        own = (launches, seconds, part_of(seconds, device), known, recoverable, reason)
+        kernels.append(Kernel(name, full or name, device, *own))
+    # Of kernels, by row: how many launches there is advice on, and their seconds.
+    advised, advised_seconds = Counter[int](), defaultdict[int, float](float)
     # By row of the kernel, identifier and name of the rule, title without numbers, which message of that title on a launch.
-    groups: defaultdict[_Key, list[_Said]] = defaultdict(list)
-    for one in whole.advice:
-        launch = (one.report, one.launch)
+    groups: defaultdict[tuple[int, str, str, str, int], list[_Said]] = defaultdict(list)
+    for one in advice:
+        row = rows.get((one.report, one.launch))
+        if row is None:
+            continue
+        advised[row] += 1
+        advised_seconds[row] += one.seconds if one.seconds > 0 else 0.0
         for outcome in one.outcomes:
             times: Counter[str] = Counter()
             for message in (message for message in outcome.messages if message.type != SILENT):
                 title = without_numbers(message.title or outcome.name)
-                key = (whole.rows[launch], outcome.identifier, outcome.name, title, times[title])
+                key = (row, outcome.identifier, outcome.name, title, times[title])
                 times[title] += 1
-                groups[key].append(_Said(launch, one.seconds, message))
-    kept, clocks = list[Finding](), defaultdict[str, list[str]](list)
+                groups[key].append(_Said((one.report, one.launch), one.seconds, message))
+
+    @cache
+    def gains() -> dict[Launch, float]:
+        """Seconds that each launch could save, NaN where unknown."""
+        columns = roofline(measurements, ceilings, by="launch").kernel_columns
+        launches = zip(columns["report"].tolist(), columns["launch"].tolist(), strict=True)
+        return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
+
+    kept, clocks, left_out = list[Finding](), defaultdict[str, list[str]](list), 0
     of_clocks: defaultdict[tuple[str, str], list[_Said]] = defaultdict(list)  # by GPU and title
-    left_out = 0
-    for key, said in groups.items():
-        row, rule, _, title, _ = key
-        device = whole.kernels[row].device
-        if sum(one.worth(rule) for one in said) * whole.stands_for(row) < share * whole.totals[device]:
+    for (row, rule, rule_name, like, number), said in groups.items():
+        # By how much longer all launches of a kernel took than those with advice.
+        kernel, factor = kernels[row], kernels[row].seconds / advised_seconds[row] if advised_seconds[row] > 0 else 1.0
+        if sum(one.worth(rule) for one in said) * factor < share * totals[kernel.device]:
             left_out += 1
-        elif rule == CLOCKS and said[0].message.type == NOTE:
-            of_clocks[device, title] += said
-        else:
-            kept.append(whole.finding(key, _longest_first(said)))
+            continue
+        said = _longest_first(said)
+        if rule == CLOCKS and said[0].message.type == NOTE:
+            of_clocks[kernel.device, like] += said
+            continue
+        first = min((one.message for one in said), key=lambda message: _severity(message.type))
+        title, _ = spoken_of([one.message.title or rule_name for one in said], first.title or rule_name)
+        text, spoken = spoken_of([one.message.text for one in said], first.text)
+        seconds = sum(one.seconds for one in said) * factor
+        promised = [one.promised for one in said if math.isfinite(one.promised)]
+        recoverable = sum(promised) * factor if promised else math.nan
+        if rule == VERDICT:  # as the kernel's row says if these are all its launches, else what each could save
+            all_of_it = len(said) == advised[row]
+            recoverable = kernel.recoverable if all_of_it else sum(gains()[one.launch] for one in said) * factor
+        speedup = seconds / (seconds - recoverable) if seconds > recoverable else math.nan
+        known_by = "\0".join([kernel.full_name, rule, like, *([str(number)] if number else [])])
+        identifier = hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID]
+        words = (rule, rule_name, first.type, title, text, spoken, tuple(one.launch for one in said))
+        kept.append(Finding(identifier, kernel, *words, seconds, part_of(seconds, kernel.device), speedup, recoverable))
     for (device, _), said in of_clocks.items():
         text, spoken = spoken_of([one.message.text for one in _longest_first(said)])
         clocks[device].append(f"In the longest launch: {text}" if spoken == LONGEST else text)
     found = tuple(sorted(kept, key=lambda one: one.order))
-    kernels = tuple(sorted(whole.kernels, key=lambda kernel: kernel.order))
-    return Findings(found, kernels, whole.roofline, left_out, clocks)
+    return Findings(found, tuple(sorted(kernels, key=lambda kernel: kernel.order)), whole, left_out, clocks)
 
 
 def most_telling(measurements: Measurements, most: int) -> IntArray:
@@ -211,64 +251,6 @@ def most_telling(measurements: Measurements, most: int) -> IntArray:
     longest = longest[np.argsort(-kernels.total(seconds), kind="stable")]
     chosen: IntArray = np.concatenate([longest, order[~np.isin(order, longest)]])[:most]
     return np.sort(chosen)
-
-
-_Key = tuple[int, str, str, str, int]
-
-
-class _Whole:
-    """All launches by kernel (``rows``), and of which of them there is advice."""
-
-    def __init__(self, measurements: Measurements, ceilings: Sequence[Ceilings], advice: Iterable[KernelAdvice]) -> None:
-        self._measurements, self._ceilings = measurements, ceilings
-        self.roofline = roofline(measurements, ceilings, by="kernel")
-        places = zip(measurements.report.tolist(), measurements.launch.tolist(), strict=True)
-        self.rows: dict[Launch, int] = dict(zip(places, group(measurements, "kernel").index.tolist(), strict=True))
-        names = ("device", "seconds", "kernel", "name", "launches", "speedup", "recoverable", "reason")
-        columns = [self.roofline.kernel_columns[name].tolist() for name in names]
-        self.totals, self.kernels = time_by_gpu(zip(*columns[:2], strict=True)), list[Kernel]()
-        for device, seconds, name, full, launches, speedup, recoverable, reason in zip(*columns, strict=True):
-            known = speedup if math.isfinite(recoverable) else math.nan
-            own = (launches, seconds, self._share(seconds, device), known, recoverable, reason)
-            self.kernels.append(Kernel(name, full or name, device, *own))
-        self.advice = [one for one in advice if (one.report, one.launch) in self.rows]
-        self._advised = Counter(self.rows[one.report, one.launch] for one in self.advice)
-        self._seconds: defaultdict[int, float] = defaultdict(float)
-        for one in self.advice:
-            self._seconds[self.rows[one.report, one.launch]] += one.seconds if one.seconds > 0 else 0.0
-
-    def _share(self, seconds: float, device: str) -> float:
-        return seconds / self.totals[device] if self.totals[device] > 0 else math.nan
-
-    def stands_for(self, row: int) -> float:
-        """By how much longer all launches of a kernel took than those with advice."""
-        return self.kernels[row].seconds / self._seconds[row] if self._seconds[row] > 0 else 1.0
-
-    @cached_property
-    def _gains(self) -> dict[Launch, float]:
-        """Seconds that each launch could save, NaN where unknown."""
-        columns = roofline(self._measurements, self._ceilings, by="launch").kernel_columns
-        launches = zip(columns["report"].tolist(), columns["launch"].tolist(), strict=True)
-        return dict(zip(launches, columns["recoverable"].tolist(), strict=True))
-
-    def finding(self, key: _Key, said: Sequence[_Said]) -> Finding:
-        """What was said of launches, the longest first, as one finding."""
-        row, rule, rule_name, like, number = key
-        kernel, factor = self.kernels[row], self.stands_for(row)
-        first = min((one.message for one in said), key=lambda message: _severity(message.type))
-        title, _ = spoken_of([one.message.title or rule_name for one in said], first.title or rule_name)
-        text, spoken = spoken_of([one.message.text for one in said], first.text)
-        seconds = sum(one.seconds for one in said) * factor
-        promised = [one.promised for one in said if math.isfinite(one.promised)]
-        recoverable = sum(promised) * factor if promised else math.nan
-        if rule == VERDICT:  # as the kernel's row says if these are all its launches, else what each could save
-            all_of_it = len(said) == self._advised[row]
-            recoverable = kernel.recoverable if all_of_it else sum(self._gains[one.launch] for one in said) * factor
-        speedup = seconds / (seconds - recoverable) if seconds > recoverable else math.nan
-        known_by = "\0".join([kernel.full_name, rule, like, *([str(number)] if number else [])])
-        identifier = hashlib.sha256(known_by.encode("utf-8", "replace")).hexdigest()[:_ID]
-        words = (rule, rule_name, first.type, title, text, spoken, tuple(one.launch for one in said))
-        return Finding(identifier, kernel, *words, seconds, self._share(seconds, kernel.device), speedup, recoverable)
 
 
 def _severity(kind: str) -> int:
