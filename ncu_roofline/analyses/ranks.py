@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,7 +26,7 @@ from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import Displayed, Measurements, Roofline, Selection, closing_input, measurements_of, roofline
 from ncu_roofline.model.measurements import FloatArray, IntArray, Quantity
-from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, seen
+from ncu_roofline.model.roofline import Columns, ceilings_of, frame_of, of_columns, of_rows, points_of, seen
 from ncu_roofline.model.roofline import Table as Frame
 from ncu_roofline.model.selection import Grouping, group
 from ncu_roofline.model.work import total_flops, uncounted_tensor
@@ -357,11 +358,6 @@ def ranks(
     rows = group(together, by)
     owner = "kernel-report" if by == "kernel" else by
 
-    def points_of(some: Measurements) -> Columns:
-        models = set(zip(some.device, some.capability, strict=True))
-        fitting = [one for one in files if any(one.applies_to(*model) for model in models)]
-        return roofline(some, fitting, clock=clock, by=owner, select=unfiltered).point_columns
-
     about: dict[str, Row] = {}  # what is known of each rank, whatever it ran
     paths = ReportNames.apart(source.report for source in sources)
     for name in names:
@@ -374,7 +370,8 @@ def ranks(
         cells = _cells(m, rows, rank_of, len(names))
         signs = np.array([outliers(row) for row in cells["seconds"]])
         kernels = _kernels_table(whole.kernel_columns, names, cells, signs, by)
-        points = _points_table(whole.point_columns, m, rows, rank_of, owner, points_of)
+        points_by_rank = partial(points_of, ceilings=files, clock=clock, by=owner, select=unfiltered)
+        points = _points_table(whole.point_columns, m, rows, rank_of, owner, points_by_rank)
         return Ranks(names, origin, whole, kernels, points, _ranks_table(whole.kernel_columns, names, about, cells, signs))
 
 

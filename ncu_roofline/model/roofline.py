@@ -21,9 +21,9 @@ from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.kernels import Everything, Verdicts, everything_of, kernels_table
-from ncu_roofline.model.measurements import Measurements
+from ncu_roofline.model.measurements import Measurements, TextArray
 from ncu_roofline.model.points import Roofs, points_table
-from ncu_roofline.model.selection import Selection, as_trajectory, group
+from ncu_roofline.model.selection import Grouping, Selection, as_trajectory, group
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import document
 from ncu_roofline.rendering import table as layout
@@ -302,16 +302,28 @@ def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple
             raise RooflineError("Cannot use ceilings", file.path, reason, "Give ceilings measured on the GPU of the reports.")
 
 
+def _points(m: Measurements, grouping: Grouping, roofs: Roofs, select: Selection, bounds: Callable[[], TextArray]) -> Table:
+    spec = load_spec()
+    levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
+    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, bounds)
+    return ordered(tables, columns.POINTS)
+
+
+@np.errstate(all="ignore")
+def points_of(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection) -> Table:
+    """The points alone of all launches: verdicts on thousands of them take their time."""
+    roofs, grouping = Roofs(m, ceilings, clock), group(m, by)
+    return _points(m, grouping, roofs, select, lambda: Verdicts(m, grouping, load_spec(), roofs).bounds())
+
+
 @np.errstate(all="ignore")
 def _build(
     m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection, everything: tuple[Everything, ...]
 ) -> Roofline:
-    spec = load_spec()
+    spec, roofs, grouping = load_spec(), Roofs(m, ceilings, clock), group(m, by)
     levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
-    roofs, grouping = Roofs(m, ceilings, clock), group(m, by)
     verdicts = Verdicts(m, grouping, spec, roofs)
-    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, verdicts.bounds)
-    points = ordered(tables, columns.POINTS)
+    points = _points(m, grouping, roofs, select, verdicts.bounds)
     parents = {p.id: p.part_of for p in spec.precisions if p.part_of}
     defaults = {name for name in spec.plain if select.wants(name)}  # without any work, what the GPU could do
     core = {level for level in spec.chain if select.wants("", level)}  # of every chart
