@@ -233,7 +233,7 @@ def test_nothing_to_write() -> None:
 
 
 BAD = {
-    "word for a number": (GPP.replace("828.758", "fast"), "line 1 has 'fast' where a number belongs"),
+    "word for a number": (GPP.replace("828.758", "fast"), "line 1 has fast where a positive number belongs"),
     "negative": (GPP.replace("828.758", "-1"), "line 1 has -1 where a positive number belongs"),
     "zero": (GPP.replace("2085.756683", "0"), "where a positive number belongs"),
     "infinite": (GPP.replace("828.758", "inf"), "where a positive number belongs"),

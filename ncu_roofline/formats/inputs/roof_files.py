@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from functools import cache
 from itertools import takewhile
@@ -127,12 +128,10 @@ def read(path: str | PathLike[str]) -> PointTable:
     Raises RooflineError for lines that can't be understood and for a file without points.
     """
     table = Table(path, _NEXT)
-    lines, warnings = _lines(table)
+    lines, memory, compute, warnings = _content(table)
     flops, labels = lines["flops"], lines["labels"]
     if not flops:
         raise table.damaged("it holds roofs and no points", "Give it with --ceilings, beside a report.")
-    memory, compute, left_out = _roofs(table, lines)
-    warnings += left_out
     precisions = {precision_of(roof.label) for roof in compute}
     only = next(iter(precisions)) if len(precisions) == 1 else ANY_PRECISION
     # Intensities by level; those of a line AI belong to the only memory roof, else to DRAM.
@@ -165,7 +164,7 @@ def read(path: str | PathLike[str]) -> PointTable:
 def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     """Its measured roofs; those that name no precision count for FP64 as well.  Raises RooflineError."""
     table = Table(path, _NEXT)
-    memory, compute, _ = _roofs(table, _lines(table)[0])
+    _, memory, compute, _ = _content(table)
     measured = [roof for roof in (*memory, *compute) if roof.measured]
     if not measured:
         reason = "it holds no measured roof"
@@ -177,8 +176,11 @@ def read_ceilings(path: str | PathLike[str]) -> Ceilings:
     return Ceilings(table.path, "", "", (0, 0), "", by_id)
 
 
-def _lines(table: Table) -> tuple[dict[str, list[Any]], list[str]]:
-    """The values of the known lines by name, texts or numbers, and sentences on the others.  Raises RooflineError."""
+def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], list[ImportedRoof], list[str]]:
+    """The values of the known lines by name, texts or numbers; memory and compute roofs; sentences on what is left out.
+
+    Raises RooflineError.
+    """
     lines: dict[str, list[Any]] = {key: [] for key in _KEYS.values()}
     seen: set[str] = set()
     warnings = []
@@ -196,30 +198,14 @@ def _lines(table: Table) -> tuple[dict[str, list[Any]], list[str]]:
             warnings.append(f"line {place} gives {key!r} again, and the last one counts")
         seen.add(name)
         found = takewhile(lambda word: not word[2], _WORD.findall(match[2]))  # up to a comment
-        words = [(double or single or bare).strip() for double, single, _, bare in found]
-        lines[name] = words if name in _TEXTS else [_number(table, place, word) for word in words]
-    return lines, warnings
-
-
-def _number(table: Table, line: int, word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        raise table.damaged(f"line {line} has {word!r} where a number belongs") from None
-    if not (math.isnan(value) or (value and countable(value))):
-        reason = f"line {line} has {word} where a positive number belongs"
-        raise table.damaged(reason, "Leave out kernels without work; write nan for what is unknown.")
-    return value
-
-
-def _check_lengths(table: Table, name: str, one: Sequence[object], other_name: str, other: Sequence[object]) -> None:
-    if len(one) != len(other):
-        reason = f"`{name}` has {len(one)} entries and `{other_name}` {len(other)}"
-        raise table.damaged(reason, "Give each value its name, and quote names with spaces.")
-
-
-def _roofs(table: Table, lines: dict[str, list[Any]]) -> tuple[list[ImportedRoof], list[ImportedRoof], list[str]]:
-    """Memory and compute roofs, and sentences on what was left out."""
+        lines[name] = [(double or single or bare).strip() for double, single, _, bare in found]
+        for at, word in enumerate(lines[name] if name not in _TEXTS else ()):
+            with suppress(ValueError):
+                lines[name][at] = value = float(word)
+                if math.isnan(value) or (value and countable(value)):
+                    continue
+            reason = f"line {place} has {word[:40]} where a positive number belongs"
+            raise table.damaged(reason, "Leave out kernels without work; write nan for what is unknown.")
     named = []
     for kind, names in (("memroofs", "mem_roof_names"), ("comproofs", "comp_roof_names")):
         _check_lengths(table, names, lines[names], kind, lines[kind])
@@ -228,7 +214,13 @@ def _roofs(table: Table, lines: dict[str, list[Any]]) -> tuple[list[ImportedRoof
         named.append([(name, value * 1e9) for name, value in zip(lines[names], lines[kind], strict=True)])
     memory, left_out = _bandwidth_roofs(named[0], beside=[name[3:] for name in lines if name.startswith("ai")])
     compute, more = _compute_roofs(named[1])
-    return memory, compute, [*left_out, *more]
+    return lines, memory, compute, [*warnings, *left_out, *more]
+
+
+def _check_lengths(table: Table, name: str, one: Sequence[object], other_name: str, other: Sequence[object]) -> None:
+    if len(one) != len(other):
+        reason = f"`{name}` has {len(one)} entries and `{other_name}` {len(other)}"
+        raise table.damaged(reason, "Give each value its name, and quote names with spaces.")
 
 
 def _levels_of(names: Sequence[str]) -> list[str]:
