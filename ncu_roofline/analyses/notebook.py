@@ -24,12 +24,12 @@ def notebook_html(result: Any) -> str:
 
     The chart is an image: that can't run what an inline svg could, and its ids can't meet those of other cells.
     """
-    shown, chart = _by_kernel(result), ""
+    shown, told, chart = result.by_kernel if isinstance(result, Roofline) else result, said(result), ""
     if "svg" in analysis_of(shown).formats:
         picture = base64.b64encode(render(shown, "svg")).decode()
         chart = f'<img alt="chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
-    columns, more = result.glanced(_ranked(shown), ROWS) if isinstance(shown, Roofline) else shown.glanced(None, ROWS)
-    sentences = "".join(f"<p>{escape(text)}</p>" for text in _sentences(shown))
+    columns, more = result.glanced(told.table, ROWS) if isinstance(shown, Roofline) else shown.glanced(None, ROWS)
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in told.sentences)
     head = "".join(f"<th>{escape(one.header)}</th>" for one in columns)
     rows = zip(*(one.cells for one in columns), strict=True)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -39,21 +39,14 @@ def notebook_html(result: Any) -> str:
 
 def said(result: Any) -> Said:
     """The sentences of a result; of a Roofline also its kernels, those that could save most time first."""
-    shown = _by_kernel(result)
-    return Said(list(_sentences(shown)), _ranked(shown) if isinstance(shown, Roofline) else None)
-
-
-def _by_kernel(result: Any) -> Any:
-    return result.by_kernel if isinstance(result, Roofline) else result
-
-
-def _ranked(result: Roofline) -> Table:
-    """A row per kernel, those that could save most time first."""
+    if not isinstance(result, Roofline):
+        return Said(list(_sentences(result)), None)
     from ncu_roofline.analyses.hierarchical.kernels import kernels_of, per_kernel, ranked
     from ncu_roofline.analyses.hierarchical.text import about_table
 
-    table = about_table(ranked(per_kernel(kernels_of(result).values())), used=False)
-    return replace(table, columns=[replace(column, group=()) for column in table.columns])
+    shown = result.by_kernel
+    table = about_table(ranked(per_kernel(kernels_of(shown).values())), used=False)
+    return Said(list(_sentences(shown)), replace(table, columns=[replace(column, group=()) for column in table.columns]))
 
 
 def _sentences(shown: Any) -> Iterator[str]:

@@ -11,7 +11,6 @@ import pytest
 
 from ncu_roofline import Roofline, roofline
 from ncu_roofline.analyses import ANALYSES, render, text_table
-from ncu_roofline.analyses.hierarchical.captions import sweep_note
 from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.picture import MAX_MIXES, Panel, Series, chart, figure, mixes, sweep_marks
 from ncu_roofline.analyses.hierarchical.style import Band, ChartRoof
@@ -147,18 +146,6 @@ def test_many_kernels_are_named_at_the_ends_only(kernels: int, named: int) -> No
     assert {text.partition(",")[0] for text in names[:5]} == (
         {f"n={i}" for i in range(5)} if kernels <= 3 else {"n=0", "n=4"} if named else set()
     )
-
-
-@pytest.mark.parametrize(
-    ("steps", "note"),
-    [
-        (1, ""),
-        (3, "Arrows follow 3 steps: n=0, n=1, n=2."),
-        (12, "Arrows follow 12 steps: n=0, n=1, ..., n=11."),
-    ],
-)
-def test_note_says_the_steps(steps: int, note: str) -> None:
-    assert sweep_note(sweep(1, steps)) == note
 
 
 def panel(*shares: float, peak: float = 1e13, intensity: float = 100.0) -> Panel:

@@ -23,7 +23,6 @@ _CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a rang
 _TENSOR = "Tensor cores were busy"  # a note that `tensor_caveat` says in other words
 _PRECISION = re.compile(r"\b(?:[fb]p?f?|u?int)(?:4|6|8|16|32|64)\b")  # ids of precisions
 _MOST = 4  # notes, unless a caller asks for more
-_STEPS = 8  # of a sweep, that a note lists
 # In notes of rows: clock_note and above_note say it for all, and lanes are a number of each kernel.
 _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average", ABOVE)
 # Words of notes that say a number is too low, too high or uncertain; these are never left out.
@@ -211,14 +210,6 @@ def roof_note(frames: Frames) -> str:
         parts.append(f"{origin} at {clock or 'clock'}{f' {at}' if at else ''}" if clock or at else origin)
     between = "; " if NOT_COMPARABLE in parts else ", "
     return f"Roofs: {between.join(dict.fromkeys(parts))}." if parts else ""
-
-
-def sweep_note(frames: Frames) -> str:
-    """The steps of a sweep in the direction of the arrows, "" without one."""
-    steps = {step: clean(label) for step, label in rows(frames, "points", "step", "label") if step >= 0}
-    names = [steps[step] for step in sorted(steps)]
-    shown = names if len(names) <= _STEPS else [*names[:2], "...", names[-1]]
-    return f"Arrows follow {plural(len(names), 'step')}: {', '.join(shown)}." if len(names) > 1 else ""
 
 
 def source_note(frames: Frames, among: Iterable[str] = tuple(_SOURCES)) -> str:

@@ -477,7 +477,7 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
         part = captions.of_the_time(kernel.share for kernel in data.kernels).removeprefix(", ")
         drawn = f"The {len(data.kernels)} largest of {plural(data.total, 'kernel')} by time are drawn"
         notes.append(f"{drawn}{f' ({part})' if part else ''}.")
-    notes += [captions.sweep_note(frames), *captions.why_absent(frames, kernels.without_dots(frames))]
+    notes += captions.why_absent(frames, kernels.without_dots(frames))
     if data.panels_left_out:
         notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")
     return [note for note in (*notes, captions.roof_note(frames), *captions.notes_of(frames, doubts=True)) if note]

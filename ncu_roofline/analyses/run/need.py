@@ -134,23 +134,17 @@ class Tensor(list[int]):
     item: float = 0.0
 
 
-def numel(sizes: Sequence[int]) -> int:
-    return math.prod(sizes)
-
-
-def conv(x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any) -> list[int]:
-    around = [_each(one, len(x) - 2) for one in (stride, padding, dilation)]
-    sizes = zip(x[2:], weight[2:], *around, strict=True)
+def conv(x: Sequence[int], weight: Sequence[int], *around: Any) -> list[int]:
+    """The sizes of a convolution's result; ``around``: stride, padding and dilation, one number or one per dimension."""
+    sizes = zip(x[2:], weight[2:], *(_each(one, len(x) - 2) for one in around), strict=True)
     return [x[0], weight[0], *((size + 2 * pad - gap * (taps - 1) - 1) // step + 1 for size, taps, step, pad, gap in sizes)]
 
 
-def conv_transposed(
-    x: Sequence[int], weight: Sequence[int], stride: Any, padding: Any, dilation: Any, extra: Any, groups: Any
-) -> list[int]:
-    around = [_each(one, len(x) - 2) for one in (stride, padding, dilation, extra)]
-    sizes = zip(x[2:], weight[2:], *around, strict=True)
+def conv_transposed(x: Sequence[int], weight: Sequence[int], *around: Any) -> list[int]:
+    """The same of a transposed one: stride, padding, dilation, what is added to the sizes, and the number of groups."""
+    sizes = zip(x[2:], weight[2:], *(_each(one, len(x) - 2) for one in around[:-1]), strict=True)
     inner = ((size - 1) * step - 2 * pad + gap * (taps - 1) + more + 1 for size, taps, step, pad, gap, more in sizes)
-    return [x[0], weight[1] * groups, *inner]
+    return [x[0], weight[1] * around[-1], *inner]
 
 
 def _each(value: Any, count: int) -> list[int]:
@@ -159,11 +153,11 @@ def _each(value: Any, count: int) -> list[int]:
 
 
 def _size(tensor: Tensor) -> float:
-    return numel(tensor) * tensor.item
+    return math.prod(tensor) * tensor.item
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "numel": numel,
+    "numel": math.prod,
     "size": _size,
     "item": operator.attrgetter("item"),
     "conv": conv,
@@ -229,7 +223,7 @@ def need(
     precision = plain
     if formula.kind == MATRIX:
         precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
-    counts = () if formula.bytes else tuple(numel(one) for _, one in inputs)
+    counts = () if formula.bytes else tuple(math.prod(one) for _, one in inputs)
     return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out), counts)
 
 
