@@ -179,7 +179,7 @@ def test_measured_roofs_are_constants_beside_the_theoretical_ones(tmp_path: Path
     assert "ceilings.json, NVIDIA A100-SXM4-40GB" in measured[0].label
     with read_report(target) as opened:
         section = added(opened.kernels[0]).sections[identifier("fp64")]
-        roofs = section.charts[0].message.RooflineChart.Rooflines
+        roofs = section.charts[0][0].RooflineChart.Rooflines
         assert sum(one.PeakTraffic.HasField("Constant") for one in roofs) == 3
         assert "Lighter roofs are measured: ceilings.json, NVIDIA A100-SXM4-40GB." in text(section, "Description")
         share = opened.kernels[0].metrics["rl__attained_fp64.pct"]

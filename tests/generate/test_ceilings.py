@@ -15,6 +15,7 @@ from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.lowering import BASE
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests.generate.made import collected, kernel_metrics
+from tests.sectionfile import reading
 
 DOUBLE = "HierarchicalDoubleRooflineChart.section"
 A100 = (8, 0)
@@ -62,7 +63,7 @@ def test_constants_stand_beside_theory(tmp_path: Path) -> None:
     flat = added[f"FP64 FMA peak, {where}"]  # L1 was not measured
     assert flat.peak_work == 9e12
     assert flat.peak_traffic == next(roof.peak_traffic for roof in plain.roofs if roof.label.startswith("L1/TEX"))
-    colors = [roof.color for roof in found.roofs if "DRAM" in roof.label]
+    colors = [color for label, color in reading.colors(parse_document(text).section).items() if label.startswith("DRAM")]
     assert len(set(colors)) == 2
 
 

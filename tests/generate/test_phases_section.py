@@ -28,7 +28,7 @@ SUFFIX = re.compile(r"\.(avg|sum)(\..*)?$")
 
 def sampled(made: Section, capability: tuple[int, int]) -> dict[str, list[str]]:
     """What is sampled on a chip, by the group that is sampled together."""
-    ((item, _, _),) = items_of(made.message)
+    ((item, _),) = items_of(made.message)
     arch = arch_number(capability)
     return {
         text_of(group.Label): [

@@ -147,7 +147,7 @@ def test_every_chip_has_roofs_and_dots(version: str, identifier: str) -> None:
                 continue
             assert len(chart.roofs) >= 2, capability
             assert len(chart.points) >= 2, capability
-            assert all(one.color for one in (*chart.roofs, *chart.points, *chart.walls))
+            assert all(reading.colors(made)[one.label] for one in (*chart.roofs, *chart.points))
 
 
 @pytest.mark.parametrize("identifier", IDENTIFIERS)
@@ -206,9 +206,10 @@ def test_dram_roofs_say_where_they_stand_at_the_maximum_clock() -> None:
 def test_types_have_their_own_colour_in_the_tensor_chart() -> None:
     made = section("2024.2", "HierarchicalTensorRooflineChart")
     (chart,) = evaluate_charts(made, kernel_metrics(collected(made, (8, 0)), (8, 0)), (8, 0))
-    colors: dict[str, set[int | None]] = {}
+    colors: dict[str, set[int]] = {}
+    stated = reading.colors(made)
     for point in chart.points:
-        colors.setdefault(point.label.partition(" at ")[0].removesuffix(" sparse"), set()).add(point.color)
+        colors.setdefault(point.label.partition(" at ")[0].removesuffix(" sparse"), set()).add(stated[point.label])
     assert all(len(found) == 1 for found in colors.values())
     assert len(set().union(*colors.values())) == len(colors) > 5
 

@@ -21,7 +21,7 @@ def sets(section: Section) -> tuple[str, ...]:
 
 def tables(section: Section) -> list[Any]:
     """Its tables."""
-    return [item.message.Table for item in items_of(section.message) if item.message.HasField("Table")]
+    return [item.Table for item, _ in items_of(section.message) if item.HasField("Table")]
 
 
 def definitions(section: Section) -> dict[str, str]:
@@ -51,3 +51,10 @@ def needed_metrics(section: Section, compute_capability: tuple[int, int]) -> tup
         names.update(dict.fromkeys(new))
         pending += new
     return tuple(names)
+
+
+def colors(section: Section) -> dict[str, int]:
+    """The colours of roofs and points by their labels."""
+    charts = [item.RooflineChart for item, _ in items_of(section.message) if item.HasField("RooflineChart")]
+    lines = [line for chart in charts for line in (*chart.Rooflines, *chart.AchievedValues)]
+    return {text_of(line.Options.Label): line.Options.Color.ColorValue for line in lines}

@@ -80,19 +80,19 @@ def drop(*items: dict[str, Any], **more: Any) -> Dropped:
 def test_values_of_roofs_points_and_walls() -> None:
     got = only(
         chart(
-            roofs=(roof(PEAK, BANDWIDTH, "R", color=0x80FF0000),),
-            points=(point(per_second("add", "mul", "fma_x2"), BYTES, "P", color=7),),
+            roofs=(roof(PEAK, BANDWIDTH, "R"),),
+            points=(point(per_second("add", "mul", "fma_x2"), BYTES, "P"),),
             walls=({"Value": constant(2.5), "Options": {"Label": b"W"}}, {"Value": one("add")}),
             Label=b"L",
         )
     )
-    assert (got.section, got.title, got.body, got.label) == ("Test", "Test section", "Body", "L")
+    assert (got.section, got.title, got.label) == ("Test", "Test section", "L")
     peak, width = ("flops.sum.peak_sustained", SM_CLOCK), ("dram__bytes.sum.peak_sustained", DRAM_CLOCK)
-    assert got.roofs == (Roof("R", 1.44e11, 2.56e11, peak, width, 0x80FF0000),)
+    assert got.roofs == (Roof("R", 1.44e11, 2.56e11, peak, width),)
     assert got.roofs[0].metrics == (*peak, *width)
     assert got.roofs[0].peak_work / got.roofs[0].peak_traffic == pytest.approx(0.5625)
     work = ("add", "mul", "fma_x2", SM_CLOCK)
-    assert got.points == (Point("P", 7.65e10, 1e10, 7.65, work, ("dram__bytes.sum.per_second",), 7),)
+    assert got.points == (Point("P", 7.65e10, 1e10, 7.65, work, ("dram__bytes.sum.per_second",)),)
     assert got.walls == (Wall("W", 2.5), Wall("", 3.0, ("add",)))
     assert got.dropped == ()
 
@@ -167,7 +167,7 @@ def test_a_sum_without_some_of_its_summands() -> None:
     (line,), (dot,), (wall,) = got.roofs, got.points, got.walls
     assert line.peak_work == dot.work == wall.intensity == 3 * 1.5e9
     assert line.work_metrics == dot.work_metrics == ("add", SM_CLOCK)
-    assert line.lacking == dot.lacking == wall.lacking == ("gone", "lost")
+    assert line.lacking == dot.lacking == ("gone", "lost")
     assert got.dropped == ()
 
 

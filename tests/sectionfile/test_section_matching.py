@@ -37,7 +37,7 @@ def tensor_dot(*kinds: str, traffic: tuple[str, ...] = DRAM) -> Point:
 
 
 def chart(*roofs: Roof) -> Chart:
-    return Chart("Test", "", "", "", roofs, (), (), ())
+    return Chart("Test", "", "", roofs, (), (), ())
 
 
 BF16, FP16 = "src_bf16_dst_fp32", "src_fp16_dst_fp16"

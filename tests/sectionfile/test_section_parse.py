@@ -42,9 +42,9 @@ def test_every_text() -> None:
 
 
 def test_charts() -> None:
-    (item,) = parse_section(FULL).charts
-    assert (item.body, item.filters) == ("Body", (Filter(),))
-    chart = item.message.RooflineChart
+    ((item, filters),) = parse_section(FULL).charts
+    assert filters == (Filter(),)
+    chart = item.RooflineChart
     assert (chart.AxisIntensity.Label, chart.AxisIntensity.Min, chart.AxisWork.Max) == (b"AI", 0.5, 1e12)
     assert chart.Walls[0].Value.Constant == 7.5
 
@@ -91,7 +91,7 @@ def test_containers_keep_order_and_filters() -> None:
 
     inner = {"HorizontalContainer": {"Items": [named(b"2", Filter={"MinArch": 80}), named(b"3")]}, "Filter": {"MaxArch": 90}}
     got = parse_section(section(named(b"1"), inner, named(b"4")))
-    assert [item.message.RooflineChart.Label for item in got.charts] == [b"1", b"2", b"3", b"4"]
+    assert [item.RooflineChart.Label for item, _ in got.charts] == [b"1", b"2", b"3", b"4"]
     shown = {arch: [one.label for one in evaluate_charts(got, {}, arch)] for arch in ((7, 5), (8, 0), (10, 0))}
     assert shown == {(7, 5): ["1", "3", "4"], (8, 0): ["1", "2", "3", "4"], (10, 0): ["1", "4"]}
 

@@ -87,7 +87,6 @@ class Roof(_Sides):
     peak_traffic: float
     work_metrics: tuple[str, ...]
     traffic_metrics: tuple[str, ...]
-    color: int | None = None
     computed: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
 
@@ -107,7 +106,6 @@ class Point(_Sides):
     intensity: float
     work_metrics: tuple[str, ...]
     traffic_metrics: tuple[str, ...]
-    color: int | None = None
     computed: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
 
@@ -119,9 +117,6 @@ class Wall:
     label: str
     intensity: float
     metrics: tuple[str, ...] = ()
-    color: int | None = None
-    computed: tuple[str, ...] = ()
-    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,6 @@ class Chart:
     section: str
     title: str
     label: str
-    body: str
     roofs: tuple[Roof, ...]
     points: tuple[Point, ...]
     walls: tuple[Wall, ...]
@@ -167,7 +161,6 @@ class Line(NamedTuple):
 
     kind: str
     label: str
-    color: int | None
     parts: tuple[tuple[str, Term], ...]
     condition: Term | None = None
 
@@ -213,18 +206,17 @@ def compile_section(section: Section, arch: int) -> Program:
         return Term(problem=NO_VALUE)
 
     charts = []
-    for position, item in enumerate(section.charts):
+    for position, (item, filters) in enumerate(section.charts):
         around, shown, lines = of_section, True, list[Line]()
-        for inner in item.filters:
+        for inner in filters:
             around = inner.inside(around)
             shown = shown and around.matches(arch)
         for kind, (field, parts) in _PARTS.items() if shown else ():
-            for line in getattr(item.message.RooflineChart, field):
-                color = line.Options.Color.ColorValue if line.Options.Color.HasField("ColorValue") else None
+            for line in getattr(item.RooflineChart, field):
                 terms = tuple((part, term(getattr(line, name), around)) for part, name in parts)
                 hiding = kind == "roof" and line.Options.ShowOnlyIfNotZero.ListFields()
                 condition = term(line.Options.ShowOnlyIfNotZero, around) if hiding else None
-                lines.append(Line(kind, text_of(line.Options.Label), color, terms, condition))
+                lines.append(Line(kind, text_of(line.Options.Label), terms, condition))
         charts += [(position, tuple(lines))] if shown else []
     definitions: dict[str, Expression] = {}
     for one in section.message.MetricDefinitions.MetricDefinitions:  # the first one of a name counts
@@ -241,13 +233,12 @@ def evaluate_charts(section: Section, metrics: Metrics, compute_capability: tupl
     reader = _Reader(metrics, program.definitions)
     title, charts = text_of(section.message.DisplayName), []
     for position, lines in program.charts:
-        item = section.charts[position]
         drawn: dict[type, list[Any]] = {kind: [] for kind in (Roof, Point, Wall, Dropped)}
         for line in lines:
             found = reader.drawn(line)
             drawn[type(found)].append(found)
-        label = text_of(item.message.RooflineChart.Label)
-        charts.append(Chart(section.identifier, title, label, item.body, *map(tuple, drawn.values())))
+        label = text_of(section.charts[position][0].RooflineChart.Label)
+        charts.append(Chart(section.identifier, title, label, *map(tuple, drawn.values())))
     return charts
 
 
@@ -303,9 +294,9 @@ class _Reader:
             absent += culprits
         names = [tuple(name for name in term.all_names if name not in absent) for _, term in line.parts]
         computed = tuple(dict.fromkeys(name for part in names for name in part if name in self.derived))
-        rest = (line.color, computed, tuple(dict.fromkeys(absent)))
+        rest = (computed, tuple(dict.fromkeys(absent)))
         if line.kind == "wall":
-            return Wall(label, values[0], names[0], *rest)
+            return Wall(label, values[0], names[0])
         quotient = values[0] / values[1]
         if not 0 < quotient < math.inf:
             return Dropped(line.kind, label, "value", IMPLAUSIBLE, names[0] + names[1])

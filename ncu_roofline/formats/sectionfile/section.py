@@ -180,16 +180,9 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-class Item(NamedTuple):
-    """An item of a section body, the name of the body, and the filters around it, the outermost first."""
-
-    message: Any
-    body: str
-    filters: tuple[Filter, ...]
-
-
-def items_of(section: Any) -> Iterator[Item]:
-    """Body items in document order, those in containers included.  Raises ValueError for nesting beyond reason."""
+def items_of(section: Any) -> Iterator[tuple[Any, tuple[Filter, ...]]]:
+    """Body items in document order, those in containers included, and the filters around each, the outermost first.  Raises
+    ValueError for nesting beyond reason."""
     for body in section.Body:
         pending: list[tuple[Any, tuple[Filter, ...]]] = [(item, ()) for item in reversed(body.Items)]
         while pending:
@@ -197,7 +190,7 @@ def items_of(section: Any) -> Iterator[Item]:
             if len(around) > _MAX_NESTING:
                 raise ValueError("section with containers nested beyond reason")
             filters = (*around, filter_of(item))
-            yield Item(item, text_of(body.DisplayName), filters)
+            yield item, filters
             pending.extend((inner, filters) for inner in reversed(item.HorizontalContainer.Items))
 
 
@@ -220,7 +213,7 @@ class Section:
             raise ValueError("section without identifier")
         self.message = message
         self.identifier = text_of(message.Identifier)
-        self.charts = tuple(item for item in items_of(message) if item.message.HasField("RooflineChart"))
+        self.charts = tuple(one for one in items_of(message) if one[0].HasField("RooflineChart"))
 
 
 @lru_cache(maxsize=512)
