@@ -256,7 +256,7 @@ def test_what_is_worth_too_little_is_left_out(run: Command, tmp_path: Path) -> N
     path = report(tmp_path / "few.ncu-rep", long, kernel(little, "void little(int)"))
     said = run("advise", path).out
     assert "Lanes without work" not in said
-    note = "findings are left out, worth less than 1 % of the run time each: --all-findings shows them."
+    note = "findings left out, worth less than 1 % of the run time each: --all-findings shows them."
     assert note in " ".join(said.split())
     whole = run("advise", path, "--all-findings").out
     assert "Lanes without work" in whole

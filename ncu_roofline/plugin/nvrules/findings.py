@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.base.texts import listed
+from ncu_roofline.base.texts import listed, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.verdict import as_percent, as_times
 from ncu_roofline.formats.ceilings import Ceilings
@@ -478,7 +478,7 @@ def _remarks(told: Told, brief: bool, whole: bool) -> Iterator[Sequence[str]]:
     """What rules could not say, once for all launches, which did not run, what they did not get, and what is left out."""
     if brief and told.found:
         more = sum(len(_worth_a_line(own)[_MOST_FINDINGS:]) for own in _by_kernel(told.found).values())
-        which = f"{more:,} more finding{'' if more == 1 else 's'}, and all" if more else "all findings"
+        which = f"{plural(more, 'more finding')}, and all" if more else "all findings"
         yield (f"--verbose shows {which} in full.",)
     elif told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
@@ -486,13 +486,12 @@ def _remarks(told: Told, brief: bool, whole: bool) -> Iterator[Sequence[str]]:
     elif rules := dict.fromkeys(one.rule for one in told.silences if one.alone):
         yield (f"Without advice: {', '.join(rules)}. --all-findings shows why.",)
     if told.skipped:
-        count = sum(told.skipped.values())
-        which = f"{count} rule{' did' if count == 1 else 's did'} not run: {'; '.join(told.skipped)}."
+        which = f"{plural(sum(told.skipped.values()), 'rule')} did not run: {'; '.join(told.skipped)}."
         yield (f"{which} --all-rules runs those of other sections as well.",)
     yield from ((f"{note[0].upper()}{note[1:].removesuffix('.')}.",) for note in told.notes)
-    left_out = f"{told.left_out:,} findings left out" if told.left_out else ""
+    left_out = f"{plural(told.left_out, 'finding')} left out" if told.left_out else ""
     if told.minor:
-        which = f"{left_out}, and {told.minor:,}" if left_out else f"{told.minor:,} findings are left out,"
+        which = f"{left_out}, and {told.minor:,}" if left_out else f"{plural(told.minor, 'finding')} left out,"
         yield (f"{which} worth less than {as_percent(WORTH)} of the run time each: --all-findings shows them.",)
     elif left_out:
         yield (f"{left_out}.",)
