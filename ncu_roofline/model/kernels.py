@@ -11,25 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.chips import Spec, load_units
+from ncu_roofline.chips import Spec, load_units, verdict
 from ncu_roofline.chips.formulas import OF_ACTIVE
-from ncu_roofline.chips.verdict import (
-    CLOCK_WARNING,
-    GROUP_LESS,
-    NO_TIME,
-    SHORT_LAUNCH,
-    TOO_SHORT,
-    Asked,
-    Case,
-    Reached,
-    Row,
-    Share,
-    State,
-    Verdict,
-    arithmetic_of,
-    case_of,
-    judge,
-)
 from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Quantity, TextArray, objects
 from ncu_roofline.model.plausible import disbelieved
@@ -95,7 +78,7 @@ def kernels_table(
         remarks_of(m, grouping),
         _contradictions(m, grouping, spec),
         above_bandwidths(shares, rates, seconds / launches, (clock, clock_max)),
-        [LOW_CLOCK if one < CLOCK_WARNING else "" for one in clock / clock_max],
+        [LOW_CLOCK if one < verdict.CLOCK_WARNING else "" for one in clock / clock_max],
         available.pop("zero_so_far"),
         tensor,
         available.pop("caveats"),
@@ -221,7 +204,7 @@ class Verdicts:
         self._tensor = mean(m.tensor_active)
         self._launching = grouping.total(self._latency * m.invocations) / seconds
         # Seconds of a launch where most of the time of a row is in launches that are too short to be judged, else None.
-        short = (m.seconds < SHORT_LAUNCH * m.invocations) & ~m.rates
+        short = (m.seconds < verdict.SHORT_LAUNCH * m.invocations) & ~m.rates
         self._short_seconds = grouping.total(np.where(short, self._time, 0.0))
         launches = grouping.total(np.where(np.isfinite(m.seconds), m.invocations, 0.0))
         facts = zip(self._short_seconds > seconds / 2, seconds / launches, strict=True)
@@ -231,7 +214,8 @@ class Verdicts:
         nothing, busy = np.full(self._grouping.count, np.nan), self._busy
         units = [unit for unit in self._units.units if unit.id in busy]
         # A named part of the hardware rather than the group that contains it.
-        shares = np.array([np.nan_to_num(busy[unit.id], nan=-1.0) - (GROUP_LESS if unit.group else 0.0) for unit in units])
+        less = [verdict.GROUP_LESS if unit.group else 0.0 for unit in units]
+        shares = np.array([np.nan_to_num(busy[unit.id], nan=-1.0) - part for unit, part in zip(units, less, strict=True)])
         places = enumerate(shares.argmax(axis=0) if units else ())
         busiest = [(units[one].label, float(busy[units[one].id][row])) for row, one in places]
         parts = [busy[unit.id] for unit in units if unit.kind == "compute"]  # or the group's own share
@@ -239,7 +223,7 @@ class Verdicts:
         for unit in units:  # by hardware where bytes or roof are unknown
             if unit.level in level_share:
                 level_share[unit.level] = Columns.first_known(level_share[unit.level], busy[unit.id])
-        said = {name: [getattr(one, name) for one in self._verdicts] for name in Verdict._fields}
+        said = {name: [getattr(one, name) for one in self._verdicts] for name in verdict.Verdict._fields}
         said |= {"verdict": said["text"], "limit_fraction": said["fraction"], "speedup": said["headroom"]}
         said |= {"headroom_or_less": list(map(int, said["or_less"])), "headroom_without_waste": said["without_waste"]}
         return {
@@ -259,18 +243,18 @@ class Verdicts:
 
     def bounds(self) -> TextArray:
         """For each launch the id of what limits its row by the verdict, "" if nothing does."""
-        of_rows = bounds_of((verdict.text, verdict.limit) for verdict in self._verdicts)
+        of_rows = bounds_of((one.text, one.limit) for one in self._verdicts)
         found: TextArray = np.array(of_rows, dtype=object)[self._grouping.index]
         return found
 
     @cached_property
-    def _verdicts(self) -> list[Verdict]:
+    def _verdicts(self) -> list[verdict.Verdict]:
         """Of a row with several launches the verdict that most of its time has, and the headroom of all that have one."""
         cases = self._cases(self._rows)
         if self._joined:
             speaking, known = self._spread
             said = self._cases(self._rows_of(speaking))
-            needed = [arithmetic_of(row) for row in self._rows_of(np.isfinite(known))]
+            needed = [verdict.arithmetic_of(row) for row in self._rows_of(np.isfinite(known))]
             parts = self._grouping.total(np.where(speaking, self._time, 0.0)) / self._seconds
             headroom = self._judged_seconds() / self._grouping.total(np.nan_to_num(self._m.seconds / known))
             several = np.bincount(self._grouping.index, minlength=len(cases)) > 1
@@ -278,19 +262,19 @@ class Verdicts:
                 part = float(parts[row]) if math.isfinite(parts[row]) else 1.0
                 case = said[row]._replace(short=cases[row].short, arithmetic=needed[row])
                 cases[row] = case._replace(headroom=float(headroom[row]), part=part)
-        return [judge(case) for case in cases]
+        return [verdict.judge(case) for case in cases]
 
     @cached_property
     def _spread(self) -> tuple[Mask, FloatArray]:
         """Which launches have the verdict that most of the time of their row has, and the headroom of each (NaN: unknown)."""
         index, launches, times = self._grouping.index, np.arange(len(self._m)), self._time.tolist()
         alone = replace(self._grouping, by="launch", index=launches, first=launches, label=("",) * len(launches))
-        verdicts = [judge(case) for case in self._cases(self._of(alone)._rows)]
+        verdicts = [verdict.judge(case) for case in self._cases(self._of(alone)._rows)]
         keys = [(one.text, one.limit if ": " in one.text else "") for one in verdicts]
         mostly_short = np.array([short is not None for short in self._short])[index]
         seconds: dict[int, dict[tuple[str, str], float]] = {row: {} for row in range(self._grouping.count)}
         for row, short, key, time in zip(index.tolist(), mostly_short, keys, times, strict=True):
-            if short or key[0] != TOO_SHORT:
+            if short or key[0] != verdict.TOO_SHORT:
                 seconds[row][key] = seconds[row].get(key, 0.0) + time
         most = [max(of_row, key=of_row.__getitem__, default=None) for of_row in seconds.values()]
         speaking = mostly_short | np.array([most[row] == key for row, key in zip(index, keys, strict=True)], dtype=bool)
@@ -301,10 +285,10 @@ class Verdicts:
     def _judged_seconds(self) -> FloatArray:
         """Run time of the launches that have a headroom, row by row."""
         if not self._joined:
-            return np.where([math.isfinite(verdict.headroom) for verdict in self._verdicts], self._seconds, 0.0)
+            return np.where([math.isfinite(one.headroom) for one in self._verdicts], self._seconds, 0.0)
         return self._grouping.total(np.where(np.isfinite(self._spread[1]), self._time, 0.0))
 
-    def _rows_of(self, launches: Mask) -> list[Row]:
+    def _rows_of(self, launches: Mask) -> list[verdict.Row]:
         """Rows of these launches alone; one more row, the last, has the others."""
         one = self._grouping
         index = np.where(launches, one.index, one.count)
@@ -317,11 +301,11 @@ class Verdicts:
         other._group(grouping)
         return other
 
-    def _cases(self, rows: Sequence[Row]) -> list[Case]:
-        return [case_of(row, self._levels, self._units.units) for row in rows]
+    def _cases(self, rows: Sequence[verdict.Row]) -> list[verdict.Case]:
+        return [verdict.case_of(row, self._levels, self._units.units) for row in rows]
 
     @property
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[verdict.Row]:
         m, grouping = self._m, self._grouping
         foreign = disbelieved(m)[grouping.first]
         known = m.by_gpu(lambda _, capability: self._spec.read_as(capability) is not None)
@@ -333,20 +317,20 @@ class Verdicts:
             return {name: float(values[row]) for name, values in self._proofs.items()}
 
         # How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles.
-        shares: list[dict[str, Share]] = [{} for _ in range(grouping.count)]
+        shares: list[dict[str, verdict.Share]] = [{} for _ in range(grouping.count)]
         for unit, share in self._busy.items():
             quantity = m.units[unit]
             doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
             facts = zip(share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True)
             for row, fact in zip(shares, facts, strict=True):
                 if math.isfinite(fact[0]):
-                    row[unit] = Share(*fact)
+                    row[unit] = verdict.Share(*fact)
         rows = zip(
             self._reached(),
             shares,
             *self._asked(),
             grouping.any(m.known(m.work)).tolist(),
-            (State(*state) for state in states),
+            (verdict.State(*state) for state in states),
             # What was counted of a row that can prove waste, by name: worked out where it is asked for.
             (
                 (lambda row=row: {name: float(values[row]) for name, values in self._proofs.items()})
@@ -354,13 +338,13 @@ class Verdicts:
             ),
             self.uncounted.tolist(),
             known[grouping.first],
-            np.where(self._seconds > 0, "", np.where(foreign != "", foreign, NO_TIME)).tolist(),
+            np.where(self._seconds > 0, "", np.where(foreign != "", foreign, verdict.NO_TIME)).tolist(),
             self._short,
             strict=True,
         )
-        return [Row(*row) for row in rows]
+        return [verdict.Row(*row) for row in rows]
 
-    def _reached(self) -> list[tuple[Reached, ...]]:
+    def _reached(self) -> list[tuple[verdict.Reached, ...]]:
         m, grouping = self._m, self._grouping
         works = [np.isfinite(demand.work) for demand in self._demands if not demand.precision.on_request]
         counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0)
@@ -372,12 +356,12 @@ class Verdicts:
             traffic = np.where(grouping.any(np.isnan(whole) & counted), np.nan, grouping.total(np.nan_to_num(whole)))
             numbers = (self._rate[level.id], self._roof_share[level.id], grouping.any(lower), traffic)
             facts = (*numbers, self._roof.get(level.id, np.full(grouping.count, np.nan)))
-            columns.append([Reached(level, *fact) for fact in zip(*(one.tolist() for one in facts), strict=True)])
+            columns.append([verdict.Reached(level, *fact) for fact in zip(*(one.tolist() for one in facts), strict=True)])
         return list(zip(*columns, strict=True))
 
-    def _asked(self) -> tuple[list[list[Asked]], list[dict[str, float]], list[bool]]:
+    def _asked(self) -> tuple[list[list[verdict.Asked]], list[dict[str, float]], list[bool]]:
         m, total, first = self._m, self._grouping.total, self._grouping.first
-        rows: list[list[Asked]] = [[] for _ in first]
+        rows: list[list[verdict.Asked]] = [[] for _ in first]
         nothing = np.zeros(len(m), dtype=bool)
         counted, lower = {"": nothing}, nothing
         for demand in self._demands:
@@ -391,7 +375,7 @@ class Verdicts:
             sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)
             for row, fact in enumerate(zip(*(total(np.nan_to_num(one)).tolist() for one in sums), strict=True)):
                 if fact[0] > 0:
-                    rows[row].append(Asked(precision, demand.pipe[first[row]], *fact))
+                    rows[row].append(verdict.Asked(precision, demand.pipe[first[row]], *fact))
         seconds = [total(np.where(here, self._time, 0.0)).tolist() for here in counted.values()]
         by_pipe = [dict(zip(counted, row, strict=True)) for row in zip(*seconds, strict=True)]
         return rows, by_pipe, self._grouping.any(lower).tolist()

@@ -20,16 +20,7 @@ from ncu_roofline.chips.verdict import CLOCK_WARNING, MATTERS, PCIE, REPEATED, S
 from ncu_roofline.formats.ceilings import MEASURED, Ceiling, Ceilings
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import MEASURED as STATED
-from ncu_roofline.model.measurements import (
-    Columns,
-    FloatArray,
-    IntArray,
-    Mask,
-    Measurements,
-    Quantity,
-    RoofValues,
-    TextArray,
-)
+from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Measurements, Quantity, RoofValues, TextArray
 from ncu_roofline.model.selection import Grouping, Selection, where
 from ncu_roofline.model.work import OPCODES, Work, uncounted_tensor, works_of
 
