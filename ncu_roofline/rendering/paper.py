@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 SMALLEST = 6.0  # points: smaller letters are not read in print
 _UNITS = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 1.0}
-_MOST_DOTS = 100e6  # of a png: four bytes each while it is drawn
 _BASE = 7.2  # font of the names of axes, by which all other sizes go
 _BOLD = 1.2  # bold letters are wider than those that are measured
 
@@ -91,13 +90,6 @@ def paper_of(
     if wide < 14 * letters:
         raise PaperError(f"width {wide / 72:.3g}in has no room for letters of {letters:g} points")
     return Paper(wide, high, letters, dots)
-
-
-def check_dots(width: float, height: float, dpi: float) -> None:
-    """Raises PaperError where a png of so many inches would be more dots than a machine can hold."""
-    dots = width * height * dpi**2
-    if dots > _MOST_DOTS:
-        raise PaperError(f"dpi {dpi:g} makes {dots / 1e6:.0f} million dots of it, more than {_MOST_DOTS / 1e6:.0f}")
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
-from ncu_roofline.rendering.paper import PaperError, Pen, check_dots, drawable, paper_of
+from ncu_roofline.rendering.paper import PaperError, Pen, drawable, paper_of
 from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _PASSES = 5
 _ARROW_FROM = 14.0  # points between two places; nearer ones leave no room for an arrow head in the middle
 _TOWARDS = {"<": (-1, 0), ">": (1, 0), "v": (0, -1), "^": (0, 1)}
 _CSS = 96.0  # pixels per inch
+_MOST_DOTS = 100.0  # million, of a png: four bytes each while it is drawn
 _DOT = " \N{MIDDLE DOT} "  # between parts of a subtitle
 _STRETCHED = (Panel, Timeline)  # blocks that can be higher or lower
 _SYMBOL, _LINE, _APART = 12.0, 22.0, 12.0  # points of a symbol, of a piece of line, between entries, on the default paper
@@ -65,8 +66,9 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
     """The figure that ``make`` draws as the bytes of a png, svg or pdf.  Raises PaperError before a png of too many dots."""
     with settings():
         made = make()
-        if suffix == "png":
-            check_dots(made.get_figwidth(), made.get_figheight(), made.dpi)
+        dots = made.get_figwidth() * made.get_figheight() * made.dpi**2 / 1e6
+        if suffix == "png" and dots > _MOST_DOTS:
+            raise PaperError(f"dpi {made.dpi:g} makes {dots:.0f} million dots of it, more than {_MOST_DOTS:.0f}")
         buffer = io.BytesIO()
         made.savefig(buffer, format=suffix, dpi="figure", facecolor=made.get_facecolor(), metadata=_METADATA[suffix])
     return buffer.getvalue()

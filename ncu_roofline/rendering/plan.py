@@ -416,15 +416,17 @@ class Plan:
         lines = [line for line in self.lines if line.labels]
         others = [mark for mark in self.panel.marks if isinstance(mark, (Text, chart.Corner, Roof)) and mark.labels]
         asked: list[Mark] = sorted([*self.regions, *lines, *others], key=lambda mark: ROLES[mark.role].rank)
-        for mark in asked:
-            if ROLES[mark.role].rank <= chart.OF_ROOFS:
-                self._mark(mark)
+
+        def put(above: int, below: float) -> None:
+            for mark in asked:
+                if above < ROLES[mark.role].rank < below:
+                    self._mark(mark)
+
+        put(-1, chart.OF_ROOFS + 1)
         for line in self.lines:
             if ROLES[line.role].rank == chart.OF_ROOFS:
                 self._avoid(line.places, _STRUCK)
-        for mark in asked:
-            if chart.OF_ROOFS < ROLES[mark.role].rank < chart.OF_NAMES:
-                self._mark(mark)
+        put(chart.OF_ROOFS, chart.OF_NAMES)
         self._put_names([m for m in asked if isinstance(m, Text) and m.role == "name" and m.key not in self.listed])
         self.legend = self._room(legends)
         # One number for each thing without its name where there are more things than shapes.
@@ -434,9 +436,7 @@ class Plan:
             if mine and name not in named:
                 places = tuple((point.x, point.y) for point in sorted(mine, key=lambda point: -point.weight))
                 self._mark(Text(role="number", labels=(str(number),), places=places))
-        for mark in asked:
-            if ROLES[mark.role].rank > chart.OF_NAMES:
-                self._mark(mark)
+        put(chart.OF_NAMES, math.inf)
 
     def _put(
         self,

@@ -31,15 +31,8 @@ HOW_TO_GET = "no libnvperf_host here, so metric names and passes are not checked
 OK, UNKNOWN, BASE, SUFFIX, FOREIGN = "ok", "unknown", "base", "suffix", "foreign"
 """Verdicts on a name: valid; not on this chip; a counter without rollup; a bad suffix; made by Nsight Compute itself."""
 
-_TYPES: dict[str, Any] = {
-    "size": ctypes.c_size_t,
-    "pointer": ctypes.c_void_p,
-    "text": ctypes.c_char_p,
-    "texts": ctypes.POINTER(ctypes.c_char_p),
-    "u8": ctypes.c_uint8,
-    "u16": ctypes.c_uint16,
-    "u32": ctypes.c_uint32,
-}
+_TYPES: dict[str, Any] = {"size": ctypes.c_size_t, "pointer": ctypes.c_void_p, "text": ctypes.c_char_p}
+_TYPES |= {"texts": ctypes.POINTER(ctypes.c_char_p), "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32}
 # Parameters behind structSize and pPriv, in the order of the headers; none of their names is checked by the library.
 _FUNCTIONS = {
     "InitializeHost": "",
