@@ -121,12 +121,15 @@ def ended_by_signals() -> Iterator[list[int]]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Like argparse's own, which keeps silent where its help can't be printed; asks whether another name was meant."""
+    """Like argparse's own; asks whether another name was meant."""
 
-    def print_help(self, file: Any = None) -> None:
-        """See argparse.  Raises RooflineError."""
-        with standard_output() as stream:
-            (file or stream).write(self.format_help())
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help and version, which argparse keeps silent about where they can't be printed.  Raises RooflineError."""
+        if file is sys.stderr:
+            super()._print_message(message, file)
+        else:
+            with standard_output() as stream:
+                stream.write(message)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """See argparse.  What a command does not know is told by its own parser, with its own usage."""

@@ -109,7 +109,7 @@ def test_no_folder_can_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.sampled("{% if %}", "None")
-@pytest.mark.parametrize("content", [b"{% if %}", b"{{ absent }}", None])
+@pytest.mark.parametrize("content", [b"{% if %}", b"{{ absent }}", b"\xff\xfe", None])
 def test_broken_templates(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,7 +115,7 @@ def rule_templates(spec: facts.Spec) -> tuple[RuleTemplate, ...]:
     ]
     general = []
     for path in sorted((TEMPLATES / "rules").glob("[!_]*.py.j2")):
-        words = re.match(r"\{# (.+?): (.+)\. Section (\w+)\. #\}", path.read_text(encoding="utf-8"))
+        words = re.match(r"\{# (.+?): (.+)\. Section (\w+)\. #\}", path.read_text(encoding="utf-8", errors="replace"))
         if words:
             stem = path.name.partition(".")[0]
             general.append(RuleTemplate(f"NcuRoofline{stem.title().replace('_', '')}", words[1], words[2], words[3], stem))
