@@ -121,14 +121,23 @@ def _submitted(pool: ProcessPoolExecutor, work: Work[T], paths: Sequence[str]) -
     """
     from multiprocessing import resource_tracker
 
-    if not hasattr(signal, "pthread_sigmask"):
-        return [pool.submit(guarded, work, path, path) for path in paths]
-    resource_tracker.ensure_running()  # as it starts it lets signals through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # what children inherit; handlers they don't
+    held: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    # What children inherit is the mask, not handlers; here another thread may take the signal for the one that is masked.
+    masks = main and hasattr(signal, "pthread_sigmask")
+    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number)) if main else None
+    if masks:
+        resource_tracker.ensure_running()  # as it starts it lets signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masks else set()
     try:
         return [pool.submit(guarded, work, path, path) for path in paths]
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def outcomes_on(address: str, work: Work[T], paths: Sequence[str]) -> Outcomes[T]:
