@@ -91,6 +91,18 @@ def _places(row: Row) -> list[tuple[str, int]]:
     return [(file, int(line)) for file, line in places if file and line.isdecimal() and len(line) < 10]
 
 
+def _inlined(instructions: Iterable[Row]) -> dict[tuple[str, int], list[float | int | None]]:
+    """The shares of what is inlined at each line; those that nobody counted for any of it are missing."""
+    sums: dict[tuple[str, int], list[float]] = {}
+    for row in (row for row in instructions if row["inlined"]):
+        own = [math.nan if share is None else share for share in _shares(row)]
+        for place in dict.fromkeys(_places(row)):
+            if place != (row["file"], row["line"]):
+                pairs = zip(sums.get(place, [math.nan] * len(own)), own, strict=True)
+                sums[place] = [b if math.isnan(a) else a if math.isnan(b) else a + b for a, b in pairs]
+    return {place: [_short(share) for share in shares] for place, shares in sums.items()}
+
+
 class _Page:
     """What launches share: texts and files, each once, by their places; file "" is the code without a line."""
 
@@ -108,6 +120,27 @@ class _Page:
         file = self._files.setdefault(row["file"], len(self._files))
         return {"file": file, "shares": _shares(row), **{name: _short(row[name]) for name in names}}
 
+    def _columns(self, instructions: Sequence[Row]) -> dict[str, list[Any]]:
+        """Instructions as columns."""
+        text, files = self._text, self._files
+        return {
+            "function": [text(row["function"]) for row in instructions],
+            "owner": [text(row["owner"]) for row in instructions],
+            "offset": [row["offset"] for row in instructions],
+            "address": [f"{row['address']:x}" if row["offset"] < 0 else 0 for row in instructions],
+            "text": [text(row["sass"] or row["opcode"]) for row in instructions],
+            "file": [files.setdefault(row["file"], len(files)) for row in instructions],
+            "line": [row["line"] for row in instructions],
+            "inlined": [
+                [[files.setdefault(file, len(files)), line] for file, line in _places(row)] if row["inlined"] else 0
+                for row in instructions
+            ],
+            "loop": [row["loop"] for row in instructions],
+            "stall": [text(row["stall"]) for row in instructions],
+            **{name: [_short(row[name]) for row in instructions] for name in _NUMBERS},
+            "shares": [list(column) for column in zip(*map(_shares, instructions), strict=True)],
+        }
+
     def launch(self, launch: Launch, most: int) -> dict[str, Any]:
         """A launch with ``most`` of its instructions, of very many those with most samples, or that were executed most.
 
@@ -120,43 +153,20 @@ class _Page:
             return [{**row, "executed": row[launch.counted], "intensity": intensity} for row, intensity in pairs]
 
         instructions, lines = rows("instructions"), rows("lines")
-        sums: dict[tuple[str, int], list[float]] = {}  # what is inlined at a line; NaN where nothing of it was counted
         for row in (*lines, *instructions):
             if row["line"] > 0:
                 self._counted.setdefault(row["file"], set()).add(row["line"])
-        for row in (row for row in instructions if row["inlined"]):
-            own = [math.nan if share is None else share for share in _shares(row)]
-            for place in dict.fromkeys(_places(row)):
-                if place != (row["file"], row["line"]):
-                    pairs = zip(sums.get(place, [math.nan] * len(own)), own, strict=True)
-                    sums[place] = [b if math.isnan(a) else a if math.isnan(b) else a + b for a, b in pairs]
-        within = {place: [_short(share) for share in shares] for place, shares in sums.items()}
+        within = _inlined(instructions)
         heat = [tuple(-row[name] if row[name] > 0 else 0 for name in ("samples", "executed")) for row in instructions]
         kept = [instructions[place] for place in sorted(sorted(range(len(heat)), key=heat.__getitem__)[:most])]
         at = {(row["function"], row["offset"]): place for place, row in enumerate(kept) if row["function"]}
         sampled = ((at.get((row["function"], row["offset"])), row) for row in launch.rows("stalls") if row["samples"] > 0)
         stalls = [(place, row) for place, row in sampled if place is not None]
         text, files = self._text, self._files
-        found = {
+        found: dict[str, Any] = {
             **launch.heading,
             "seconds": number(launch.seconds),
-            "instructions": {  # as columns
-                "function": [text(row["function"]) for row in kept],
-                "owner": [text(row["owner"]) for row in kept],
-                "offset": [row["offset"] for row in kept],
-                "address": [f"{row['address']:x}" if row["offset"] < 0 else 0 for row in kept],
-                "text": [text(row["sass"] or row["opcode"]) for row in kept],
-                "file": [files.setdefault(row["file"], len(files)) for row in kept],
-                "line": [row["line"] for row in kept],
-                "inlined": [
-                    [[files.setdefault(file, len(files)), line] for file, line in _places(row)] if row["inlined"] else 0
-                    for row in kept
-                ],
-                "loop": [row["loop"] for row in kept],
-                "stall": [text(row["stall"]) for row in kept],
-                **{name: [_short(row[name]) for row in kept] for name in _NUMBERS},
-                "shares": [list(column) for column in zip(*map(_shares, kept), strict=True)],
-            },
+            "instructions": self._columns(kept),
             "left_out": len(instructions) - len(kept),
             "counted": launch.counted,
             "works": launch.works.removeprefix("work_"),
