@@ -86,6 +86,12 @@ class Analysis(NamedTuple):
         return tables
 
     @property
+    def head(self) -> Mapping[str, Any]:
+        """What its JSON begins with: schema, version, view."""
+        head: Mapping[str, Any] = getattr(_module(self.home), "HEAD", None) or _module(_DATA).head_of(self.view)
+        return head
+
+    @property
     def viewer(self) -> Viewer:
         made: Viewer = _module(self.home).VIEWER
         return made

@@ -114,6 +114,7 @@ PORTABILITY_SUMMARY = (
     Column.text("not_run", "platforms left out because nobody ran it there, or no input that could be read says so"),
 )
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}
+HEAD = {"schema": "ncu-roofline-portability", "schema_version": 1}
 _OF_RUNS = ("precision", "performance", "intensity", "compute_roof", "bandwidth_roof")  # nothing where it did not run
 _SHOWN = ("application", "variant", "platform", *_OF_RUNS, "bound", "efficiency", "portability")
 
@@ -722,8 +723,7 @@ def _merged(runs: Sequence[PlatformRun]) -> PlatformRun:
 def render_json(result: Portability) -> bytes:
     """Strict JSON: schema, schema_version, units, platforms, summary (one object per row) and warnings; NaN is null."""
     found = {
-        "schema": "ncu-roofline-portability",
-        "schema_version": 1,
+        **HEAD,
         "units": units_of(result, TABLES),
         **{name: json_rows(result, name, declared) for name, declared in TABLES.items()},
         "warnings": list(result.warnings),

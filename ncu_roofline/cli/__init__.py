@@ -39,6 +39,8 @@ COMMANDS = {
     "generate": "write the sections and rules for Nsight Compute, or check that they are up to date",
     "bench": "measure the ceilings of the GPU at hand, and what belongs to it",
     "list": "list what is known: architectures, precisions, levels, formats, inputs, ceilings",
+    "schema": "print the JSON Schema of what a command writes as JSON",
+    "mcp": "answer language models over the Model Context Protocol: five tools on reports and traces",
     "guide": "print a page of the user guide: levels, counters, formulas, verdicts, CI, troubleshooting and more",
     "install": "put sections and rules where Nsight Compute looks, with measured roofs",
     "uninstall": "remove exactly what was installed",

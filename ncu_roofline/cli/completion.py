@@ -35,6 +35,7 @@ def run_completion(args: argparse.Namespace) -> int:
     from ncu_roofline.chips import load_spec
     from ncu_roofline.cli import command_line
     from ncu_roofline.cli.guide import topics
+    from ncu_roofline.cli.schema import documents
 
     parser, spec = command_line(), load_spec()
     known = {  # values of options that argparse does not know, by the names of these
@@ -42,6 +43,7 @@ def run_completion(args: argparse.Namespace) -> int:
         "level": tuple(level.id for level in spec.levels),
         "format": tuple(ANALYSES["roofline"].formats),
         "topic": tuple(topics()),
+        "document": tuple(documents()),
     }
     for action in _actions(parser):
         if action.choices is None and action.metavar in _FILES:

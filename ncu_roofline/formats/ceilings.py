@@ -251,7 +251,7 @@ def energy_per_unit(entry: Mapping[str, Any]) -> float | None:
 
 
 @cache
-def _schema() -> dict[str, Any]:
+def json_schema() -> dict[str, Any]:
     """What the fields are that any command reads."""
     schema: dict[str, Any] = json.loads((_DATA / "ceilings.schema.json").read_text(encoding="utf-8"))
     return schema
@@ -266,8 +266,8 @@ def _wrong(document: Any) -> Iterator[str]:
         yield f"it is no ceilings file: these have {what}"
     if not entries:
         yield "it holds no ceiling"
-    shared = _schema()["$defs"]
-    where, must, what = misfit(_schema(), {**document, "ceilings": None}, shared)[1:].partition(" must ")
+    shared = json_schema()["$defs"]
+    where, must, what = misfit(json_schema(), {**document, "ceilings": None}, shared)[1:].partition(" must ")
     if where:
         yield f'"{where}"{must}{what}'
     if device.get("kind") != CPU and parse_capability(str(device.get("cc"))) is None:

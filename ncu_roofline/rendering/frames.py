@@ -125,15 +125,18 @@ def json_rows(frames: Any, table: str, declared: tuple[Column, ...]) -> list[dic
     return [dict(zip([one.name for one in declared], row, strict=True)) for row in zip(*known, strict=True)]
 
 
+def head_of(view: str) -> dict[str, Any]:
+    """What the JSON of a view begins with."""
+    return {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **({"view": view} if view != "roofline" else {})}
+
+
 def render_json(roofline: Frames, *, tables: Tables) -> bytes:
     """All tables of a view as strict JSON, one row per line.
 
     The keys are schema, schema_version, view (but for the ordinary roofline), notes (a list, of views that have some beside
     those of rows), units ({column: key of UNITS}, without columns that have none or name it in a column ``unit``) and the
     tables: points, roofs and kernels, or what the view has."""
-    head: dict[str, Any] = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION}
-    if (view := view_of(roofline)) != "roofline":
-        head["view"] = view
+    head = head_of(view_of(roofline))
     if (notes := getattr(roofline, "notes", None)) is not None:
         head["notes"] = list(notes)
     parts = [f'"{name}": {json.dumps(value)}' for name, value in {**head, "units": units_of(roofline, tables)}.items()]
@@ -141,6 +144,33 @@ def render_json(roofline: Frames, *, tables: Tables) -> bytes:
         body = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in json_rows(roofline, table, declared))
         parts.append(f'"{table}": [\n{body}\n]' if body else f'"{table}": []')
     return ("{\n" + ",\n".join(parts) + "\n}\n").encode("ascii")
+
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_JSON_TYPES = {"str": "string", "int": "integer", "float": ["number", "null"]}
+
+
+def json_schema(tables: Tables, head: Mapping[str, Any]) -> dict[str, Any]:
+    """What `render_json` writes of some tables behind a head, as a JSON Schema: all keys and columns there are."""
+
+    def closed(properties: Mapping[str, Any], *absent: str) -> dict[str, Any]:
+        required = [name for name in properties if name not in absent]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    def cell(one: Column) -> dict[str, Any]:
+        return {"type": _JSON_TYPES[one.dtype], **({"unit": one.unit} if one.unit else {}), "description": one.meaning}
+
+    units = {one.name: {"const": one.unit} for declared in tables.values() for one in declared if one.unit}
+    rows = {
+        name: {"type": "array", "items": closed({one.name: cell(one) for one in declared})} for name, declared in tables.items()
+    }
+    fixed = {name: {"const": value} for name, value in head.items()}
+    about = (
+        "Unknown, or not applying: null, of whole numbers -1, of texts ''. Units are SI; where a row has a column \"unit\", "
+    )
+    about += 'it says what "flop" in the units of its columns stands for.'
+    properties = {**fixed, "notes": _TEXTS, "units": closed(units, *units), **rows, "warnings": _TEXTS}
+    return {"description": about, **closed(properties, "notes", "warnings")}
 
 
 def csv_text(value: object) -> str:

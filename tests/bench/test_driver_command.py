@@ -26,6 +26,7 @@ from tests.bench.fakes import H200, MIG, RATES, Machine, device, fake_nvml, kind
 from tests.bench.test_cpu_files import EPYC
 from tests.bench.test_driver_build import Toolkit
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
+from tests.schemas import assert_fits
 
 SECOND = {**H200, "uuid": "GPU-22222222-2222-3333-4444-555555555555", "pci_bus_id": "00000000:2B:00.0"}
 NO_DRIVER = "cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version"
@@ -119,7 +120,7 @@ def test_only_and_skip(run: Command, machine: Machine, tmp_path: Path) -> None:
 
 def test_json_goes_to_standard_output(run: Command, machine: Machine) -> None:
     outcome = run(*bench(machine, "--only", "fp64.fma", "--json"))
-    assert json.loads(outcome.out)["device"]["name"] == "NVIDIA H200"
+    assert assert_fits("ceilings", outcome.out)["device"]["name"] == "NVIDIA H200"
 
 
 def test_zeros_are_recorded_and_warned_of(run: Command, machine: Machine, tmp_path: Path) -> None:
@@ -510,7 +511,10 @@ def test_list_says_where_ceilings_apply(run: Command, machine: Machine) -> None:
     assert rows["fp64.fma"].endswith("-")  # this program does not say which GPUs it is for
     assert "unproven on hardware" in rows["tensor.int8.tcgen05"]
     assert "8.9, 12.0" in rows["tensor.fp8.mma"]
-    listed = {row["ceiling"]: row for row in json.loads(run("bench", "list", "--runner", machine.program, "--json").out)}
+    listed = {
+        row["ceiling"]: row
+        for row in assert_fits("bench-list", run("bench", "list", "--runner", machine.program, "--json").out)
+    }
     assert listed["tensor.fp8.mma"]["applies to"] == ["8.9", "12.0"]
     assert listed["tensor.fp8.mma"]["emulated on"] == ["9.0"]
     assert listed["fp64.fma"]["applies to"] == ["all"]

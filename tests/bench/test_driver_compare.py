@@ -12,6 +12,7 @@ import pytest
 from ncu_roofline.bench.files import compare, open_file, over
 from tests.bench.made_files import Change, write
 from tests.cli.command import Command, assert_refused
+from tests.schemas import assert_fits
 
 
 def changed(**by_id: dict[str, Any]) -> Change:
@@ -118,7 +119,7 @@ def test_threshold(run: Command, tmp_path: Path, threshold: str, code: int) -> N
     words = ("--threshold", threshold) if threshold else ()
     outcome = run("bench", "compare", *files, *words)
     assert (outcome.code, outcome.err) == (code, "")
-    rows = json.loads(run("bench", "compare", *files, *words, "--json").out)
+    rows = assert_fits("bench-compare", run("bench", "compare", *files, *words, "--json").out)
     assert rows[0]["over_threshold"] == (["dram.read", "fp64.fma", "launch.stream"] if code else [])
 
 

@@ -15,6 +15,7 @@ from ncu_roofline.plugin.machine.install import MANIFEST
 from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, with_driver
+from tests.schemas import assert_fits
 
 CEILINGS = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100-ceilings.json"
 
@@ -46,7 +47,7 @@ def test_everything_here(machine: Machine, bin_folder: Path, run: Command) -> No
     run("install", "--no-bench")
     outcome = run("doctor", "--json")
     assert outcome.code == 0
-    rows = json.loads(outcome.out)
+    rows = assert_fits("doctor", outcome.out)
     assert [row["topic"] for row in rows] == [
         "GPU", "driver", "counters", "nvcc", "ncu", "sections", "ceilings", "Python",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from ncu_roofline.plugin.machine.install import MANIFEST, SCHEMA, digest, record
 from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command, assert_refused
 from tests.machine.fakes import H100, fake_ncu, fake_nvcc, fake_smi, program, tree
+from tests.schemas import assert_fits
 
 CEILINGS = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100-ceilings.json"
 
@@ -78,9 +79,11 @@ def test_two_releases_two_folders(machine: Machine, run: Command, bin_folder: Pa
     fake_ncu(tmp_path / "root" / "opt" / "nvidia" / "nsight-compute" / "2024.2.0", "2024.2.0.0")
     outcome = run("install", "--json")
     assert outcome.code == 0, outcome
-    assert [row["ncu"] for row in json.loads(outcome.out)["installed"]] == ["2024.2.0.0", "2022.3.0.0"]
+    assert [row["ncu"] for row in assert_fits("install", outcome.out)["installed"]] == ["2024.2.0.0", "2022.3.0.0"]
     assert (sections(machine) / MANIFEST).is_file()
     assert (sections(machine, "2022.3.0") / MANIFEST).is_file()
+    removed = assert_fits("uninstall", run("uninstall", "--json").out)["folders"]
+    assert [bool(row["removed"]) for row in removed] == [True, True]
 
 
 def test_two_of_one_release_share_a_folder(run: Command, bin_folder: Path, tmp_path: Path) -> None:
