@@ -11,12 +11,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from functools import wraps
 from importlib import resources
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
 
 _DIGITS = 5
+_RELATED = 6  # rows per kernel of other tables: levels of memory, of two precisions
 _SECONDS = 600.0
 
 
@@ -44,11 +46,11 @@ def run_mcp(_args: Namespace) -> int:
         next_step = "Install it with pip install 'ncu-roofline[mcp]'."
         raise RooflineError("Cannot serve", "mcp", "no usable package mcp is installed", next_step) from None
 
-    def told(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    def told(tool: Callable[..., dict[str, Any]]) -> Callable[..., str]:
         @wraps(tool)
-        def call(*args: Any, **options: Any) -> dict[str, Any]:
+        def call(*args: Any, **options: Any) -> str:
             try:
-                return tool(*args, **options)
+                return json.dumps(tool(*args, **options))  # the SDK's own text of an object is half blanks
             except RefusedError as error:
                 raise ToolError(str(error)) from None
 
@@ -101,25 +103,24 @@ def _answer(words: list[str], files: list[str], top: int, *ranks: str) -> dict[s
     text, _ = _said([*words, "--width=200"])
     document, messages = _document([*words, "--json"])
     tables = {name: rows for name, rows in document.items() if isinstance(rows, list) and rows and isinstance(rows[0], dict)}
-    kernels: set[tuple[Any, ...]] = set()
+    kernels: dict[tuple[str, str], int] = {}
     left_out: dict[str, int] = {}
     for name in sorted(tables, key=lambda name: name != "kernels"):
         rows = tables[name]
         worth = [next((abs(row[rank]) for rank in ranks if row.get(rank) is not None), 0.0) for row in rows]
         best = [rows[place] for place in sorted(range(len(rows)), key=lambda place: -worth[place])[: max(top, 1)]]
-        if kernels and name != "roofs":
-            best = [row for row in rows if _kernel(row) in kernels]
+        if kernels and "kernel" in rows[0]:
+            related = [row for row in rows if (row["report"], row["kernel"]) in kernels]
+            best = sorted(related, key=lambda row: kernels[row["report"], row["kernel"]])[: _RELATED * max(top, 1)]
         elif name == "kernels":
-            kernels = set(map(_kernel, best))
-        # Cells that hold nothing are most of a row.
-        document[name] = [{key: cell for key, cell in row.items() if cell not in (None, "", -1)} for row in best]
+            kernels = {(row["report"], row["kernel"]): place for place, row in enumerate(best)}
+        # Cells that hold nothing (a change of -1.0 does), and names of counters, are most of a row.
+        empty = {repr(None), repr(""), repr(-1)}
+        cells = ([(key, cell) for key, cell in row.items() if key != "metrics"] for row in best)
+        document[name] = [{key: cell for key, cell in row if repr(cell) not in empty} for row in cells]
         left_out |= {name: len(rows) - len(best)} if len(best) < len(rows) else {}
-    answer = " ".join(text.split("\n\n")[0].split())
+    answer = " ".join(" ".join(takewhile(lambda part: "----" not in part, text.split("\n\n"))).split())  # what is above tables
     return {"answer": answer, "left_out": left_out, "messages": messages, "document": document}
-
-
-def _kernel(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row.get(key) for key in ("report", "device", "kernel"))
 
 
 def _document(words: list[str]) -> tuple[Any, list[str]]:

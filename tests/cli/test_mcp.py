@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import ncu_roofline
+from ncu_roofline.cli import mcp
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 
@@ -102,11 +103,21 @@ def test_tools_answer_in_words_and_in_few_rows_of_the_documents(
     assert one["left_out"].keys() <= {"roofs"}
     assert [row["kernel"] for row in change["document"]["kernels"]] == ["stencil"]
     assert "1.38x faster" in change["answer"]
+    assert {row["kernel"] for row in change["document"]["levels"]} == {"stencil"}
+    assert len(change["document"]["summary"]) == 1
     assert len(inside["document"]["lines"]) == 3
     assert inside["document"]["findings"][0]["advice"]
     assert lacking["document"] == json.loads(run("explain", DEMO / "gpp-v100.ncu-rep", "--json").out)
     assert whole["document"]["operators"][0]["operator"] == "aten::mm"
     assert "schema" in whole["document"]
+
+
+def test_of_a_row_only_what_holds_nothing_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"kernel": "k", "report": "r", "change": -1.0, "work": 0.0, "share": None, "step": -1, "notes": "", "small": False}
+    monkeypatch.setattr(mcp, "_said", lambda words: (json.dumps({"kernels": [row]}), []))
+    assert mcp.compare("a", "b")["document"]["kernels"] == [
+        {name: row[name] for name in ("kernel", "report", "change", "work", "small")}
+    ]
 
 
 @needs_sdk
