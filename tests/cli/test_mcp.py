@@ -114,7 +114,7 @@ def test_tools_answer_in_words_and_in_few_rows_of_the_documents(
 
 def test_of_a_row_only_what_holds_nothing_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"kernel": "k", "report": "r", "change": -1.0, "work": 0.0, "share": None, "step": -1, "notes": "", "small": False}
-    monkeypatch.setattr(mcp, "_said", lambda words: (json.dumps({"kernels": [row]}), []))
+    monkeypatch.setattr(mcp, "_said", lambda _: (json.dumps({"kernels": [row]}), []))
     assert mcp.compare("a", "b")["document"]["kernels"] == [
         {name: row[name] for name in ("kernel", "report", "change", "work", "small")}
     ]
