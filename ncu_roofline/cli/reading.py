@@ -50,7 +50,7 @@ def expand(arguments: Sequence[str]) -> list[str]:
             raise RooflineError("Cannot read", "''", "the name is empty", "Give the path of a report.")
         paths, reason, next_step = [argument], "", ""
         if os.path.isdir(argument):
-            paths = _reports_below(argument)
+            paths = _reports_below(argument) or _traces_below(argument)
             reason, next_step = "the folder holds no report", f"Give a folder with {' or '.join(REPORT_SUFFIXES)} files."
         elif not os.path.exists(argument) and glob.has_magic(argument):
             matches = sorted(glob.glob(argument, recursive=True), key=natural_order)
@@ -67,6 +67,15 @@ def _reports_below(folder: str) -> list[str]:
     files = ((where, name) for where, _, found in os.walk(folder) for name in found)
     paths = (os.path.join(where, name) for where, name in files if name.lower().endswith(REPORT_SUFFIXES))
     return sorted(map(os.path.normpath, paths), key=natural_order)  # what is no file there gets its sentence
+
+
+def _traces_below(folder: str) -> list[str]:
+    """What could be a trace of a run, by its name; and is one by its content, if anything there is."""
+    from ncu_roofline.formats.traces import SUFFIXES, is_trace
+
+    files = [os.path.join(where, name) for where, _, found in os.walk(folder) for name in found]
+    paths = [os.path.normpath(path) for path in files if path.lower().endswith(SUFFIXES)]
+    return sorted(paths, key=natural_order) if any(map(is_trace, paths)) else []
 
 
 @contextmanager

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES, render
-from ncu_roofline.base.errors import UsageError
+from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver
-from ncu_roofline.cli.reading import expand, named_files, wanted
+from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, progress, tell
+from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
+    from ncu_roofline.formats.traces import Trace
 
 
 # Options of `show` and `render` that traces have no use for.
 _OF_REPORTS = (
     *("kernel", "launch", "nvtx", "top", "precision", "level", "gpu", "by", "source", "view", "clock", "launch_latency"),
-    *("trajectory", "label", "dask", "keep_going"),
+    *("trajectory", "label", "dask"),
 )
 
 
 def add_traces(parser: ArgumentParser) -> None:
     """Options that only traces have a use for."""
     group = parser.add_argument_group("traces (PyTorch profiler, Nsight Systems)")
-    about = "what rows are apart for beside the operator: annotations or NVTX ranges around it, or its first kernel"
-    group.add_argument("--operators-by", choices=("operator", "annotation", "kernel"), default="operator", help=about)
+    about = "what rows are apart for beside the operator: annotations or NVTX ranges around it, modules of torch.nn, its first "
+    about += "kernel or the stream of that"
+    by = ("operator", "annotation", "module", "kernel", "stream")
+    group.add_argument("--operators-by", choices=by, default="operator", help=about)
     about = "formulas of more operators (TOML, see `guide run`); repeatable"
     group.add_argument("--operators", metavar="FILE", action="append", default=[], help=about)
     about = "the GPU, as `list ceilings` and `bench theory` name it, where the trace does not say it"
@@ -44,9 +48,9 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     traces = [path for path in paths if os.path.isfile(path) and is_trace(path)]  # a pipe is read once
     if not traces:
         return None
-    if len(traces) < len(paths):
-        other = next(path for path in paths if path not in traces)
-        raise UsageError("Cannot mix", other, "it is no trace, and the others are", "Give traces, or reports.")
+    others = [path for path in paths if path not in traces]
+    if others and not args.keep_going:
+        raise UsageError("Cannot mix", others[0], "it is no trace, and the others are", "Give traces, or reports.")
     for name in _OF_REPORTS:
         if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
             option = f"--{name.replace('_', '-')}"
@@ -61,11 +65,25 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
         known = ", ".join(gpu.id for gpu in boards or gpus())
         raise UsageError("Cannot use --board", args.board, reason, f"There are: {known}.")
     board = boards[0] if boards else None
-    read = [read_trace(path) for path in traces]
+    read: list[Trace] = []
+    left_out = bool(others)
+    for path in others:
+        tell(RooflineError("Cannot read trace", path, "it is none", "Give traces, or reports."))
+    for path in progress(traces, "reading traces", len(traces)):
+        try:
+            read.append(read_trace(path))
+        except RooflineError as error:  # noqa: PERF203 - few
+            if not args.keep_going:
+                raise
+            left_out = True
+            tell(error)
+    if not read:
+        raise none_read(args.reports)
     found = [(gpu.name, gpu.compute_capability) for trace in read for gpu in trace.gpus.values()]
     found = found or ([(board.names[0], board.compute_capability)] if board else [])
     ceilings = wanted(args.ceilings).of(found)
-    return run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
+    run = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
+    return replace(run, left_out=left_out)
 
 
 def render_run(args: Namespace, run: Run) -> int:
@@ -79,4 +97,4 @@ def render_run(args: Namespace, run: Run) -> int:
             "Cannot use --table", table, f"a run has the tables {', '.join(analysis.tables)}", "Name one of those."
         )
     deliver(args.output, render(run, output_format, title=args.title, table=table), args.force, output_format)
-    return 0
+    return int(run.left_out)

@@ -113,10 +113,10 @@ def run_show(args: Namespace) -> int:
     if run := run_of_args(args, full_paths=args.full_paths):
         if args.json:
             write_output(STANDARD_OUTPUT, render(run, "json"), force=True)
-            return 0
+            return int(run.left_out)
         how: dict[str, Any] = {"top": 0} if args.all else {}
         write_text(text_table(run, width=args.width or terminal_width(), color=coloured(sys.stdout), notes=args.notes, **how))
-        return 0
+        return int(run.left_out)
     result = read_roofline(args, for_people=not args.json, full_paths=args.full_paths)
     if args.json:
         write_output(STANDARD_OUTPUT, render(result.roofline, "json"), force=True)

@@ -29,6 +29,7 @@ from ncu_roofline.base.texts import clean, shorten
 KERNEL, COPY, FILL = "kernel", "copy", "fill"
 _GZIP, _SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 _OF_NSYS = (".nsys-rep", ".qdrep")
+SUFFIXES = (".json", ".json.gz", ".sqlite", ".csv", *_OF_NSYS)
 _HEAD, _MOST = 65_536, 4_000_000_000
 _LONGEST = 1e17  # microseconds: more than any clock says
 _EXPORT = "Export it again, and check that it is complete."
@@ -44,9 +45,13 @@ _CATEGORIES = {
     "cpu_op": "operator",
     "operator": "operator",
     "user_annotation": "annotation",
+    "python_function": "module",
     **dict.fromkeys(("cuda_runtime", "cuda_driver", "runtime"), "launch"),
 }
 _OPERATOR_TEXT = re.compile(r"(.+?)(?:, (?:seq|op_id) = \d+)+(?:, sizes = (.*))?", re.DOTALL)
+_MODULE = "nn.Module: "
+# A name with the NVTX range before it: names in C++ have two colons, never one.
+_PREFIXED = re.compile(r"(.*[^:]):([^:].*)", re.DOTALL)
 PYTORCH = "PyTorch profiler"
 
 
@@ -62,8 +67,9 @@ class Gpu(NamedTuple):
 class Work:
     """What GPUs did, a row per kernel, copy and fill, in order of time; seconds, NaN where unknown.
 
-    ``count``: how often, more than 1 where a report only has sums.  ``thread`` and ``launched``: where and when it was
-    launched, "" and NaN where the trace does not say.  ``bytes`` is what a copy or fill moves.
+    ``count``: how often, more than 1 where a report only has sums.  ``thread``, ``launched`` and ``launching``: where and when
+    it was launched and how long the call took, "" and NaN where the trace does not say; ``graph``: as part of a CUDA graph, so
+    that one call launched many.  ``bytes`` is what a copy or fill moves.
     """
 
     name: list[str] = field(default_factory=list)
@@ -78,6 +84,8 @@ class Work:
     bytes: list[float] = field(default_factory=list)
     thread: list[str] = field(default_factory=list)
     launched: list[float] = field(default_factory=list)
+    launching: list[float] = field(default_factory=list)
+    graph: list[bool] = field(default_factory=list)
 
     def add(self, **row: Any) -> None:
         """A row; what it does not say is unknown."""
@@ -85,7 +93,17 @@ class Work:
             column.append(row.get(name, _UNKNOWN.get(name, math.nan)))
 
 
-_UNKNOWN = {"name": "", "kind": KERNEL, "device": 0, "stream": "", "count": 1, "grid": "", "block": "", "thread": ""}
+_UNKNOWN = {
+    "name": "",
+    "kind": KERNEL,
+    "device": 0,
+    "stream": "",
+    "count": 1,
+    "grid": "",
+    "block": "",
+    "thread": "",
+    "graph": False,
+}
 
 
 @dataclass
@@ -93,7 +111,7 @@ class Ranges:
     """Operators, or annotations of the user: what a thread was about from a time to another (s).
 
     ``shapes``, ``types`` and ``values`` have a row per range, an item per argument: lists of sizes, names of types, numbers and
-    lists as text; None where they were not recorded.
+    lists as text; None where they were not recorded.  ``strides`` only where one is 0: of a tensor that is expanded.
     """
 
     name: list[str] = field(default_factory=list)
@@ -103,11 +121,15 @@ class Ranges:
     shapes: list[Sequence[Any] | None] = field(default_factory=list)
     types: list[Sequence[str] | None] = field(default_factory=list)
     values: list[Sequence[Any] | None] = field(default_factory=list)
+    strides: list[Sequence[Any] | None] = field(default_factory=list)
 
     def add(self, name: str, thread: str, start: float, end: float, *recorded: Any) -> None:
-        """A row; ``recorded``: shapes, types and values, as far as they are known."""
-        shapes, types, values = (one if isinstance(one, list) and one else None for one in (*recorded, None, None, None)[:3])
-        row = (name, thread, start, end, shapes, tuple(map(str, types)) if types else None, values)
+        """A row; ``recorded``: shapes, types, values and strides, as far as they are known."""
+        shapes, types, values, strides = (
+            one if isinstance(one, list) and one else None for one in (*recorded, *[None] * 4)[:4]
+        )
+        strides = strides if any(isinstance(one, list) and 0 in one for one in strides or ()) else None
+        row = (name, thread, start, end, shapes, tuple(map(str, types)) if types else None, values, strides)
         for column, value in zip(vars(self).values(), row, strict=True):
             column.append(value)
 
@@ -117,7 +139,8 @@ class Trace:
     """A run: what its GPUs did, and which operators and annotations asked for it.
 
     ``span``: from its first launch to the end of its last kernel, copy or fill (s), None where there is no timeline.
-    ``counters``: whether it has some of CUPTI's range profiler.
+    ``counters``: whether it has some of CUPTI's range profiler.  ``modules``: of torch.nn, where they were recorded.  ``rank``
+    of ``world`` processes: None and 0 where it does not say.
     """
 
     path: str
@@ -128,6 +151,9 @@ class Trace:
     gpus: Mapping[int, Gpu]
     span: tuple[float, float] | None
     counters: bool = False
+    modules: Ranges = field(default_factory=Ranges)
+    rank: int | None = None
+    world: int = 0
 
 
 def is_trace(path: str | os.PathLike[str]) -> bool:
@@ -173,26 +199,30 @@ def _cannot(path: str | os.PathLike[str], reason: str, next_step: str = _EXPORT)
 
 @cache
 def _forms() -> tuple[Any, Any, Any]:
-    """A document, a list of events and an event's arguments as msgspec reads them: some ten times as fast as the standard
+    """A document, a list of events and what decodes an event's arguments, by msgspec: some ten times as fast as the standard
     library, and without what nobody asks for.
     """
-    from msgspec import defstruct, field
+    from msgspec import Raw, defstruct, field
+    from msgspec.json import Decoder
 
     named = {name: name for name in ("correlation", "device", "stream", "grid", "block", "bytes")}
     named |= {"shapes": "Input Dims", "shapes_2021": "Input dims", "types": "Input type", "values": "Concrete Inputs"}
+    named |= {"strides": "Input Strides", "graph": "graph id", "node": "graph node id"}
     arguments = defstruct("Arguments", [(name, Any, field(default=None, name=key)) for name, key in named.items()], gc=False)
     texts: list[Any] = [("ph", str, ""), ("cat", str | None, None), ("name", str, ""), ("pid", Any, ""), ("tid", Any, "")]
     times: list[Any] = [(name, float | None, None) for name in ("ts", "dur")]
-    event = defstruct("Event", [*texts, *times, ("args", arguments | list | str | float | None, None)], gc=False)
+    event = defstruct("Event", [*texts, *times, ("args", Raw, Raw(b"{}"))], gc=False)
     events = list[event]  # type: ignore[valid-type]
-    gpus = ("gpus", Any, field(default=None, name="deviceProperties"))
-    return defstruct("Document", [("events", events, field(name="traceEvents")), gpus]), events, arguments
+    more = [
+        (name, Any, field(default=None, name=key)) for name, key in (("gpus", "deviceProperties"), ("ranks", "distributedInfo"))
+    ]
+    return defstruct("Document", [("events", events, field(name="traceEvents")), *more]), events, Decoder(arguments).decode
 
 
 def _chrome(path: str) -> Trace:
     import msgspec
 
-    document_form, list_form, arguments = _forms()
+    document_form, list_form, decode = _forms()
     try:
         data = read_file(path, _MOST)
         if data.startswith(_GZIP):
@@ -204,43 +234,55 @@ def _chrome(path: str) -> Trace:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _cannot(path, f"it is no JSON of a trace ({shorten(clean(str(error)), 120)})") from error
     del data
-    events, properties = (document, None) if isinstance(document, list) else (document.events, document.gpus)
-    gpus, work, operators, annotations, counted = dict[int, Gpu](), Work(), Ranges(), Ranges(), False
+    events, properties, ranks = (
+        (document, 0, 0) if isinstance(document, list) else (document.events, document.gpus, document.ranks)
+    )
+    gpus, work, operators, annotations, modules, counted = dict[int, Gpu](), Work(), Ranges(), Ranges(), Ranges(), False
     for row in properties if isinstance(properties, list) else ():
         if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
             major, minor = row.get("computeMajor"), row.get("computeMinor")
             capability = (major, minor) if isinstance(major, int) and isinstance(minor, int) else (0, 0)
             gpus[row["id"]] = Gpu(clean(row["name"]), capability, _number(row.get("numSms")))
-    launches: dict[str, tuple[str, float, str]] = {}
+    launches: dict[str, tuple[str, float, float, bool, str]] = {}  # thread, start, duration, whether of a graph, process
+    unknown = ("", math.nan, math.nan, False, "")
     rows: list[tuple[str, dict[str, Any]]] = []  # by the number of their launch
-    for event in events:
+    for place, event in enumerate(events):
+        events[place] = None  # what is read needs no memory any more
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
         counted = counted or event.cat == "cuda_profiler_range"
-        if kind is None or event.ts is None:
+        if kind is None or event.ts is None or (kind == "module" and not event.name.startswith(_MODULE)):
             continue
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):
             raise _cannot(path, f"its event {shorten(clean(event.name))} is at {event.ts:g} us for {event.dur or 0.0:g} us")
         start, seconds = event.ts * 1e-6, (event.dur or 0.0) * 1e-6
-        args = event.args if isinstance(event.args, arguments) else arguments()
+        try:
+            args = decode(event.args)
+        except msgspec.MsgspecError:  # no object
+            args = decode(b"{}")
         if kind in (KERNEL, COPY, FILL):
             row = {"name": event.name, "kind": kind, "device": _number(args.device), "start": start, "seconds": seconds}
             row |= {"stream": str(args.stream if args.stream is not None else event.tid)}
             row |= {"grid": _size(args.grid), "block": _size(args.block)}
             row |= {"bytes": float(args.bytes) if isinstance(args.bytes, (int, float)) else math.nan}
+            row |= {"graph": bool(args.graph or args.node)}
             rows.append((str(args.correlation), row))
         elif kind == "launch":
             if args.correlation is not None:  # what two processes launched under one number nobody can tell apart
-                process = f"{event.pid} "
-                unique = launches.get(str(args.correlation), ("", 0.0, process))[2] == process
-                launch = (f"{event.pid} {event.tid}", start, process) if unique else ("", math.nan, "")
-                launches[str(args.correlation)] = launch
+                number, process = str(args.correlation), f"{event.pid} "
+                unique = launches.get(number, (process,))[-1] == process
+                launch = (f"{event.pid} {event.tid}", start, seconds, "GraphLaunch" in event.name, process)
+                launches[number] = launch if unique else unknown
         else:
-            ranges, shapes = operators if kind == "operator" else annotations, args.shapes or args.shapes_2021
-            ranges.add(event.name, f"{event.pid} {event.tid}", start, start + seconds, shapes, args.types, args.values)
+            named = {"operator": operators, "module": modules}.get(kind, annotations)
+            recorded = (args.shapes or args.shapes_2021, args.types, args.values, args.strides)
+            name = event.name.removeprefix(_MODULE) if kind == "module" else event.name
+            named.add(name, f"{event.pid} {event.tid}", start, start + seconds, *recorded)
     for correlation, row in sorted(rows, key=lambda pair: pair[1]["start"]):
-        thread, launched, _ = launches.get(correlation, ("", math.nan, ""))
-        work.add(**row, thread=thread, launched=launched)
-    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted)
+        thread, launched, launching, graph, _ = launches.get(correlation, unknown)
+        work.add(**{**row, "graph": row["graph"] or graph}, thread=thread, launched=launched, launching=launching)
+    rank, world = (ranks.get("rank"), ranks.get("world_size")) if isinstance(ranks, dict) else (None, 0)
+    rank, world = rank if type(rank) is int and 0 <= rank < 10**9 else None, _number(world)
+    return Trace(path, PYTORCH, work, operators, annotations, gpus, _span(work), counted, modules, rank, world)
 
 
 def _span(work: Work) -> tuple[float, float] | None:
@@ -289,30 +331,42 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
         whole = " AND ".join(f"{name} IS NOT NULL" for name in wanted if name in ("start", "end"))
         return database.execute(f"SELECT {', '.join(names)} FROM {table} {f'WHERE {whole}' if whole else ''}")
 
-    launches: dict[Any, tuple[str, float]] = {}
-    for correlation, thread, start in rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start"):
-        launches[correlation, (thread or 0) >> 24] = (str(thread), start * 1e-9)
+    launches: dict[Any, tuple[str, float, float, bool]] = {}
+    calls = rows("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId", "globalTid", "start", "end", "nameId")
+    for correlation, thread, start, end, name in calls:
+        launch = (str(thread), start * 1e-9, (end - start) * 1e-9, "GraphLaunch" in texts.get(name, ""))
+        launches[correlation, (thread or 0) >> 24] = launch
     found: list[dict[str, Any]] = []
     sizes = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
     kinds = {1: "HtoD", 2: "DtoH", 8: "DtoD", 10: "PtoP"}
-    common = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
+    common = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid", "graphId", "graphNodeId")
     for table, kind, wanted in (
         ("KERNEL", KERNEL, ("demangledName", *sizes)),
+        ("GRAPH_TRACE", KERNEL, ("graphExecId", *sizes)),  # graphs as a whole, unless they were traced by node
         ("MEMCPY", COPY, ("copyKind", "bytes")),
         ("MEMSET", FILL, ("value", "bytes")),
     ):
-        for start, end, device, stream, correlation, process, *rest in rows(f"CUPTI_ACTIVITY_KIND_{table}", *common, *wanted):
+        found_rows = rows(f"CUPTI_ACTIVITY_KIND_{table}", *common, *wanted)
+        for start, end, device, stream, correlation, process, graph, node, *rest in found_rows:
             if not 0 <= end - start < _LONGEST * 1e3:
                 raise _cannot(path, f"work of a GPU lasts from {start} to {end} ns")
-            thread, launched = launches.get((correlation, (process or 0) >> 24), ("", math.nan))
-            row = {"kind": kind, "device": _number(device), "stream": str(stream), "thread": thread, "launched": launched}
+            launch = launches.get((correlation, (process or 0) >> 24), ("", math.nan, math.nan, False))
+            row = {"kind": kind, "device": _number(device), "stream": str(stream)}
             row |= {"start": start * 1e-9, "seconds": (end - start) * 1e-9}
-            if kind == KERNEL:
+            row |= {
+                "thread": launch[0],
+                "launched": launch[1],
+                "launching": launch[2],
+                "graph": bool(graph or node or launch[3]),
+            }
+            if table == "GRAPH_TRACE":
+                row |= {"name": f"CUDA graph {graph or ''}".strip(), "graph": True}
+            elif kind == KERNEL:
                 row |= {"name": texts.get(rest[0], str(rest[0])), "grid": _size(rest[1:4]), "block": _size(rest[4:7])}
             else:
                 row |= {"name": f"Memcpy {kinds.get(rest[0], '')}".strip() if kind == COPY else "Memset", "bytes": rest[1]}
             found.append(row)
-    work, operators, annotations = Work(), Ranges(), Ranges()
+    work, operators, annotations, modules = Work(), Ranges(), Ranges(), Ranges()
     for row in sorted(found, key=lambda row: row["start"]):
         work.add(**row)
     ranges = rows("NVTX_EVENTS", "start", "end", "eventType", "text", "textId", "globalTid")
@@ -326,11 +380,12 @@ def _tables(path: str, database: sqlite3.Connection) -> Trace:
                 shapes = json.loads(match[2] or "null")
             operators.add(match[1], str(thread), start * 1e-9, end * 1e-9, shapes)
         else:
-            annotations.add(clean(name), str(thread), start * 1e-9, end * 1e-9)
-    gpus = {}
+            named = modules if name.startswith(_MODULE) else annotations
+            named.add(clean(name.removeprefix(_MODULE)), str(thread), start * 1e-9, end * 1e-9)
+    gpus, numbers = {}, dict(rows("TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId"))  # CUDA may see some of them, in another order
     for number, name, major, minor, count in rows("TARGET_INFO_GPU", "id", "name", "smMajor", "smMinor", "smCount"):
-        gpus[number] = Gpu(clean(str(name)), (major or 0, minor or 0), count or 0)
-    return Trace(path, "Nsight Systems", work, operators, annotations, gpus, _span(work))
+        gpus[numbers.get(number, number)] = Gpu(clean(str(name)), (major or 0, minor or 0), count or 0)
+    return Trace(path, "Nsight Systems", work, operators, annotations, gpus, _span(work), modules=modules)
 
 
 def _sums(path: str) -> Trace:

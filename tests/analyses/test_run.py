@@ -107,6 +107,77 @@ def test_operators_under_the_roofs_of_the_gpu(write: Callable[..., Path], name: 
     assert whole["wall"] == pytest.approx(2048e-6)
 
 
+def test_idle_time_by_who_was_late(write: Callable[..., Path]) -> None:
+    """Launched at once, the second kernel follows in a queue; the third's launch comes when the GPU is idle for long."""
+    queued = call("aten::mm", 1005, 100)
+    queued[2]["ts"] = 1130  # 10 us after the first has ended
+    run = run_of([read_trace(write(document(MM, queued, call("aten::relu", 2000, 2))))])
+    (whole,) = run.runs.to_dict("records")
+    assert whole["delay"] == pytest.approx(18e-6)
+    assert (whole["gaps"], whole["after_gap"], whole["kernels"], whole["streams"]) == (3, "aten::relu", 3, 1)
+    assert whole["longest_gap"] == pytest.approx(790e-6)
+    assert whole["late"] == pytest.approx((18 + 790) * 1e-6)  # before the first, too
+    assert whole["queued"] == pytest.approx(10e-6)
+    assert whole["late"] + whole["queued"] + whole["busy"] == pytest.approx(whole["wall"])
+    assert (whole["launch_call"], whole["short"]) == pytest.approx((3e-6, 1 / 3))
+
+
+def test_kernels_of_cuda_graphs_are_no_operator_s(write: Callable[..., Path]) -> None:
+    replay = call("vllm::forward", 2000, 60)
+    replay[1]["name"] = "cudaGraphLaunch"
+    node = call("aten::mm", 3000, 40)
+    node[2]["args"] |= {"graph id": 3, "graph node id": 7}
+    eager = [{**one, "args": {**one["args"], "graph id": 0, "graph node id": 0}} for one in MM]
+    run = run_of([read_trace(write(document(eager, replay, node, LATE)))])
+    assert {row["why"]: (row["operator"], round(row["seconds"] * 1e6)) for row in run.operators.to_dict("records")} == {
+        "": ("aten::mm", 100),
+        "in a CUDA graph": ("", 100),
+        "its launch was not recorded": ("", 50),
+    }
+    assert run.runs[["graphs", "unrecorded", "attributed"]].to_numpy().tolist() == [pytest.approx([0.4, 0.2, 0.4])]
+
+
+@pytest.mark.parametrize(
+    "around", ["autograd::engine::evaluate_function: ReluBackward0", "ReluBackward1", "MyFunctionBackward"]
+)
+def test_forward_and_backward_are_apart(write: Callable[..., Path], around: str) -> None:
+    events = [call("aten::mul", at, 10, [[64]], [BF16]) for at in (1000, 2000, 3000)]
+    ranges = [
+        event("cpu_op", around, 1990, 60),
+        event("user_annotation", "Optimizer.step#Adam.step", 2990, 60),
+    ]
+    path = write(document(*events, ranges, LATE))
+    found = run_of([read_trace(path)]).operators
+    assert set(zip(found["operator"], found["direction"], strict=True)) == {
+        *(("aten::mul", one) for one in ("forward", "backward", "optimizer")),
+        ("", ""),
+    }
+    assert set(run_of([read_trace(write(document(*events)))]).operators["direction"]) == {""}
+
+
+def test_modules_and_streams_tell_rows_apart(write: Callable[..., Path]) -> None:
+    modules = [
+        event("python_function", "nn.Module: Model_0", 900, 2000),
+        event("python_function", "nn.Module: Linear_3", 990, 100),
+        event("python_function", "linear.py(3): forward", 991, 90),
+    ]
+    other = [{**one, "args": {**one["args"], "stream": 9}} for one in SOFTMAX]
+    path = write(document(modules, MM, other))
+    groups = {by: set(run_of([read_trace(path)], by=by).operators["group"]) for by in ("module", "stream")}
+    assert groups == {"module": {"Model_0", "Linear_3"}, "stream": {"stream 70", "stream 9"}}
+    (note,) = run_of([read_trace(write(document(MM)))], by="module").notes
+    assert "with_stack=True" in note
+
+
+def test_ranks_of_one_run(write: Callable[..., Path], run: Command) -> None:
+    for rank, kernel in enumerate((100, 300)):
+        content = document(call("aten::mm", 1000, kernel)) | {"distributedInfo": {"rank": rank, "world_size": 2}}
+        path = write(content, f"rank{rank}.json")
+    outcome = run("show", path.with_name("rank0.json"), path, "--width", "150")
+    assert outcome.out.startswith("Of 2 ranks 1 takes longest, 318 µs, 0 least, 118 µs (62.9 % less)")
+    assert "Rank 1, GPU 0" in outcome.out
+
+
 def test_the_innermost_operator_on_the_same_thread_asked_for_it(write: Callable[..., Path]) -> None:
     outer = [event("cpu_op", "aten::linear", 990, 60), event("cpu_op", "aten::relu", 1001, 2, tid=2)]
     beside = [event("cpu_op", "aten::view", 1000.5, 1)]  # it ends before the launch
@@ -444,6 +515,24 @@ def test_traces_and_reports_are_not_mixed(run: Command, write: Callable[..., Pat
     outcome = run("show", write(document(MM)), tmp_path / "x.ncu-rep")
     assert outcome.code == 2
     assert "Cannot mix" in outcome.err
+
+
+def test_a_folder_of_traces_some_of_them_broken(run: Command, write: Callable[..., Path], tmp_path: Path) -> None:
+    write(document(MM), "good.pt.trace.json.gz")
+    (tmp_path / "notes.txt").write_text("nothing of a trace")
+    assert run("show", tmp_path, "--json").code == 0
+    (tmp_path / "cut.json").write_text('{"traceEvents": [{"ph": "X", "ts": 1')
+    (tmp_path / "settings.json").write_text("{}")
+    outcome = run("show", tmp_path, "--keep-going")
+    assert outcome.code == 1
+    assert outcome.out.startswith("The GPU is busy")
+    assert sorted(line.split(": ")[1].split("/")[-1] for line in outcome.err.splitlines()) == ["cut.json", "settings.json"]
+    assert run("show", tmp_path).code == 2
+    (tmp_path / "settings.json").unlink()
+    assert "no JSON of a trace" in run("render", tmp_path, "-o", tmp_path / "a.md").err
+    assert run("render", tmp_path, "-o", tmp_path / "a.md", "--keep-going").code == 1
+    (tmp_path / "good.pt.trace.json.gz").unlink()
+    assert "none of the reports could be read" in run("show", tmp_path, "--keep-going").err
 
 
 @pytest.mark.parametrize("words", [("--kernel", "mm"), ("--view", "time"), ("--by", "launch"), ("--launch-latency", "4us")])

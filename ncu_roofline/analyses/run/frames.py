@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,14 +33,27 @@ _SHAPES: dict[str, Any] = {"most": (24, 44)}
 RUNS = (
     _WHERE[0],
     _text("format", "what wrote it"),
+    _text("rank", "the process among others of one run; '' where the trace does not say"),
     *_WHERE[1:],
     _number("wall", "second", "from the first launch to the end of the last kernel, copy or fill; NaN without a timeline"),
     _number("busy", "second", "time in which the GPU did something; NaN without a timeline"),
     _number("kernel_seconds", "second", "sum of the times of its kernels: what shares are of"),
     _number("copy_seconds", "second", "sum of the times of copies and fills by its copy engines"),
+    _integer("kernels", "kernels"),
     _integer("launches", "kernels, copies and fills"),
-    _number("launch_seconds", "second", "what their launches cost at least, back to back; NaN where nobody measured it"),
+    _integer("streams", "streams that these ran in"),
+    _number("gaps", "", "times at which the GPU was idle; NaN without a timeline, as what follows"),
+    _number("longest_gap", "second", "the longest of them"),
+    _text("after_gap", "the operator whose work ended it, or that work"),
+    _number("late", "second", "idle time before work that was launched too late to follow at once: the host was the limit"),
+    _number("queued", "second", "idle time before work that was launched early enough: it waited for other work or the GPU"),
+    _number("delay", "second", "the least time from a launch to its start; NaN where no launch was recorded"),
+    _number("launch_call", "second", "what a call that launches takes on the host: the median"),
+    _number("short", "ratio", "share of the kernels, by their number, that are shorter than that"),
+    _number("launch_seconds", "second", "what launches cost at least, back to back; NaN where nobody measured it"),
     _number("attributed", "ratio", "share of the kernels' time that some operator asked for"),
+    _number("graphs", "ratio", "share of it in CUDA graphs, whose kernels no operator can be given"),
+    _number("unrecorded", "ratio", "share of it whose launch was not recorded"),
     _number("modelled", "ratio", "share of the kernels' time whose operators' needs are known"),
     _number("recoverable", "ratio", "share of the kernels' time that these would not need at their roofs"),
 )
@@ -48,7 +63,8 @@ OPERATORS = (
     _text("operator", _ASKED, "operator", missing="(none)", most=(40, 60)),
     _text("shapes", "sizes of its inputs", "shapes", 1, **_SHAPES),
     _text("types", "their types", "types", 5),
-    _text("group", "annotations around it, or the kernel, where these are asked for", "within", **_SHAPES),
+    _text("direction", "forward, backward or optimizer; '' in a run without backward, or where nobody knows", "pass"),
+    _text("group", "annotation or module around it, its kernel or stream, where these are asked for", "within", **_SHAPES),
     _integer("calls", "how often it was called", "calls", 2),
     _integer("kernels", "kernels that it launched", "kernels", 6),
     _number("seconds", "second", "their time", "time"),
@@ -87,7 +103,11 @@ ROOFS = (
     _text("origin", "theoretical, or the file it was measured in"),
 )
 TABLES = {"operators": OPERATORS, "chains": CHAINS, "runs": RUNS, "roofs": ROOFS}
-BY = ("operator", "annotation", "kernel")
+BY = ("operator", "annotation", "module", "kernel", "stream")
+# Ranges of PyTorch's autograd, and of its optimizers.
+_BACKWARD = re.compile(r"autograd::engine::evaluate_function: |torch::autograd::|aten::\w+_backward|\w+Backward\d*$")
+_OPTIMIZER = re.compile(r"Optimizer\.(?:step|zero_grad)#")
+_IN_GRAPH, _OUTSIDE, _UNRECORDED = "in a CUDA graph", "its launch is in no operator", "its launch was not recorded"
 Roofs = Mapping[str, tuple[float, str]]
 """By precision or level: operations or bytes per second, and where that is from."""
 
@@ -103,6 +123,7 @@ class Run:
     by: str
     notes: tuple[str, ...] = ()
     view: str = "run"
+    left_out: bool = False  # whether some trace could not be read
 
     operators = frame_of("operator_columns", "The operators, what could save most first.")
     chains = frame_of("chain_columns", "Operators that could be one, likewise.")
@@ -131,7 +152,7 @@ def run_of(
 ) -> Run:
     """The operators of traces under the roofs of their GPUs: measured ones of ``ceilings``, else theory.
 
-    ``by``: what rows are apart for beside the operator: "annotation" or "kernel".  ``operators``: files with more formulas;
+    ``by``: what rows are apart for beside the operator: one of `BY`.  ``operators``: files with more formulas;
     ``board``: the GPU where a trace does not name one, or names one that no table has.
     """
     formulas, spoken = load(operators), ReportNames.apart([trace.path for trace in traces])
@@ -140,6 +161,9 @@ def run_of(
     for trace in traces:
         name, work = trace.path if full_paths else spoken(trace.path), trace.work
         asked = _innermost(trace.operators, trace)
+        groups = _groups(trace, asked, by)
+        if by == "module" and not trace.modules.name:
+            notes.append(f"{name} has no modules, which torch.profiler.profile(with_stack=True) records")
         for number in dict.fromkeys(work.device):
             gpu = trace.gpus.get(number, Gpu())
             roofs, latency = _machine(gpu, ceilings, board)
@@ -148,10 +172,10 @@ def run_of(
             kernels = [row for row in mine if work.kind[row] == KERNEL]
             total = sum(work.seconds[row] for row in kernels) or math.nan
             calls = _calls(trace, kernels, asked, formulas)
-            rows = _operators(trace, calls, roofs, total, by)
+            rows = _operators(trace, calls, roofs, total, groups)
             tables["operators"] += [{**where, **row} for row in rows]
             tables["chains"] += [{**where, **row} for row in _chains(trace, calls, roofs, total)]
-            tables["runs"].append({**where, **_facts(trace, mine, rows, latency)})
+            tables["runs"].append({**where, **_facts(trace, mine, rows, latency, asked)})
             units = {key: "byte" if key == load_spec().memory else "flop" for key in roofs}
             tables["roofs"] += [
                 {**where, "roof": key, "value": value, "unit": units[key], "origin": origin}
@@ -169,14 +193,16 @@ def run_of(
 # Which operator asked for which work
 
 
-def _innermost(ranges: Ranges, trace: Trace) -> list[int]:
+def _innermost(ranges: Ranges, trace: Trace, of: re.Pattern[str] | None = None) -> list[int]:
     """For each row of the work the innermost range around its launch, on the same thread; -1 where there is none.
 
-    Ranges of a thread are nested: that is the one which begins last among those that hold the time.
+    Ranges of a thread are nested: that is the one which begins last among those that hold the time; ``of`` ranges with such
+    names, if given.  What a CUDA graph launches is in no operator: other ones asked for it when it was captured.
     """
     threads: dict[str, tuple[list[float], list[int], list[int]]] = defaultdict(lambda: ([], [], []))
     parent: dict[int, int] = {}
-    for row in sorted(range(len(ranges.name)), key=lambda row: (ranges.start[row], -ranges.end[row])):
+    whole = (row for row, name in enumerate(ranges.name) if not of or of.match(name))
+    for row in sorted(whole, key=lambda row: (ranges.start[row], -ranges.end[row])):
         starts, rows, around = threads[ranges.thread[row]]
         while around and ranges.end[around[-1]] <= ranges.start[row]:
             around.pop()
@@ -185,14 +211,35 @@ def _innermost(ranges: Ranges, trace: Trace) -> list[int]:
         starts.append(ranges.start[row])
         rows.append(row)
     found = []
-    for thread, time in zip(trace.work.thread, trace.work.launched, strict=True):
+    hidden = trace.work.graph if ranges is trace.operators else [False] * len(trace.work.graph)
+    for thread, time, graph in zip(trace.work.thread, trace.work.launched, hidden, strict=True):
         starts, rows, _ = threads.get(thread, ([], [], []))
-        place = bisect.bisect_right(starts, time) - 1 if thread else -1
+        place = bisect.bisect_right(starts, time) - 1 if thread and not graph else -1
         row = rows[place] if place >= 0 else -1
         while row >= 0 and ranges.end[row] < time:
             row = parent[row]
         found.append(row)
     return found
+
+
+def _groups(trace: Trace, asked: Sequence[int], by: str) -> list[tuple[str, str]]:
+    """For each row of the work whether it is of the way forward or back, and the group of rows that it belongs to."""
+    work = trace.work
+    directions = [""] * len(asked)
+    if any(map(_BACKWARD.match, set(trace.operators.name))):
+        back, stepping = _innermost(trace.operators, trace, _BACKWARD), _innermost(trace.annotations, trace, _OPTIMIZER)
+        for row, operator in enumerate(asked):
+            known = "forward" if operator >= 0 else ""
+            directions[row] = "backward" if back[row] >= 0 else "optimizer" if stepping[row] >= 0 else known
+    groups = [""] * len(asked)
+    if by in ("annotation", "module"):
+        ranges = trace.annotations if by == "annotation" else trace.modules
+        groups = [ranges.name[row] if row >= 0 else "" for row in _innermost(ranges, trace)]
+    elif by == "stream":
+        groups = [f"stream {stream}" if stream else "" for stream in work.stream]
+    if by == "kernel" or not trace.span:
+        groups = [group or name for name, group in zip(work.name, groups, strict=True)]
+    return list(zip(directions, groups, strict=True))
 
 
 def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas: Mapping[str, Any]) -> list[Call]:
@@ -206,7 +253,7 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
     for (row, _), mine in rows.items():
         seconds = sum(work.seconds[kernel] for kernel in mine)
         if row < 0:
-            why = "its launch is in no operator" if work.thread[mine[0]] else "its launch was not recorded"
+            why = _IN_GRAPH if work.graph[mine[0]] else _OUTSIDE if work.thread[mine[0]] else _UNRECORDED
             found.append(Call(row, seconds, mine, None, why if trace.span else "no timeline"))
             continue
         names = frozenset(work.name[kernel] for kernel in mine)
@@ -221,22 +268,20 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
     return found
 
 
-def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, by: str) -> list[dict[str, Any]]:
+def _operators(
+    trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, within: Sequence[tuple[str, str]]
+) -> list[dict[str, Any]]:
     work, ranges = trace.work, trace.operators
-    around = _innermost(trace.annotations, trace) if by == "annotation" else []
     groups: dict[tuple[str, ...], list[Call]] = {}
     for call in calls:
-        first, row = call.kernels[0], call.row
-        within = work.name[first] if by == "kernel" or not trace.span else ""
-        if around and around[first] >= 0:
-            within = trace.annotations.name[around[first]]
+        row = call.row
         own = ("", "", "")
         if row >= 0:
             of_tensors = dict.fromkeys(one.removeprefix("c10::") for one in ranges.types[row] or () if one[:6] != "Scalar")
             own = ranges.name[row], _shapes_text(ranges.shapes[row]), ", ".join(filter(None, of_tensors))
-        groups.setdefault((*own, within, call.why), []).append(call)
+        groups.setdefault((*own, *within[call.kernels[0]], call.why), []).append(call)
     found = []
-    for (name, shapes, types, within, why), members in groups.items():
+    for (name, shapes, types, direction, group, why), members in groups.items():
         seconds = sum(call.seconds for call in members)
         needs = [call.need for call in members if call.need]
         flops, moved = (sum(getattr(one, name) for one in needs) if needs else math.nan for name in ("flops", "bytes"))
@@ -251,7 +296,8 @@ def _operators(trace: Trace, calls: Sequence[Call], roofs: Roofs, total: float, 
                 "operator": name,
                 "shapes": shapes,
                 "types": types,
-                "group": within,
+                "direction": direction,
+                "group": group,
                 "why": why,
                 "flops": flops,
                 "bytes": moved,
@@ -348,29 +394,63 @@ def _shapes_text(shapes: Any) -> str:
 # The run as a whole
 
 
-def _facts(trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]], latency: float) -> dict[str, Any]:
+def _facts(
+    trace: Trace, mine: Sequence[int], rows: Sequence[Mapping[str, Any]], latency: float, asked: Sequence[int]
+) -> dict[str, Any]:
     work = trace.work
     kernels = sum(work.seconds[row] for row in mine if work.kind[row] == KERNEL)
     launches = sum(work.count[row] for row in mine)
-    busy, until = 0.0, -math.inf
-    for start, end in sorted((work.start[row], work.start[row] + work.seconds[row]) for row in mine if trace.span):
+    counted = sum(work.count[row] for row in mine if work.kind[row] == KERNEL)
+    known = [row for row in mine if not math.isnan(work.launched[row])]
+    calls = [work.launching[row] for row in known if not work.graph[row]]
+    call = statistics.median(calls) if calls else math.nan
+    short = (
+        sum(work.kind[row] == KERNEL and work.seconds[row] < call for row in mine) / counted if calls and counted else math.nan
+    )
+    delay = max(min((work.start[row] - work.launched[row] for row in known), default=math.nan), 0.0)
+    # Idle time, by whether what ended it could have begun at once: its launch, and the least delay of one, came before.
+    busy, gaps, longest, late, queued, first = 0.0, 0, 0.0, 0.0, 0.0, -1
+    begin, end_of_all = trace.span or (math.nan, math.nan)
+    until = begin
+    for row in sorted(mine, key=lambda row: work.start[row]) if trace.span else ():
+        start, end = work.start[row], work.start[row] + work.seconds[row]
+        if (gap := start - until) > 0:
+            gaps += 1
+            first, longest = (row, gap) if gap > longest else (first, longest)
+            late += gap if work.launched[row] + delay > until else 0.0
+            queued += gap if work.launched[row] + delay <= until else 0.0
         busy, until = busy + max(end - max(start, until), 0.0), max(until, end)
+    gaps += end_of_all > until
+    after = trace.operators.name[asked[first]] if first >= 0 and asked[first] >= 0 else work.name[first] if first >= 0 else ""
 
     def share(told: Callable[[Mapping[str, Any]], bool]) -> float:
         return sum(row["seconds"] for row in rows if told(row)) / kernels if kernels else math.nan
 
-    known = [row["recoverable"] for row in rows if not math.isnan(row["recoverable"])]
+    could_go = [row["recoverable"] for row in rows if not math.isnan(row["recoverable"])]
     return {
         "format": trace.format,
+        "rank": "" if trace.rank is None else str(trace.rank),
         "wall": trace.span[1] - trace.span[0] if trace.span else math.nan,
         "busy": busy if trace.span else math.nan,
         "kernel_seconds": kernels,
         "copy_seconds": sum(work.seconds[row] for row in mine if work.kind[row] != KERNEL),
+        "kernels": counted,
         "launches": launches,
+        "streams": len({work.stream[row] for row in mine}),
+        "gaps": gaps if trace.span else math.nan,
+        "longest_gap": longest if trace.span else math.nan,
+        "after_gap": after,
+        "late": late if trace.span else math.nan,
+        "queued": queued if trace.span else math.nan,
+        "delay": delay,
+        "launch_call": call,
+        "short": short,
         "launch_seconds": launches * latency,
         "attributed": share(lambda row: bool(row["operator"])),
+        "graphs": share(lambda row: row["why"] == _IN_GRAPH),
+        "unrecorded": share(lambda row: row["why"] == _UNRECORDED),
         "modelled": share(lambda row: not math.isnan(row["bytes"])),
-        "recoverable": sum(known) if known else math.nan,
+        "recoverable": sum(could_go) if could_go else math.nan,
     }
 
 
@@ -386,15 +466,16 @@ def _machine(gpu: Gpu, ceilings: Sequence[Ceilings], board: Board | None) -> tup
             clock = known.tensor_clock if precision.kind == "tensor" and precision.id != "tensor.fp64" else known.core_clock
             if peak := architecture.peak(precision.roof, known.names[0]):
                 found[precision.id] = (peak * known.sm_count * clock, f"theory, {known.id}")
-    named = (gpu.name, gpu.compute_capability) if gpu.name or not known else (known.names[0], known.compute_capability)
-    fitting = [one for one in ceilings if one.applies_to(*named)]
+    named = gpu.name or (known.names[0] if known else "")
+    capability = gpu.compute_capability if any(gpu.compute_capability) or not known else known.compute_capability
+    fitting = [one for one in ceilings if one.applies_to(named, capability)]
     for one in fitting:
         for precision in spec.precisions:
             if (ceiling := one.compute(precision.roof)) and not ceiling.impossible:
                 found[precision.id] = (ceiling.value, one.provenance)
         if (memory := one.bandwidth(spec.memory)) and not memory.impossible:
             found[spec.memory] = (memory.value, one.provenance)
-    own = spec.architecture(gpu.compute_capability)
+    own = spec.architecture(capability)
     latencies = [measured.value for one in fitting if (measured := one.launch_latency())]
-    latencies += [cost for part, cost in (own.launching.items() if own else ()) if part in gpu.name]
+    latencies += [cost for part, cost in (own.launching.items() if own else ()) if part in named]
     return found, latencies[0] if latencies else math.nan

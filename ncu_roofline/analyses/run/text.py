@@ -17,8 +17,9 @@ from ncu_roofline.rendering.frames import records
 
 TOP, _CHAINS = 15, 5
 _CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
-_SHOWN = ("operator", "shapes", "group", *_CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
+_SHOWN = ("operator", "shapes", "direction", "group", *_CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
 _TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
+_COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are worth a sentence
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
 
 
@@ -27,7 +28,10 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     runs, operators, chains = (records(table) for table in (frames.run_columns, frames.operator_columns, frames.chain_columns))
     parts = []
     for run in runs:
-        place, number = (run["run"], run["gpu"]), f"GPU {run['gpu']}"
+        place, number = (
+            (run["run"], run["gpu"]),
+            f"Rank {run['rank']}, GPU {run['gpu']}" if run["rank"] else f"GPU {run['gpu']}",
+        )
         mine, fused = ([row for row in rows if (row["run"], row["gpu"]) == place] for rows in (operators, chains))
         shown, good = mine[: top or None], [row for row in fused if row["recoverable"] > _WORTH][: _CHAINS if top else None]
         rest = percent(sum(row["share"] for row in mine[len(shown) :]))
@@ -43,7 +47,21 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     told = [Note(text) for text in frames.notes]
     if len(parts) == 1:
         return replace(parts[0], title=title or parts[0].title, notes=told)
-    return Document(title or "Operators of runs", blocks=parts, notes=told)
+    return Document(title or "Operators of runs", sentences=list(_ranks(runs)), blocks=parts, notes=told)
+
+
+def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """How far the processes of one run are apart."""
+    ranks = {run["rank"]: run for run in runs if run["wall"] > 0}
+    if len(ranks) < max(len(runs), 2) or "" in ranks:
+        return
+    slow, fast = (pick(ranks.values(), key=lambda run: run["wall"]) for pick in (max, min))
+    waits = [run["busy"] / run["wall"] for run in ranks.values()]
+    yield (
+        f"Of {len(ranks)} ranks {slow['rank']} takes longest, {format_value(slow['wall'], 'second', 3)}, {fast['rank']} least, "
+        f"{format_value(fast['wall'], 'second', 3)} ({percent(1 - fast['wall'] / slow['wall'])} less); their GPUs are busy for "
+        f"{percent(min(waits))} to {percent(max(waits))}."
+    )
 
 
 def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
@@ -60,6 +78,10 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
         if share < _IDLE and run["launch_seconds"] > 0.1 * run["wall"]:
             text += f"; {launching} of the run are launches alone"
         yield f"{text}."
+        yield from _idle_time(run)
+    if run["short"] > _MANY:
+        call = format_value(run["launch_call"], "second", 3)
+        yield f"{percent(run['short'])} of its {run['kernels']:,} kernels are shorter than a call that launches one ({call})."
     if run["copy_seconds"] > 0.05 * run["kernel_seconds"]:
         yield f"Copies and fills take {copies} beside {kernels} of kernels."
     if not run["kernel_seconds"]:
@@ -68,6 +90,9 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
         f"Of the kernels' time {percent(run['attributed'])} was asked for by operators, and for {percent(run['modelled'])} "
         f"their shapes tell what they need."
     )
+    for share, what in ((run["graphs"], "in CUDA graphs"), (run["unrecorded"], "of launches that were not recorded")):
+        if share > 0:
+            yield f"{percent(share)} of it is {what}: no operator can be given it."
     if math.isnan(run["recoverable"]):
         return
     spec = load_spec()
@@ -89,6 +114,23 @@ def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequenc
             left = row["share"] - chain["share"] * chain["least"] / chain["seconds"]
             text += f" ({percent(left)} fused: {chain['chain']})"
         yield f"{text}."
+
+
+def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
+    """Why the GPU did nothing for a time that counts."""
+    idle = run["wall"] - run["busy"]
+    if idle < _COUNTS * run["wall"]:
+        return
+    why = (
+        (run["late"], "its host launched too late to keep it busy (launch-bound)"),
+        (run["queued"], "it waited with work that was launched in time"),
+        (idle - run["late"] - run["queued"], "the trace does not tell why"),
+    )
+    parts = [f"for {percent(time / run['wall'])} of the run {text}" for time, text in why if time > 0.005 * run["wall"]]
+    yield (
+        f"It is idle for {format_value(idle, 'second', 3)} in {run['gaps']:,.0f} gaps, the longest "
+        f"{format_value(run['longest_gap'], 'second', 3)} before {clean(run['after_gap'])}: {', '.join(parts)}."
+    )
 
 
 def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
