@@ -152,7 +152,7 @@ _ROWS = (
     Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
     Analysis("source", "lines, loops and functions inside a kernel", "source.frames", _all("source"), holds=_INSIDE),
     Analysis(
-        "run", "operators of a whole run", "run.frames", {**_AS_DATA, "md": "run.text", "text": "run.text"},
+        "run", "operators of a whole run", "run.frames", _all("run"),
         holds=("operators", "chains", "runs", "roofs"),
     ),
     Analysis("portability", "one application on several platforms", "portability", {"csv": _DATA, **_PORTABLE}),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses import ANALYSES, render
+from ncu_roofline.analyses import ANALYSES, Analysis, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, progress, tell
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # Options of `show` and `render` that traces have no use for.
 _OF_REPORTS = (
-    *("kernel", "launch", "nvtx", "top", "precision", "level", "gpu", "by", "source", "view", "clock", "launch_latency"),
+    *("kernel", "launch", "nvtx", "precision", "level", "gpu", "by", "source", "view", "clock", "launch_latency"),
     *("trajectory", "label", "dask"),
 )
 
@@ -86,15 +87,23 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     return replace(run, left_out=left_out)
 
 
-def render_run(args: Namespace, run: Run) -> int:
-    """Write a run as Markdown, text or data."""
+def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analysis], dict[str, Any]]) -> int:
+    """Write a run as a page, a picture, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
     analysis = ANALYSES["run"]
     output_format = chosen_format(args.output, args.format, analysis.formats, "no format of a run ({})")
+    options = {"title": args.title, **paper(args, output_format, analysis)}
+    if args.theme:
+        options["theme"] = args.theme
+    if args.top:
+        if not analysis.takes(output_format, "top"):
+            reason = f"a run as {output_format} has all operators"
+            raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
+        options["top"] = args.top
     check_output(args.output, args.force, named_files(args))
     table = args.table or next(iter(analysis.tables))
     if table not in analysis.tables:
         raise UsageError(
             "Cannot use --table", table, f"a run has the tables {', '.join(analysis.tables)}", "Name one of those."
         )
-    deliver(args.output, render(run, output_format, title=args.title, table=table), args.force, output_format)
+    deliver(args.output, render(run, output_format, table=table, **options), args.force, output_format)
     return int(run.left_out)

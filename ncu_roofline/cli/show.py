@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ncu_roofline.analyses import ANALYSES, analysis_of, render, text_table, views
+from ncu_roofline.analyses import ANALYSES, Analysis, analysis_of, render, text_table, views
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import ReportNames, pack_folder
 from ncu_roofline.base.texts import listed, plural, printable
@@ -114,7 +114,7 @@ def run_show(args: Namespace) -> int:
         if args.json:
             write_output(STANDARD_OUTPUT, render(run, "json"), force=True)
             return int(run.left_out)
-        how: dict[str, Any] = {"top": 0} if args.all else {}
+        how: dict[str, Any] = {"top": 0 if args.all else args.top} if args.all or args.top else {}
         write_text(text_table(run, width=args.width or terminal_width(), color=coloured(sys.stdout), notes=args.notes, **how))
         return int(run.left_out)
     result = read_roofline(args, for_people=not args.json, full_paths=args.full_paths)
@@ -153,13 +153,16 @@ def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
 def run_render(args: Namespace) -> int:
     """Render to a file; exit code 1 if some report had to be left out."""
     if run := run_of_args(args):
-        return render_run(args, run)
+        try:
+            return render_run(args, run, _paper)
+        except PaperError as error:
+            raise _refused(error) from error
     analysis = ANALYSES[args.view]
     output_format = chosen_format(args.output, args.format, analysis.formats, "no format known ({})")
     if args.table and args.table not in analysis.tables:
         reason = f"--view {args.view} has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-    options: dict[str, Any] = {"title": args.title, **_paper(args, output_format)}
+    options: dict[str, Any] = {"title": args.title, **_paper(args, output_format, analysis)}
     check_output(args.output, args.force, reading.named_files(args))
     advice = analysis.takes(output_format, "advice")
     result = read_roofline(args, for_people=output_format in _FOR_PEOPLE, advice=advice)
@@ -179,13 +182,13 @@ def run_render(args: Namespace) -> int:
     return result.exit_code
 
 
-def _paper(args: Namespace, output_format: str) -> dict[str, object]:
+def _paper(args: Namespace, output_format: str, analysis: Analysis) -> dict[str, Any]:
     """The options of a picture, checked before any report is read."""
-    analysis = ANALYSES[args.view]
     given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
     for name in given:
         if not analysis.takes(output_format, "preset") or not analysis.takes(output_format, name):
-            reason = f"--view {args.view} as {output_format} has no use for it"
+            view = f"--view {analysis.view}" if analysis.commands else f"a {analysis.view}"
+            reason = f"{view} as {output_format} has no use for it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
     try:
         paper_of(args.width, args.height, args.font, args.dpi, args.preset)

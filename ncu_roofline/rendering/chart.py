@@ -230,10 +230,11 @@ class Key:
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers as parts of 1, NaN where unknown: bars from 0 on with their hues and a text at the end of the longest, or dots
-    before and after with a text below."""
+    """Numbers as parts of 1, NaN where unknown: bars from 0 on (``stacked``: each from the end of the one before) with their
+    hues and a text at the end of the longest, or dots before and after with a text below."""
 
-    bars: Sequence[tuple[float, Hue | None]] = ()
+    bars: Sequence[tuple[float, Hue | str | None]] = ()
+    stacked: bool = False
     dots: tuple[float, float] | None = None
     hue: Hue | None = None
     text: str = ""

@@ -301,11 +301,12 @@ def _slots(chart: Chart, head: float, factor: float, pen: Pen) -> tuple[list[_Sl
             heights.append(high * factor if isinstance(block, _STRETCHED) else high)
         highest, at = max(heights), 0.0
         for block, cell, (left, *_), width, high in zip(row, cells, margins, widths, heights, strict=True):
-            own = high if isinstance(block, Listing) else highest
-            slots.append(_Slot(block, at + left, down + above, width, own, down + above + highest + under))
+            tall = high if isinstance(block, Listing) else highest
+            slots.append(_Slot(block, at + left, down + above, width, tall, down + above + highest + under))
             at += cell
         down += above + highest + under
-        stretching += highest / factor if any(isinstance(block, _STRETCHED) for block in row) else 0.0
+        own = [high for block, high in zip(row, heights, strict=True) if isinstance(block, _STRETCHED)]
+        stretching += highest / factor if highest in own else 0.0  # beside a longer list nothing is won
     return slots, down if slots else down + 14 * paper.font, stretching
 
 
@@ -564,7 +565,7 @@ def _rows_of(block: Listing, width: float, pen: Pen) -> tuple[bool, float, float
     """Whether names and ends stand beside the scales, else above them; points above the first row, and to the next one."""
     beside, every = width >= block.least * pen.paper.font, [scale for row in block.rows for scale in row.scales]
     lines = bool(block.title or block.keys) + (bool(block.title and block.keys) and not beside) + any(block.heads[:-1])
-    bars = max((len(scale.bars) for scale in every), default=0) * _BAR * pen.scale
+    bars = max((1 if scale.stacked else len(scale.bars) for scale in every), default=0) * _BAR * pen.scale
     scales = max(bars, 2.6 * pen.small if any(scale.dots for scale in every) else 0.0) + _GAP * pen.scale
     texts = pen.key + (pen.small if any(row.below for row in block.rows) else 0.0)
     return beside, lines * _HEAD * pen.scale, max(1.55 * texts, scales) if beside else scales + 1.5 * pen.key
@@ -656,11 +657,13 @@ def _draw_scale(sheet: Axes, span: tuple[float, float], y: float, one: marks.Sca
     longest, at, known, thick = low, y, False, _BAR * scale
     if not on_axis:
         sheet.plot([low, high], [y, y], lw=4.2 * scale, color=colour("grid"), zorder=1, solid_capstyle="butt")
+    start = low
     for index, (share, hue) in enumerate(one.bars):
         if math.isfinite(share):
-            known, middle = True, y + (len(one.bars) / 2 - index - 0.5) * thick
+            known, middle = True, y if one.stacked else y + (len(one.bars) / 2 - index - 0.5) * thick
             size = (min(share, 1.0) * (high - low), 0.86 * thick)
-            corner = (low, middle - size[1] / 2)
+            corner = (start, middle - size[1] / 2)
+            start += size[0] if one.stacked else 0.0
             sheet.add_patch(Rectangle(corner, *size, color=colour(hue), lw=0, gid="bar", zorder=2))
             if low + size[0] > longest:
                 longest, at = low + size[0], middle

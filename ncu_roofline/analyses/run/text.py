@@ -15,6 +15,7 @@ from ncu_roofline.formats.traces import PYTORCH
 from ncu_roofline.rendering.document import Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records
 
+Row = dict[str, Any]
 TOP, _CHAINS = 15, 5
 _CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
 _SHOWN = ("operator", "shapes", "direction", "group", *_CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
@@ -23,16 +24,32 @@ _COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are 
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
 
 
+def runs_of(frames: Run) -> list[tuple[Row, list[Row], list[Row]]]:
+    """Each trace and GPU: the row of the run, its operators, its chains."""
+    runs, *others = (records(table) for table in (frames.run_columns, frames.operator_columns, frames.chain_columns))
+
+    def of(run: Row, rows: list[Row]) -> list[Row]:
+        return [row for row in rows if (row["run"], row["gpu"]) == (run["run"], run["gpu"])]
+
+    return [(run, of(run, others[0]), of(run, others[1])) for run in runs]
+
+
+def name_of(row: Row) -> str:
+    """What a person calls an operator: without the library that all are of; the kernel where no operator is known."""
+    return clean(row["operator"].removeprefix("aten::") or row["group"] or "no operator")
+
+
+def place_of(run: Row, frames: Run) -> str:
+    """The GPU of a run, with its rank, or the trace where there are several."""
+    trace = run["run"] if len(set(frames.run_columns["run"])) > 1 else ""
+    return clean(", ".join(filter(None, [f"Rank {run['rank']}" if run["rank"] else "", f"GPU {run['gpu']}", trace])))
+
+
 def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True) -> Document:
     """The whole, a part per trace and GPU where there are several; ``top`` operators each, 0 for all."""
-    runs, operators, chains = (records(table) for table in (frames.run_columns, frames.operator_columns, frames.chain_columns))
-    parts = []
-    for run in runs:
-        place, number = (
-            (run["run"], run["gpu"]),
-            f"Rank {run['rank']}, GPU {run['gpu']}" if run["rank"] else f"GPU {run['gpu']}",
-        )
-        mine, fused = ([row for row in rows if (row["run"], row["gpu"]) == place] for rows in (operators, chains))
+    made, parts = runs_of(frames), []
+    for run, mine, fused in made:
+        number = f"Rank {run['rank']}, GPU {run['gpu']}" if run["rank"] else f"GPU {run['gpu']}"
         shown, good = mine[: top or None], [row for row in fused if row["recoverable"] > _WORTH][: _CHAINS if top else None]
         rest = percent(sum(row["share"] for row in mine[len(shown) :]))
         more = len(mine) - len(shown)
@@ -40,14 +57,14 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
         about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
         blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
         blocks += [Table("chains", CHAINS, good, _CHAINS_SHOWN, "Fused", about=about)] if good else []
-        blocks += [Section(list(_how(run, mine)), "How it was worked out")] if notes else []
+        blocks += [Section(list(how(run, mine)), "How it was worked out")] if notes else []
         facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
-        part = Document("Operators of a run", facts, list(_sentences(run, mine, fused)), blocks)
-        parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(runs) > 1 else part)
+        part = Document("Operators of a run", facts, list(sentences(run, mine, fused)), blocks)
+        parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(made) > 1 else part)
     told = [Note(text) for text in frames.notes]
     if len(parts) == 1:
         return replace(parts[0], title=title or parts[0].title, notes=told)
-    return Document(title or "Operators of runs", sentences=list(_ranks(runs)), blocks=parts, notes=told)
+    return Document(title or "Operators of runs", sentences=list(_ranks([run for run, *_ in made])), blocks=parts, notes=told)
 
 
 def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -64,7 +81,7 @@ def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
 
 
-def _sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
+def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
     """How much of the run the GPU did something, what is known of it, and what could go."""
     kernels, copies, launching = (format_value(run[f"{name}_seconds"], "second", 3) for name in ("kernel", "copy", "launch"))
     work = f"{run['launches']:,} kernels, copies and fills"
@@ -133,7 +150,7 @@ def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What the numbers mean, and what is unknown."""
     yield (
         "What an operator needs follows from its shapes and types: operations, and bytes of what goes in and comes out, each "
