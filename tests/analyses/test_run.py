@@ -11,14 +11,18 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
+from ncu_roofline.analyses import render
 from ncu_roofline.analyses.run.frames import Run, run_of
 from ncu_roofline.analyses.run.need import NoFormulaError, load, need
+from ncu_roofline.analyses.run.picture import chart
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.spec import named
 from ncu_roofline.formats.traces import is_trace, read_trace
+from ncu_roofline.rendering.chart import Point
 from tests.cli.command import Command
 
 TRACES = Path(os.environ.get("NCU_ROOFLINE_TRACES", Path(__file__).parents[3] / "shared" / "data" / "traces"))
@@ -456,6 +460,80 @@ def test_json_markdown_and_csv(write: Callable[..., Path], run: Command, tmp_pat
     assert "| aten" in (tmp_path / "a.md").read_text()
     assert run("render", path, "-o", tmp_path / "a.csv").code == 0
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 3
+
+
+COPY = call("aten::copy_", 4000, 20, [[4096], [4096], []], [BF16, BF16, "Scalar"])  # bytes, and no operations
+HOSTILE = call("<script>alert(1)</script> $x^$ {unit}", 5000, 30)
+
+
+def texts(svg: bytes) -> str:
+    return "\n".join(ElementTree.fromstring(svg).itertext())
+
+
+def test_a_picture_has_the_roofline_beside_where_the_time_goes(write: Callable[..., Path]) -> None:
+    run = run_of([read_trace(write(document(MM, SOFTMAX, COPY, LATE, HOSTILE)))])
+    said = texts(render(run, "svg"))
+    for text in ("GPU 14.8 % busy, 56.7 % could go", "mm", "[64,1024,1024]", "DRAM", "Tensor BF16 989 TFLOP/s"):
+        assert text in said
+    # What needs no operations or has no formula stands in the list all the same.
+    assert "copy_" in said
+    assert "no formula" in said
+    assert "its launch was not recorded" in said
+    assert "53.3 % could go" in said
+    assert "<script>" in said
+    drawn = chart(run)
+    panel, times = drawn.rows[1] if drawn else ((), ())
+    dots = {(mark.x, mark.y): mark for mark in panel.marks if isinstance(mark, Point)}
+    rows = [row for row in run.operators.to_dict("records") if row["flops"] > 0]
+    assert sorted(dots) == sorted((row["intensity"], row["performance"]) for row in rows)
+    assert len(rows) == 2
+    assert sum(part for row in times.rows for part, _ in row.scales[0].bars) == pytest.approx(600 / 400)  # of the longest
+    assert [row.name for row in times.rows[:2]] == ["_softmax", "mm"]
+
+
+@pytest.mark.parametrize("options", [{"preset": "column"}, {"preset": "slide", "theme": "dark"}, {"top": 1}, {"height": "3in"}])
+def test_a_picture_fits_its_paper(write: Callable[..., Path], options: dict[str, Any]) -> None:
+    others = [{"id": 1, **{key: value for key, value in H100.items() if key != "id"}}]
+    second = [{**one, "args": {**one["args"], "device": 1}} if one["cat"] == "kernel" else one for one in COPY]
+    run = run_of([read_trace(write(document(MM, SOFTMAX, LATE, second, gpus=(H100, *others))))])
+    said = texts(render(run, "svg", **options))
+    assert "Operators of a run" in said
+    assert "GPU 0" in said or "1 further GPU left out" in said
+    assert render(run, "png", **options)[:4] == b"\x89PNG"
+    with pytest.raises(ValueError, match="no room"):
+        render(run, "png", height="1.5in", font=20.0)
+
+
+def test_rows_that_have_no_roof_or_no_timeline_are_drawn(write: Callable[..., Path], tmp_path: Path) -> None:
+    bare = texts(render(run_of([read_trace(write(document(MM, SOFTMAX, gpus=())))]), "svg"))
+    assert "roof unknown" in bare
+    assert "could go" not in bare
+    path = tmp_path / "sums.csv"
+    path.write_text("Time (%),Total Time (ns),Instances,Avg (ns),GridXYZ,BlockXYZ,Name\n60.0,6000,3,2000,1 1 1,64 1 1,gemm\n")
+    told = texts(render(run_of([read_trace(path)]), "svg"))
+    assert "gemm" in told
+    assert "busy" not in told
+
+
+def test_pages_and_pictures_from_the_command_line(write: Callable[..., Path], run: Command, tmp_path: Path) -> None:
+    path = write(document(MM, SOFTMAX, LATE, HOSTILE))
+    for name in ("a.html", "a.png", "a.pdf"):
+        assert run("render", path, "-o", tmp_path / name, "--title", "Mine", "--theme", "dark").code == 0
+    page = (tmp_path / "a.html").read_text()
+    assert "<title>Mine</title>" in page
+    assert "The GPU is busy for 14.3 %" in page
+    assert "<script>alert" not in page
+    assert len(page) < 1.5e6
+    for words, reason in (
+        (("-o", "b.md", "--preset", "column"), "a run as md has no use for it"),
+        (("-o", "b.csv", "--top", "3"), "a run as csv has all operators"),
+        (("-o", "b.png", "--height", "900in"), "--height"),
+        (("-o", "b.png", "--size", "time"), "a run as png has no use for it"),
+    ):
+        outcome = run("render", path, *words)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert reason in outcome.err
+    assert "... and 3 more, 31.0 % of the kernels' time" in run("show", path, "--top", "1").out
 
 
 def damaged(tmp_path: Path) -> dict[str, tuple[bytes, str]]:

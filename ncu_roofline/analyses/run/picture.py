@@ -20,7 +20,7 @@ from ncu_roofline.rendering.picture import figure_of, pictures
 
 MOST_GPUS, TOP = 3, 12  # in one picture; a page has them all
 COULD_GO = Color("#E69F00", "#F0B840")
-_UNKNOWN = {"roof unknown": PLAIN, "need unknown": Color("#A3ABB4", "#77818C"), "no operator": Color("#C9CED4", "#525C66")}
+UNKNOWN = {"roof unknown": PLAIN, "need unknown": Color("#A3ABB4", "#77818C"), "no operator": Color("#C9CED4", "#525C66")}
 _NAMED, _LONG, _BRIEF = 8, 30, 18  # operators named at their dots, and characters of such a name
 _SMALLEST, _WHOLE = 3.2, 16.0  # points across the dot of no and of all the time, by area
 _FEWEST = 3  # operators in a list
@@ -106,11 +106,15 @@ def _answer(run: Row, operators: Sequence[Row], chains: Sequence[Row]) -> str:
     return f"{first}. {told}, {percent(most['recoverable'])} in {shorten(name, _LONG)}."
 
 
-def hue_of(row: Row) -> Color:
-    """The colour of the time at a roof: of memory's, or of a compute roof's."""
-    kind = "" if not row["roof"] else "memory" if row["roof"] == load_spec().memory else "compute"
-    _, *colours = bounds()[kind]
-    return Color(*colours)
+def kind_of(row: Row) -> str:
+    """What the time of an operator is shown as, but for what of it could go: at which roof, or what is unknown."""
+    if row["recoverable"] >= 0:
+        return "memory" if row["roof"] == load_spec().memory else "compute"
+    return "roof unknown" if row["bytes"] >= 0 else "need unknown" if row["operator"] else "no operator"
+
+
+def _hue(kind: str) -> Color:
+    return {"could go": COULD_GO, **UNKNOWN}.get(kind) or Color(*bounds()[kind][1:])
 
 
 def _busy(runs: Iterable[tuple[str, Row]]) -> Listing:
@@ -142,7 +146,7 @@ def _roofline(operators: Sequence[Row], roofs: Sequence[Row], keys: dict[int, st
         extent = marks.SEEN if row in main else marks.FOLLOWED if id(row) in keys else marks.ASIDE
         place, name = (row["intensity"], row["performance"]), keys.get(id(row), "")
         size = size_of(row["share"])
-        drawn.append(Point(role="dot", hue=hue_of(row), x=place[0], y=place[1], name=name, size=size, extent=extent))
+        drawn.append(Point(role="dot", hue=_hue(kind_of(row)), x=place[0], y=place[1], name=name, size=size, extent=extent))
     saving = sorted(dots, key=lambda row: (-row["recoverable"] if row["recoverable"] > 0 else 0.0, -row["share"]))
     for row in saving[:_NAMED]:
         texts = f"{shorten(name_of(row), _LONG)} {percent(row['share'])}", shorten(name_of(row), _BRIEF)
@@ -167,7 +171,7 @@ def _times(operators: Sequence[Row], listed: int, keys: dict[int, str], title: s
     rows = []
     for group in groups:
         row, share = group[0], sum(one["share"] for one in group)
-        bars = [(sum(part for part, _ in each) / longest, each[0][1]) for each in _parts(group).values()]
+        bars = [(part / longest, _hue(kind)) for kind, part in _parts(group).items() if part > 0]
         gone = sum(one["recoverable"] for one in group if one["recoverable"] >= 0)
         reasons = {one["why"] for one in group}
         end = f"{percent(gone)} could go" if gone >= _LEAST else clean(reasons.pop()) if len(reasons) == 1 else ""
@@ -186,26 +190,21 @@ def _times(operators: Sequence[Row], listed: int, keys: dict[int, str], title: s
     return Listing(title or "Where the kernels' time goes", ("share of the kernels' time", ""), rows, least=math.inf)
 
 
-def _parts(rows: Iterable[Row]) -> dict[str, list[tuple[float, Color]]]:
-    """Shares of the time with their colours: at the roofs of memory and of computing, what could go, what nobody knows."""
-    found: dict[str, list[tuple[float, Color]]] = {}
+def _parts(rows: Iterable[Row]) -> dict[str, float]:
+    """Shares of the time: at the roofs of memory and of computing, what could go, what nobody knows."""
+    found = dict.fromkeys(("memory", "compute", "could go", *UNKNOWN), 0.0)
     for row in rows:
-        if row["recoverable"] >= 0:
-            kind = "memory" if row["roof"] == load_spec().memory else "compute"
-            found.setdefault(kind, []).append((row["share"] - row["recoverable"], hue_of(row)))
-            found.setdefault("could go", []).append((row["recoverable"], COULD_GO))
-        else:
-            kind = "roof unknown" if row["bytes"] >= 0 else "need unknown" if row["operator"] else "no operator"
-            hue = _UNKNOWN[kind]
-            found.setdefault(kind, []).append((row["share"], hue))
-    return {kind: found[kind] for kind in ("memory", "compute", "could go", *_UNKNOWN) if kind in found}
+        gone = row["recoverable"] if row["recoverable"] >= 0 else 0.0
+        found[kind_of(row)] += row["share"] - gone
+        found["could go"] += gone
+    return found
 
 
 def _keys(rows: Sequence[Row]) -> Iterator[Key]:
     told = {"memory": "time at the DRAM roof", "compute": "time at a compute roof"}
-    for kind, parts in _parts(rows).items():
-        if sum(share for share, _ in parts) >= _LEAST:
-            yield Key(told.get(kind, kind), "bar", parts[0][1])
+    for kind, share in _parts(rows).items():
+        if share >= _LEAST:
+            yield Key(told.get(kind, kind), "bar", _hue(kind))
     if any(map(_drawable, rows)):
         yield from (Key(f"{percent(share)} of the time", "dot", size=size_of(share)) for share in (0.5, 0.05))
 

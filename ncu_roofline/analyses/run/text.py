@@ -17,8 +17,8 @@ from ncu_roofline.rendering.frames import records
 
 Row = dict[str, Any]
 TOP, _CHAINS = 15, 5
-_CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
-_SHOWN = ("operator", "shapes", "direction", "group", *_CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
+CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
+_SHOWN = ("operator", "shapes", "direction", "group", *CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
 _TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
 _COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are worth a sentence
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
@@ -56,7 +56,7 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
         legend = f"... and {more} more, {rest} of the kernels' time" if more else ""
         about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
         blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
-        blocks += [Table("chains", CHAINS, good, _CHAINS_SHOWN, "Fused", about=about)] if good else []
+        blocks += [Table("chains", CHAINS, good, CHAINS_SHOWN, "Fused", about=about)] if good else []
         blocks += [Section(list(how(run, mine)), "How it was worked out")] if notes else []
         facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
         part = Document("Operators of a run", facts, list(sentences(run, mine, fused)), blocks)

@@ -1,9 +1,5 @@
 /* Start: wire the events, draw once. */
 
-const CONFIG = {
-  displaylogo: false, responsive: true, typesetMath: false, showTips: false, plotlyServerURL: "",
-  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: "time-roofline" },
-};
 const MOST_NAMES = 14;
 const MAKERS = { complexity: complexityChart, time: timeChart, both: bothChart };
 
@@ -16,7 +12,7 @@ function update() {
     Plotly.react(byId(id), made.traces, made.layout, CONFIG);
   }
   drawTable(points);
-  drawDetails();
+  drawFacts(POINTS.find((each) => each.index === state.chosen), ALL_COLUMNS.filter(({ id }) => id !== "kernel"), "symbols");
   drawChoices();
   showQuery();
   drawKey(points);

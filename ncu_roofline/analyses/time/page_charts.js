@@ -3,16 +3,8 @@
 const CHARTS = ["complexity", "time", "both"];
 const NEAR_BALANCE = 0.4; // decades
 const FAR = 40; // decades: beyond every axis
-const MOST_LABELS = 8; // names of kernels in a chart
-const MARGIN = { l: 62, r: 18, t: 10, b: 44 };
 const WIDE_MARGIN = { ...MARGIN, r: 70, t: 46 }; // with second axes
-let paper = null; // while printing: charts -> [width, height] in pixels
 const views = {}; // chart -> its ranges in decades, so that the second axes follow a zoom
-
-function line(x, y, color, more = {}) {
-  const { width = 1, dash = "solid", ...rest } = more;
-  return { type: "scatter", mode: "lines", x, y, line: { color, width, dash }, hoverinfo: "skip", showlegend: false, ...rest };
-}
 
 /** Limits in decades around some values and the corners that are near. */
 function limits(values, corners) {
@@ -50,37 +42,6 @@ function powers(from, to) {
   const all = Array.from({ length: Math.max(0, Math.floor(to) - Math.ceil(from) + 1) }, (_, i) => Math.ceil(from) + i);
   const every = Math.ceil(all.length / 9) || 1;
   return all.filter((power) => power % every === 0);
-}
-
-/** Width and height of a chart in pixels. */
-function sizeOf(id) {
-  const box = document.getElementById(id);
-  return paper ? paper[id] : [box.clientWidth, box.clientHeight];
-}
-
-/** Names beside the symbols of the kernels with most time; they stay there when the reader zooms. */
-function nameAnnotations(id, points, place, range, margin, avoid, colours) {
-  const [width, height] = sizeOf(id);
-  const projection = new Projection(range, width - margin.l - margin.r, height - margin.t - margin.b);
-  const floor = new Floor(projection.width, projection.height);
-  const pixel = ([x, y]) => projection.pixel(Math.log10(x), Math.log10(y));
-  for (const at of avoid) floor.mark(floor.dots, ...pixel(at), 7);
-  const order = [...points].filter((point) => point.step < 0).sort((a, b) => (b.seconds || 0) - (a.seconds || 0));
-  const texts = shortenApart(order.map((point) => point.name), 24);
-  const [found, named] = [[], new Set()];
-  for (const point of order) {
-    if (named.has(point.name) || named.size >= MOST_LABELS) continue;
-    const at = pixel(place(point));
-    const label = nameLabel(texts.get(point.name), [at], floor, { others: avoid.map(pixel).filter(([x, y]) => Math.hypot(x - at[0], y - at[1]) > 1) });
-    if (!label) continue;
-    named.add(point.name);
-    const [x, y] = place(point).map(Math.log10);
-    const [across, down] = [label.x - at[0], label.y - at[1]];
-    const offset = label.leader ? { showarrow: true, ax: across, ay: down, arrowhead: 0, arrowwidth: 0.8, arrowcolor: colours.muted, standoff: 6 } : { showarrow: false, xshift: across, yshift: -down };
-    found.push({ x, y, ...offset, text: plotlyText(texts.get(point.name)), xanchor: "center", yanchor: "middle",
-      font: { size: LABEL_SIZE, family: FONT, color: colours.text } });
-  }
-  return found;
 }
 
 /** Diagonals of equal intensity and the machine balances. */
@@ -152,17 +113,6 @@ function stepLabels(points, place, colours, side = "right") {
   const at = steps.map(place);
   return { type: "scatter", mode: "text", x: at.map(([x]) => x), y: at.map(([, y]) => y), text: steps.map((point) => `  ${plotlyText(shorten(point.label, 20))}  `),
     textposition: `middle ${side}`, textfont: { color: colours.text, size: 11 }, hoverinfo: "skip", meta: "steps" };
-}
-
-function axis(title, range, colours, more = {}) {
-  const span = range[1] - range[0];
-  return { type: "log", range, title: { text: title, font: { size: 12 }, standoff: 6 }, color: colours.muted, showgrid: false, zeroline: false, showline: true,
-    linecolor: colours.line, tickcolor: colours.line, ticks: "outside", ticklen: 4, dtick: span > 12 ? 2 : span > 2 ? 1 : "D2", tickformat: "~s", ...more };
-}
-
-function layoutOf(x, y, colours, more = {}) {
-  return { margin: MARGIN, autosize: true, showlegend: false, paper_bgcolor: colours.card, plot_bgcolor: colours.card, hovermode: "closest",
-    font: { family: FONT, size: 12, color: colours.text }, hoverlabel: { align: "left", bgcolor: colours.card, font: { color: colours.text, size: 12 } }, xaxis: x, yaxis: y, ...more };
 }
 
 /** What the work of a precision counts. */

@@ -38,15 +38,3 @@ function drawTable(points) {
     return { key: point.index, chosen, kind: chosen ? "chosen" : "" };
   });
 }
-
-/** Every column of the chosen symbol. */
-function drawDetails() {
-  const card = byId("details");
-  const point = POINTS.find((each) => each.index === state.chosen);
-  card.hidden = !point;
-  if (!point) return;
-  const close = element("button", { type: "button", class: "button no-print", title: "Esc", onclick: () => choose(point.index) }, "Show all symbols");
-  const facts = ALL_COLUMNS.map(({ id, label, title, value, show, number }) => [id, label, title, number ? show(point) : value(point)]).filter(([id, , , text]) => id !== "kernel" && text);
-  const spans = facts.map(([, label, title, text]) => element("span", { title }, element("span", { class: "muted" }, `${label} `), text));
-  card.replaceChildren(element("div", { class: "head" }, element("h2", {}, shorten(point.name, 200)), close), element("div", { class: "facts" }, ...spans));
-}
