@@ -49,14 +49,15 @@ function partsOf(rows) {
 }
 
 function bar(name, parts, scale, end, share, more = {}) {
-  const track = parts.map(([kind, part]) => element("i", { style: `width: ${(100 * part) / scale}%`, colour: kind === "busy" ? style("--neutral") : hueOf(kind) }));
+  const track = parts.map(([kind, part]) => element("i", { style: `width: ${(100 * part) / scale}%`, colour: kind === "busy" ? style("--neutral") : hueOf({ late: "overhead", queued: "no operator" }[kind] || kind) }));
   const head = element("span", { class: "head" }, element("span", { class: "what" }, name), element("span", { class: "muted" }, end));
   return element("button", { type: "button", ...more }, head, element("span", { class: "track" }, ...track), element("span", { class: "share" }, share));
 }
 
 function drawTimes(rows) {
   const run = PAGE.runs[state.place];
-  const found = positive(run.wall) ? [bar(`${run.name} busy`, [["busy", run.busy / run.wall]], 1, `of ${formatValue(run.wall, "second", 3)}`, formatPercent(run.busy / run.wall), { disabled: true })] : [];
+  const of = ["busy", "late", "queued"].map((kind) => [kind, (run[kind] || 0) / run.wall]);
+  const found = positive(run.wall) ? [bar(`${run.name} busy${of[1][1] >= LEAST ? `, ${formatPercent(of[1][1])} launch-bound` : ""}`, of, 1, `of ${formatValue(run.wall, "second", 3)}`, formatPercent(run.busy / run.wall), { disabled: true })] : [];
   const longest = [...rows].sort((a, b) => b.seconds - a.seconds);
   const groups = [...longest.slice(0, BARS).map((row) => [row]), ...(longest.length > BARS ? [longest.slice(BARS)] : [])];
   const total = (group) => group.reduce((sum, row) => sum + row.share, 0);

@@ -11,7 +11,7 @@ from ncu_roofline.analyses.run.frames import CHAINS, OPERATORS, RUNS, Run
 from ncu_roofline.analyses.run.picture import COULD_GO, UNKNOWN, kind_of
 from ncu_roofline.base.texts import one_line
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.document import Table
+from ncu_roofline.rendering.document import MISSING, Table
 from ncu_roofline.rendering.frames import records
 from ncu_roofline.rendering.page import number, packed, plain_columns, self_contained, shown_table
 
@@ -35,7 +35,7 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
         }
         for row in records(frames.roof_columns)
     ]
-    hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute")} | {"could go": list(COULD_GO)}
+    hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute", "overhead")} | {"could go": list(COULD_GO)}
     payload: dict[str, Any] = {
         "columns": {one.name: [one.unit, one.meaning, one.label or one.name.replace("_", " ")] for one in OPERATORS},
         "operators": {
@@ -45,7 +45,8 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
             "kind": [kind_of(row) for row in every],
         },
         "runs": [
-            {"name": words.place_of(run, frames), **{key: number(run[key]) for key in ("wall", "busy")}} for run, *_ in made
+            {"name": words.place_of(run, frames), **{key: number(run[key]) for key in ("wall", "busy", "late", "queued")}}
+            for run, *_ in made
         ],
         "roofs": roofs,
         "roof_labels": {name: label_of(name) for name in sorted({row["roof"] for row in every} - {""})},
@@ -56,7 +57,7 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
         (words.place_of(run, frames), Table("chains", CHAINS, fused[:_CHAINS], words.CHAINS_SHOWN)) for run, _, fused in made
     ]
     notes = [*frames.notes, *(note for run, operators, _ in made for note in words.how(run, operators))]
-    called = [replace(column, label=column.name.replace("_", " ")) for column in RUNS]
+    called = [replace(one, label=one.name.replace("_", " "), omit=MISSING) for one in RUNS if one.unit or one.dtype != "float"]
     whole = {one_line(run[name]) for run, *_ in made for name in ("device", "format")} - {""}
     return self_contained(
         __package__,
@@ -70,7 +71,7 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
             for run, mine, fused in made
         ],
         chains=[(name, shown_table(table)) for name, table in chains if table.rows],
-        runs=shown_table(Table("runs", called, [run for run, *_ in made], [column.name for column in RUNS])),
+        runs=shown_table(Table("runs", called, [run for run, *_ in made], [column.name for column in called])),
         notes=[one_line(note) for note in dict.fromkeys(notes)],
         reports=list(dict.fromkeys(one_line(run["run"]) for run, *_ in made)),
     )
