@@ -3,7 +3,7 @@
 const OPERATORS = unpack(PAGE.operators);
 const [BARS, LEAST] = [15, 0.0005]; // operators with a bar, share of the time that is told
 const ALL_COLUMNS = Object.keys(PAGE.columns).filter((name) => OPERATORS.some((row) => row[name] !== "" && row[name] !== null)).map(columnOf);
-const SHOWN = ["operator", "shapes", "group", "share", "recoverable", "fraction", "roof", "seconds", "calls", "flops", "bytes", "intensity", "performance", "bandwidth", "why"];
+const SHOWN = ["operator", "shapes", "direction", "group", "share", "recoverable", "fraction", "roof", "seconds", "calls", "flops", "bytes", "intensity", "performance", "bandwidth", "why"];
 const COLUMNS = SHOWN.flatMap((name) => ALL_COLUMNS.find((column) => column.id === name) || []);
 
 function columnOf(name) {
@@ -49,14 +49,14 @@ function partsOf(rows) {
 }
 
 function bar(name, parts, scale, end, share, more = {}) {
-  const track = parts.map(([kind, part]) => element("i", { style: `width: ${(100 * part) / scale}%`, colour: kind === "busy" ? style("--neutral") : hueOf({ late: "overhead", queued: "no operator" }[kind] || kind) }));
+  const track = parts.map(([kind, part]) => element("i", { style: `width: ${(100 * part) / scale}%`, colour: kind === "busy" ? style("--neutral") : hueOf(kind === "late" ? "overhead" : kind) }));
   const head = element("span", { class: "head" }, element("span", { class: "what" }, name), element("span", { class: "muted" }, end));
   return element("button", { type: "button", ...more }, head, element("span", { class: "track" }, ...track), element("span", { class: "share" }, share));
 }
 
 function drawTimes(rows) {
   const run = PAGE.runs[state.place];
-  const of = ["busy", "late", "queued"].map((kind) => [kind, (run[kind] || 0) / run.wall]);
+  const of = ["busy", "late"].map((kind) => [kind, (run[kind] || 0) / run.wall]);
   const found = positive(run.wall) ? [bar(`${run.name} busy${of[1][1] >= LEAST ? `, ${formatPercent(of[1][1])} launch-bound` : ""}`, of, 1, `of ${formatValue(run.wall, "second", 3)}`, formatPercent(run.busy / run.wall), { disabled: true })] : [];
   const longest = [...rows].sort((a, b) => b.seconds - a.seconds);
   const groups = [...longest.slice(0, BARS).map((row) => [row]), ...(longest.length > BARS ? [longest.slice(BARS)] : [])];

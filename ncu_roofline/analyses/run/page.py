@@ -45,7 +45,7 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
             "kind": [kind_of(row) for row in every],
         },
         "runs": [
-            {"name": words.place_of(run, frames), **{key: number(run[key]) for key in ("wall", "busy", "late", "queued")}}
+            {"name": words.place_of(run, frames), **{key: number(run[key]) for key in ("wall", "busy", "late")}}
             for run, *_ in made
         ],
         "roofs": roofs,

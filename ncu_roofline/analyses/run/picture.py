@@ -62,7 +62,7 @@ def chart(frames: Run, top: int = TOP, less: int = 0) -> Chart | None:
         blocks += [[*panel, *times]] if panel else []
         lone += [] if panel else times
     timed = [(place_of(run, frames), run) for run, *_ in shown if run["wall"] > 0]
-    late, waited = (any(run[name] >= _LEAST * run["wall"] for _, run in timed) for name in ("late", "queued"))
+    late = any(run["late"] >= _LEAST * run["wall"] for _, run in timed)
     traces = len({run["run"] for run, *_ in made})
     rows = [row for _, operators, _ in shown for row in operators]
     notes = [f"{clean(note)}." for note in frames.notes]
@@ -81,7 +81,6 @@ def chart(frames: Run, top: int = TOP, less: int = 0) -> Chart | None:
         [*([[_busy(timed)]] if busy and timed else []), *blocks, *(lone[at : at + 2] for at in range(0, len(lone), 2))],
         [
             *([Key("idle: its host launched too late", "bar", _hue("overhead"))] if busy and late else []),
-            *([Key("idle: its work waited", "bar", _hue("no operator"))] if busy and waited else []),
             *_keys(rows),
         ],
         names,
@@ -127,11 +126,7 @@ def _busy(runs: Iterable[tuple[str, Row]]) -> Listing:
     rows = []
     for name, run in runs:
         share = run["busy"] / run["wall"]
-        bars = [
-            (share, None),
-            (run["late"] / run["wall"], _hue("overhead")),
-            (run["queued"] / run["wall"], _hue("no operator")),
-        ]
+        bars = [(share, None), (run["late"] / run["wall"], _hue("overhead"))]
         told = {"kernels": run["kernel_seconds"], "copies": run["copy_seconds"]}
         parts = [f"{kind} {format_value(seconds, 'second', 3)}" for kind, seconds in told.items() if seconds > 0]
         wall = f"of {format_value(run['wall'], 'second', 3)}"
