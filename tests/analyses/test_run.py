@@ -308,6 +308,7 @@ def test_a_board_is_for_traces_that_name_no_gpu(write: Callable[..., Path]) -> N
     ("name", "shapes", "values", "flops", "elements"),
     [
         ("aten::addmm", [[8], [4, 6], [6, 8]], None, 2 * 4 * 6 * 8, 8 + 24 + 48 + 32),
+        ("aten::addmv_", [[4], [4, 6], [6]], None, 2 * 4 * 6, 4 + 24 + 6 + 4),
         ("aten::linear", [[2, 3, 6], [8, 6], [8]], None, 2 * 6 * 6 * 8, 36 + 48 + 8 + 48),
         (
             "aten::convolution",

@@ -20,6 +20,7 @@ TOP, _CHAINS = 15, 5
 CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
 _SHOWN = ("operator", "shapes", "direction", "group", *CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
 _TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
+_TELLING = 0.005  # by so much more of the time a chain must save than its operator alone
 _COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are worth a sentence
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
 
@@ -129,7 +130,7 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
         chain = next((chain for chain in chains if inside(chain, row)), None)
         if chain and row["share"] == max(one["share"] for one in operators if inside(chain, one)):
             left = row["share"] - chain["share"] * chain["least"] / chain["seconds"]
-            text += f" ({percent(left)} fused: {chain['chain']})"
+            text += f" ({percent(left)} fused: {chain['chain']})" if left > row["recoverable"] + _TELLING else ""
         yield f"{text}."
 
 
