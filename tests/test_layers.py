@@ -24,7 +24,7 @@ LAYERS = (
     ("analyses", "plugin"),
     ("bench",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "pytest_plugin"),
 )
 # Inside rooms: what stands in one line does not import each other.
 ROOMS = {

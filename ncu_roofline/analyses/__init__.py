@@ -129,6 +129,7 @@ _DATA = "rendering.frames"
 _AS_DATA = dict.fromkeys(("csv", "json", "parquet"), _DATA)
 _DRAWN, _EXPLAINED, _FRAMES = ("show", "render"), ("show", "render", "explain"), ("points", "roofs", "kernels")
 _INSIDE = ("lines", "outer_lines", "loops", "functions", "instructions", "stalls", "totals", "findings")
+_LIMITED = {**_AS_DATA, "md": "compare.budget", "text": "compare.budget"}
 _PHASES, _PORTABLE = ("points", "bands", "sampled", "roofs"), dict.fromkeys(("json", "text", "md"), "portability")
 _ROOFLINE = {
     **_all("hierarchical"),
@@ -150,6 +151,8 @@ _ROWS = (
         holds=("kernels", "ranks", "points"),
     ),
     Analysis("comparison", "before and after", "compare.columns", _all("compare", "picture")),
+    Analysis("budget", "limits and what is over them", "compare.budget", _LIMITED, holds=("limits",)),
+    Analysis("run-comparison", "operators of a run before and after", "compare.runs", _all("compare", "picture")),
     Analysis("source", "lines, loops and functions inside a kernel", "source.frames", _all("source"), holds=_INSIDE),
     Analysis(
         "run", "operators of a whole run", "run.frames", _all("run"),

@@ -1,12 +1,13 @@
-"""`ncu-roofline compare`: what changed between reports."""
+"""`ncu-roofline compare`: what changed between reports, or between traces of runs."""
 
 from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.base.errors import RooflineError, UsageError
@@ -14,14 +15,16 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
 from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say, terminal_width, warn, without_warnings
+from ncu_roofline.cli.runs import add_traces, run_state, traces_among
 
 if TYPE_CHECKING:
-    from ncu_roofline.analyses.compare.frames import Comparison
-    from ncu_roofline.model import Measurements
+    from ncu_roofline.analyses.compare.frames import Comparison, Settings
+    from ncu_roofline.formats.ceilings import Ceilings
+    from ncu_roofline.model import Measurements, Roofline, Selection
 
 _EPILOG = """\
-REPORT: each is one state of the application, the first the baseline.  A folder or quoted pattern stands for all its reports
-together; if it is the only argument, each of its reports is a state.
+REPORT: each is one state of the application, the first the baseline; traces of a run are compared by operator.
+A folder or quoted pattern stands for all its reports together; if it is the only argument, each of its reports is a state.
 
 `ncu-roofline guide compare` says how kernels are matched, what is noise, and what is too small to judge.
 
@@ -69,6 +72,7 @@ def add_compare(parser: ArgumentParser) -> None:
     thresholds.add_argument("--strict", action="store_true", help="also if a number it needs is missing")
     add_filters(parser)
     add_roofs(parser)
+    add_traces(parser)
     files = ".html, .png, .svg, .pdf, .md (fit for a comment), .csv, .json, .parquet or .txt"
     add_looks(add_output(parser, f"file to write: {files}; - is standard output", analysis="comparison"))
 
@@ -91,8 +95,9 @@ def run_compare(args: Namespace) -> int:
     summary = result.summary_columns
     for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
         if not matched:  # told, and an error, for no threshold can trip then
-            reason = f"it has nothing in common with {baseline}: no kernel of one is in the other"
-            next_step = "Compare reports of one application, or choose other kernels."
+            kernel = result.nouns[0]
+            reason = f"it has nothing in common with {baseline}: no {kernel} of one is in the other"
+            next_step = f"Compare {'traces' if result.of_run else 'reports'} of one application, or choose other {kernel}s."
             say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, next_step)}")
     if output_format != "text":  # which has them in words
         warn(threshold_lines(result))
@@ -103,17 +108,65 @@ def run_compare(args: Namespace) -> int:
 
 def _compared(args: Namespace) -> tuple[Comparison, bool]:
     """The comparison, and whether some report had to be left out (--keep-going)."""
-    import numpy as np
-
-    from ncu_roofline.analyses.compare.frames import Settings, compare, roof_spreads
-    from ncu_roofline.model import Measurements, roofline
+    from ncu_roofline.analyses.compare.frames import compare
+    from ncu_roofline.analyses.compare.runs import of_runs
 
     states = [(argument, reading.expand([argument])) for argument in args.reports]
     if len(states) == 1:  # a single argument stands for as many as it names
         states = [(path, [path]) for path in states[0][1]]
     if len(states) < 2:
         raise UsageError("Cannot compare", states[0][0], "there is nothing to compare it with", "Give two reports or more.")
-    select, named = reading.checked_selection(args), reading.wanted(args.ceilings)
+    read = sides_of(args, states)
+    if len(read.sides) < 2:
+        reason = "nothing else could be read to compare with it"
+        raise RooflineError("Cannot compare", states[0][0], reason, "See the messages above.")
+    compared = compare(*read.sides, settings=read.settings, labels=read.labels)
+    return of_runs(compared, read.wholes) if read.wholes else compared, read.failed
+
+
+class Sides(NamedTuple):
+    """States of an application as `compare` takes them, of runs with wall time and busy; and whether a report was left out."""
+
+    sides: Sequence[Roofline]
+    labels: Sequence[str]
+    settings: Settings
+    wholes: Sequence[Mapping[str, float]]
+    failed: bool
+
+
+def sides_of(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> Sides:
+    """Traces or reports of a command line, each state what it is called and its files.  Raises RooflineError."""
+    from ncu_roofline.analyses.compare.frames import Settings, roof_spreads
+
+    select = reading.checked_selection(args)
+    paths = [path for _, some in states for path in some]
+    traces, wholes, failed = traces_among(paths), list[Mapping[str, float]](), False
+    if not traces:
+        sides, labels, ceilings, failed = _of_reports(args, states, select)
+    elif other := [path for path in paths if path not in traces]:
+        reason = f"it is no trace, and {traces[0]} is one: operators are not compared with kernels under ncu"
+        reason = reason if os.path.exists(other[0]) else "there is no such file"
+        raise RooflineError("Cannot compare", other[0], reason, "Give traces, or reports.")
+    else:
+        sides, wholes = map(list, zip(*(run_state(args, some) for _, some in states), strict=True))
+        labels, ceilings = [some[0] if len(some) == 1 else label for label, some in states], []
+    settings = Settings(
+        **{name: getattr(args, name) for name in ("tolerance", "times", "against", "small") if hasattr(args, name)},
+        **{name: getattr(select, name) for name in ("top", "precisions", "levels")},
+        in_order=getattr(args, "match", "") == "order",
+        roof_spreads=roof_spreads(sides, ceilings),
+    )
+    return Sides(sides, list(map(ReportNames.apart(labels), labels)), settings, wholes, failed)
+
+
+def _of_reports(
+    args: Namespace, states: Sequence[tuple[str, list[str]]], select: Selection
+) -> tuple[list[Roofline], list[str], list[Ceilings], bool]:
+    import numpy as np
+
+    from ncu_roofline.model import Measurements, roofline
+
+    named = reading.wanted(args.ceilings)
     reports = Namespace(**{**vars(args), "reports": [path for _, paths in states for path in paths]})
     found, failed = reading.for_each_report(reports, partial(_read, gpu=args.gpu), as_typed=True)
     read = without_warnings(found)
@@ -124,7 +177,8 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
     called = {os.path.realpath(path): set(one.report) for path, one in read}
     # What binds is sought among all levels, and the longest kernels are chosen of those matched.
     launches = replace(select, top=0, precisions=(), levels=())
-    labels, sides = [], []
+    labels: list[str] = []
+    sides: list[Roofline] = []
     for label, paths in states:
         names = {name for path in paths for name in called.get(os.path.realpath(path), ())}
         if names:  # a Roofline with roofs of its own: clocks differ
@@ -134,16 +188,7 @@ def _compared(args: Namespace) -> tuple[Comparison, bool]:
             labels.append(paths[0] if len(paths) == 1 else label)
         elif not sides:
             raise RooflineError("Cannot compare", label, "the baseline could not be read", "See the messages above.")
-    if len(sides) < 2:
-        reason = "nothing else could be read to compare with it"
-        raise RooflineError("Cannot compare", states[0][0], reason, "See the messages above.")
-    settings = Settings(
-        **{name: getattr(args, name) for name in ("tolerance", "times", "against", "small")},
-        **{name: getattr(select, name) for name in ("top", "precisions", "levels")},
-        in_order=args.match == "order",
-        roof_spreads=roof_spreads(sides, ceilings),
-    )
-    return compare(*sides, settings=settings, labels=list(map(ReportNames.apart(labels), labels))), failed
+    return sides, labels, ceilings, failed
 
 
 def _read(path: str, name: str, gpu: tuple[int, int] | None) -> tuple[tuple[str, Measurements], tuple[str, ...]]:

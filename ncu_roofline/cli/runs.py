@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
 if TYPE_CHECKING:
     from ncu_roofline.analyses.run.frames import Run
     from ncu_roofline.formats.traces import Trace
+    from ncu_roofline.model import Roofline
 
 
 # Options of `show` and `render` that traces have no use for.
@@ -39,14 +40,19 @@ def add_traces(parser: ArgumentParser) -> None:
     group.add_argument("--board", metavar="NAME", default="", help=about)
 
 
+def traces_among(paths: Sequence[str]) -> list[str]:
+    """Those of some files that are traces; a pipe, which can be read once, is none."""
+    if all(path.endswith(REPORT_SUFFIXES) for path in paths):
+        return []
+    from ncu_roofline.formats.traces import is_trace
+
+    return [path for path in paths if os.path.isfile(path) and is_trace(path)]
+
+
 def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     """The run that the traces on a command line are of; None where they are reports.  Raises RooflineError."""
     paths = expand(args.reports)
-    if all(path.endswith(REPORT_SUFFIXES) for path in paths):
-        return None
-    from ncu_roofline.formats.traces import is_trace
-
-    traces = [path for path in paths if os.path.isfile(path) and is_trace(path)]  # a pipe is read once
+    traces = traces_among(paths)
     if not traces:
         return None
     others = [path for path in paths if path not in traces]
@@ -85,6 +91,19 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     ceilings = wanted(args.ceilings).of(found)
     run = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
     return replace(run, left_out=left_out)
+
+
+def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str, float]]:
+    """A state of an application for `compare`, from its traces; wall time and busy.  Raises RooflineError."""
+    from ncu_roofline.analyses.run.states import state_of, whole_of
+    from ncu_roofline.model import Selection
+
+    run = run_of_args(Namespace(**{**vars(args), "reports": paths, "kernel": "", "top": 0}))
+    assert run is not None
+    state = state_of(run, Selection(kernel=args.kernel))
+    if not len(state.kernel_columns["kernel"]):
+        raise RooflineError("Cannot use", " ".join(paths), f"no operator passes --kernel {args.kernel}", "Loosen the filter.")
+    return state, whole_of(run)
 
 
 def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analysis], dict[str, Any]]) -> int:

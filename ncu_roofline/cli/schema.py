@@ -15,7 +15,13 @@ from ncu_roofline.version import __version__
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _CEILINGS = {"ceilings": ("bench run --json, bench merge --json", "measured or published ceilings of a GPU or CPU")}
-_COMMANDS = {"comparison": "compare BASELINE NEW...", "run": "show TRACE...", "portability": "portability FILE..."}
+_COMMANDS = {
+    "comparison": "compare BASELINE NEW...",
+    "run": "show TRACE...",
+    "run-comparison": "compare TRACE TRACE...",
+    "budget": "budget check NEW --budget FILE",
+    "portability": "portability FILE...",
+}
 _TYPES = ("string", "integer", "number", "boolean", "null")
 
 

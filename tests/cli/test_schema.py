@@ -60,7 +60,7 @@ def test_what_commands_print(run: Command, name: str, words: tuple[object, ...])
 
 
 def test_every_document_is_tried() -> None:
-    assert {name for name, _ in WRITTEN} | {"run"} | ELSEWHERE == set(documents())
+    assert {name for name, _ in WRITTEN} | {"run", "run-comparison", "budget"} | ELSEWHERE == set(documents())
     assert set(ANALYSES) <= set(documents())
 
 

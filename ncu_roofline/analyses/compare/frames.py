@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ncu_roofline.analyses.compare import columns
+from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec, load_units
 from ncu_roofline.chips.verdict import SHORT_LAUNCH
@@ -95,6 +96,8 @@ class Comparison(Displayed):
     """
 
     view: ClassVar[str] = "comparison"
+    of_run: ClassVar[bool] = False  # work and traffic are needed, not counted, and there are no verdicts
+    nouns: ClassVar[tuple[str, ...]] = ("kernel", "launch", "launches")  # what rows are, and what of them is counted
     counted: ClassVar[Mapping[str, str]] = {
         "kernel_columns": "kernel",
         "level_columns": "level",
@@ -142,6 +145,7 @@ class _Side:
         whole, named = self.kernels["kind"] == "application", self.kernels["name"]
         self.names: TextArray = np.where(whole, "application", np.where(named == "", self.kernels["kernel"], named))
         self.units: FloatArray = np.where(whole, 1.0, self.kernels["launches"])
+        self.operators: Any = self.kernels["kind"] == "operator"  # of a run
         self.label = label or ", ".join(dict.fromkeys(report for report in self.kernels["report"] if report))
         self.work, self.traffic = dict(roofline.work), dict(roofline.traffic)
         for amounts, by, what in ((self.work, "precision", "work"), (self.traffic, "level", "traffic")):
@@ -197,10 +201,13 @@ def _match(before: _Side, after: _Side, in_order: bool) -> tuple[IntArray, IntAr
     for word, agree in _PASSES:
         if any((groups >= 0).all() for _, groups in sides):  # nothing is left to match
             break
-        left, right = (_keyed(side, word, agree, groups < 0, in_order) for side, groups in sides)
+        exactly = word in (_PARAMETERS, _NUMBERS, _TEMPLATE)  # the sizes in an operator's name make it another one
+        left, right = (
+            _keyed(side, word, agree, (groups < 0) & ~(side.operators & exactly), in_order) for side, groups in sides
+        )
         for key in filter(right.__contains__, left):
             rows = left[key], right[key]
-            if word in (_PARAMETERS, _NUMBERS, _TEMPLATE):  # one name on each side
+            if exactly:  # one name on each side
                 pair = tuple(name for (side, _), mine in zip(sides, rows, strict=True) for name in set(side.names[mine]))
                 alike = word == _TEMPLATE and len({bool(_parsed(name).template) for name in pair}) < 2
                 if len(pair) != 2 or alike or (word == _NUMBERS and not agree and pair not in linked):
@@ -366,6 +373,11 @@ class _Sums:
             mine = {"precision": np.full(self.count, precision, dtype=object), **binding}
             found = {name: np.where(better, mine[name], values) for name, values in found.items()}
             most = np.where(better, binding["performance"], most)
+        if self.side.operators.any():  # what needs bytes alone has a share of the roof of these
+            memory, idle = load_spec().memory, found["precision"] == ""
+            least = self._total(self.side.kernels["seconds"] * self.side.kernels[f"fraction_{memory}"])
+            found["fraction"] = np.where(idle, least / self.seconds, found["fraction"])
+            found["binds"] = np.where(idle & np.isfinite(least), memory, found["binds"])
         return found
 
     def of_level(self, precision: str, level: str, units: FloatArray) -> dict[str, FloatArray]:
@@ -413,6 +425,7 @@ def compare(baseline: State, *new: State, settings: Settings | None = None, labe
     sides = [_Side(one, label) for one, label in zip(map(roofline_of, (baseline, *new)), names, strict=True)]
     full = list(dict.fromkeys(name for side in sides for name in side.names))
     short = dict(zip(full, short_names(full), strict=True))
+    short |= {name: clean(name) for side in sides for name in side.names[side.operators]}
     kernels: list[Table] = []
     levels: list[Table] = []
     summaries: list[Table] = []
@@ -512,8 +525,10 @@ def _kernels(old: _Sums, new: _Sums, agreed: Table, short: Mapping[str, str], se
     shares = [k[name] / np.nansum(k[name]) for name in ("total_seconds_before", "total_seconds")]
     k["time_share"] = np.where(new.present, shares[1], shares[0])
     of_time = np.where(_below(SMALL_SHARE, *shares), f"under {100 * SMALL_SHARE:.0f} % of the time", "")
-    brief = _below(SHORT_LAUNCH, k["seconds_before"], k["seconds"])
-    small = np.where(brief, f"launches under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
+    of_run = old.side.operators.any()  # whose calls are many and short: their spread is known
+    times = (k[f"{'total_' if of_run else ''}seconds{suffix}"] for suffix in ("_before", ""))
+    brief = _below(SHORT_LAUNCH, *times)
+    small = np.where(brief, f"{'' if of_run else 'launches '}under {format_value(SHORT_LAUNCH, 'second', 3)}", of_time)
     k["small"] = np.where(settings.small, "", small)
     # The outcome in a word.  Uneven: the mean of the launches changed otherwise than their median, more than noise does.
     k["uneven"] = comparable & (np.abs(k["mean_change"] - k["time_change"]) > k["noise"])

@@ -90,6 +90,7 @@ def comparison_chart(comparison: Comparison, top: int = said.MOST, wide: bool = 
     if panels:
         where = "Dots stand at the level that binds in the new report, else at device memory"
         notes.append(f"{where}; roofs are those of the new report.")
+    notes += [f"{note}." for note in pair.said]
     if len(pair.rows) > len(chosen):
         notes.append(f"{plural(len(pair.rows) - len(chosen), 'row')} of less change or time left out.")
     if len(panels) > MAX_PANELS:
@@ -226,6 +227,9 @@ def render_html(comparison: Comparison, *, title: str = "", theme: str = "auto")
         tripped=any(line.startswith("tripped: ") for line in lines),
         thresholds=list(map(one_line, lines)),
         reports=list(said.names_of(comparison).values()),
+        row=comparison.nouns[0],
+        counted=comparison.nouns[2],
+        of_run=comparison.of_run,
     )
 
 
@@ -242,7 +246,7 @@ def _table(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     def add_number(label: str, heading: str, values: list[float], text: Callable[[float], str] = time_text) -> None:
         add(label, heading, [text(value) if math.isfinite(value) else "" for value in values], values)
 
-    for label, name in (("Kernel", "label"), ("Change", "change"), ("Verdict", "limits")):
+    for label, name in ((pair.nouns[0].capitalize(), "label"), ("Change", "change"), ("Verdict", "limits")):
         add(label, label.lower(), [row[name] for row in rows])
     add_number("Time before", "Time before [s]", [row["before"] for row in rows])
     # Between GPUs as measured: nobody compares it.
@@ -254,11 +258,12 @@ def _table(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     add_number("after", "share of roof after", [row["fraction"] for row in rows], percent)
     level = said.level_of(comparison)
     bytes_of = f"{level_style(level).label if level else ''} bytes"
-    for name, label in (("FLOP", "FLOP"), ("bytes", bytes_of), ("FLOP/B", "FLOP/B")):
+    needed = "needed " if comparison.of_run else ""
+    for name, label in (("FLOP", f"{needed}FLOP"), ("bytes", f"{needed}{bytes_of}"), ("FLOP/B", f"{needed}FLOP/B")):
         changes = [after / before - 1 if before else math.nan for before, after in (row["ratios"][name] for row in rows)]
         add(label, f"change of {label}", [row[name] if row[name] != "n/a" else "" for row in rows], changes)
     if {row["count"] for row in rows} - {"1"}:
-        add("Launches", "launches", [row["count"] for row in rows])
+        add(pair.nouns[2].capitalize(), pair.nouns[2], [row["count"] for row in rows])
     quiet = (frames.SAME, frames.NOT_JUDGED)
     return {
         "columns": columns,

@@ -39,8 +39,8 @@ WORDS = {
 }
 _ORDER = (FASTER, SLOWER, SAME, CLOSER, FURTHER, ADDED, REMOVED, frames.UNKNOWN, NOT_JUDGED)
 _COLUMNS = (
-    Column("label", "str", "", "", "kernel"),
-    Column("count", "text", "", "", "launches", 3),
+    Column("label", "str", "", "", "{row}"),
+    Column("count", "text", "", "", "{counted}", 3),
     Column("total", "text", "", "", "total time", 8),
     Column("once", "text", "", "", "{time}"),
     Column("relative", "text", "", "", "change"),
@@ -51,7 +51,7 @@ _COLUMNS = (
     Column("limits", "str", "", "", "verdict", 4),
     Column("outcome", "str", "", ""),
 )
-_COMMENTED = {"label": "kernel", "time": "time", "change": "change", "share": "share of roof", "limits": "verdict"}
+_COMMENTED = {"label": "", "time": "time", "change": "change", "share": "share of roof", "limits": "verdict"}
 Row = dict[str, Any]
 
 
@@ -66,6 +66,8 @@ class Pair(NamedTuple):
     whole: Row
     title: str
     rows: list[Row]
+    nouns: tuple[str, ...] = ("kernel", "launch", "launches")
+    said: tuple[str, ...] = ()
 
     @property
     def same_gpu(self) -> bool:
@@ -88,7 +90,8 @@ def pairs(comparison: frames.Comparison) -> list[Pair]:
         for row in rows:
             row |= _seen(row, several[row["kernel"]] > 1, moved)
         what = "baseline" if whole["against"] == "baseline" else "the step before"
-        found.append(Pair(whole, f"{names[whole['report']]} against {names[whole['baseline']]} ({what})", rows))
+        title = f"{names[whole['report']]} against {names[whole['baseline']]} ({what})"
+        found.append(Pair(whole, title, rows, comparison.nouns, getattr(comparison, "notes", ())))
     return found
 
 
@@ -213,22 +216,35 @@ def headline(pair: Pair) -> str:
     words = [word for word in (FASTER, SLOWER, CLOSER, FURTHER, ADDED, REMOVED) if word != told and not alone]
     counts = {word: len({row["name"] for row in pair.rows if row["outcome"] == word}) for word in words}
     return "; ".join(
-        [answer, *(f"{plural(count, 'kernel')} {WORDS.get(word, word)}" for word, count in counts.items() if count)]
+        [answer, *(f"{plural(count, pair.nouns[0])} {WORDS.get(word, word)}" for word, count in counts.items() if count)]
     )
 
 
 def about(pair: Pair, titled: bool = True) -> str:
     """Which reports (if ``titled``), and on which GPUs."""
     devices = from_to(clean(pair.whole["device_before"]), clean(pair.whole["device"]))
-    return ", ".join(filter(None, (pair.title if titled else "", devices)))
+    return ", ".join(filter(None, (pair.title if titled else "", devices, _of_run(pair.whole))))
+
+
+def _of_run(whole: Row) -> str:
+    """Times of a run before and after: of the wall, how busy its GPUs were in it, of all kernels."""
+    if "wall" not in whole:
+        return ""
+    told = {"wall time": ("wall", time_text), "GPU busy": ("busy", percent), "kernels": ("total_seconds", time_text)}
+    texts = []
+    for word, (name, text) in told.items():
+        values = [whole[f"{name}_before"], whole[name]]
+        if not all(map(math.isnan, values)):
+            texts.append(f"{word} {from_to(*('unknown' if math.isnan(value) else text(value) for value in values))}")
+    return ", ".join(texts)
 
 
 def legend(pair: Pair) -> str:
     """What times and words mean."""
     clock = ", at the clock of the baseline where clocks differ" if pair.whole["time_basis"] == "normalised" else ""
     launches = " (as many as the baseline has)" if pair.whole["relaunched"] else ""
-    noise = f"same: within the noise of the kernel, {percent(pair.whole['noise'])} for the application"
-    return f"time: of all launches{launches}{clock}; {noise}" if pair.same_gpu else noise
+    noise = f"same: within the noise of the {pair.nouns[0]}, {percent(pair.whole['noise'])} for the application"
+    return f"time: of all {pair.nouns[2]}{launches}{clock}; {noise}" if pair.same_gpu else noise
 
 
 def details(pair: Pair) -> str:
@@ -251,19 +267,20 @@ def details(pair: Pair) -> str:
             told.append(f"{word}: {time_text(whole[seconds])}{names and f' ({names})'}.")
     if whole["added"] or whole["removed"] or whole["relaunched"]:
         before, after = (
-            f"{plural(whole[f'launches{suffix}'], 'launch')}, {time_text(whole[f'total_seconds{suffix}'])}"
+            f"{plural(whole[f'launches{suffix}'], pair.nouns[1])}, {time_text(whole[f'total_seconds{suffix}'])}"
             for suffix in ("_before", "")
         )
         told.append(f"In all: {before}{_ARROW}{after}.")
     counts = Counter(row["outcome"] for row in pair.rows)
     outcomes = ", ".join(f"{counts[word]} {WORDS.get(word, word)}" for word in _ORDER if counts[word])
-    return " ".join([*told, f"{_counted(pair.rows)}: {outcomes or 'none'}."])
+    return " ".join([*told, f"{_counted(pair)}: {outcomes or 'none'}."])
 
 
-def _counted(rows: Sequence[Row]) -> str:
-    """``2 kernels``, or ``4 kernels in 32 configurations``."""
+def _counted(pair: Pair, some: Sequence[Row] | None = None) -> str:
+    """``2 kernels``, or ``4 kernels in 32 configurations``, of ``some`` rows or all."""
+    rows = pair.rows if some is None else some
     count = len({row["name"] for row in rows})
-    return plural(count, "kernel") + (f" in {len(rows):,} configurations" if count < len(rows) else "")
+    return plural(count, pair.nouns[0]) + (f" in {len(rows):,} configurations" if count < len(rows) else "")
 
 
 def matters(pair: Pair) -> tuple[list[Row], list[Row]]:
@@ -293,7 +310,7 @@ def notes_of(pair: Pair) -> list[str]:
     for row in pair.rows:
         for note in filter(None, row["notes"].split("; ")):
             of.setdefault(note, []).append(clean(row["kernel"]))
-    notes = [note for note in pair.whole["notes"].split("; ") if note]
+    notes = [*pair.said, *filter(None, pair.whole["notes"].split("; "))]
     notes += [f"{listed(names, NAMED)}: {note}" for note, names in list(of.items())[:MOST_NOTES]]
     return notes + ([f"and {len(of) - MOST_NOTES} more notes, see csv or json"] if len(of) > MOST_NOTES else [])
 
@@ -321,10 +338,13 @@ def document(comparison: frames.Comparison) -> Document:
     parts = []
     for pair in pairs(comparison):
         several = any(row["launches_before"] > 1 or row["launches"] > 1 for row in pair.rows)
-        hidden = () if several else ("count", "total")
-        words = {"time": "time/launch" if several else "time", "level": level_of(comparison).upper()}
+        row, once, all_of_them = pair.nouns
+        hidden: tuple[str, ...] = () if several else ("count", "total")
+        hidden += ("limits", "FLOP", "bytes", "FLOP/B") if comparison.of_run else ()  # an operator of a name needs the same
+        words = {"time": f"time/{once}" if several else "time", "level": level_of(comparison).upper(), "row": row}
+        words |= {"counted": all_of_them}
         star = "*: at the clock of the baseline. " if pair.whole["time_basis"] == "normalised" else ""
-        noise = f"{star}same: within the noise of the kernel, {percent(pair.whole['noise'])} for the application; =: no change."
+        noise = f"{star}same: within the noise of the {row}, {percent(pair.whole['noise'])} for the application; =: no change."
         show = tuple(column.name for column in _COLUMNS if column.name not in hidden)
         table = Table("kernels", _COLUMNS, pair.rows, show, words=words, legend=noise)
         notes = [Note(note, "kernel") for note in notes_of(pair)]
@@ -338,9 +358,13 @@ def render_md(comparison: frames.Comparison, *, title: str = "") -> bytes:
     At most 65,536 bytes, which is what a comment may have: rows that are left out are counted.
     """
 
+    heads = {**_COMMENTED, "label": comparison.nouns[0]}
+    if comparison.of_run:
+        del heads["limits"]
+
     def table(rows: Sequence[Row]) -> str:
-        texts = {name: [shorten(row[name], _NAME) if name == "label" else row[name] for row in rows] for name in _COMMENTED}
-        shown = (TextColumn(head, texts[name], left=name in ("label", "limits")) for name, head in _COMMENTED.items())
+        texts = {name: [shorten(row[name], _NAME) if name == "label" else row[name] for row in rows] for name in heads}
+        shown = (TextColumn(head, texts[name], left=name in ("label", "limits")) for name, head in heads.items())
         return markdown(TextTable(tuple(shown)))
 
     def folded(summary: str, *blocks: str) -> str:  # the empty lines make GitHub and GitLab read Markdown inside
@@ -358,11 +382,11 @@ def render_md(comparison: frames.Comparison, *, title: str = "") -> bytes:
             shown, rest = matters(pair)
             blocks += [f"### {escape(headline(pair))}", escape(about(pair)), *tested]
             if pair.rows:
-                blocks.append(table(shown) if shown else "No kernel changed by more than its noise.")
+                blocks.append(table(shown) if shown else f"No {pair.nouns[0]} changed by more than its noise.")
             if rest:
                 told = f"{len(rest) - most:,} more left out: a comment holds 65,536 characters; csv and json have all."
                 kept = (table(rest[:most]) if most else "", told if len(rest) > most else "")
-                blocks.append(folded(f"The rest: {_counted(rest)}", *kept))
+                blocks.append(folded(f"The rest: {_counted(pair, rest)}", *kept))
             blocks.append(folded("Notes", bullets([details(pair), *notes_of(pair), legend(pair)])))
             tested = []
         data = markdown_document(blocks)

@@ -7,7 +7,7 @@ import math
 import operator
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
@@ -174,14 +174,20 @@ def parse(text: str) -> Condition:
     return Condition(text)
 
 
-def evaluate(comparison: Comparison, thresholds: Sequence[str | Condition]) -> Comparison:
-    """The comparison with its table `thresholds`: every condition on every kernel, and the numbers that decide.
+def evaluate(
+    comparison: Comparison, thresholds: Sequence[str | Condition], limits: Mapping[int, Sequence[Condition]] | None = None
+) -> Comparison:
+    """The comparison with its table `thresholds`: every condition on every kernel, and the numbers that decide; ``limits``:
+    conditions of single rows of the kernels.
 
     Kernels are those compared with the baseline or, where there are no such rows, with the step before.
     Raises UsageError for a condition that can't be read, or that names a precision or level that does not exist.
     """
     conditions = [parse(threshold) if isinstance(threshold, str) else threshold for threshold in thresholds]
-    values = {name.text: _values(comparison, one.text, name) for one in conditions for name in one.names}
+    own = limits or {}
+    every = [*conditions, *(one for some in own.values() for one in some)]
+    named = {name.text: (one.text, name) for one in every for name in one.names}
+    values = {text: _values(comparison, *each) for text, each in named.items()}
     kernels = comparison.kernel_columns
     compared = kernels["against"].tolist()
     against = "baseline" if "baseline" in compared else "previous"
@@ -192,8 +198,10 @@ def evaluate(comparison: Comparison, thresholds: Sequence[str | Condition]) -> C
         grid, block = (kernel[name] or kernel[f"{name}_before"] for name in ("grid", "block"))
         about = {name: kernel[name] for name in ("step", "against", "baseline", "report", "kernel", "seconds")}
         about |= {"row": row, "configuration": f"grid {grid} block {block}" if grid else ""}
-        for condition, truth in zip(conditions, truths, strict=True):
-            result = NOT_EVALUATED if truth[row] == MISSING else TRIPPED if truth[row] else PASSED
+        tests = [(one, truth[row]) for one, truth in zip(conditions, truths, strict=True)]
+        tests += [(one, one.truth(lambda name, row=row: values[name.text][row])) for one in own.get(row, ())]  # type: ignore[misc]
+        for condition, truth in tests:
+            result = NOT_EVALUATED if truth == MISSING else TRIPPED if truth else PASSED
             numbers = [(one.text, float(values[one.text][row]), QUANTITIES[one.quantity].unit) for one in condition.names]
             texts = ((text, format_value(number, unit) if unit else f"{number:.6g}") for text, number, unit in numbers)
             reason = ", ".join(f"{text} = {number}" for text, number in texts)

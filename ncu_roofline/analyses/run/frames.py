@@ -125,11 +125,22 @@ class Run:
     notes: tuple[str, ...] = ()
     view: str = "run"
     left_out: bool = False  # whether some trace could not be read
+    calls: tuple[Calls, ...] = ()  # of each operator
 
     operators = frame_of("operator_columns", "The operators, what could save most first.")
     chains = frame_of("chain_columns", "Operators that could be one, likewise.")
     runs = frame_of("run_columns", "A row per trace and GPU.")
     roofs = frame_of("roof_columns", "What the GPUs can do.")
+
+
+class Calls(NamedTuple):
+    """The calls of a row of operators, for who compares runs: the precision of their operations and where their bytes go ("":
+    none); of each its time (s), how many it stands for, and what no operator asked for: name, grid and block of the kernel.
+    """
+
+    precision: str
+    level: str
+    took: Sequence[tuple[float, int, str, str, str]]
 
 
 class Call(NamedTuple):
@@ -188,7 +199,8 @@ def run_of(
     for name in ("operators", "chains"):  # of what is unknown all could go, for all that is known
         tables[name].sort(key=lambda row: -row["share"] if math.isnan(row["recoverable"]) else -row["recoverable"])
     made = {name: of_rows(rows, TABLES[name]) for name, rows in tables.items()}
-    return Run(made["runs"], made["operators"], made["chains"], made["roofs"], by, tuple(dict.fromkeys(notes)))
+    told = tuple(row["members"] for row in tables["operators"])
+    return Run(made["runs"], made["operators"], made["chains"], made["roofs"], by, tuple(dict.fromkeys(notes)), calls=told)
 
 
 # Which operator asked for which work
@@ -287,13 +299,22 @@ def _operators(
         needs = [call.need for call in members if call.need]
         flops, moved = (sum(getattr(one, name) for one in needs) if needs else math.nan for name in ("flops", "bytes"))
         # What the calls need together, and the roof that binds it with the time at it.
-        wanted = [(load_spec().memory, moved)] if needs and needs[0].kind != LINK else []
+        level = load_spec().memory if needs and needs[0].kind != LINK else ""
+        wanted = [(level, moved)] if level else []
         wanted += [(needs[0].precision, flops)] if needs and needs[0].precision else []
         least, roof = math.nan, ""
         if wanted and all(name in roofs for name, _ in wanted):
             least, roof = max((amount / roofs[name][0], name) for name, amount in wanted)
+        firsts = [call.kernels[0] for call in members]
+        took = [
+            (call.seconds, 1, "", "", "")
+            if name
+            else (call.seconds, work.count[row], work.name[row], work.grid[row], work.block[row])
+            for call, row in zip(members, firsts, strict=True)
+        ]
         found.append(
             {
+                "members": Calls(needs[0].precision if needs else "", level, took),
                 "operator": name,
                 "shapes": shapes,
                 "types": types,
@@ -306,7 +327,7 @@ def _operators(
                 "roof": roof,
                 "least": least,
                 "origin": roofs[roof][1] if roof else "",
-                "calls": len(members) if name else sum(work.count[call.kernels[0]] for call in members),
+                "calls": len(members) if name else sum(work.count[row] for row in firsts),
                 "kernels": sum(work.count[kernel] for call in members for kernel in call.kernels),
                 "seconds": seconds,
                 "share": seconds / total,
