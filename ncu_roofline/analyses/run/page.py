@@ -49,7 +49,9 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
             for run, *_ in made
         ],
         "roofs": roofs,
-        "roof_labels": {name: label_of(name) for name in sorted({row["roof"] for row in every} - {""})},
+        "roof_labels": {
+            name: label_of(name) for name in sorted({row[name] for row in every for name in ("roof", "precision")} - {""})
+        },
         "hues": hues | {kind: list(hue) for kind, hue in UNKNOWN.items()},
         "texts": list(texts),
     }

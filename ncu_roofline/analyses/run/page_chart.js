@@ -15,7 +15,7 @@ function hueOf(kind) {
 
 /** The roof of memory, and those of what these operators do. */
 function roofsOf(rows) {
-  const wanted = new Set(rows.filter((row) => row.share >= MATTERS).map((row) => row.precision));
+  const wanted = new Set(rows.map((row) => row.precision));
   return PAGE.roofs.filter((roof) => roof.place === state.place && positive(roof.value) && (roof.memory || wanted.has(roof.id)));
 }
 
@@ -23,7 +23,7 @@ function hoverText(row) {
   const lines = [
     `<b>${plotlyText(shorten(row.name, 70))}</b>`,
     `${formatPercent(row.share)} of the kernels' time: ${formatColumn("seconds", row)} in ${counted(row.calls, "call")}`,
-    `needs ${formatColumn("flops", row)}${row.precision ? ` ${PAGE.roof_labels[row.precision] || plotlyText(row.precision)}` : ""} and ${formatColumn("bytes", row)}`,
+    `needs ${formatColumn("flops", row)}${row.precision ? ` ${PAGE.roof_labels[row.precision]}` : ""} and ${formatColumn("bytes", row)}`,
     `${formatColumn("intensity", row)}, ${formatColumn("performance", row)}, ${formatColumn("bandwidth", row)}`,
     row.roof ? `${formatPercent(row.fraction)} of the ${PAGE.roof_labels[row.roof]} roof, ${formatColumn("least", row)} at it` : plotlyText(row.why),
     known(row.recoverable) ? `${formatPercent(row.recoverable)} could go` : "",
@@ -33,12 +33,13 @@ function hoverText(row) {
 
 function rooflineChart(rows, colours) {
   const dots = rows.filter(drawable);
-  const main = dots.filter((row) => row.share >= MATTERS);
-  const roofs = roofsOf(dots);
+  const weighty = dots.filter((row) => row.share >= MATTERS);
+  const main = weighty.length ? weighty : dots;
+  const roofs = roofsOf(main);
   const memory = roofs.find((roof) => roof.memory);
   const compute = roofs.filter((roof) => !roof.memory);
   const top = Math.max(...compute.map((roof) => roof.value));
-  const [xs, ys] = ["intensity", "performance"].map((name) => (main.length ? main : dots).map((row) => Math.log10(row[name])));
+  const [xs, ys] = ["intensity", "performance"].map((name) => main.map((row) => Math.log10(row[name])));
   if (memory) for (const roof of compute) xs.push(Math.log10(roof.value / memory.value) + 0.8); // room for its value
   const range = { x: [Math.min(...xs) - 0.4, Math.max(...xs) + 0.7], y: [Math.min(...ys) - 0.4, Math.max(...ys, ...compute.map((roof) => Math.log10(roof.value))) + 0.35] };
   const traces = [];

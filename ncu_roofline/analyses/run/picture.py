@@ -138,7 +138,7 @@ def _roofline(operators: Sequence[Row], roofs: Sequence[Row], keys: dict[int, st
     """Operators under the roof of memory and those that their operations are of; the names of those that could save most."""
     dots, spec = [row for row in operators if _drawable(row)], load_spec()
     main = [row for row in dots if row["share"] >= _MATTERS] or dots
-    wanted = {row["precision"] for row in main} | {spec.memory}
+    wanted, seen = {row["precision"] for row in main} | {spec.memory}, set(map(id, main))
     rows = [
         ("bandwidth", spec.memory, roof["value"], "DRAM", format_value(roof["value"], "byte/s", 3))
         if roof["roof"] == spec.memory
@@ -148,7 +148,7 @@ def _roofline(operators: Sequence[Row], roofs: Sequence[Row], keys: dict[int, st
     ]
     drawn: list[marks.Mark] = [*plain_roofs(rows)]
     for row in dots:
-        extent = marks.SEEN if row in main else marks.FOLLOWED if id(row) in keys else marks.ASIDE
+        extent = marks.SEEN if id(row) in seen else marks.FOLLOWED if id(row) in keys else marks.ASIDE
         place, name = (row["intensity"], row["performance"]), keys.get(id(row), "")
         size = size_of(row["share"])
         drawn.append(Point(role="dot", hue=_hue(kind_of(row)), x=place[0], y=place[1], name=name, size=size, extent=extent))
