@@ -342,7 +342,37 @@ def test_a_board_is_for_traces_that_name_no_gpu(write: Callable[..., Path]) -> N
         ("aten::add_", [[4, 1, 8], [5, 1]], None, 4 * 5 * 8, 32 + 5 + 160),
         ("aten::copy_", [[4, 8], [8]], None, 0, 32 + 8),
         ("aten::native_layer_norm", [[4, 8], [], [8], [8]], None, 8 * 32, 32 + 8 + 8 + 32),
-        ("aten::sum", [[4, 8]], None, 32, 32),
+        ("aten::sum", [[4, 8]], None, 32, 32 + 1),
+        ("aten::mean", [[4, 8], [], [], []], ["", "[-1]", "True", ""], 32, 32 + 4),
+        ("aten::amax", [[2, 4, 8], [], []], ["", "[0, 2]", "False"], 64, 64 + 4),
+        ("aten::addmv", [[4], [4, 8], [8]], None, 64, 4 + 32 + 8 + 4),
+        (
+            "aten::_conv_depthwise2d",
+            [[1, 8, 5, 5], [8, 1, 3, 3], [], [], [], [], []],
+            ["", "", "[3, 3]", "", "[1, 1]", "[1, 1]", "[1, 1]"],
+            2 * 200 * 9,
+            200 + 72 + 200,
+        ),
+        (
+            "aten::max_pool2d_with_indices",
+            [[1, 2, 8, 8], *[[]] * 5],
+            ["", "[2, 2]", "[]", "[0]", "[1]", "False"],
+            128,
+            128 + 32 + 64,
+        ),
+        ("aten::avg_pool2d", [[1, 2, 7, 7], *[[]] * 4], ["", "[2]", "[2]", "[0]", "True"], 98, 98 + 32),
+        ("aten::upsample_nearest2d", [[1, 2, 4, 4], [], [], []], ["", "[8, 8]", "", ""], 0, 32 + 128),
+        (
+            "aten::_cudnn_rnn",
+            [[5, 3, 8], [[64, 8], [64, 16], [64], [64]], [], [], [1, 3, 16], [1, 3, 16], *[[]] * 8],
+            [*[""] * 6, "2", "16", "0", "1", "False", "0.", "True", "False"],
+            2 * 15 * 4 * 16 * 24,
+            120 + 64 * 26 + 5 * 3 * 16,
+        ),
+        ("aten::embedding_dense_backward", [[6, 4], [6], [], [], []], ["", "", "10", "-1", "False"], 24, 24 + 6 + 40),
+        ("aten::nll_loss_forward", [[4, 10], [4]], None, 4, 8),
+        ("aten::_foreach_add_", [[[4, 8], [8]], [[4, 8], [8]], []], None, 40, 3 * 40),
+        ("aten::_fused_adamw_", [[[4, 8], [8]]] * 4, None, 14 * 40, 7 * 40),
     ],
 )
 def test_needs_by_hand(name: str, shapes: Any, values: Any, flops: float, elements: int) -> None:
@@ -363,8 +393,62 @@ def test_needs_that_arguments_change() -> None:
     told = ["", "", "", "[0]", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "[False, True, False]"]
     weights_only = need(load(), "aten::convolution_backward", backward, ["float"] * 3, told, [])
     assert weights_only.flops == 2 * (2 * 6 * 25) * 4 * 9
-    assert weights_only.bytes == 4 * (300 + 648 + 216 + 216)
+    assert weights_only.bytes == 4 * (300 + 648 + 216)
     assert need(load(), "aten::eq", [[64]], ["float"], None, []).bytes == 64 * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "types", "values", "moved"),
+    [
+        ("aten::_softmax", [[8, 8], [], []], [BF16, "Scalar", "Scalar"], ["", "-1", "True"], 64 * (2 + 4)),
+        ("aten::sum", [[8, 8], [], [], []], [BF16, "ScalarList", "Scalar", "Scalar"], ["", "[0]", "False", "6"], 128 + 8 * 4),
+        ("aten::_to_copy", [[8, 8], []], ["long int", "Scalar"], ["", "15"], 64 * (8 + 2)),
+        ("aten::copy_", [[8, 8], [8, 8]], [BF16, "float"], None, 64 * (2 + 4)),
+        ("aten::mul", [[8, 8], [8, 1]], [BF16, "float"], None, 128 + 32 + 256),
+        ("aten::mul", [[8, 8], []], [BF16, "double"], None, 128 + 8 + 128),  # one number changes no type
+        ("aten::add_", [[8, 8], [8, 8]], [BF16, "float"], None, 128 + 256 + 128),
+        ("aten::argmax", [[8, 8], [], []], [BF16, "Scalar", "Scalar"], ["", "1", "False"], 128 + 8 * 8),
+    ],
+)
+def test_types_of_results(name: str, shapes: Any, types: Any, values: Any, moved: float) -> None:
+    assert need(load(), name, shapes, types, values, []).bytes == moved
+
+
+def test_what_is_expanded_counts_once(write: Callable[..., Path]) -> None:
+    events = call("aten::mul", 1000, 9, [[64, 32], [64, 32]], ["float", "float"])
+    events[0]["args"]["Input Strides"] = [[32, 1], [0, 1]]
+    found = rows(run_of([read_trace(write(document(events)))]))["aten::mul"]
+    assert found["bytes"] == 4 * (2 * 64 * 32 + 32)
+
+
+def test_sizes_of_convolutions_from_the_way_back(write: Callable[..., Path]) -> None:
+    """Without strides (2021): what the gradient looks like tells, unless two convolutions differ there alone."""
+    x, weight, out = [2, 4, 9, 9], [6, 4, 3, 3], [2, 6, 5, 5]
+
+    def modelled(*grads: list[int]) -> list[float]:
+        back = [
+            event("cpu_op", "aten::cudnn_convolution_backward", 5000, 99, **{"Input Dims": [x, grad, weight]}) for grad in grads
+        ]
+        events = [
+            call("aten::cudnn_convolution", 1000, 9, [x, weight], ["float"] * 2),
+            call("aten::cudnn_convolution_backward_weight", 2000, 9, [[], out, x], ["", "float", "float"]),
+        ]
+        return list(run_of([read_trace(write(document(*events, back)))]).operators["flops"].dropna())
+
+    assert modelled(out) == [2 * math.prod(out) * 36] * 2
+    assert modelled(out, [2, 6, 9, 9]) == [2 * math.prod(out) * 36]
+    assert modelled() == []
+
+
+def test_sequences_of_several_lengths_are_known_where_all_are_the_longest() -> None:
+    def flops(tokens: int, causal: str = "False") -> float:
+        shapes = [*[[tokens, 4, 64]] * 3, [4], [4], [], [], [], []]
+        types, values = [*[BF16] * 3, "int", "int", *["Scalar"] * 4], [*[""] * 5, "100", "100", "0.", causal]
+        return need(load(), "aten::_flash_attention_forward", shapes, types, values, []).flops
+
+    assert flops(300) == 3 * 4 * 4 * 100 * 100 * 64 == 2 * flops(300, "True")
+    with pytest.raises(NoFormulaError):
+        flops(299)
 
 
 def test_types_choose_the_roof() -> None:
@@ -639,7 +723,7 @@ def test_owlv2_is_half_a_softmax() -> None:
         ("owlv2-h100.pt.trace.json.gz", 1.0, 0.9995, 0.526),
         ("qwen-h100.pt.trace.json.gz", 0.699, 0.699, 0.919),
         ("bert-small-h100.pt.trace.json.gz", 1.0, 1.0, 0.079),
-        ("resnet50-2021.pt.trace.json.gz", 0.911, 0.470, 0.896),
+        ("resnet50-2021.pt.trace.json.gz", 0.911, 0.884, 0.896),
         ("alexnet-a100-times.pt.trace.json.gz", 1.0, 0.0, 0.0051),
         ("nsys-h100-2gpu-1s.sqlite", 0.516, 0.0, 0.993),
     ],

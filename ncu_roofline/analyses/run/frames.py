@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ncu_roofline.analyses.run.need import LINK, MATRIX, Need, NoFormulaError, load, need
+from ncu_roofline.analyses.run.need import LINK, MATRIX, Need, NoFormulaError, load, need, sizes_told
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import find_gpu
@@ -262,6 +262,7 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
     for kernel in kernels:
         rows[asked[kernel], kernel if asked[kernel] < 0 else 0].append(kernel)
     known: dict[Any, tuple[Need | None, str]] = {}
+    told = sizes_told(ranges.name, ranges.shapes)
     found = []
     for (row, _), mine in rows.items():
         seconds = sum(work.seconds[kernel] for kernel in mine)
@@ -270,11 +271,11 @@ def _calls(trace: Trace, kernels: Sequence[int], asked: Sequence[int], formulas:
             found.append(Call(row, seconds, mine, None, why if trace.span else "no timeline"))
             continue
         names = frozenset(work.name[kernel] for kernel in mine)
-        key = (ranges.name[row], str(ranges.shapes[row]), str(ranges.types[row]), str(ranges.values[row]), names)
+        recorded = (ranges.shapes[row], ranges.types[row], ranges.values[row])
+        key = (ranges.name[row], *map(str, recorded), str(ranges.strides[row]), names)
         if key not in known:
             try:
-                shapes, types, values = ranges.shapes[row], ranges.types[row], ranges.values[row]
-                known[key] = need(formulas, ranges.name[row], shapes, types, values, names), ""
+                known[key] = need(formulas, ranges.name[row], *recorded, names, ranges.strides[row], told), ""
             except NoFormulaError as error:
                 known[key] = None, str(error)
         found.append(Call(row, seconds, mine, *known[key]))

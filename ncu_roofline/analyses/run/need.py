@@ -39,6 +39,9 @@ TYPES: Mapping[str, tuple[float, str, str]] = {
     **dict.fromkeys(("long int", "long"), (8, "", "")),
     "c10::complex<float>": (8, "", "fp32"),
 }
+# Types by PyTorch's numbers, as its traces have them for arguments like dtype.
+_NUMBERED = dict(enumerate(("unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double")))
+_NUMBERED |= {11: "bool", 15: "c10::BFloat16", 23: "c10::Float8_e5m2", 24: "c10::Float8_e4m3fn"}
 # Types in the names of kernels, for traces that have none; the first that is found counts.
 _IN_NAMES = (
     *((rf"OpaqueType<{size}u?>", name) for size, name in ((1, "bool"), (2, "c10::Half"), (4, "float"), (8, "long int"))),
@@ -99,6 +102,8 @@ def _read(path: Path) -> dict[str, Operator]:
     found: dict[str, Operator] = {}
     try:
         for row in read(path, Operators).operator:
+            if shadowed := {*_FUNCTIONS, "out"} & {*row.arguments}:
+                raise ValueError(f"no argument may be called {min(shadowed)}")
             for text in filter(None, (row.out, row.flops, row.bytes)):
                 compiled(text, row.arguments)
             found |= dict.fromkeys(row.names, row)
@@ -116,7 +121,7 @@ def compiled(text: str, arguments: tuple[str, ...]) -> Any:
         tree = ast.parse(str(text), mode="eval")
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no expression ({error.msg})") from error
-    known = {*arguments, *_FUNCTIONS, "out"}
+    known = {*arguments, *_FUNCTIONS, "weight_of", "out"}
     for node in ast.walk(tree):
         good = isinstance(node, _NODES) and (not isinstance(node, ast.Name) or node.id in known)
         good = good and (not isinstance(node, ast.Call) or isinstance(node.func, ast.Name))
@@ -129,9 +134,10 @@ def compiled(text: str, arguments: tuple[str, ...]) -> Any:
 
 
 class Tensor(list[int]):
-    """The sizes of a tensor, and the bytes of its elements."""
+    """The sizes of a tensor, the bytes of its elements, and how often each is in it: more than once where it is expanded."""
 
     item: float = 0.0
+    repeats: int = 1
 
 
 def conv(x: Sequence[int], weight: Sequence[int], *around: Any) -> list[int]:
@@ -153,7 +159,49 @@ def _each(value: Any, count: int) -> list[int]:
 
 
 def _size(tensor: Tensor) -> float:
-    return math.prod(tensor) * tensor.item
+    return math.prod(tensor) * tensor.item / tensor.repeats
+
+
+def pool(x: Sequence[int], kernel: Any, stride: Any, padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> list[int]:
+    """The sizes of a pooling's result; each one number or one per dimension, no stride that of the kernel."""
+    rank = max(len(kernel), len(x) - 2) if isinstance(kernel, list) else len(x) - 2
+    sizes = zip(x[-rank:], *(_each(one, rank) for one in (kernel, stride or kernel, padding, dilation)), strict=True)
+    return [
+        *x[:-rank],
+        *((size + 2 * pad - gap * (taps - 1) - 1 + ceil * (step - 1)) // step + 1 for size, taps, step, pad, gap in sizes),
+    ]
+
+
+def reduced(x: Sequence[int], over: Any) -> list[int]:
+    """What is left of sizes without those of some dimensions, of all where none is told."""
+    gone = (
+        {one % len(x) for one in (over if isinstance(over, list) else [over])}
+        if x and over not in (None, [])
+        else range(len(x))
+    )
+    return [size for dimension, size in enumerate(x) if dimension not in gone]
+
+
+# Where operators of the way back have the gradient, that is the sizes of what the way forward made, its input and its weights.
+_BACKWARD = {
+    "aten::convolution_backward": (0, 1, 2),
+    "aten::cudnn_convolution_backward": (1, 0, 2),
+    "aten::max_pool2d_with_indices_backward": (0, 1, None),
+}
+Sizes = dict[tuple[str, str, str], Any]
+
+
+def sizes_told(names: Sequence[str], shapes: Sequence[Sequence[Any] | None]) -> Sizes:
+    """Results of convolutions and poolings, and weights, by the sizes of the other two, from operators of the way back: for
+    traces without strides and paddings.  None where these differ."""
+    told: Sizes = {}
+    for name, row in zip(names, shapes, strict=True):
+        places = _BACKWARD.get(name)
+        if places and row and len(row) > max(place or 0 for place in places):
+            grad, x, weight = (row[place] if place is not None else [] for place in places)
+            for key, size in ((("out", str(x), str(weight)), grad), (("weight", str(x), str(grad)), weight)):
+                told[key] = size if told.get(key, size) == size else None
+    return told
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -162,6 +210,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "item": operator.attrgetter("item"),
     "conv": conv,
     "conv_transposed": conv_transposed,
+    "pool": pool,
+    "reduced": reduced,
     "max": max,
     "min": min,
     "sum": sum,
@@ -175,8 +225,13 @@ def need(
     types: Sequence[str] | None,
     values: Sequence[Any] | None,
     kernels: Iterable[str],
+    strides: Sequence[Any] | None = None,
+    told: Sizes | None = None,
 ) -> Need:
-    """What a call of an operator needs.  Raises NoFormulaError where that can't be told; ``kernels`` are those it launched."""
+    """What a call of an operator needs.  Raises NoFormulaError where that can't be told; ``kernels`` are those it launched.
+
+    ``strides`` as in `Ranges`; ``told``: `sizes_told` of the trace.
+    """
     formula = formulas.get(name) or formulas.get(name.removesuffix("_"))
     if formula is None:
         raise NoFormulaError("no formula")
@@ -195,6 +250,8 @@ def need(
         if kind in TYPES and isinstance(shape, (list, tuple)) and all(type(size) is int for size in shape):
             room[argument] = tensor = Tensor(shape)
             tensor.item = TYPES[kind][0]
+            steps = strides[place] if strides and place < len(strides) and shape == shapes[place] else ()
+            tensor.repeats = math.prod(size for size, step in zip(shape, steps, strict=False) if step == 0) or 1
             tensors.append((kind, tensor))
         else:
             room[argument] = _value(values[place] if values and place < len(values) else None)
@@ -206,11 +263,19 @@ def need(
     def run(text: str) -> Any:
         return eval(compiled(text, formula.arguments), {"__builtins__": {}}, room)
 
+    def by_strides(made: Callable[..., list[int]]) -> Callable[..., Any]:
+        def sizes(x: Sequence[int], *others: Any) -> Any:
+            weights = others[0] if made is conv else []
+            return (told or {})["out", str(x), str(weights)] if values is None else made(x, *others)
+
+        return sizes
+
     try:
-        room |= _FUNCTIONS
+        room |= {**_FUNCTIONS, "conv": by_strides(conv), "pool": by_strides(pool)}
+        room["weight_of"] = lambda x, grad: (told or {})["weight", str(x), str(grad)]
         target = room.get(formula.into)
         out = target if isinstance(target, Tensor) else Tensor(run(formula.out) if formula.out else _broadcast(inputs))
-        out.item = target.item if isinstance(target, Tensor) else TYPES[formula.out_type or main][0]
+        out.item = target.item if isinstance(target, Tensor) else TYPES[_result(formula, name, tensors, main, room)][0]
         room["out"] = out
         flops = float(run(formula.flops)) if formula.flops else 0.0
         moved = float(run(formula.bytes)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
@@ -225,6 +290,19 @@ def need(
         precision = tensor_cores or ("tensor.tf32" if main == "float" and "tf32" in names else plain)
     counts = () if formula.bytes else tuple(math.prod(one) for _, one in inputs)
     return Need(flops, moved, precision if flops else "", formula.kind, tuple(out), _size(out), counts)
+
+
+def _result(formula: Operator, name: str, tensors: Sequence[tuple[str, Tensor]], main: str, room: Mapping[str, Any]) -> str:
+    """The type of a result: as the formula says, or the argument that it names; element by element the widest of the inputs."""
+    if formula.out_type in formula.arguments:
+        asked = room[formula.out_type]
+        return "float" if asked is True else _NUMBERED.get(asked, main) if type(asked) is int else main
+    if formula.out_type or formula.out or formula.kind != VECTOR:
+        return formula.out_type or main
+    if name.endswith("_"):
+        return tensors[0][0]
+    kinds = [kind for kind, tensor in tensors if tensor] or [main]
+    return max(kinds, key=lambda kind: (bool(TYPES[kind][2]), TYPES[kind][0]))
 
 
 def _value(text: Any) -> Any:
