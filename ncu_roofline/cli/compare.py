@@ -147,6 +147,10 @@ def sides_of(args: Namespace, states: Sequence[tuple[str, list[str]]]) -> Sides:
         reason = f"it is no trace, and {traces[0]} is one: operators are not compared with kernels under ncu"
         reason = reason if os.path.exists(other[0]) else "there is no such file"
         raise RooflineError("Cannot compare", other[0], reason, "Give traces, or reports.")
+    elif getattr(args, "match", "") == "order":
+        raise UsageError(
+            "Cannot use", "--match order", "calls of operators are compared all with all", "Leave it out for traces."
+        )
     else:
         sides, wholes = map(list, zip(*(run_state(args, some) for _, some in states), strict=True))
         labels, ceilings = [some[0] if len(some) == 1 else label for label, some in states], []

@@ -69,6 +69,19 @@ def test_a_change_within_the_spread_of_calls_is_none(
     assert softmax["noise"] == pytest.approx(max(0.02, 1.4826 * spread), rel=1e-6)
 
 
+def test_many_calls_keep_sums_median_and_spread(run: Command, write: Callable[..., Path]) -> None:
+    times = [40 + (number * 37 % 100) / 10 for number in range(1000)]  # 40 to 49.9 us, mixed
+    calls = (call("aten::copy_", 1000 + 100 * number, time, *COPY) for number, time in enumerate(times))
+    path = write(document(*calls))
+    found = kernels(run("compare", path, path, "--json"))["aten::copy_"]
+    assert (found["launches"], found["total_seconds"]) == (1000, pytest.approx(sum(times) * 1e-6))
+    assert found["seconds"] == pytest.approx(44.95e-6, rel=1e-3)
+    assert found["spread"] == pytest.approx(1.4826 * 2.5 / 44.95, rel=0.01)
+    assert found["fraction"] == pytest.approx(1000 * 2 * 2 * 2048**2 / 3.352e12 / (sum(times) * 1e-6), rel=1e-3)
+    outcome = run("compare", path, path, "--match", "order")
+    assert (outcome.code, "Cannot use --match order" in outcome.err) == (2, True)
+
+
 def test_other_sizes_are_another_operator_and_kernels_of_nobody_are_matched_as_in_reports(
     run: Command, write: Callable[..., Path]
 ) -> None:

@@ -107,6 +107,12 @@ def words_of(view: str, name: str, before: Path, after: Path, ceilings: Path) ->
         return ("render", trace(before.parent / "a.pt.trace.json"))
     if view == "portability":
         return ("portability", f"A={before}", f"B={after}", "--ceilings", f"A={ceilings}")
+    if view == "run-comparison":
+        return ("compare", trace(before.parent / "a.pt.trace.json"), trace(after.parent / "b.pt.trace.json"))
+    if view == "budget":
+        limits = before.parent / "budget.toml"
+        limits.write_text('version = 1\nrows = "kernels"\n[[limits]]\nname = "none"\nfail_if = ["time > 1"]\n')
+        return ("budget", "check", before, "--budget", limits)
     if view == "comparison":
         return ("compare", before, after, *measured, "--fail-if", "time > baseline")
     return ("render", before, after, *measured, "--view", view, *(("--precision", "fp64") if name == "nersc" else ()))

@@ -52,6 +52,15 @@ CASES = {
     ("compare", "-o", "reports"): Case("compare {report} {x} -o {out} --format json"),
     ("compare", "-o", "--dask"): Case("compare {report} {report} --dask {x} -o {out}"),
     ("compare", "-o", "--ceilings"): Case("compare {report} {report} --ceilings {x} -o {out}"),
+    ("compare", "-o", "--operators"): Case("compare {report} {report} --operators {x} -o {out}"),
+    ("budget init", "-o", "reports"): Case("budget init {x} -o {out}"),
+    **{
+        (f"budget {action}", "-o", option): Case(f"budget {action} {{report}} {more} {option} {{x}} -o {{out}}")
+        for action, more in (("init", ""), ("check", "--budget none.toml"))
+        for option in ("--dask", "--ceilings", "--operators")
+    },
+    ("budget check", "-o", "reports"): Case("budget check {x} --budget none.toml -o {out} --format json"),
+    ("budget check", "-o", "--budget"): Case("budget check {report} --budget {x} -o {out}"),
     ("portability", "-o", "inputs"): Case("portability V100={x} {report} -o {out} --format json"),
     ("portability", "-o", "--ceilings"): Case("portability V100={report} --ceilings V100={x} -o {out}"),
     ("ranks", "-o", "reports"): Case("ranks {report} {x} -o {out} --format json"),

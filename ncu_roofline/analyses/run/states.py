@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +19,11 @@ from ncu_roofline.rendering.frames import records
 
 OPERATOR = "operator"
 """The kind of a row that is an operator; what no operator asked for is a kernel, as in reports."""
+_MOST = 200  # rows per operator: the model takes 0.2 ms for each
 
 
 def state_of(run: Run, select: Selection) -> Roofline:
-    """The calls of a run's operators, one launch each, under its roofs: an operator is named with its shapes, types and group.
+    """The calls of a run's operators as launches, under its roofs: an operator is named with its shapes, types and group.
 
     Verdicts are left out: needs don't tell what limits kernels.
     """
@@ -47,21 +50,31 @@ def state_of(run: Run, select: Selection) -> Roofline:
             about = " ".join(filter(None, (row["operator"], row["shapes"], row["types"])))
             within = f", {row['direction']}" if row["direction"] not in ("", "forward") else ""
             within += f", within {row['group']}" if row["group"] else ""
-            known = not math.isnan(row["bytes"])
-            work = {calls.precision: row["flops"] / len(calls.took)} if known and calls.precision else {}
-            traffic = {calls.level: row["bytes"] / len(calls.took)} if known and calls.level else {}
-            kinds += [OPERATOR if row["operator"] else "kernel"] * len(calls.took)
-            points += [
-                ImportedPoint(f"{about}{within}" if about else kernel, seconds, work, traffic, {}, row["device"], (0, 0), count)
-                if about
-                else ImportedPoint(kernel, seconds, device=row["device"], launches=count, grid=grid, block=block)
-                for seconds, count, kernel, grid, block in calls.took
-            ]
+            need = {calls.precision: row["flops"] / row["calls"]}, {calls.level: row["bytes"] / row["calls"]}
+            known = [{key: value for key, value in one.items() if key and not math.isnan(value)} for one in need]
+            for seconds, count, kernel, grid, block in _folded(calls.took):
+                work, traffic = ({key: value * count for key, value in one.items()} for one in known)
+                name, where = (f"{about}{within}" if about else kernel), {"device": row["device"], "grid": grid, "block": block}
+                points.append(ImportedPoint(name, seconds, work, traffic, launches=count, **where))
+                kinds.append(OPERATOR if row["operator"] else "kernel")
         found = imported(PointTable(place[0], "run", tuple(points), stated), place[0])
         parts.append(replace(found, kind=np.array(kinds, dtype=object)))
     made = roofline(select.launches(Measurements.joined(parts)), select=select)
     nothing = np.full(len(made.kernel_columns["verdict"]), "", dtype=object)
     return replace(made, kernel_columns={**made.kernel_columns, "verdict": nothing, "limit": nothing})
+
+
+def _folded(took: Iterable[tuple[float, int, str, str, str]]) -> Iterator[tuple[float, int, str, str, str]]:
+    """The calls of a row; of many the sums of some that took nearly as long, by which medians and spreads hardly change."""
+    found: dict[tuple[str, str, str], list[tuple[float, int]]] = defaultdict(list)
+    for seconds, count, *kernel in took:
+        found[tuple(kernel)].append((seconds, count))  # type: ignore[index]
+    for where, calls in found.items():
+        calls.sort(key=lambda call: call[0] / call[1])
+        step = math.ceil(len(calls) / _MOST)
+        for at in range(0, len(calls), step):
+            some = calls[at : at + step]
+            yield (sum(seconds for seconds, _ in some), sum(count for _, count in some), *where)
 
 
 def whole_of(run: Run) -> dict[str, Any]:
