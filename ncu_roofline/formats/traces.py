@@ -394,7 +394,7 @@ def _sums(path: str) -> Trace:
         text = read_file(path, _MOST).decode("utf-8-sig", "replace")
     except OSError as error:
         raise _cannot(path, error.strerror or str(error)) from error
-    work = Work()
+    work, annotations = Work(), Ranges()
     lines = text.splitlines()
     head = next((place for place, line in enumerate(lines) if all(name in line for name in _KERNEL_SUMS)), 0)
     for number, row in enumerate(csv.DictReader(lines[head:]), start=head + 2):
@@ -405,5 +405,10 @@ def _sums(path: str) -> Trace:
             sizes = [_size([int(part) for part in (row.get(name) or "").split()]) for name in ("GridXYZ", "BlockXYZ")]
         except (KeyError, TypeError, ValueError) as error:
             raise _cannot(path, f"line {number} has no count of instances or no time ({error})") from error
-        work.add(name=clean(row["Name"] or ""), count=count, seconds=seconds, grid=sizes[0], block=sizes[1])
-    return Trace(path, "Nsight Systems, sums", work, Ranges(), Ranges(), {}, None)
+        name, thread, launched = clean(row["Name"] or ""), "", math.nan
+        if match := _PREFIXED.fullmatch(name):  # the innermost NVTX range around it, as a thread of its own
+            name, thread, launched = match[2], f"line {number}", 0.0
+            annotations.add(match[1], thread, 0.0, 0.0)
+        sums = {"name": name, "count": count, "seconds": seconds, "grid": sizes[0], "block": sizes[1]}
+        work.add(**sums, thread=thread, launched=launched)
+    return Trace(path, "Nsight Systems, sums", work, Ranges(), annotations, {}, None)

@@ -267,12 +267,73 @@ def test_exports_of_nsight_systems(tmp_path: Path) -> None:
 def test_sums_of_nsight_systems(tmp_path: Path) -> None:
     path = tmp_path / "sums.csv"
     head = "Time (%),Total Time (ns),Instances,Avg (ns),GridXYZ,BlockXYZ,Name\n"
-    path.write_text(f"{head}60.0,6000,3,2000, 128    1    1,  64    1    1,forward:gemm\n40.0,4000,1,4000,1 1 1,32 1 1,copy\n")
+    path.write_text(
+        f"{head}60.0,6000,3,2000, 128    1    1,  64    1    1,forward:1:at::gemm<a::b>\n40.0,4000,1,4000,1 1 1,32 1 1,copy\n"
+    )
     run = run_of([read_trace(path)], by="kernel")
     assert {row["group"]: (row["calls"], row["why"]) for row in run.operators.to_dict("records")} == {
-        "forward:gemm": (3, "no timeline"),
+        "at::gemm<a::b>": (3, "no timeline"),
         "copy": (1, "no timeline"),
     }
+    within = run_of([read_trace(path)], by="annotation").operators
+    assert dict(zip(within["group"], within["seconds"], strict=True)) == pytest.approx({"forward:1": 6e-6, "copy": 4e-6})
+    (whole,) = run.runs.to_dict("records")
+    assert all(math.isnan(whole[name]) for name in ("wall", "gaps", "late", "delay", "launch_call", "short"))
+
+
+NSYS = """CREATE TABLE StringIds (id INTEGER, value TEXT);
+INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'nn.Module: Linear_1'), (3, 'cudaGraphLaunch_v10000');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER,
+  globalPid INTEGER, demangledName INTEGER{more});
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5000, 9000, 0, 7, 11, 16777216, 1{values});
+"""
+LAUNCHED = """CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
+  nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1500, 1700, 16777217, 11, {name});
+"""
+
+
+@pytest.mark.parametrize(
+    ("tables", "module", "why", "device"),
+    [
+        (NSYS.format(more="", values=""), "", "its launch was not recorded", ""),  # kernels alone
+        (
+            NSYS.format(more="", values="")
+            + LAUNCHED.format(name=1)
+            + "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, "
+            + "globalTid INTEGER);"
+            + "INSERT INTO NVTX_EVENTS VALUES (1000, 2000, 59, NULL, 2, 16777217), (1, NULL, 59, 'open', NULL, 16777217);"
+            + "CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);",
+            "Linear_1",
+            "its launch is in no operator",
+            "",
+        ),
+        (
+            NSYS.format(more=", graphId INTEGER, graphNodeId INTEGER", values=", 0, NULL")
+            + LAUNCHED.format(name=3)
+            + "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
+            + "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT); INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA A100');"
+            + "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER);"
+            + "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0);",
+            "",
+            "in a CUDA graph",
+            "NVIDIA A100",
+        ),
+        (
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,"
+            "correlationId INTEGER, globalPid INTEGER, graphId INTEGER);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (5000, 9000, 0, 7, 11, 16777216, 3);",
+            "",
+            "in a CUDA graph",
+            "",
+        ),
+    ],
+)
+def test_schemas_of_nsight_systems(tmp_path: Path, tables: str, module: str, why: str, device: str) -> None:
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        database.executescript(tables)
+    (row,) = run_of([read_trace(tmp_path / "a.sqlite")], by="module").operators.to_dict("records")
+    assert (row["group"], row["why"], row["device"], row["seconds"]) == (module, why, device, pytest.approx(4e-6))
 
 
 def test_what_two_processes_launched_under_one_number_is_nobody_s(write: Callable[..., Path]) -> None:

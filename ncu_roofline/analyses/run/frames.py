@@ -426,7 +426,7 @@ def _facts(
     launches = sum(work.count[row] for row in mine)
     counted = sum(work.count[row] for row in mine if work.kind[row] == KERNEL)
     known = [row for row in mine if not math.isnan(work.launched[row])]
-    calls = [work.launching[row] for row in known if not work.graph[row]]
+    calls = [work.launching[row] for row in known if not work.graph[row] and work.launching[row] >= 0]
     call = statistics.median(calls) if calls else math.nan
     short = (
         sum(work.kind[row] == KERNEL and work.seconds[row] < call for row in mine) / counted if calls and counted else math.nan
