@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def add_budget(parser: ArgumentParser) -> None:
     """An action, and its own options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, about in (("init", "write a budget of what kernels take now"), ("check", "say what is over its budget")):
+    told = {"init": ("write a budget of what kernels take now", _init), "check": ("say what is over its budget", _check)}
+    for name, (about, act) in told.items():
         one = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
-        one.set_defaults(act=globals()[f"_{name}"], precision=(), level=(), gpu=None)
+        one.set_defaults(act=act, precision=(), level=(), gpu=None)
         add_reports(one)
         add_launches(one, top=None)
         add_roofs(one)

@@ -134,11 +134,10 @@ class Run:
 
 
 class Calls(NamedTuple):
-    """The calls of a row of operators, for who compares runs: the precision of their operations and where their bytes go ("":
-    none); of each its time (s), how many it stands for, and what no operator asked for: name, grid and block of the kernel.
+    """The calls of a row of operators, for who compares runs: the level that their bytes go to, "" for none; of each its time
+    (s), how many it stands for, and of what no operator asked for: name, grid and block of the kernel.
     """
 
-    precision: str
     level: str
     took: Sequence[tuple[float, int, str, str, str]]
 
@@ -315,7 +314,7 @@ def _operators(
         ]
         found.append(
             {
-                "members": Calls(needs[0].precision if needs else "", level, took),
+                "members": Calls(level, took),
                 "operator": name,
                 "shapes": shapes,
                 "types": types,

@@ -50,7 +50,7 @@ def state_of(run: Run, select: Selection) -> Roofline:
             about = " ".join(filter(None, (row["operator"], row["shapes"], row["types"])))
             within = f", {row['direction']}" if row["direction"] not in ("", "forward") else ""
             within += f", within {row['group']}" if row["group"] else ""
-            need = {calls.precision: row["flops"] / row["calls"]}, {calls.level: row["bytes"] / row["calls"]}
+            need = {row["precision"]: row["flops"] / row["calls"]}, {calls.level: row["bytes"] / row["calls"]}
             known = [{key: value for key, value in one.items() if key and not math.isnan(value)} for one in need]
             for seconds, count, kernel, grid, block in _folded(calls.took):
                 work, traffic = ({key: value * count for key, value in one.items()} for one in known)
