@@ -405,6 +405,8 @@ def test_a_board_is_for_traces_that_name_no_gpu(write: Callable[..., Path]) -> N
         ("aten::native_layer_norm", [[4, 8], [], [8], [8]], None, 8 * 32, 32 + 8 + 8 + 32),
         ("aten::sum", [[4, 8]], None, 32, 32 + 1),
         ("aten::mean", [[4, 8], [], [], []], ["", "[-1]", "True", ""], 32, 32 + 4),
+        ("aten::sum", [[4, 8], []], ["", "6"], 32, 32 + 1),  # a type, no dimension
+        ("aten::logsumexp", [[2, 4, 8], [], []], ["", "[0, 2]", "False"], 64, 64 + 4),
         ("aten::amax", [[2, 4, 8], [], []], ["", "[0, 2]", "False"], 64, 64 + 4),
         ("aten::addmv", [[4], [4, 8], [8]], None, 64, 4 + 32 + 8 + 4),
         (
@@ -469,6 +471,8 @@ def test_needs_that_arguments_change() -> None:
         ("aten::mul", [[8, 8], []], [BF16, "double"], None, 128 + 8 + 128),  # one number changes no type
         ("aten::add_", [[8, 8], [8, 8]], [BF16, "float"], None, 128 + 256 + 128),
         ("aten::argmax", [[8, 8], [], []], [BF16, "Scalar", "Scalar"], ["", "1", "False"], 128 + 8 * 8),
+        ("aten::argmax", [[8, 8], [], []], [BF16, "", "Scalar"], ["", "", "False"], 128 + 8),
+        ("aten::any", [[8, 4], [], []], ["bool", "Scalar", "Scalar"], ["", "0", "False"], 32 + 4),
     ],
 )
 def test_types_of_results(name: str, shapes: Any, types: Any, values: Any, moved: float) -> None:

@@ -173,12 +173,10 @@ def pool(x: Sequence[int], kernel: Any, stride: Any, padding: Any = 0, dilation:
 
 
 def reduced(x: Sequence[int], over: Any) -> list[int]:
-    """What is left of sizes without those of some dimensions, of all where none is told."""
-    gone = (
-        {one % len(x) for one in (over if isinstance(over, list) else [over])}
-        if x and over not in (None, [])
-        else range(len(x))
-    )
+    """What is left of sizes without those of the listed dimensions, of all where none is listed: [] is one number."""
+    listed = over if isinstance(over, list) else []
+    listed = listed[0] if listed and isinstance(listed[0], list) else [one for one in listed if one is not None]
+    gone = {one % len(x) for one in listed} if x and listed else range(len(x))
     return [size for dimension, size in enumerate(x) if dimension not in gone]
 
 
