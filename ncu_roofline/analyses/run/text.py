@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.analyses.run.frames import CHAINS, OPERATORS, Run
-from ncu_roofline.base.texts import clean
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.traces import PYTORCH
@@ -85,7 +85,8 @@ def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
     """How much of the run the GPU did something, what is known of it, and what could go."""
     kernels, copies, launching = (format_value(run[f"{name}_seconds"], "second", 3) for name in ("kernel", "copy", "launch"))
-    work = f"{run['launches']:,} kernels, copies and fills"
+    alone = run["launches"] == run["kernels"]
+    work = plural(run["kernels"], "kernel") if alone else f"{run['launches']:,} kernels, copies and fills"
     if math.isnan(run["wall"]):
         yield f"No timeline: {work} take {format_value(run['kernel_seconds'] + run['copy_seconds'], 'second', 3)}."
     else:
@@ -97,7 +98,7 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
             text += f"; {launching} of the run are launches alone"
         yield f"{text}."
         yield from _idle_time(run)
-    if run["short"] > _MANY:
+    if run["short"] > _MANY and run["kernels"] > 1:
         call = format_value(run["launch_call"], "second", 3)
         yield f"{percent(run['short'])} of its {run['kernels']:,} kernels are shorter than a call that launches one ({call})."
     if run["copy_seconds"] > 0.05 * run["kernel_seconds"]:
@@ -146,7 +147,7 @@ def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
     )
     parts = [f"for {percent(time / run['wall'])} of the run {text}" for time, text in why if time > 0.005 * run["wall"]]
     yield (
-        f"It is idle for {format_value(idle, 'second', 3)} in {run['gaps']:,.0f} gaps, the longest "
+        f"It is idle for {format_value(idle, 'second', 3)} in {plural(int(run['gaps']), 'gap')}, the longest "
         f"{format_value(run['longest_gap'], 'second', 3)} before {clean(run['after_gap'])}: {', '.join(parts)}."
     )
 
