@@ -590,9 +590,7 @@ def test_show_begins_with_how_busy_the_gpu_was(write: Callable[..., Path], run: 
     outcome = run("show", write(document(MM, SOFTMAX, LATE)), "--width", "150")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert lines[0].startswith(
-        "The GPU is busy for 26.9 % of 2.05 ms, with 3 kernels: most of the time it waits"
-    )
+    assert lines[0].startswith("The GPU is busy for 26.9 % of 2.05 ms, with 3 kernels: most of the time it waits")
     assert (
         "Of the kernels' time 90.9 % was asked for by operators, and for 90.9 % their shapes tell what they need."
         in outcome.out
