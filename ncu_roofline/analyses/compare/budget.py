@@ -126,6 +126,9 @@ def budget_text(side: Roofline, settings: Settings, source: str, operators: bool
         if not operators:
             known[f"flops > {1 + TOLERANCE:g}"] = row["work"]
         conditions = [f"{name} * {_amount(name, value)}" for name, value in known.items() if value > 0]
+        if not operators and row["seconds"] > 0:  # a kernel that does less in less time may have less of its roof
+            slower = f" and time > {_amount('time', row['seconds'])}"
+            conditions = [one + slower * one.startswith("fraction") for one in conditions]
         if conditions:
             stated = {"name": row["name"], "grid": row["grid"], "block": row["block"], "gpu": row["device"]}
             keys = [f"{key} = {_quoted(value)}" for key, value in stated.items() if value]
