@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import math
 import os
@@ -35,6 +36,7 @@ _LONGEST = 1e17  # microseconds: more than any clock says
 _EXPORT = "Export it again, and check that it is complete."
 _PROFILE = "Record it with torch.profiler.profile(record_shapes=True) and export_chrome_trace, or with nsys profile."
 _TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:')
+_OF_EXPORTS = ("CUPTI_ACTIVITY_KIND_", "StringIds", "NVTX_EVENTS", "TARGET_INFO_", "CUDA_")
 _KERNEL_SUMS = ("Instances", "Total Time (ns)", "Name")
 _CATEGORIES = {
     "kernel": KERNEL,
@@ -226,7 +228,10 @@ def _chrome(path: str) -> Trace:
     try:
         data = read_file(path, _MOST)
         if data.startswith(_GZIP):
-            data = gzip.decompress(data)
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = unpacked.read(_MOST + 1)
+            if len(data) > _MOST:
+                raise _cannot(path, f"it unpacks to more than {_MOST / 1e9:g} GB", "Record a shorter part of the run.")
         data = data.lstrip(b"\xef\xbb\xbf \t\r\n")
         document = msgspec.json.decode(data, type=list_form if data[:1] == b"[" else document_form, strict=False)
     except (OSError, EOFError, zlib.error) as error:
@@ -304,6 +309,8 @@ def _size(numbers: Any) -> str:
 
 def _sqlite(path: str) -> Trace:
     """An export of Nsight Systems."""
+    if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
+        raise _cannot(path, "rows of it are still in its -wal file", "Close the program that writes it, and try again.")
     try:
         with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro&immutable=1", uri=True)) as database:
             database.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -313,6 +320,9 @@ def _sqlite(path: str) -> Trace:
 
 
 def _tables(path: str, database: sqlite3.Connection) -> Trace:
+    for (view,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'"):
+        if view.startswith(_OF_EXPORTS):
+            raise _cannot(path, f"{view} is a view in it, and a table in every export of Nsight Systems")
     columns = {
         table: {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -397,8 +407,14 @@ def _sums(path: str) -> Trace:
     work, annotations = Work(), Ranges()
     lines = text.splitlines()
     head = next((place for place, line in enumerate(lines) if all(name in line for name in _KERNEL_SUMS)), 0)
-    for number, row in enumerate(csv.DictReader(lines[head:]), start=head + 2):
+    try:
+        rows = list(csv.DictReader(lines[head:], strict=True))
+    except csv.Error as error:
+        raise _cannot(path, f"its table is cut or damaged ({error})") from error
+    for number, row in enumerate(rows, start=head + 2):
         try:
+            if None in row or None in row.values():
+                raise ValueError("it has more or fewer cells than the head of the table")
             count, seconds = int(row["Instances"]), float(row["Total Time (ns)"]) * 1e-9
             if not (0 < count < 1e12 and 0 <= seconds < 1e9):
                 raise ValueError(f"{count} instances of {seconds} s")

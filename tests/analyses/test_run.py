@@ -688,6 +688,10 @@ def damaged(tmp_path: Path) -> dict[str, tuple[bytes, str]]:
     whole = gzip.compress(json.dumps(document(MM)).encode())
     with sqlite3.connect(tmp_path / "empty.sqlite") as database:
         database.execute("CREATE TABLE other (a INTEGER)")
+    with sqlite3.connect(tmp_path / "viewed.sqlite") as database:
+        database.execute("CREATE TABLE kept (start INTEGER, end INTEGER)")
+        database.execute("CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM kept")
+    sums = b"Total Time (ns),Instances,Name\n"
     return {
         "cut.json.gz": (whole[:-20], "cut or damaged"),
         "cut.json": (json.dumps(document(MM)).encode()[:-9], "no JSON of a trace"),
@@ -695,11 +699,19 @@ def damaged(tmp_path: Path) -> dict[str, tuple[bytes, str]]:
         "none.sqlite": ((tmp_path / "empty.sqlite").read_bytes(), "no table of what GPUs did"),
         "bad.sqlite": (b"SQLite format 3\x00" + bytes(200), "damaged or of another program"),
         "a.nsys-rep": (b"something", "nsys export --type sqlite"),
-        "sums.csv": (b"Total Time (ns),Instances,Name\nx,1,k\n", "line 2 has no count"),
+        "view.sqlite": ((tmp_path / "viewed.sqlite").read_bytes(), "CUPTI_ACTIVITY_KIND_KERNEL is a view"),
+        "sums.csv": (sums + b"x,1,k\n", "line 2 has no count"),
+        "open.csv": (sums + b'1000,10,"k1\n1000,10,k2\n', "its table is cut or damaged"),
+        "long.csv": (sums + b"1000,10," + b"k" * 200_000 + b"\n", "its table is cut or damaged"),
+        "short.csv": (sums + b"1000,10\n", "more or fewer cells"),
+        "bare.csv": (sums + b"1000,10,k<a,b>(int)\n", "more or fewer cells"),
     }
 
 
-@pytest.mark.parametrize("name", ["cut.json.gz", "cut.json", "cpu.json", "none.sqlite", "bad.sqlite", "a.nsys-rep", "sums.csv"])
+_DAMAGED = ["cut.json.gz", "cut.json", "cpu.json", "none.sqlite", "bad.sqlite", "view.sqlite", "a.nsys-rep"]
+
+
+@pytest.mark.parametrize("name", [*_DAMAGED, "sums.csv", "open.csv", "long.csv", "short.csv", "bare.csv"])
 def test_what_is_no_run_gets_one_sentence(run: Command, tmp_path: Path, name: str) -> None:
     data, reason = damaged(tmp_path)[name]
     (tmp_path / name).write_bytes(data)
@@ -707,6 +719,16 @@ def test_what_is_no_run_gets_one_sentence(run: Command, tmp_path: Path, name: st
     assert (outcome.code, outcome.out) == (1, "")
     assert reason in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_a_database_that_is_still_written(run: Command, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        database.execute("PRAGMA journal_mode = wal")
+        database.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
+        database.commit()
+        outcome = run("show", tmp_path / "a.sqlite")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "-wal" in outcome.err
 
 
 @pytest.mark.parametrize("seed", range(12))
