@@ -185,9 +185,10 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
     """The parser with all commands, of which these have their options."""
     parser = _Parser(
         prog="ncu-roofline",
-        description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report: offline, no GPU, no Nsight needed.",
+        description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report, and of a run's operators from a "
+        "trace of PyTorch's profiler or Nsight Systems: offline, no GPU, no Nsight needed.",
         usage="%(prog)s [-h] [--version] COMMAND ...\n       %(prog)s REPORT ...",
-        epilog="Reports alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
+        epilog="Reports and traces alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
         "`ncu-roofline COMMAND --help` lists the options.",
     )
     about = "show the version and exit"

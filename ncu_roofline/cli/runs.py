@@ -29,7 +29,9 @@ _OF_REPORTS = (
 
 def add_traces(parser: ArgumentParser) -> None:
     """Options that only traces have a use for."""
-    group = parser.add_argument_group("traces (PyTorch profiler, Nsight Systems)")
+    group = parser.add_argument_group(
+        "traces (PyTorch profiler, Nsight Systems)", "in the place of reports: .json, .json.gz, .sqlite, .csv"
+    )
     about = "what rows are apart for beside the operator: annotations or NVTX ranges around it, modules of torch.nn, its first "
     about += "kernel or the stream of that"
     by = ("operator", "annotation", "module", "kernel", "stream")

@@ -210,7 +210,7 @@ def headline(pair: Pair) -> str:
     else:
         ratio = ratio_text(whole["speedup"] if outcome == FASTER else 1 + whole["time_change"])
         less = f"{percent(abs(whole['time_change']))} {'less' if outcome == FASTER else 'more'} time"
-        answer = f"{ratio} {outcome}: {spent} ({less})"
+        answer = f"{'Kernels ' if 'wall' in whole else ''}{ratio} {outcome}: {spent} ({less})"
     told = outcome if pair.same_gpu else ""
     alone = len(pair.rows) == 1 and pair.rows[0]["outcome"] == told
     words = [word for word in (FASTER, SLOWER, CLOSER, FURTHER, ADDED, REMOVED) if word != told and not alone]

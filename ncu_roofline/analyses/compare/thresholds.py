@@ -109,7 +109,7 @@ class Condition:
             raise wrong(self.text, place, f"no number may be larger than {sys.float_info.max:.2g}")
         if token["more"]:
             raise wrong(self.text, token.end("more") - 1, "an expression can't go on like this")
-        self._numbers[place] = np.float64(value), _SYMBOLS.get(token["symbol"], "")
+        self._numbers[place] = np.float64(value), token["percent"] or _SYMBOLS.get(token["symbol"], "")
         return "1".ljust(width)
 
     def _wrong(self, place: int | None, reason: str) -> UsageError:
@@ -132,7 +132,10 @@ class Condition:
             raise self._wrong(bare[0] if bare else here.start, "the comparison names nothing of the new report")
         if bare and len(named) > 1:
             raise self._wrong(bare[0], f"say which baseline: {BASELINE}.{'.'.join(filter(None, named[0]))}")
-        units = {"", *(QUANTITIES[quantity].unit for quantity, _ in named)}
+        units = {"", "%", *(QUANTITIES[quantity].unit for quantity, _ in named)}
+        met = {unit: place for place, (_, unit) in self._numbers.items() if place in here and unit}
+        if len(names) == 1 and list(met) == ["%"] and "ratio" not in units:
+            raise self._wrong(met["%"], "a percentage of what? Write 105 % * baseline, or a unit")
         if odd := [place for place, (_, unit) in self._numbers.items() if place in here and unit not in units]:
             raise self._wrong(odd[0], "the unit fits none of the names compared")
         names |= {place: Name(*named[0], True, place) for place in bare}

@@ -108,7 +108,7 @@ BY = ("operator", "annotation", "module", "kernel", "stream")
 # Ranges of PyTorch's autograd, and of its optimizers.
 _BACKWARD = re.compile(r"autograd::engine::evaluate_function: |torch::autograd::|aten::\w+_backward|\w+Backward\d*$")
 _OPTIMIZER = re.compile(r"Optimizer\.(?:step|zero_grad)#")
-_IN_GRAPH, _OUTSIDE, _UNRECORDED = "in a CUDA graph", "its launch is in no operator", "its launch was not recorded"
+_IN_GRAPH, _OUTSIDE, _UNRECORDED = "in a CUDA graph", "launched by no operator", "launch not recorded"
 Roofs = Mapping[str, tuple[float, str]]
 """By precision or level: operations or bytes per second, and where that is from."""
 

@@ -96,7 +96,7 @@ def _drawable(row: Row) -> bool:
 def _title(run: Row) -> str:
     """The answer in a few words."""
     busy = f"{percent(run['busy'] / run['wall'])} busy" if run["wall"] > 0 else "without timeline"
-    return f"{busy}, {percent(run['recoverable'])} could go" if run["recoverable"] > 0 else busy
+    return f"{busy}, {percent(run['recoverable'])} of kernels' time could go" if run["recoverable"] > 0 else busy
 
 
 def _answer(run: Row, operators: Sequence[Row], chains: Sequence[Row]) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ncu_roofline.analyses.hierarchical.style import label_of
 from ncu_roofline.analyses.run.frames import CHAINS, OPERATORS, Run
-from ncu_roofline.base.texts import clean, plural
+from ncu_roofline.base.texts import clean, plural, shorten
 from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.chips import load_spec
 from ncu_roofline.formats.traces import PYTORCH
@@ -20,8 +21,8 @@ TOP, _CHAINS = 15, 5
 CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
 _SHOWN = ("operator", "shapes", "direction", "group", *CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
 _TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
-_TELLING = 0.005  # by so much more of the time a chain must save than its operator alone
 _COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are worth a sentence
+_ALIKE = 0.01  # a rank that takes no more than so much less than another takes as long
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
 
 
@@ -51,14 +52,17 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
     made, parts = runs_of(frames), []
     for run, mine, fused in made:
         number = f"Rank {run['rank']}, GPU {run['gpu']}" if run["rank"] else f"GPU {run['gpu']}"
-        shown, good = mine[: top or None], [row for row in fused if row["recoverable"] > _WORTH][: _CHAINS if top else None]
+        shown, good = ([{**row, "roof": row["roof"] and label_of(row["roof"])} for row in some] for some in (mine, fused))
+        shown = [{**row, "operator": row["operator"] or f"({row['why']})"} for row in shown[: top or None]]
+        good = [row for row in good if row["recoverable"] > _WORTH][: _CHAINS if top else None]
         rest = percent(sum(row["share"] for row in mine[len(shown) :]))
         more = len(mine) - len(shown)
         legend = f"... and {more} more, {rest} of the kernels' time" if more else ""
         about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
         blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
         blocks += [Table("chains", CHAINS, good, CHAINS_SHOWN, "Fused", about=about)] if good else []
-        blocks += [Section(list(how(run, mine)), "How it was worked out")] if notes else []
+        told = [*_roofs(frames, run, mine), *(how(run, mine) if notes else ())]
+        blocks += [Section(told, "How it was worked out")] if told else []
         facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
         part = Document("Operators of a run", facts, list(sentences(run, mine, fused)), blocks)
         parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(made) > 1 else part)
@@ -73,13 +77,20 @@ def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ranks = {run["rank"]: run for run in runs if run["wall"] > 0}
     if len(ranks) < max(len(runs), 2) or "" in ranks:
         return
-    slow, fast = (pick(ranks.values(), key=lambda run: run["wall"]) for pick in (max, min))
     waits = [run["busy"] / run["wall"] for run in ranks.values()]
-    yield (
-        f"Of {len(ranks)} ranks {slow['rank']} takes longest, {format_value(slow['wall'], 'second', 3)}, {fast['rank']} least, "
-        f"{format_value(fast['wall'], 'second', 3)} ({percent(1 - fast['wall'] / slow['wall'])} less); their GPUs are busy for "
-        f"{percent(min(waits))} to {percent(max(waits))}."
-    )
+    parts = []
+    for name, alike, apart in (
+        ("wall", "all take", "takes longest"),
+        ("kernel_seconds", "all run kernels for", "runs kernels longest"),
+    ):
+        slow, fast = (pick(ranks.values(), key=lambda run: run[name]) for pick in (max, min))
+        least, most = (format_value(run[name], "second", 3) for run in (fast, slow))
+        if fast[name] < (1 - _ALIKE) * slow[name]:
+            less = percent(1 - fast[name] / slow[name])
+            parts.append(f"rank {slow['rank']} {apart}, {most}, rank {fast['rank']} least, {least} ({less} less)")
+        else:
+            parts.append(f"{alike} {most}")
+    yield f"{len(ranks)} ranks: {'; '.join(parts)}; their GPUs are busy for {percent(min(waits))} to {percent(max(waits))}."
 
 
 def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence[Any]) -> Iterator[str]:
@@ -94,6 +105,8 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
         text = f"The GPU is busy for {percent(share)} of {format_value(run['wall'], 'second', 3)}, with {work}"
         if share < _IDLE:
             text += ": most of the time it waits for its host, and what follows is about the rest"
+        elif run["copy_seconds"] > run["kernel_seconds"]:
+            text += ": mostly with copies and fills, and operators are about the rest"
         if share < _IDLE and run["launch_seconds"] > 0.1 * run["wall"]:
             text += f"; {launching} of the run are launches alone"
         yield f"{text}."
@@ -114,25 +127,23 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
             yield f"{percent(share)} of it is {what}: no operator can be given it."
     if math.isnan(run["recoverable"]):
         return
-    spec = load_spec()
-    labels = {spec.memory: "DRAM", **{precision.id: precision.label for precision in spec.precisions}}
-
-    def inside(chain: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-        """Whether an operator is in a chain, all of its calls."""
-        return row["operator"].removeprefix("aten::") in chain["chain"].split(" + ") and bool(chain["calls"] == row["calls"])
-
-    for row in [row for row in operators if row["recoverable"] > _WORTH][:_TOLD]:
-        for_what = "bytes" if row["roof"] == spec.memory else "operations"
-        name = clean(f"{row['operator'] or 'work without an operator'} {row['shapes']}")
-        text = (
+    gain = format_value(run["recoverable"] * run["kernel_seconds"], "second", 3)
+    yield f"At the roofs {percent(run['recoverable'])} of the kernels' time could go ({gain}):"
+    best = sorted((row for row in operators if row["recoverable"] > 0), key=lambda row: -row["recoverable"])
+    for row in [row for row in best if row["recoverable"] > _WORTH][:_TOLD] or best[:1]:
+        for_what = "bytes" if row["roof"] == load_spec().memory else "operations"
+        name = clean(" ".join(filter(None, (row["operator"], row["shapes"], row["direction"]))))
+        name += f" in {clean(shorten(row['group'], 60))}" if row["group"] else ""
+        yield (
             f"{name}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
-            f"{labels[row['roof']]} roof for the {for_what} it needs: {percent(row['recoverable'])} could go"
+            f"{label_of(row['roof'])} roof for the {for_what} it needs: {percent(row['recoverable'])} could go."
         )
-        chain = next((chain for chain in chains if inside(chain, row)), None)
-        if chain and row["share"] == max(one["share"] for one in operators if inside(chain, one)):
-            left = row["share"] - chain["share"] * chain["least"] / chain["seconds"]
-            text += f" ({percent(left)} fused: {chain['chain']})" if left > row["recoverable"] + _TELLING else ""
-        yield f"{text}."
+    chain = max(chains, key=lambda chain: chain["recoverable"], default=None)
+    if chain and chain["recoverable"] > max(_WORTH, best[0]["recoverable"] if best else 0.0):
+        yield (
+            f"{clean(chain['chain'])}, {plural(chain['calls'], 'time')}: {percent(chain['share'])} of the kernels' time; "
+            f"as one kernel {percent(chain['recoverable'])} could go."
+        )
 
 
 def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
@@ -152,6 +163,18 @@ def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
+def _roofs(frames: Run, run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The roofs that operators stand under, and where they are from."""
+    under, origins = {row["roof"] for row in operators}, dict[str, list[str]]()
+    for row in records(frames.roof_columns):
+        if (row["run"], row["gpu"]) == (run["run"], run["gpu"]) and row["roof"] in under:
+            value = format_value(row["value"], f"{row['unit']}/s", 3)
+            origins.setdefault(row["origin"], []).append(f"{label_of(row['roof'])} {value}")
+    if origins:
+        told = [f"{', '.join(roofs)} ({origin})" for origin, roofs in origins.items()]
+        yield f"Roofs: {'; '.join(told)}."
+
+
 def how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What the numbers mean, and what is unknown."""
     yield (
@@ -163,9 +186,6 @@ def how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Itera
             "More than 100 % of a roof: a kernel found in a cache what its operator reads from memory, or does with fewer "
             "operations what the formula counts (Winograd's convolutions)."
         )
-    origins = dict.fromkeys(row["origin"] for row in operators if row["origin"])
-    if origins:
-        yield f"Roofs: {'; '.join(origins)}."
     reasons: dict[str, float] = {}
     for row in operators:
         if row["why"]:

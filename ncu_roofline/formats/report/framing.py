@@ -61,7 +61,7 @@ _UNPACK = "Unpack it and pass the .ncu-rep file inside."
 # First bytes of files that end up under the name of a report, with what they are and what to do.
 _SIGNATURES = (
     (b"version https://git-lfs.github.com/spec/", "it is a git-LFS pointer, not the report itself", "Run 'git lfs pull'."),
-    (b"\x1f\x8b", "it is compressed with gzip", f"{_UNPACK} {_TRACE}"),
+    (b"\x1f\x8b", "it is compressed with gzip", f"Unpack a report. {_TRACE}"),
     (b"PK\x03\x04", "it is a zip archive", _UNPACK),
     (b"BZh", "it is compressed with bzip2", _UNPACK),
     (b"\xfd7zXZ\0", "it is compressed with xz", _UNPACK),
