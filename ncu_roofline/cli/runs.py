@@ -43,12 +43,12 @@ def add_traces(parser: ArgumentParser) -> None:
 
 
 def traces_among(paths: Sequence[str]) -> list[str]:
-    """Those of some files that are traces; a pipe, which can be read once, is none."""
+    """Those of some files that are traces with times; a pipe, which can be read once, is none."""
     if all(path.endswith(REPORT_SUFFIXES) for path in paths):
         return []
-    from ncu_roofline.formats.traces import is_trace
+    from ncu_roofline.formats.traces import has_counters, is_trace
 
-    return [path for path in paths if os.path.isfile(path) and is_trace(path)]
+    return [path for path in paths if os.path.isfile(path) and is_trace(path) and not has_counters(path)]
 
 
 def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
@@ -59,7 +59,7 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
         return None
     others = [path for path in paths if path not in traces]
     if others and not args.keep_going:
-        raise UsageError("Cannot mix", others[0], "it is no trace, and the others are", "Give traces, or reports.")
+        raise UsageError("Cannot mix", others[0], "it is no trace with times, and the others are", "Give traces, or reports.")
     for name in _OF_REPORTS:
         if getattr(args, name, None) not in (None, "", (), 0, False, "profiled", "roofline", "auto"):
             option = f"--{name.replace('_', '-')}"

@@ -16,8 +16,8 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -28,14 +28,16 @@ from ncu_roofline.base.files import open_file, read_file
 from ncu_roofline.base.texts import clean, shorten
 
 KERNEL, COPY, FILL = "kernel", "copy", "fill"
+RANGE = "cuda_profiler_range"  # the category of what CUPTI's range profiler counted
 _GZIP, _SQLITE = b"\x1f\x8b", b"SQLite format 3\x00"
 _OF_NSYS = (".nsys-rep", ".qdrep")
 SUFFIXES = (".json", ".json.gz", ".sqlite", ".csv", *_OF_NSYS)
-_HEAD, _MOST = 65_536, 4_000_000_000
+_HEAD, _CHUNK, _MOST = 65_536, 1 << 20, 4_000_000_000
 _LONGEST = 1e17  # microseconds: more than any clock says
 _EXPORT = "Export it again, and check that it is complete."
 _PROFILE = "Record it with torch.profiler.profile(record_shapes=True) and export_chrome_trace, or with nsys profile."
 _TRACE_KEYS = re.compile(rb'"(?:traceEvents|deviceProperties|baseTimeNanoseconds)"\s*:')
+_COUNTED_OR_TIMED = re.compile(rb'"cat"\s*:\s*"(cuda_profiler_range|[kK]ernel)"')
 _OF_EXPORTS = ("CUPTI_ACTIVITY_KIND_", "StringIds", "NVTX_EVENTS", "TARGET_INFO_", "CUDA_")
 _KERNEL_SUMS = ("Instances", "Total Time (ns)", "Name")
 _CATEGORIES = {
@@ -170,6 +172,22 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
     return any(all(name in line for name in _KERNEL_SUMS) for line in lines)
 
 
+def has_counters(path: str | os.PathLike[str]) -> bool:
+    """Whether a trace has counters of CUPTI's range profiler instead of times of kernels; Kineto records either."""
+    head, tail = _head(path), b""
+    if not is_trace(path) or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return False
+    with suppress(OSError, EOFError, zlib.error), open_file(path) as stream:
+        packed = stream.peek(2).startswith(_GZIP)
+        with gzip.open(stream) if packed else nullcontext(stream) as data:
+            for _ in range(_MOST // _CHUNK):
+                chunk = data.read(_CHUNK)
+                if (match := _COUNTED_OR_TIMED.search(tail + chunk)) or not chunk:
+                    return bool(match and match[1] == RANGE.encode())
+                tail = chunk[-100:]
+    return False
+
+
 def _head(path: str | os.PathLike[str]) -> bytes:
     try:
         with open_file(path) as stream:
@@ -189,8 +207,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     trace = (_sqlite if head.startswith(_SQLITE) else _chrome if is_json else _sums)(name)
     if not trace.work.name:
         if trace.counters:
-            reason = "its kernels have counters of CUPTI's range profiler and no times, which are not read yet"
-            raise _cannot(path, reason, "Give the trace of a run without counters.")
+            reason = "its kernels have counters of CUPTI's range profiler and no times"
+            raise _cannot(path, reason, "Give it in the place of a report, and as a run the trace of one without counters.")
         raise _cannot(path, "it holds no kernel, copy or fill of a GPU", "Profile CUDA activities, too. " + _PROFILE)
     return trace
 
@@ -221,7 +239,8 @@ def _forms() -> tuple[Any, Any, Any]:
     return defstruct("Document", [("events", events, field(name="traceEvents")), *more]), events, Decoder(arguments).decode
 
 
-def _chrome(path: str) -> Trace:
+def events_of(path: str) -> tuple[list[Any], dict[int, Gpu], Any, Callable[[Any], Any]]:
+    """The events of a trace as Chrome JSON, its GPUs, its place among ranks, and what decodes the arguments of an event."""
     import msgspec
 
     document_form, list_form, decode = _forms()
@@ -238,23 +257,30 @@ def _chrome(path: str) -> Trace:
         raise _cannot(path, f"it is cut or damaged, or can't be read ({error})") from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _cannot(path, f"it is no JSON of a trace ({shorten(clean(str(error)), 120)})") from error
-    del data
     events, properties, ranks = (
         (document, 0, 0) if isinstance(document, list) else (document.events, document.gpus, document.ranks)
     )
-    gpus, work, operators, annotations, modules, counted = dict[int, Gpu](), Work(), Ranges(), Ranges(), Ranges(), False
+    gpus = dict[int, Gpu]()
     for row in properties if isinstance(properties, list) else ():
         if isinstance(row, dict) and isinstance(row.get("id"), int) and isinstance(row.get("name"), str):
             major, minor = row.get("computeMajor"), row.get("computeMinor")
             capability = (major, minor) if isinstance(major, int) and isinstance(minor, int) else (0, 0)
             gpus[row["id"]] = Gpu(clean(row["name"]), capability, _number(row.get("numSms")))
+    return events, gpus, ranks, decode
+
+
+def _chrome(path: str) -> Trace:
+    import msgspec
+
+    events, gpus, ranks, decode = events_of(path)
+    work, operators, annotations, modules, counted = Work(), Ranges(), Ranges(), Ranges(), False
     launches: dict[str, tuple[str, float, float, bool, str]] = {}  # thread, start, duration, whether of a graph, process
     unknown = ("", math.nan, math.nan, False, "")
     rows: list[tuple[str, dict[str, Any]]] = []  # by the number of their launch
     for place, event in enumerate(events):
         events[place] = None  # what is read needs no memory any more
         kind = _CATEGORIES.get((event.cat or "").lower()) if event.ph == "X" else None
-        counted = counted or event.cat == "cuda_profiler_range"
+        counted = counted or event.cat == RANGE
         if kind is None or event.ts is None or (kind == "module" and not event.name.startswith(_MODULE)):
             continue
         if not (abs(event.ts) < _LONGEST and 0 <= (event.dur or 0.0) < _LONGEST):

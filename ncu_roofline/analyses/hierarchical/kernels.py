@@ -36,7 +36,7 @@ _ALL, _MOST = 0.99, 0.5  # from these shares of a time on something is known of 
 _SUMMED = ("launches", "untimed", "seconds", "time_share", "recoverable", "judged_seconds", "short_seconds")
 _PLAIN = ("report", "launch", "step", "status", "notes", "headroom_or_less", "limit_fraction", "headroom", "headroom_compute")
 _NUMBERS = ("busiest_fraction", "occupancy", "occupancy_theoretical", "waves", "tensor_active")
-_TEXTS = ("label", "missing", "device", "kind", "verdict", "reason", "limit", "busiest_unit")
+_TEXTS = ("label", "missing", "device", "kind", "verdict", "reason", "limit", "busiest_unit", "nvtx")
 
 
 class Kernel(SimpleNamespace):
@@ -44,7 +44,8 @@ class Kernel(SimpleNamespace):
 
     ``status`` is "zero-asked" where all work asked for was counted and is zero, "uncounted-asked" where it was not counted,
     "unshown" where it is there, but at none of the levels chosen.
-    ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs.
+    ``bandwidths`` (byte/s) and ``fractions`` (ratios) have the levels of which these are known, and the SMs; ``works`` the
+    operations of each precision.
     ``longest``: launches, times and share are of several launches, the rest is of the longest of them.
     ``name`` has the step of its sweep; ``tensor_unknown``: tensor cores worked and nobody counted what; ``launches_text`` is
     ``longest of 88`` where one launch speaks for others, ``headroom_text`` ``≤1.9x`` where something that was not looked at may
@@ -115,6 +116,7 @@ def kernels_of(frames: Frames) -> dict[Key, Kernel]:
     found = {}
     for index, key in enumerate(rows(frames, "kernels", *KEY)):
         row = Kernel(**{name: values[index] for name, values in read.items()}, kernel=labels[key[0], key[2]], longest=False)
+        row.works = {name: float(values[index]) for name, values in getattr(frames, "work", {}).items()}
         row.bandwidths, row.fractions = (
             {level: of[index] for level, of in levels.items() if math.isfinite(of[index])} for levels in (rates, shares)
         )
@@ -151,8 +153,13 @@ def largest(
 
 
 def by_time(found: Iterable[Kernel]) -> list[Kernel]:
-    """The longest first; what has no time comes last."""
-    return sorted(found, key=lambda one: -one.seconds if math.isfinite(one.seconds) else 0.0)
+    """The longest first; what has no time comes last, that with most operations of a precision before the others."""
+
+    def place(one: Kernel) -> tuple[float, float]:
+        timed = math.isfinite(one.seconds)
+        return (-one.seconds, 0.0) if timed else (0.0, -max((work for work in one.works.values() if work > 0), default=0.0))
+
+    return sorted(found, key=place)
 
 
 def ranked(found: Iterable[Kernel]) -> list[Kernel]:

@@ -88,8 +88,18 @@ def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
     shown = [name for name in _ABOUT if name != "launch" or not alone]
     shown += _JUDGED if any(one.verdict for one in given) else ()
     shown += ["busiest_unit", *(f"bandwidth_{level}" for level in levels), "occupancy", "waves"] if used else ()
-    labels = {"device": "GPU", **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels}}
+    labels = {
+        "device": "GPU",
+        "nvtx": "in",
+        **{f"bandwidth_{level}": f"{kernels.unit_label(level)} GB/s, %" for level in levels},
+    }
     declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
+    if used and not any(one.seconds > 0 for one in given):  # without a time the answer is what was counted
+        counted = dict.fromkeys(name for one in given for name, work in one.works.items() if work > 0)
+        amount = next(one for one in POINTS if one.name == "work")
+        called = {f"work_{name}": style.precision_label(name) for name in sorted(counted, key=style.precision_order)}
+        declared += [replace(amount, name=name, label=label, group=("work", "")) for name, label in called.items()]
+        shown += [*called, "nvtx"]
     limits = {unit.id: unit.label for unit in load_units().units}
     limits |= {roof: one.roof_label(roof) for one in spec.precisions for roof in one.roof_ids()}
     limits |= {level.id: level.short for level in spec.levels}
@@ -118,6 +128,8 @@ def _cells(one: kernels.Kernel, levels: Sequence[str], limits: Mapping[str, str]
         "occupancy": f"{achieved}{possible}%" if achieved or possible else "",
         "waves": waves if math.isfinite(one.waves) else "",
     }
+    found["nvtx"] = one.nvtx.rpartition("/")[2]
+    found |= {f"work_{name}": work for name, work in one.works.items()}
     for level in levels:  # GB/s and share of its peak, as far as known: 512 43.1 %
         rate, part = one.bandwidths.get(level, math.nan), one.fractions.get(level, math.nan)
         number = f"{rate / 1e9:.0f}" if rate >= 1e12 else f"{rate / 1e9:.3g}"

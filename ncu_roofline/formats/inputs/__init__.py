@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
@@ -47,6 +48,7 @@ FORMATS: tuple[InputFormat, ...] = (
     InputFormat("sde", f"{_HERE}.intel", "points", "an instruction mix of Intel SDE", "_sde"),
     InputFormat("vtune", f"{_HERE}.intel", "points", "a report of Intel VTune as CSV", "_vtune"),
     InputFormat("plain-table", f"{_HERE}.plain_table", "points", "a plain table"),
+    InputFormat("profiler-counters", f"{_HERE}.range_profiler", "metrics", "a trace of the PyTorch profiler with counters"),
 )
 # Formats of tables that complete each other, and the modules whose ``joined(tables)`` joins them.
 _JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel"}
@@ -54,8 +56,15 @@ _JOINING = {"nvprof": f"{_HERE}.nvprof", "intel": f"{_HERE}.intel"}
 
 def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
     """The format of a text file, None for reports and for what nobody knows.  Raises RooflineError for unreadable files."""
-    head = head_of(path) if os.path.isfile(path) else ""
-    return next((row for row in FORMATS if row.call("recognises", head)), None) if head.strip() else None
+    if not os.path.isfile(path):
+        return None
+    head = head_of(path)
+    found = next((row for row in FORMATS if row.call("recognises", head)), None) if head.strip() else None
+    if found is None and not os.fspath(path).endswith(REPORT_SUFFIXES):  # often compressed, with counters at its end
+        from ncu_roofline.formats.traces import has_counters
+
+        return FORMATS[-1] if has_counters(path) else None
+    return found
 
 
 def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
