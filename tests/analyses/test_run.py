@@ -237,6 +237,14 @@ def test_only_the_chain_itself_is_told_of_it(write: Callable[..., Path], run: Co
     assert "Roofs: DRAM 3.35 TB/s (theory, H100 SXM5)." in text
 
 
+def test_sums_by_name_and_how_to_get_shapes(write: Callable[..., Path], run: Command) -> None:
+    bare = [call("aten::mm", at, 100, None, None, None) for at in (3000, 4000)]
+    told = run("show", write(document(MM, call("aten::mm", 1500, 50, [[64, 64], [64, 64]], [BF16, BF16]), SOFTMAX, *bare))).out
+    assert "  By operator, whatever its shapes: _softmax 53.3 %, mm 46.7 %.\n" in told  # 400 and 350 us of 750
+    assert "  Shapes are recorded with torch.profiler.profile(record_shapes=True).\n" in told
+    assert "By operator" not in run("show", write(document(MM, SOFTMAX))).out
+
+
 def test_copies_come_first_where_they_take_most(write: Callable[..., Path], run: Command) -> None:
     copy = event("gpu_memcpy", "Memcpy HtoD", 1130, 900, tid=70, device=0, bytes=1 << 20)
     assert "with 2 kernels, copies and fills: mostly with copies" in run("show", write(document(MM, [copy]))).out

@@ -69,6 +69,15 @@ def test_a_change_within_the_spread_of_calls_is_none(
     assert softmax["noise"] == pytest.approx(max(0.02, 1.4826 * spread), rel=1e-6)
 
 
+def test_small_operators_that_stayed_the_same_are_summed_up(run: Command, write: Callable[..., Path]) -> None:
+    small = [call(f"aten::small{number}", 2000 + 100 * number, 2, *COPY) for number in range(3)]
+    before, after = (document(call("aten::_softmax", 1000, time, *SIZES), *small) for time in (400, 800))
+    told = " ".join(run("compare", write(before, "a.json"), write(after, "b.json")).out.split())
+    assert "Kernels 1.99x slower: 406 µs → 806 µs" in told
+    assert "3 operators with less than 1.0 % of the time each left out: same." in told
+    assert "aten::small0" not in told
+
+
 def test_many_calls_keep_sums_median_and_spread(run: Command, write: Callable[..., Path]) -> None:
     times = [40 + (number * 37 % 100) / 10 for number in range(1000)]  # 40 to 49.9 us, mixed
     calls = (call("aten::copy_", 1000 + 100 * number, time, *COPY) for number, time in enumerate(times))

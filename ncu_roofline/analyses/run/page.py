@@ -58,7 +58,9 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
     chains = [
         (words.place_of(run, frames), Table("chains", CHAINS, fused[:_CHAINS], words.CHAINS_SHOWN)) for run, _, fused in made
     ]
-    notes = [*frames.notes, *(note for run, operators, _ in made for note in words.how(run, operators))]
+    notes = list(frames.notes)
+    for run, operators, _ in made:
+        notes += [*words.roofs_under(frames, run, operators), *words.how(operators)]
     called = [replace(one, label=one.name.replace("_", " "), omit=MISSING) for one in RUNS if one.unit or one.dtype != "float"]
     whole = {one_line(run[name]) for run, *_ in made for name in ("device", "format")} - {""}
     return self_contained(

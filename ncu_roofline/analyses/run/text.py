@@ -20,7 +20,7 @@ Row = dict[str, Any]
 TOP, _CHAINS = 15, 5
 CHAINS_SHOWN = ("chain", "shapes", "calls", "seconds", "share", "flops", "bytes", "roof", "recoverable")
 _SHOWN = ("operator", "shapes", "direction", "group", *CHAINS_SHOWN[2:8], "fraction", "recoverable", "why")
-_TOLD, _WORTH = 3, 0.02  # operators in sentences, and the share of the time that makes one worth it
+_TOLD, _NAMES, _WORTH = 3, 5, 0.02  # operators in sentences, names of them, and the share of the time that makes one worth it
 _COUNTS, _MANY = 0.05, 0.1  # shares of idle time and of short kernels that are worth a sentence
 _ALIKE = 0.01  # a rank that takes no more than so much less than another takes as long
 _IDLE = 0.5  # a GPU that is busy for less waits for its host
@@ -61,7 +61,7 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
         about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
         blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
         blocks += [Table("chains", CHAINS, good, CHAINS_SHOWN, "Fused", about=about)] if good else []
-        told = [*_roofs(frames, run, mine), *(how(run, mine) if notes else ())]
+        told = [*roofs_under(frames, run, mine), *(how(mine) if notes else ())]
         blocks += [Section(told, "How it was worked out")] if told else []
         facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
         part = Document("Operators of a run", facts, list(sentences(run, mine, fused)), blocks)
@@ -122,6 +122,16 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
         f"Of the kernels' time {percent(run['attributed'])} was asked for by operators, and for {percent(run['modelled'])} "
         f"their shapes tell what they need."
     )
+    names: dict[str, list[float]] = {}
+    for row in operators:
+        if row["operator"]:
+            names.setdefault(name_of(row), []).append(row["share"])
+    most = sorted(names, key=lambda name: -sum(names[name]))[:_NAMES]
+    if len(names) > 1 and any(len(names[name]) > 1 for name in most):
+        yield f"By operator, whatever its shapes: {', '.join(f'{name} {percent(sum(names[name]))}' for name in most)}."
+    if any(row["why"] == "no shapes" and row["share"] > _WORTH for row in operators):
+        where = "torch.profiler.profile" if run["format"] == PYTORCH else "torch.autograd.profiler.emit_nvtx"
+        yield f"Shapes are recorded with {where}(record_shapes=True)."
     for share, what in ((run["graphs"], "in CUDA graphs"), (run["unrecorded"], "of launches that were not recorded")):
         if share > 0:
             yield f"{percent(share)} of it is {what}: no operator can be given it."
@@ -163,7 +173,7 @@ def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _roofs(frames: Run, run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def roofs_under(frames: Run, run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The roofs that operators stand under, and where they are from."""
     under, origins = {row["roof"] for row in operators}, dict[str, list[str]]()
     for row in records(frames.roof_columns):
@@ -175,7 +185,7 @@ def _roofs(frames: Run, run: Mapping[str, Any], operators: Sequence[Mapping[str,
         yield f"Roofs: {'; '.join(told)}."
 
 
-def how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def how(operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What the numbers mean, and what is unknown."""
     yield (
         "What an operator needs follows from its shapes and types: operations, and bytes of what goes in and comes out, each "
@@ -193,5 +203,3 @@ def how(run: Mapping[str, Any], operators: Sequence[Mapping[str, Any]]) -> Itera
     told = [f"{why} {percent(share)}" for why, share in sorted(reasons.items(), key=lambda item: -item[1]) if share > 0]
     if told:
         yield f"Unknown, in shares of the kernels' time: {', '.join(told)}."
-    if run["format"] == PYTORCH and "no shapes" in reasons:
-        yield "Shapes are recorded with torch.profiler.profile(record_shapes=True)."
