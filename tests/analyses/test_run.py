@@ -179,14 +179,12 @@ def test_ranks_of_one_run(write: Callable[..., Path], run: Command) -> None:
         path = write(content, f"rank{rank}.json")
     outcome = run("show", path.with_name("rank0.json"), path, "--width", "150")
     assert outcome.out.startswith(
-        "2 ranks: rank 1 takes longest, 318 µs, rank 0 least, 118 µs (62.9 % less); rank 1 runs kernels longest, 300 µs"
+        "2 ranks: rank 1 takes longest, 318 µs, rank 0 least, 118 µs (62.9 % less); rank 1 computes longest, 300 µs"
     )
     assert "Rank 1, GPU 0" in outcome.out
     path.with_name("rank2.json").write_text(json.dumps(content | {"distributedInfo": {"rank": 2, "world_size": 2}}))
     alike = run("show", path, path.with_name("rank2.json"), "--width", "150")
-    assert alike.out.startswith(
-        "2 ranks: all take 318 µs; all run kernels for 300 µs; their GPUs are busy for 94.3 % to 94.3 %."
-    )
+    assert alike.out.startswith("2 ranks: all take 318 µs; all compute for 300 µs; their GPUs are busy for 94.3 % to 94.3 %.")
 
 
 def test_the_innermost_operator_on_the_same_thread_asked_for_it(write: Callable[..., Path]) -> None:

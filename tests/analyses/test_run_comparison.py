@@ -74,7 +74,7 @@ def test_small_operators_that_stayed_the_same_are_summed_up(run: Command, write:
     before, after = (document(call("aten::_softmax", 1000, time, *SIZES), *small) for time in (400, 800))
     told = " ".join(run("compare", write(before, "a.json"), write(after, "b.json")).out.split())
     assert "Kernels 1.99x slower: 406 µs → 806 µs" in told
-    assert "3 operators with less than 1.0 % of the time each left out: same." in told
+    assert "3 operators with less than 1.0 % of the time left out: same." in told
     assert "aten::small0" not in told
 
 

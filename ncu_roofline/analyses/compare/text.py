@@ -346,15 +346,10 @@ def document(comparison: frames.Comparison) -> Document:
         star = "*: at the clock of the baseline. " if pair.whole["time_basis"] == "normalised" else ""
         noise = f"{star}same: within the noise of the {row}, {percent(pair.whole['noise'])} for the application; =: no change."
         show = tuple(column.name for column in _COLUMNS if column.name not in hidden)
-        rows, rest = pair.rows, list[Row]()
-        if comparison.of_run:  # hundreds of operators, most of them small and alike
-            rest = [row for row in matters(pair)[1] if row["outcome"] == SAME and row["time_share"] < SMALL_SHARE]
-            rows = [row for row in rows if row not in rest]
-            noise += (
-                f" {_counted(pair, rest)} with less than {percent(SMALL_SHARE)} of the time each left out: same."
-                if rest
-                else ""
-            )
+        every = not comparison.of_run  # of a run hundreds of operators, most of them small and alike
+        rows = [one for one in pair.rows if every or one["outcome"] != SAME or not one["time_share"] < SMALL_SHARE]
+        if left := len(pair.rows) - len(rows):
+            noise += f" {plural(left, row)} with less than {percent(SMALL_SHARE)} of the time left out: same."
         table = Table("kernels", _COLUMNS, rows, show, words=words, legend=noise)
         notes = [Note(note, "kernel") for note in notes_of(pair)]
         parts.append(Document(pair.title, blocks=[(about(pair), f"{headline(pair)}.", details(pair)), table], notes=notes))

@@ -77,11 +77,10 @@ def _ranks(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     ranks = {run["rank"]: run for run in runs if run["wall"] > 0}
     if len(ranks) < max(len(runs), 2) or "" in ranks:
         return
-    waits = [run["busy"] / run["wall"] for run in ranks.values()]
-    parts = []
+    waits, parts = [run["busy"] / run["wall"] for run in ranks.values()], []
     for name, alike, apart in (
         ("wall", "all take", "takes longest"),
-        ("kernel_seconds", "all run kernels for", "runs kernels longest"),
+        ("kernel_seconds", "all compute for", "computes longest"),
     ):
         slow, fast = (pick(ranks.values(), key=lambda run: run[name]) for pick in (max, min))
         least, most = (format_value(run[name], "second", 3) for run in (fast, slow))
