@@ -45,7 +45,7 @@ class ReportNames:
     @classmethod
     def apart(cls, paths: Iterable[str]) -> ReportNames:
         """As short as tells all these files apart."""
-        parts = [PurePath(path).parts for path in dict.fromkeys(one for path in paths for one in _files_of(path))]
+        parts = [PurePath(path).parts for path in dict.fromkeys(one for path in paths for one in files_of(path))]
         count = Counter(words[-1:] for words in parts)
         alike = [words for words in parts if count[words[-1:]] > 1]
         longest = max(map(len, alike), default=1)
@@ -55,14 +55,14 @@ class ReportNames:
     def __call__(self, path: str) -> str:
         """The name of one of them, as text that can be written."""
         names = []
-        for file in _files_of(path):
+        for file in files_of(path):
             words = PurePath(file).parts
             depth = self.depth if words[-1:] and words[-1] in self.shared else 1
             names.append(os.path.abspath(file) if self.full else PurePath(*words[-depth:]).as_posix())
         return JOINED.join(names).encode("utf-8", "replace").decode()
 
 
-def _files_of(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
     """The files of a report, several where they complete each other."""
     return path.split(JOINED) if JOINED in path and not os.path.exists(path) else [path]
 

@@ -36,7 +36,7 @@ def run_explain(args: Namespace) -> int:
     """Explain every report; exit code 1 only if one could not be read."""
     select = reading.checked_selection(args, view=args.view)
     work = partial(_explain, select=select, gpu=args.gpu, view=args.view)
-    found, failed = reading.for_each_report(args, work)
+    found, failed = reading.for_each_report(args, work, passes=not ANALYSES[args.view].viewer.samples)
     explanations = without_warnings(found)
     if not any(explanation.launches for explanation in explanations):
         raise reading.no_launch(args)

@@ -7,7 +7,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from ncu_roofline.cli.executors import Work, guarded, outcomes_here, outcomes_on
 from ncu_roofline.cli.options import AUTO
 from ncu_roofline.cli.outputs import STANDARD_INPUT, called, progress, say, tell
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings, registry
-from ncu_roofline.formats.inputs import open_ceilings, recognised
+from ncu_roofline.formats.inputs import open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable, names_gpu, with_gpu
 from ncu_roofline.formats.inputs.text import HEAD_BYTES
 from ncu_roofline.formats.report.framing import MAGIC, bounded, check_content, is_compressed
@@ -210,14 +210,22 @@ class _Calling:
         return self.work(path, self.names(name))
 
 
-def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False) -> tuple[list[T], bool]:
+def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, passes: bool = False) -> tuple[list[T], bool]:
     """``work`` on every report of the command line, in its order, and whether some had to be left out (--keep-going).
 
     ``work`` takes the path to open and the name to call the report by: that of ReportNames, or the path ``as_typed`` for
     work that looks for something in it.  It may run in another process, or with --dask on another machine, so it and its
-    result must be picklable.
+    result must be picklable.  With ``passes``, files that are passes of one run are one report.
     """
     paths = expand(args.reports)
+    if passes and not args.dask:
+        from ncu_roofline.formats.inputs.passes import of_one_run
+
+        with suppress(RooflineError):  # what can't be read is told below
+            merged, why_not = of_one_run(paths, open_input)
+            paths = [merged.path] if merged else paths
+            if why_not:
+                say(f"ncu-roofline: {why_not}")
     work = work if as_typed else _Calling(work, ReportNames.apart(paths))
     results: list[T] = []
     failed = False

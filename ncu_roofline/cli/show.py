@@ -264,7 +264,9 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     measured = reading.wanted(args.ceilings)
     names = ReportNames(full=True) if full_paths else ReportNames.apart(reading.expand(args.reports))
     work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu)
-    found, failed = reading.for_each_report(args, partial(work, advised=asked.select if advice else None), as_typed=True)
+    passes = not (sweep or made.samples or args.source == "embedded")
+    work = partial(work, advised=asked.select if advice else None)
+    found, failed = reading.for_each_report(args, work, as_typed=True, passes=passes)
     if not args.by and not sweep and any(report.table for report in found):  # rows of other tools are what these say
         asked = replace(asked, by=made.by, select=reading.selection(args, made.by))
     read = _completed(found)

@@ -83,8 +83,11 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
     counted: dict[str, Any] = {}
     if isinstance(report, Report):
         raw, counted = report.columns_and_instances(wanted, [one for one in (THREADS, WARPS) if one in report.metric_names])
-    else:  # a table of metrics has no instances
-        raw = report.columns(wanted)
+    else:
+        raw, counted = (
+            report.columns(wanted),
+            {one: report.instances[one] for one in (THREADS, WARPS) if one in report.instances},
+        )
     devices = [str(name).rstrip("\0") if name else "unknown GPU" for name in raw.pop(_DEVICE)]
     gate = Gate(raw, [launch.function_name for launch in launches])
     counted = {name: gate.instances(name, column) for name, column in counted.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import REPORT_SUFFIXES
+from ncu_roofline.base.files import REPORT_SUFFIXES, files_of
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
@@ -68,11 +68,20 @@ def recognised(path: str | os.PathLike[str]) -> InputFormat | None:
 
 
 def open_input(path: str | os.PathLike[str]) -> Report | MetricTable | PointTable:
-    """Open a report, or any other file with launches or kernels in it, told apart by content.
+    """Open a report, or any other file with launches or kernels in it, told apart by content; or passes of one run, as
+    `passes.of_one_run` names them together.
 
     A `Report` has to be closed.  Raises RooflineError, which names the file, what it is instead, and the next step.
     """
-    found = recognised(path)
+    found, paths = recognised(path), files_of(os.fspath(path))
+    if len(paths) > 1 and all(map(os.path.isfile, paths)):
+        from ncu_roofline.formats.inputs.passes import of_one_run
+
+        merged, why_not = of_one_run(paths, open_input)
+        if merged is None:
+            reason = why_not.removesuffix(".") or "these are no passes of one run with other metrics each"
+            raise RooflineError("Cannot join", path, reason, "Give them one by one.")
+        return merged
     if found is None:
         return read_report(path)
     if found.holds == "ceilings":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ncu_roofline.formats.report import Launch, Session, Value
+from ncu_roofline.formats.report import Instances, Launch, Session, Value
 
 ANY_PRECISION = "fp"
 """Precision id of floating-point work whose file does not say of which precision it is."""
@@ -20,7 +20,8 @@ class MetricTable:
     """Launches with ncu's metrics, from a file that is no report; read like a `Report`.
 
     ``values``: full metric name -> a value per launch in a report's unit (byte, nanosecond, hertz, percent), None for none.
-    ``warnings`` are sentences on what was left out, for the user.
+    ``warnings`` are sentences on what was left out, for the user.  ``instances``: metric -> those of each
+    launch, where it is made of reports that have them.
     """
 
     path: str
@@ -30,6 +31,7 @@ class MetricTable:
     ncu_version: str = ""
     warnings: tuple[str, ...] = ()
     session: Session = field(default_factory=Session)
+    instances: Mapping[str, Sequence[Instances]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)

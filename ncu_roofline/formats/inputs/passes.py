@@ -1,0 +1,130 @@
+"""Files that are passes of one run: the same launches in the same order, of which each file counted other metrics."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import JOINED
+from ncu_roofline.base.texts import listed, plural
+from ncu_roofline.base.units import percent
+from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
+from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable, PointTable
+from ncu_roofline.formats.inputs.text import head_of
+from ncu_roofline.formats.report import Launch, Report, Value, read_report
+from ncu_roofline.formats.report.reader import DEVICE_PREFIX, TIME_METRIC
+
+# What every pass may say: the launch, the GPU, times and clocks.
+_FACT = re.compile(
+    r"(?:device__attribute_|launch__|profiler__|gpu__time_|\w+__cycles_(?:elapsed|active)\b)[\w.]*|.*\.peak_sustained(?:\..*)?"
+)
+_NAMED = re.compile(r"\b[a-z]\w*__\w+(?:\.\w+)+")
+_OPCODES = (OPCODE_THREADS, OPCODE_WARPS)  # whose instances count
+
+
+def of_one_run(
+    paths: Sequence[str], open_input: Callable[[str], Report | MetricTable | PointTable]
+) -> tuple[MetricTable | None, str]:
+    """The launches of files that are passes of one run, with the metrics of all; else None, and a sentence where only the
+    launches are in the way.
+
+    Reports of the same metrics are runs of their own, before and after or of several ranks.  Raises RooflineError for files
+    that can't be read.
+    """
+    if len(paths) < 2 or any(JOINED in path for path in paths) or _overlap(map(_named_in, paths[:2])):
+        return None, ""
+    with ExitStack() as files:
+        tables: list[Report | MetricTable] = []
+        for path in paths:
+            found = open_input(path)
+            if isinstance(found, PointTable):
+                return None, ""
+            tables.append(files.enter_context(found) if isinstance(found, Report) else found)
+        values, instances = [], dict[str, Any]()
+        for one in tables:
+            columns = one.columns(one.metric_names)
+            values.append({name: column for name, column in columns.items() if any(map(_known, column))})
+            counted = [name for name in _OPCODES if name in one.metric_names]
+            instances |= one.columns_and_instances((), counted)[1] if isinstance(one, Report) else one.instances
+        own = [{name for name in columns if not _FACT.fullmatch(name)} for columns in values]
+        if not all(own) or _overlap(own):
+            return None, ""
+        launches, names = [one.launches() for one in tables], listed(map(os.path.basename, paths))
+        if not all(_same(launches[0], values[0], others, columns) for others, columns in zip(launches, values, strict=True)):
+            alike = len({frozenset(launch.function_name for launch in some) for some in launches}) == 1
+            return None, f"{names} count different metrics of other launches, so they are not merged." * alike
+        told = f"{names} are passes of one run: {plural(len(launches[0]), 'launch')}, of which each counts other metrics."
+        timed = [(path, columns[TIME_METRIC]) for path, columns in zip(paths, values, strict=True) if TIME_METRIC in columns]
+        merged = {name: column for columns in reversed(values) for name, column in columns.items()}
+        told += f" Times are those of {os.path.basename(timed[0][0])}{_apart(timed)}." if timed else ""
+        warnings = [text for one in tables if isinstance(one, MetricTable) for text in one.warnings]
+        version, session = tables[0].ncu_version, tables[0].session
+        return MetricTable(
+            JOINED.join(paths), "passes", launches[0], merged, version, (told, *warnings), session, instances
+        ), ""
+
+
+def _named_in(path: str) -> set[str]:
+    """The metrics that a file names, as far as its beginning tells."""
+    head = head_of(path)
+    if head:
+        return set(_NAMED.findall(head))
+    try:
+        with read_report(path) as report:
+            return set(report.metric_names)
+    except RooflineError:  # no report: it is told where it is read
+        return set()
+
+
+def _overlap(given: Iterable[Iterable[str]]) -> bool:
+    """Whether two of some sets of metrics share one that is no fact of every pass."""
+    seen: set[str] = set()
+    for names in given:
+        mine = {name for name in names if not _FACT.fullmatch(name)}
+        if seen & mine:
+            return True
+        seen |= mine
+    return False
+
+
+def _known(value: Value | None) -> bool:
+    return value is not None and value == value  # NaN stands for none in tables
+
+
+def _same(
+    launches: Sequence[Launch],
+    values: Mapping[str, Sequence[Value | None]],
+    others: Sequence[Launch],
+    columns: Mapping[str, Sequence[Value | None]],
+) -> bool:
+    """Whether these are the same launches in the same order, as far as both say."""
+    if len(launches) != len(others):
+        return False
+    for name in (f"{DEVICE_PREFIX}display_name", MAJOR, MINOR):
+        pairs = zip(values.get(name, ()), columns.get(name, ()), strict=False)
+        if any(a != b for a, b in pairs if _known(a) and _known(b)):
+            return False
+    return all(
+        (a.kind, a.name, a.grid, a.block) == (b.kind, b.name, b.grid, b.block) for a, b in zip(launches, others, strict=True)
+    )
+
+
+def _apart(timed: Sequence[tuple[str, Sequence[Value | None]]]) -> str:
+    """A clause on the times of the other passes."""
+    told, first = [], timed[0][1]
+    for path, times in timed[1:]:
+        both = zip(first, times, strict=True)
+        numbers = [(a, b) for a, b in both if isinstance(a, (int, float)) and isinstance(b, (int, float))]
+        pairs = [(a, b) for a, b in numbers if 0 < a < math.inf and 0 < b < math.inf]
+        if pairs:
+            ratio = sum(b for _, b in pairs) / sum(a for a, _ in pairs) - 1
+            most = max(max(a / b, b / a) for a, b in pairs) - 1
+            whole = f"{percent(abs(ratio))} {'longer' if ratio > 0 else 'shorter'}" if ratio else "as long"
+            each = f", of one launch up to {percent(most)} apart" if len(pairs) > 1 else ""
+            told.append(f"those of {os.path.basename(path)} are {whole} in all{each}")
+    return "".join(f"; {text}" for text in (*told, "rates and shares are those of their own pass") if told)
