@@ -57,7 +57,8 @@ def test_kernels_have_counters_and_the_operators_around_their_calls(path: Path) 
     assert [one.nvtx for one in table.rows] == [("step", f"aten::op{number}", "aten::in") for number in range(3)]
     assert (table.values[FFMA], table.values[MAJOR]) == ([1e6, 2e6, 3e6], [9, 9, 9])
     assert first.grid is None
-    assert "gpu__time_duration.sum" in table.warnings[0]
+    assert "gpu__time_duration.sum" in table.lacks
+    assert table.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_kernels_have_counters_and_the_operators_around_their_calls(path: Path) 
 def test_names_and_operators_are_never_guessed(path: Path, trace: dict[str, Any], names: list[str], told: str) -> None:
     table = read(path, trace)
     assert [one.name for one in table.rows] == names
-    assert told in " ".join(table.warnings)
+    assert told in " ".join((*table.warnings, table.lacks))
     assert all(one.nvtx == () for one in table.rows) == ("of aten::in" not in names[0])
 
 
@@ -97,7 +98,7 @@ def test_show_tells_operations_per_kernel_and_what_is_missing(path: Path, run: C
 
 def test_with_times_and_bytes_they_are_dots(path: Path, run: Command) -> None:
     table = read(path, counted(GEMM, "relu", **TIMES))
-    assert table.warnings == ()
+    assert (table.warnings, table.lacks) == ((), "")
     (gemm, relu) = roofline(table).points.query("precision == 'fp32'").to_dict("records")
     assert (gemm["level"], gemm["intensity"]) == ("dram", 0.5)
     assert [gemm["performance"], relu["performance"]] == pytest.approx([1e12, 2e12])
@@ -113,6 +114,19 @@ def test_only_counters_without_times_are_no_run(path: Path, run: Command) -> Non
     assert [has_counters(path), has_counters(times)] == [True, False]
     assert "aten::mm" in run("show", str(times)).out
     assert run("show", str(path), str(times)).code == 2
+
+
+def test_traces_with_other_counters_each_are_passes_of_a_run(path: Path, run: Command) -> None:
+    read(path, counted(GEMM, "__missing__"))
+    times = path.with_name("times.json.gz")
+    trace = counted(GEMM, "__missing__")
+    for one in trace["traceEvents"][:2]:
+        one["args"] = dict(TIMES)
+    read(times, trace)
+    out = run("show", str(path), str(times))
+    assert "are passes of one run: 2 launches" in out.err
+    assert "without which there are no dots" not in out.err
+    assert "1 TFLOP/s" in out.out
 
 
 @pytest.mark.parametrize("damage", [[], "x", {FFMA: None}, {FFMA: "1e9", "weird name": 3}, {FFMA: True}])

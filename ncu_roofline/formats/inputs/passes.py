@@ -121,7 +121,7 @@ def _apart(timed: Sequence[tuple[str, Sequence[Value | None]]]) -> str:
         both = zip(first, times, strict=True)
         numbers = [(a, b) for a, b in both if isinstance(a, (int, float)) and isinstance(b, (int, float))]
         pairs = [(a, b) for a, b in numbers if 0 < a < math.inf and 0 < b < math.inf]
-        if pairs:
+        if any(a != b for a, b in pairs):
             ratio = sum(b for _, b in pairs) / sum(a for a, _ in pairs) - 1
             most = max(max(a / b, b / a) for a, b in pairs) - 1
             whole = f"{percent(abs(ratio))} {'longer' if ratio > 0 else 'shorter'}" if ratio else "as long"

@@ -74,13 +74,13 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
         warnings.append(f"{path} has {len(ranges)} counted kernels and {of}: nobody knows which operator asked for which.")
     if not named and launches[0].kind == "kernel":
         warnings.append(f"{path} has kernels of which no name was recorded, so that no name is sure: they are numbered.")
-    if lacking := [name for name in (_TIME, _BYTES) if name not in columns]:
+    lacks, lacking = "", [name for name in (_TIME, _BYTES) if name not in columns]
+    if lacking:
         add = f"profiler_metrics=[..., {', '.join(map(repr, lacking))}], profiler_measure_per_kernel=True"
+        what = " and ".join({_TIME: "times", _BYTES: "bytes of DRAM"}[name] for name in lacking)
         config = f"experimental_config=torch._C._profiler._ExperimentalConfig({add})"
-        what = {_TIME: "times", _BYTES: "bytes of DRAM"}
-        lacks = " and ".join(what[name] for name in lacking)
-        warnings.append(f"{path} has no {lacks}, without which there are no dots; profile with {config}, or with ncu.")
-    return MetricTable(str(path), "profiler-counters", launches, dict(columns), warnings=tuple(warnings))
+        lacks = f"{path} has no {what}, without which there are no dots; profile with {config}, or with ncu."
+    return MetricTable(str(path), "profiler-counters", launches, dict(columns), warnings=tuple(warnings), lacks=lacks)
 
 
 def _calls(events: list[Any]) -> list[tuple[str, tuple[str, ...]]] | None:

@@ -21,7 +21,7 @@ class MetricTable:
 
     ``values``: full metric name -> a value per launch in a report's unit (byte, nanosecond, hertz, percent), None for none.
     ``warnings`` are sentences on what was left out, for the user.  ``instances``: metric -> those of each
-    launch, where it is made of reports that have them.
+    launch, where it is made of reports that have them; ``lacks``: a sentence on what its format leaves out unless asked.
     """
 
     path: str
@@ -32,6 +32,7 @@ class MetricTable:
     warnings: tuple[str, ...] = ()
     session: Session = field(default_factory=Session)
     instances: Mapping[str, Sequence[Instances]] = field(default_factory=dict)
+    lacks: str = ""
 
     def __len__(self) -> int:
         return len(self.rows)
