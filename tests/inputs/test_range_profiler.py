@@ -88,7 +88,8 @@ def test_show_tells_operations_per_kernel_and_what_is_missing(path: Path, run: C
     read(path, counted(GEMM, "relu", "relu", **{HFMA: 3}))
     out = run("show", str(path))
     assert "2 kernels, 3 launches: the run time is not known." in out.out
-    rows = [line.split() for line in out.out.splitlines() if "FLOP" in line]
+    assert "Counted were 12 MFLOP in FP32 and 36 FLOP in FP16." in out.out
+    rows = [line.split() for line in out.out.splitlines() if "FLOP  " in line]
     amounts = [re.findall(r"[0-9.]+ M?FLOP", " ".join(row)) for row in rows]
     assert [row[0] for row in rows] == ["relu", "gemm"]
     assert amounts == [["10 MFLOP", "24 FLOP"], ["2 MFLOP", "12 FLOP"]]

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ncu_roofline.analyses.hierarchical.style import level_style
-from ncu_roofline.base.texts import clean, listed, plural
+from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.base.units import format_value, percent
+from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.verdict import TENSOR_ACTIVE, TENSOR_UNKNOWN, TOO_SHORT, as_percent, as_times
 from ncu_roofline.model import Measurements, Roofline
 from ncu_roofline.model.columns import KERNELS
@@ -296,6 +297,8 @@ def _sentences(frames: Frames, device: str, found: Sequence[Kernel]) -> Iterator
         without = f" ({plural(untimed, 'launch')} without a run time)" if untimed else ""
         time = f", {format_value(total, 'second', 3)}{without}" if total > 0 else ""
         yield f"{counts}{time}: {_headroom(judged)}."
+        if not time and (counted := _counted(judged)):
+            yield f"Counted were {counted}."
     spots: Mapping[tuple[str, str], str] = getattr(frames, "spots", {})
     more = [one for one in kernels[1:SENTENCES] if at_stake(one.seconds, one.recoverable) >= WORTH * total > 0]
     for one in (kernels[0], *more):
@@ -303,6 +306,13 @@ def _sentences(frames: Frames, device: str, found: Sequence[Kernel]) -> Iterator
         launch = ["in its longest launch"] if one.longest else []
         said = f"{one.name}: {', '.join([*share, *launch, one.reason or one.verdict])}"
         yield f"{'; '.join(filter(None, (said, spots.get((device, one.kernel), ''))))}."
+
+
+def _counted(found: Sequence[Kernel]) -> str:
+    """The operations of all of them by precision: ``30.2 GFLOP in FP32 and 1 GFLOP in FP16``."""
+    sums = {p: sum(work for one in found if (work := one.works.get(p.id, 0)) > 0) for p in load_spec().precisions}
+    told = [f"{format_value(total, p.unit, 3)} in {p.label}" for p, total in sums.items() if total and not p.part_of]
+    return conjoined(told)
 
 
 def counts_text(kernels: Sequence[Kernel]) -> str:

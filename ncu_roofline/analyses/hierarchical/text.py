@@ -95,11 +95,10 @@ def about_table(given: Sequence[kernels.Kernel], *, used: bool) -> Table:
     }
     declared = [replace(one, label=labels[one.name]) if one.name in labels else one for one in KERNELS]
     if used and not any(one.seconds > 0 for one in given):  # without a time the answer is what was counted
-        counted = dict.fromkeys(name for one in given for name, work in one.works.items() if work > 0)
-        amount = next(one for one in POINTS if one.name == "work")
-        called = {f"work_{name}": style.precision_label(name) for name in sorted(counted, key=style.precision_order)}
-        declared += [replace(amount, name=name, label=label, group=("work", "")) for name, label in called.items()]
-        shown += [*called, "nvtx"]
+        amount, counted = next(one for one in POINTS if one.name == "work"), {name for one in given for name in one.works}
+        called = [p for p in spec.precisions if p.id in counted and any(one.works[p.id] > 0 for one in given)]
+        declared += [replace(amount, name=f"work_{p.id}", unit=p.unit, label=p.label, group=("work", "")) for p in called]
+        shown += [*(f"work_{p.id}" for p in called), "nvtx"]
     limits = {unit.id: unit.label for unit in load_units().units}
     limits |= {roof: one.roof_label(roof) for one in spec.precisions for roof in one.roof_ids()}
     limits |= {level.id: level.short for level in spec.levels}

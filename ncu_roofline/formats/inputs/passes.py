@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,13 +16,14 @@ from ncu_roofline.base.units import percent
 from ncu_roofline.chips.source_counters import OPCODE_THREADS, OPCODE_WARPS
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable, PointTable
 from ncu_roofline.formats.inputs.text import head_of
-from ncu_roofline.formats.report import Launch, Report, Value, read_report
+from ncu_roofline.formats.report import Report, Value, read_report
 from ncu_roofline.formats.report.reader import DEVICE_PREFIX, TIME_METRIC
 
 # What every pass may say: the launch, the GPU, times and clocks.
 _FACT = re.compile(
     r"(?:device__attribute_|launch__|profiler__|gpu__time_|\w+__cycles_(?:elapsed|active)\b)[\w.]*|.*\.peak_sustained(?:\..*)?"
 )
+_GPU = (f"{DEVICE_PREFIX}display_name", MAJOR, MINOR)
 _NAMED = re.compile(r"\b[a-z]\w*__\w+(?:\.\w+)+")
 _OPCODES = (OPCODE_THREADS, OPCODE_WARPS)  # whose instances count
 
@@ -55,7 +56,9 @@ def of_one_run(
         if not all(own) or _overlap(own):
             return None, ""
         launches, names = [one.launches() for one in tables], listed(map(os.path.basename, paths))
-        if not all(_same(launches[0], values[0], others, columns) for others, columns in zip(launches, values, strict=True)):
+        same = {tuple((one.kind, one.name, one.grid, one.block) for one in some) for some in launches}
+        gpus = [{tuple(columns[name]) for columns in values if name in columns} for name in _GPU]
+        if len(same) > 1 or any(len(told) > 1 for told in gpus):
             alike = len({frozenset(launch.function_name for launch in some) for some in launches}) == 1
             return None, f"{names} count different metrics of other launches, so they are not merged." * alike
         told = f"{names} are passes of one run: {plural(len(launches[0]), 'launch')}, of which each counts other metrics."
@@ -94,24 +97,6 @@ def _overlap(given: Iterable[Iterable[str]]) -> bool:
 
 def _known(value: Value | None) -> bool:
     return value is not None and value == value  # NaN stands for none in tables
-
-
-def _same(
-    launches: Sequence[Launch],
-    values: Mapping[str, Sequence[Value | None]],
-    others: Sequence[Launch],
-    columns: Mapping[str, Sequence[Value | None]],
-) -> bool:
-    """Whether these are the same launches in the same order, as far as both say."""
-    if len(launches) != len(others):
-        return False
-    for name in (f"{DEVICE_PREFIX}display_name", MAJOR, MINOR):
-        pairs = zip(values.get(name, ()), columns.get(name, ()), strict=False)
-        if any(a != b for a, b in pairs if _known(a) and _known(b)):
-            return False
-    return all(
-        (a.kind, a.name, a.grid, a.block) == (b.kind, b.name, b.grid, b.block) for a, b in zip(launches, others, strict=True)
-    )
 
 
 def _apart(timed: Sequence[tuple[str, Sequence[Value | None]]]) -> str:
