@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -25,6 +26,8 @@ _FACT = re.compile(
 )
 _GPU = (f"{DEVICE_PREFIX}display_name", MAJOR, MINOR)
 _NAMED = re.compile(r"\b[a-z]\w*__\w+(?:\.\w+)+")
+# Metrics that passes may share beside those, as companions of what each is for, and how far apart they may be.
+_FEW, _FAR = 4, 0.1
 _OPCODES = (OPCODE_THREADS, OPCODE_WARPS)  # whose instances count
 
 
@@ -37,7 +40,7 @@ def of_one_run(
     Reports of the same metrics are runs of their own, before and after or of several ranks.  Raises RooflineError for files
     that can't be read.
     """
-    if len(paths) < 2 or any(JOINED in path for path in paths) or _overlap(map(_named_in, paths[:2])):
+    if len(paths) < 2 or any(JOINED in path for path in paths) or len(_shared(map(_named_in, paths[:2]))) > _FEW:
         return None, ""
     with ExitStack() as files:
         tables: list[Report | MetricTable] = []
@@ -52,8 +55,9 @@ def of_one_run(
             values.append({name: column for name, column in columns.items() if any(map(_known, column))})
             counted = [name for name in _OPCODES if name in one.metric_names]
             instances |= one.columns_and_instances((), counted)[1] if isinstance(one, Report) else one.instances
-        own = [{name for name in columns if not _FACT.fullmatch(name)} for columns in values]
-        if not all(own) or _overlap(own):
+        shared = _shared(values)
+        alone = [{name for name in columns if not _FACT.fullmatch(name)} - shared for columns in values]
+        if not all(alone) or len(shared) > _FEW:
             return None, ""
         launches, names = [one.launches() for one in tables], listed(map(os.path.basename, paths))
         same = {tuple((one.kind, one.name, one.grid, one.block) for one in some) for some in launches}
@@ -61,10 +65,19 @@ def of_one_run(
         if len(same) > 1 or any(len(told) > 1 for told in gpus):
             alike = len({frozenset(launch.function_name for launch in some) for some in launches}) == 1
             return None, f"{names} count different metrics of other launches, so they are not merged." * alike
+        apart = {name: _apart([columns[name] for columns in values if name in columns]) for name in sorted(shared)}
+        if far := [f"{name} ({percent(one)})" for name, one in apart.items() if one > _FAR]:
+            return None, f"{names} count different metrics, but {listed(far)} too differently for passes of one run."
         told = f"{names} are passes of one run: {plural(len(launches[0]), 'launch')}, of which each counts other metrics."
         timed = [(path, columns[TIME_METRIC]) for path, columns in zip(paths, values, strict=True) if TIME_METRIC in columns]
+        others = [
+            f"; those of {os.path.basename(path)} {text}" for path, times in timed[1:] if (text := _than(timed[0][1], times))
+        ]
+        own = "; rates and shares are those of their own pass" if others else ""
+        told += f" Times are those of {os.path.basename(timed[0][0])}{''.join(others)}{own}." if timed else ""
+        twice = (f"{name} ({percent(one)} apart in all)" for name, one in apart.items())
+        told += f" Of what several count the first stands: {listed(twice)}." if apart else ""
         merged = {name: column for columns in reversed(values) for name, column in columns.items()}
-        told += f" Times are those of {os.path.basename(timed[0][0])}{_apart(timed)}." if timed else ""
         warnings = [text for one in tables if isinstance(one, MetricTable) for text in one.warnings]
         version, session = tables[0].ncu_version, tables[0].session
         return MetricTable(
@@ -84,32 +97,34 @@ def _named_in(path: str) -> set[str]:
         return set()
 
 
-def _overlap(given: Iterable[Iterable[str]]) -> bool:
-    """Whether two of some sets of metrics share one that is no fact of every pass."""
-    seen: set[str] = set()
-    for names in given:
-        mine = {name for name in names if not _FACT.fullmatch(name)}
-        if seen & mine:
-            return True
-        seen |= mine
-    return False
+def _shared(given: Iterable[Iterable[str]]) -> set[str]:
+    """The metrics that several of some sets have, but those that are facts of every pass."""
+    counts = Counter(name for names in given for name in names)
+    return {name for name, count in counts.items() if count > 1 and not _FACT.fullmatch(name)}
 
 
 def _known(value: Value | None) -> bool:
     return value is not None and value == value  # NaN stands for none in tables
 
 
-def _apart(timed: Sequence[tuple[str, Sequence[Value | None]]]) -> str:
-    """A clause on the times of the other passes."""
-    told, first = [], timed[0][1]
-    for path, times in timed[1:]:
-        both = zip(first, times, strict=True)
-        numbers = [(a, b) for a, b in both if isinstance(a, (int, float)) and isinstance(b, (int, float))]
-        pairs = [(a, b) for a, b in numbers if 0 < a < math.inf and 0 < b < math.inf]
-        if any(a != b for a, b in pairs):
-            ratio = sum(b for _, b in pairs) / sum(a for a, _ in pairs) - 1
-            most = max(max(a / b, b / a) for a, b in pairs) - 1
-            whole = f"{percent(abs(ratio))} {'longer' if ratio > 0 else 'shorter'}" if ratio else "as long"
-            each = f", of one launch up to {percent(most)} apart" if len(pairs) > 1 else ""
-            told.append(f"those of {os.path.basename(path)} are {whole} in all{each}")
-    return "".join(f"; {text}" for text in (*told, "rates and shares are those of their own pass") if told)
+def _pairs(first: Sequence[Value | None], other: Sequence[Value | None]) -> list[tuple[float, float]]:
+    both = zip(first, other, strict=True)
+    numbers = [(a, b) for a, b in both if isinstance(a, (int, float)) and isinstance(b, (int, float))]
+    return [(a, b) for a, b in numbers if math.isfinite(a) and math.isfinite(b)]
+
+
+def _apart(columns: Sequence[Sequence[Value | None]]) -> float:
+    """How far the sums of a metric over the launches are from that of the first file, as a share of the larger, at most."""
+    sums = [(sum(a for a, _ in pairs), sum(b for _, b in pairs)) for pairs in (_pairs(columns[0], one) for one in columns[1:])]
+    return max((abs(a - b) / max(abs(a), abs(b)) for a, b in sums if a != b), default=0.0)
+
+
+def _than(first: Sequence[Value | None], times: Sequence[Value | None]) -> str:
+    """How the times of a pass differ from those of the first, "" where they don't."""
+    pairs = [(a, b) for a, b in _pairs(first, times) if a > 0 and b > 0]
+    if all(a == b for a, b in pairs):
+        return ""
+    ratio = sum(b for _, b in pairs) / sum(a for a, _ in pairs) - 1
+    most = max(max(a / b, b / a) for a, b in pairs) - 1
+    whole = f"{percent(abs(ratio))} {'longer' if ratio > 0 else 'shorter'}" if ratio else "as long"
+    return f"are {whole} in all" + (f", of one launch up to {percent(most)} apart" if len(pairs) > 1 else "")
