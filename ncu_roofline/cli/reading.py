@@ -219,7 +219,7 @@ def for_each_report(args: Namespace, work: Work[T], *, as_typed: bool = False, p
     result must be picklable.  With ``passes``, files that are passes of one run are one report.
     """
     paths = expand(args.reports)
-    if passes and not args.dask:
+    if passes and len(paths) > 1 and not args.dask:
         from ncu_roofline.formats.inputs.passes import of_one_run
 
         with suppress(RooflineError):  # what can't be read is told below
