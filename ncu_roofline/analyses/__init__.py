@@ -135,6 +135,7 @@ _ROOFLINE = {
     **_all("hierarchical"),
     "nersc": "hierarchical.text",
 }
+_COUNTED = {**_all("hierarchical"), **dict.fromkeys(("html", "md", "text"), "run.counted")}
 _ROWS = (
     Analysis("roofline", "FLOP/s over FLOPs per byte", "hierarchical.view", _ROOFLINE, _EXPLAINED, _FRAMES),
     Analysis(
@@ -157,6 +158,10 @@ _ROWS = (
     Analysis(
         "run", "operators of a whole run", "run.frames", _all("run"),
         holds=("operators", "chains", "runs", "roofs"),
+    ),
+    Analysis(
+        "counted", "a run with the counts of reports", "run.counted", _COUNTED,
+        holds=(*_FRAMES, "needs", "coverage"),
     ),
     Analysis("portability", "one application on several platforms", "portability", {"csv": _DATA, **_PORTABLE}),
 )  # fmt: skip

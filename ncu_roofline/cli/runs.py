@@ -38,6 +38,11 @@ def add_traces(parser: ArgumentParser) -> None:
     group.add_argument("--operators-by", choices=by, default="operator", help=about)
     about = "formulas of more operators (TOML, see `guide run`); repeatable"
     group.add_argument("--operators", metavar="FILE", action="append", default=[], help=about)
+    about = (
+        "of reports: the trace of a run of the same program; kernels then stand at the time that they take in it, beside what "
+    )
+    about += "its operators need (repeatable)"
+    group.add_argument("--run", dest="of_run", metavar="TRACE", action="append", default=[], help=about)
     about = "the GPU, as `list ceilings` and `bench theory` name it, where the trace does not say it"
     group.add_argument("--board", metavar="NAME", default="", help=about)
 
@@ -57,6 +62,8 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     traces = traces_among(paths)
     if not traces:
         return None
+    if getattr(args, "of_run", None):
+        raise UsageError("Cannot use --run", args.of_run[0], f"{traces[0]} is a trace itself", "Give a report before --run.")
     others = [path for path in paths if path not in traces]
     if others and not args.keep_going:
         raise UsageError("Cannot mix", others[0], "it is no trace with times, and the others are", "Give traces, or reports.")
@@ -93,6 +100,18 @@ def run_of_args(args: Namespace, full_paths: bool = False) -> Run | None:
     ceilings = wanted(args.ceilings).of(found)
     run = run_of(read, ceilings, by=args.operators_by, operators=args.operators, board=board, full_paths=full_paths)
     return replace(run, left_out=left_out)
+
+
+def run_beside(args: Namespace, full_paths: bool) -> Run:
+    """The run that --run names.  Raises RooflineError, also for what is no trace."""
+    run = run_of_args(
+        Namespace(**{**vars(args), **dict.fromkeys(_OF_REPORTS), "reports": args.of_run, "of_run": None}), full_paths
+    )
+    if run is None:
+        raise UsageError(
+            "Cannot use --run", args.of_run[0], "it is no trace of a run", "See `ncu-roofline guide run` for those that are."
+        )
+    return run
 
 
 def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str, float]]:

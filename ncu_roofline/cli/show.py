@@ -30,7 +30,7 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.cli.runs import add_traces, render_run, run_of_args
+from ncu_roofline.cli.runs import add_traces, render_run, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
@@ -124,7 +124,8 @@ def run_show(args: Namespace) -> int:
     width = args.width or terminal_width()
     top = 0 if args.all else TOP
     table = text_table(result.roofline, width=width, color=coloured(sys.stdout), top=top, notes=args.notes)
-    lines = wrapped([*_lacking(result.explanations, args.view), *_where(result.with_source)], width, "  ", whole=True)
+    more = [] if args.of_run else [*_lacking(result.explanations, args.view), *_where(result.with_source)]
+    lines = wrapped(more, width, "  ", whole=True)
     write_text("\n".join([table, *([""] if lines else []), *lines]))
     return result.exit_code
 
@@ -261,6 +262,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     by = "kernel" if sweep and by == "launch" else by  # the launches of a step are one dot
     asked = Asked(reading.selection(args, by), by, args.clock, args.source, tuple(args.ceilings), args.launch_latency)
     made.check(asked)
+    _check_run(args)
     measured = reading.wanted(args.ceilings)
     names = ReportNames(full=True) if full_paths else ReportNames.apart(reading.expand(args.reports))
     work = partial(_read, names=names, view=args.view, charts=args.source == "embedded", gpu=args.gpu)
@@ -279,7 +281,12 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     if not len(selected):
         raise reading.no_launch(args)
     ceilings = measured.of(reading.gpus(measurements))
-    frames = made.frames(measurements, ceilings, asked)
+    if args.of_run:
+        from ncu_roofline.analyses.run.counted import counted as with_run
+
+        frames: Any = with_run(run_beside(args, full_paths), selected, ceilings, by=by, select=asked.select)
+    else:
+        frames = made.frames(measurements, ceilings, asked)
     if for_people and made is VIEWER:
         named = {names(one.measurements.report[0]): one for one in read if one.path}
         if counted := {name: one.path for name, one in named.items() if one.counted}:
@@ -293,6 +300,16 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
         told = tuple(row for row in advice_rows(findings(advised, selected, ceilings).found) if row["type"] != "ok")
     explanations = tuple(report.explanation for report in read if report.explanation)
     return Result(frames, explanations, told, 1 if failed else 0, tuple(one.path for one in read if one.counted))
+
+
+def _check_run(args: Namespace) -> None:
+    """Raise UsageError for options that don't go with --run."""
+    if not args.of_run:
+        return
+    for name, usual in (("view", "roofline"), ("source", "auto"), ("clock", "profiled"), ("trajectory", False), ("label", "")):
+        if getattr(args, name) != usual:
+            reason = "kernels at the time of a run are a roofline of counts at the highest clock"
+            raise UsageError("Cannot use --run with", f"--{name}", reason, "Leave one of them out.")
 
 
 def _called(m: Measurements, names: ReportNames) -> Measurements:

@@ -101,6 +101,7 @@ def measure(report: Report | MetricTable, label: str, spec: Spec, instructions: 
         ncu_version=objects([report.ncu_version] * count),
         function=objects([launch.function_name for launch in launches]),
         name=objects([launch.name for launch in launches]),
+        mangled=objects([launch.mangled_name for launch in launches]),
         kind=objects([launch.kind for launch in launches]),
         grid=objects(["x".join(map(str, launch.grid or ())) for launch in launches]),
         block=objects(["x".join(map(str, launch.block or ())) for launch in launches]),

@@ -208,6 +208,7 @@ class Measurements:
     launch: IntArray
     function: TextArray
     name: TextArray
+    mangled: TextArray  # name as its symbol in the program, '' where unknown
     kind: TextArray
     grid: TextArray
     block: TextArray

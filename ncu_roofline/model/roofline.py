@@ -221,7 +221,7 @@ def roofline(
     everything = everything_of(measurements, selected)
     if embedded:
         return _embedded(selected, selection, everything)
-    return _build(selected, files, clock, by, selection, everything)
+    return of_launches(selected, files, clock, by, selection, everything)
 
 
 def roofline_of(
@@ -317,9 +317,10 @@ def points_of(m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str
 
 
 @np.errstate(all="ignore")
-def _build(
+def of_launches(
     m: Measurements, ceilings: Sequence[Ceilings], clock: str, by: str, select: Selection, everything: tuple[Everything, ...]
 ) -> Roofline:
+    """The Roofline of these launches, all of them; ``everything`` is what shares are of, where there are more."""
     spec, roofs, grouping = load_spec(), Roofs(m, ceilings, clock), group(m, by)
     levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
     verdicts = Verdicts(m, grouping, spec, roofs)
@@ -347,7 +348,7 @@ def _build(
         everything=everything,
     )
     if by == "launch":
-        object.__setattr__(found, "_regroup", partial(_build, m, ceilings, clock, "kernel", select, everything))
+        object.__setattr__(found, "_regroup", partial(of_launches, m, ceilings, clock, "kernel", select, everything))
     return found
 
 

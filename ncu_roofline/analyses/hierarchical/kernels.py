@@ -107,7 +107,7 @@ def kernels_of(frames: Frames) -> dict[Key, Kernel]:
         {level: optional(frames, "kernels", f"{kind}_{level}", math.nan) for level in (SM, *LEVELS)}
         for kind in ("bandwidth", "fraction")
     )
-    drawn = set(rows(frames, "points", *KEY)) if view_of(frames) in ("roofline", "instruction") else None
+    drawn = set(rows(frames, "points", *KEY)) if view_of(frames) in ("roofline", "instruction", "counted") else None
     asked: tuple[str, ...] = getattr(frames, "asked", ())
     work = [
         values
@@ -193,7 +193,7 @@ def without_dots(frames: Frames) -> list[Kernel]:
 
 def tells(frames: Frames, absent: Sequence[Kernel]) -> bool:
     """Whether a table of kernels without points says something: in the roofline view a time is enough."""
-    return view_of(frames) == "roofline" and any(
+    return view_of(frames) in ("roofline", "counted") and any(
         one.bandwidths or one.fractions or one.busiest_unit or math.isfinite(one.occupancy) or math.isfinite(one.seconds)
         for one in absent
     )
@@ -268,7 +268,8 @@ def answers_of(frames: Frames) -> list[Answer]:
         devices.setdefault(one.device, []).append(one)
     judged = {device: members for device, members in devices.items() if any(one.verdict for one in members)}
     longest = sorted(judged, key=lambda device: -_seconds(judged[device]))
-    return [Answer(device, tuple(_sentences(frames, device, judged[device]))) for device in longest]
+    told: tuple[str, ...] = getattr(frames, "told", ())  # what is to be known before
+    return [Answer(device, (*told, *_sentences(frames, device, judged[device]))) for device in longest]
 
 
 def _seconds(found: Iterable[Kernel]) -> float:

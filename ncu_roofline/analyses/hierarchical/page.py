@@ -18,6 +18,7 @@ from ncu_roofline.formats.ceilings import PUBLISHED
 from ncu_roofline.model.columns import KERNELS, POINTS, ROOFS, UNUSED
 from ncu_roofline.model.selection import order
 from ncu_roofline.rendering.chart import THEMES
+from ncu_roofline.rendering.document import Table
 from ncu_roofline.rendering.frames import Frames, Tables, column, rows, view_of
 from ncu_roofline.rendering.page import explanations_of, number, packed, plain_columns, self_contained, shown_table, texts_of
 
@@ -36,13 +37,14 @@ def render_html(
     explanations: Iterable[Mapping[str, str]] = (),
     advice: Iterable[Mapping[str, Any]] = (),
     tables: Tables = TABLES,
+    beside: Table | None = None,
 ) -> bytes:
     """The page of a Roofline as UTF-8 bytes.
 
     ``explanations`` are dicts with report, text and command (what the report lacks and the ncu command that adds it),
     ``advice`` dicts with kernel, rule, type, title and text, where known launches, share and recoverable seconds, those that
     matter most first.  Nothing of the frames is trusted: it reaches the page escaped or as JSON.  ``tables`` declare the
-    columns as of the view.
+    columns as of the view; a table ``beside`` stands below the chart.
     Raises ValueError for an unknown theme.
     """
     every, absent = list(kernels.kernels_of(roofline).values()), kernels.without_dots(roofline)
@@ -59,6 +61,7 @@ def render_html(
         row["clock"] = f"{format_value(clock, 'hertz')} {one_line(basis)}".strip() if math.isfinite(clock) else ""
         roofs.append(row)
     notes = [captions.above_note(roofline), captions.source_note(roofline), *captions.notes_of(roofline, _NOTES)]
+    notes += map(one_line, getattr(roofline, "notes", ()))
     return self_contained(
         __package__,
         [*(f"page_{name}.js" for name in _SCRIPTS), "page.js"],
@@ -81,6 +84,7 @@ def render_html(
         told=[one_line(note) for note in notes if note],
         roofs=roofs[:_ROOFS],
         advice=_by_kernel(advice),
+        beside={"title": beside.title, "about": beside.about, "table": shown_table(beside)} if beside else None,
     )
 
 

@@ -95,7 +95,7 @@ function tableColumns() {
     numberColumn("binding_fraction", "% of roof", ofRoof, barCell, { title: "Of the lowest roof over all levels; of a precision beside others, which share memory, of its own compute roof" }),
     ...[...LEVELS.values()].filter((level) => POINTS.some((p) => p.level === level.id)).map(intensityColumn),
     ...saved,
-    once(numberColumn("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of the profiled launches" })),
+    once(numberColumn("time_share", "Share", (row) => row.kernel.time_share, (row) => formatPercent(row.kernel.time_share), { title: "Of the time of all launches" })),
     ...(kernels.some((kernel) => kernel.launches > 1)
       ? [once(numberColumn("launches", "Launches", (row) => row.kernel.launches, (row) => String(row.kernel.launches)))]
       : []),

@@ -452,10 +452,10 @@ def roofline_chart(
     title = captions.name_of(frames) if data.panels else "Utilisation"
     if title == "Roofline" and len(data.panels) == 1 and data.panels[0].title:
         title = f"{title}, {data.panels[0].title}"
-    answers = kernels.answers_of(frames)
+    answers, told = kernels.answers_of(frames), getattr(frames, "told", ())
     return draw.Chart(
         title,
-        answers[0].sentences[:1] if len(answers) == 1 else (),
+        (*told[:1], answers[0].sentences[len(told)]) if len(answers) == 1 else (),
         captions.subtitle(frames),
         blocks,
         _keys(frames, data, by_time) if data.panels else [],

@@ -16,7 +16,7 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import Ceilings
-from ncu_roofline.formats.traces import KERNEL, Gpu, Ranges, Trace
+from ncu_roofline.formats.traces import KERNEL, Gpu, Ranges, Trace, Work
 from ncu_roofline.model.roofline import frame_of, of_rows
 from ncu_roofline.rendering.document import Column
 
@@ -135,11 +135,14 @@ class Run:
 
 class Calls(NamedTuple):
     """The calls of a row of operators, for who compares runs: the level that their bytes go to, "" for none; of each its time
-    (s), how many it stands for, and of what no operator asked for: name, grid and block of the kernel.
+    (s), how many it stands for, and of what no operator asked for: name, grid and block of the kernel.  ``kernels`` are those
+    of all calls, as rows of ``work``.
     """
 
     level: str
     took: Sequence[tuple[float, int, str, str, str]]
+    work: Work
+    kernels: Sequence[int]
 
 
 class Call(NamedTuple):
@@ -314,7 +317,7 @@ def _operators(
         ]
         found.append(
             {
-                "members": Calls(level, took),
+                "members": Calls(level, took, work, [kernel for call in members for kernel in call.kernels]),
                 "operator": name,
                 "shapes": shapes,
                 "types": types,
