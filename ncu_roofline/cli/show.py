@@ -90,9 +90,11 @@ def add_render(parser: ArgumentParser) -> None:
     about = "area of a dot: all equal, or its share of the time (default: equal)"
     paper.add_argument("--size", choices=SIZES, help=about)
     about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "
-    about += "phases points, bands, sampled or roofs; of a trace operators, chains, runs or roofs (default: points, or kernels "
-    about += "where no kernel has any; operators)"
-    tables = dict.fromkeys(table for view in (*views("render").values(), ANALYSES["run"]) for table in view.holds)
+    about += "phases points, bands, sampled or roofs; with --run needs or coverage, too; of a trace operators, chains, runs or "
+    about += "roofs (default: points, or kernels where no kernel has any; operators)"
+    tables = dict.fromkeys(
+        table for view in (*views("render").values(), ANALYSES["run"], ANALYSES["counted"]) for table in view.holds
+    )
     parser.add_argument("--table", choices=tables, help=about)
     add_filters(parser)
     add_model(parser)
@@ -158,14 +160,15 @@ def run_render(args: Namespace) -> int:
             return render_run(args, run, _paper)
         except PaperError as error:
             raise _refused(error) from error
-    analysis = ANALYSES[args.view]
+    analysis = ANALYSES["counted" if args.of_run else args.view]
     output_format = chosen_format(args.output, args.format, analysis.formats, "no format known ({})")
     if args.table and args.table not in analysis.tables:
-        reason = f"--view {args.view} has the tables {', '.join(analysis.tables)}"
+        what = "--run" if args.of_run else f"--view {args.view}"
+        reason = f"{what} has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
     options: dict[str, Any] = {"title": args.title, **_paper(args, output_format, analysis)}
     check_output(args.output, args.force, reading.named_files(args))
-    advice = analysis.takes(output_format, "advice")
+    advice = analysis.takes(output_format, "advice") and not args.of_run  # it is about the profiler's times
     result = read_roofline(args, for_people=output_format in _FOR_PEOPLE, advice=advice)
     if args.theme:
         options["theme"] = args.theme

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -235,7 +236,10 @@ def _sizes(text: str) -> str:
 
 
 def _names(m: Measurements) -> list[tuple[str, ...]]:
-    """For each launch of reports the names that a trace may have for it: Nsight's own, and as GNU's demangler writes it."""
+    """For each launch of reports the names that a trace may have for it: Nsight's own, and as GNU's demangler writes it.
+
+    The PyTorch profiler asks the C++ library; newer ones refuse symbols of over a thousand characters, and Windows has none.
+    """
     import cxxfilt
 
     known: dict[str, str] = {}
@@ -243,8 +247,11 @@ def _names(m: Measurements) -> list[tuple[str, ...]]:
         if mangled.startswith("_Z") and len(mangled) < _LONGEST_NAME:
             try:
                 known[mangled] = cxxfilt.demangle(mangled)
-            except (cxxfilt.Error, UnicodeError, ValueError):  # no C++ name, or no library that reads them
-                continue
+            except (cxxfilt.Error, UnicodeError):
+                with suppress(ImportError):  # for Python 3.11 and later
+                    from demangle import demangle
+
+                    known[mangled] = demangle(mangled, style="gnu")
     pairs = zip(m.name.tolist(), m.mangled.tolist(), strict=True)
     return [tuple(dict.fromkeys(filter(None, (name, known.get(mangled, mangled))))) for name, mangled in pairs]
 
@@ -442,11 +449,10 @@ def render_html(
     title: str = "",
     theme: str = "auto",
     explanations: Iterable[Mapping[str, str]] = (),
-    advice: Iterable[Mapping[str, Any]] = (),
 ) -> bytes:
     """The page of the kernels' roofline, with the operators below the chart.  Raises ValueError for an unknown theme."""
     (operators, *_) = (*_needs_table(roofline, _PAGE), None)
-    given: Any = {"title": title, "theme": theme, "explanations": explanations, "advice": advice, "beside": operators}
+    given: Any = {"title": title, "theme": theme, "explanations": explanations, "beside": operators}
     return page.render_html(roofline, tables=OF_ROOFLINES, **given)
 
 
