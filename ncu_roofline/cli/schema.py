@@ -18,6 +18,7 @@ _CEILINGS = {"ceilings": ("bench run --json, bench merge --json", "measured or p
 _COMMANDS = {
     "comparison": "compare BASELINE NEW...",
     "run": "show TRACE...",
+    "counted": "show REPORT... --run TRACE",
     "run-comparison": "compare TRACE TRACE...",
     "budget": "budget check NEW --budget FILE",
     "portability": "portability FILE...",

@@ -60,7 +60,7 @@ def test_what_commands_print(run: Command, name: str, words: tuple[object, ...])
 
 
 def test_every_document_is_tried() -> None:
-    assert {name for name, _ in WRITTEN} | {"run", "run-comparison", "budget"} | ELSEWHERE == set(documents())
+    assert {name for name, _ in WRITTEN} | {"run", "counted", "run-comparison", "budget"} | ELSEWHERE == set(documents())
     assert set(ANALYSES) <= set(documents())
 
 
@@ -99,7 +99,7 @@ def test_real_traces(run: Command, name: str) -> None:
     done = run("show", TRACES / name, "--json")
     if done.code:
         pytest.skip(f"refused: {done.err.strip()[-120:]}")
-    assert_fits("run", done.out)
+    assert_fits(json.loads(done.out).get("view", "roofline"), done.out)
 
 
 @pytest.mark.reports
