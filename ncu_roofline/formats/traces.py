@@ -447,7 +447,7 @@ def _sums(path: str) -> Trace:
             sizes = [_size([int(part) for part in (row.get(name) or "").split()]) for name in ("GridXYZ", "BlockXYZ")]
         except (KeyError, TypeError, ValueError) as error:
             raise _cannot(path, f"line {number} has no count of instances or no time ({error})") from error
-        name, thread, launched = clean(row["Name"] or ""), "", math.nan
+        name, thread, launched = clean(row["Name"] or "", None), "", math.nan
         if match := _PREFIXED.fullmatch(name):  # the innermost NVTX range around it, as a thread of its own
             name, thread, launched = match[2], f"line {number}", 0.0
             annotations.add(match[1], thread, 0.0, 0.0)

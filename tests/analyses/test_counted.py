@@ -278,3 +278,12 @@ def test_real_traces_against_themselves(run: Command, tmp_path: Path, trace: str
         assert seconds[f"kernel {place}"] == pytest.approx(math.fsum(times[one]))
     moved = math.fsum(10**6 * (place + 1) * len(times[one]) for place, one in enumerate(chosen))
     assert math.fsum(row["moved"] or 0 for row in found["needs"]) <= moved * (1 + 1e-9)
+
+
+def test_real_counters_at_the_times_of_another_run(run: Command) -> None:
+    """Of 16 kernels 11 are in both runs, as often; one has a name of 5,123 characters, and one was not recorded."""
+    times, counters = (TRACES / f"alexnet-a100-{name}.pt.trace.json.gz" for name in ("times", "counters"))
+    if not times.is_file():
+        pytest.skip("no real traces (NCU_ROOFLINE_TRACES)")
+    (coverage,) = json.loads(run("show", counters, "--run", times, "--json").out)["coverage"]
+    assert (coverage["covered"], coverage["counted_launches"], coverage["absent"]) == (pytest.approx(0.58483, abs=1e-5), 55, 22)

@@ -49,7 +49,7 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
     known = calls is not None and len(calls) == len(ranges) and len(devices) == 1
     named = calls is not None and all(call == _NAMED for call, _ in calls) and not any(one.name.isdigit() for one in ranges)
     for row, one in enumerate(ranges):
-        around, name = calls[row][1] if known and calls else (), clean(one.name)
+        around, name = calls[row][1] if known and calls else (), clean(one.name, None)
         if name == _WHOLE:
             launches.append(Launch("range", "range", "range"))
         elif not named or _NAMELESS.fullmatch(name):  # a name of its own: two of them need not be one kernel
