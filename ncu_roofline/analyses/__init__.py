@@ -135,7 +135,7 @@ _ROOFLINE = {
     **_all("hierarchical"),
     "nersc": "hierarchical.text",
 }
-_COUNTED = {**_all("hierarchical"), **dict.fromkeys(("html", "md", "text"), "run.counted")}
+_COUNTED = {**_all("hierarchical"), **dict.fromkeys(("md", "text"), "run.counted")}
 _ROWS = (
     Analysis("roofline", "FLOP/s over FLOPs per byte", "hierarchical.view", _ROOFLINE, _EXPLAINED, _FRAMES),
     Analysis(

@@ -130,7 +130,7 @@ render {r} -o {o}.pdf --view instruction
 LEFT_OUT = {
     "--dask": "needs a cluster; the workers run the same readers (tests/cli/test_dask.py)",
     **dict.fromkeys(
-        ("--operators", "--operators-by", "--board"), "of traces, which are no reports (tests/analyses/test_run.py)"
+        ("--operators", "--operators-by", "--board", "--run"), "of traces, which are no reports (tests/analyses/test_run.py)"
     ),
     "--rules": "folders of rules are programs that the user trusts",
 }

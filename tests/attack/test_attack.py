@@ -184,7 +184,7 @@ def test_every_option_of_the_commands_is_met() -> None:
 def _optional(command: str, choice: str) -> bool:
     """Choices that are what happens without them, and tables of traces, which are no reports."""
     return (
-        choice in ("operators", "chains", "runs")
+        choice in ("operators", "chains", "runs", "needs", "coverage")
         or (command, choice) in {("compare", "both"), ("compare", "baseline"), ("compare", "kernels")}
         or choice in (*("launch", "roofline", "points", "auto", "aggregate", "kernel", "application"),)
     )

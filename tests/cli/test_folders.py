@@ -91,9 +91,10 @@ def read(data: bytes) -> str:
     return b"\n".join(inside).decode("utf-8", "replace").lower()
 
 
-def trace(path: Path) -> Path:
+def trace(path: Path, name: str = "solve", **sizes: list[int]) -> Path:
     """A run of one kernel."""
-    event = {"ph": "X", "cat": "kernel", "name": "solve", "pid": 1, "tid": 7, "ts": 1.0, "dur": 2.0, "args": {"device": 0}}
+    args = {"device": 0, **sizes}
+    event = {"ph": "X", "cat": "kernel", "name": name, "pid": 1, "tid": 7, "ts": 1.0, "dur": 2.0, "args": args}
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
     return path
 
@@ -107,6 +108,9 @@ def words_of(view: str, name: str, before: Path, after: Path, ceilings: Path) ->
         return ("render", trace(before.parent / "a.pt.trace.json"))
     if view == "portability":
         return ("portability", f"A={before}", f"B={after}", "--ceilings", f"A={ceilings}")
+    if view == "counted":
+        run = trace(before.parent / "a.pt.trace.json", "void solve()", grid=[8, 1, 1], block=[128, 1, 1])
+        return ("render", before, "--run", run, *measured)
     if view == "run-comparison":
         return ("compare", trace(before.parent / "a.pt.trace.json"), trace(after.parent / "b.pt.trace.json"))
     if view == "budget":

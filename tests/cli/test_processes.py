@@ -30,7 +30,7 @@ if __name__ == "__main__":
     os.cpu_count = lambda: 2
     executors.PARALLEL_FROM_BYTES = 0
     given = reading.for_each_report
-    reading.for_each_report = lambda reports, work: given(reports, endless)
+    reading.for_each_report = lambda reports, work, **_: given(reports, endless)
     sys.argv[1:] = ["explain", *sys.argv[1:]]
     sys.exit(main())
 """
@@ -78,7 +78,7 @@ def test_a_command_goes_on(run: Command, paths: list[str], monkeypatch: pytest.M
     monkeypatch.setattr(executors, "PARALLEL_FROM_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     given = reading.for_each_report
-    monkeypatch.setattr(reading, "for_each_report", lambda reports, _: given(reports, name))  # names are no explanations
+    monkeypatch.setattr(reading, "for_each_report", lambda reports, _, **__: given(reports, name))  # names are no explanations
     outcome = run("explain", *paths)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith(f"ncu-roofline: Cannot read {paths[3]}: the process that read it died")

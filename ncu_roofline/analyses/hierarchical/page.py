@@ -37,14 +37,13 @@ def render_html(
     explanations: Iterable[Mapping[str, str]] = (),
     advice: Iterable[Mapping[str, Any]] = (),
     tables: Tables = TABLES,
-    beside: Table | None = None,
 ) -> bytes:
     """The page of a Roofline as UTF-8 bytes.
 
     ``explanations`` are dicts with report, text and command (what the report lacks and the ncu command that adds it),
     ``advice`` dicts with kernel, rule, type, title and text, where known launches, share and recoverable seconds, those that
     matter most first.  Nothing of the frames is trusted: it reaches the page escaped or as JSON.  ``tables`` declare the
-    columns as of the view; a table ``beside`` stands below the chart.
+    columns as of the view; a table that the result has ``beside`` these stands below the chart.
     Raises ValueError for an unknown theme.
     """
     every, absent = list(kernels.kernels_of(roofline).values()), kernels.without_dots(roofline)
@@ -62,6 +61,7 @@ def render_html(
         roofs.append(row)
     notes = [captions.above_note(roofline), captions.source_note(roofline), *captions.notes_of(roofline, _NOTES)]
     notes += map(one_line, getattr(roofline, "notes", ()))
+    beside: Table | None = getattr(roofline, "beside", None)
     return self_contained(
         __package__,
         [*(f"page_{name}.js" for name in _SCRIPTS), "page.js"],

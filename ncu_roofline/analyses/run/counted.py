@@ -10,14 +10,13 @@ import math
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ncu_roofline.analyses.hierarchical import page
 from ncu_roofline.analyses.hierarchical import text as roofline_text
 from ncu_roofline.analyses.hierarchical.view import TABLES as OF_ROOFLINES
 from ncu_roofline.analyses.run.frames import OPERATORS, Run
@@ -98,6 +97,11 @@ class Counted(Roofline):
 
     needs = frame_of("need_columns", "Operators: what they need, what was counted, what they attain in the run.")
     coverage = frame_of("coverage_columns", "How much of the run was counted.")
+
+    @property
+    def beside(self) -> Table | None:
+        """The table that a page has below its chart."""
+        return next(iter(_needs_table(self, _PAGE)), None)
 
 
 class Found(NamedTuple):
@@ -441,19 +445,6 @@ def _needs_table(frames: Counted, top: int = 0) -> list[Table]:
     about = "What operators need by their shapes, what was counted of their kernels, and what that is at the run's time:"
     table = Table("needs", NEEDS, rows[: top or None], _SHOWN, "Operators", about=about, weight="share")
     return [table] if rows else []
-
-
-def render_html(
-    roofline: Counted,
-    *,
-    title: str = "",
-    theme: str = "auto",
-    explanations: Iterable[Mapping[str, str]] = (),
-) -> bytes:
-    """The page of the kernels' roofline, with the operators below the chart.  Raises ValueError for an unknown theme."""
-    (operators, *_) = (*_needs_table(roofline, _PAGE), None)
-    given: Any = {"title": title, "theme": theme, "explanations": explanations, "beside": operators}
-    return page.render_html(roofline, tables=OF_ROOFLINES, **given)
 
 
 def _waste(needs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
