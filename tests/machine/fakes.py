@@ -134,7 +134,15 @@ H100 = {
     "clocks.max.sm": "1980",
     "clocks_throttle_reasons.active": "0x0000000000000001",
 }
-REPORT = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100.ncu-rep"
+PCIE = {**H100, "name": "NVIDIA H100 PCIe"}
+V100 = {**H100, "name": "Tesla V100-SXM2-16GB", "uuid": "", "compute_cap": "7.0"}
+DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+REPORT, CEILINGS = DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"
+
+
+def set_env(machine: Machine, **values: str) -> None:
+    """Changes its environment in place."""
+    machine.environ.update(values)  # type: ignore[attr-defined]
 
 
 def program(path: Path, text: str) -> Path:
