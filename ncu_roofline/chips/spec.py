@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ PLAIN = Color("#6B6B6B", "#A8A8A8")  # of what has no hue of its own: roofs with
 SPARE = (WALL, PLAIN, TENSOR)  # for levels that no file describes, such as another machine's L3
 GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")  # what got faster and slower, which words say as well
 
+ROUNDED = 0.02  # how far what vendors print is from SMs x clock: 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
 ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
@@ -63,14 +65,15 @@ class Gpu:
     """A GPU as its vendor sells it: what turns peaks per SM into TFLOP/s and GB/s.  ``names``: parts of the name that the
     driver reports, the first is what board rules see; ``sm_count`` tells apart cards of like names.  Clocks in Hz: those
     behind the vendor's figures for CUDA cores and for tensor cores (H100, H200, B200 and L40S use two), and the memory's as
-    the driver reports it: two bits per pin and cycle.  ``dram``: bandwidth as the vendor prints it, B/s.  ``l2_slices``: 0
-    where unknown."""
+    the driver reports it: two bits per pin and cycle.  ``fp32_tflops``: as the vendor prints it, which SMs and clock must give.
+    ``dram``: bandwidth as the vendor prints it, B/s.  ``l2_slices``: 0 where unknown."""
 
     id: str
     names: tuple[str, ...]
     compute_capability: fields.StatedCapability = (0, 0)
     sm_count: int
     core_clock: float
+    fp32_tflops: float
     tensor_clock: float
     memory_clock: float
     bus_bits: int
@@ -395,6 +398,21 @@ class Spec:
         return tuple(dict.fromkeys(names))
 
 
+def _architecture(path: Path) -> Architecture:
+    """One, with no board whose SMs and clock don't give what its vendor prints."""
+    chip: Architecture = fields.read(path, Architecture)
+    for gpu in chip.gpus:
+        found = gpu.sm_count * chip.peaks.get("fp32", math.nan) * gpu.core_clock / 1e12
+        if not abs(found / gpu.fp32_tflops - 1) <= ROUNDED:
+            reason = (
+                f"{gpu.id}: its SMs, its clock and peaks.fp32 give {found:.4g} TFLOP/s, fp32_tflops says {gpu.fp32_tflops:g}"
+            )
+            raise fields.SpecError(
+                "Cannot use the specification file", f"architectures/{path.name}", reason, "Correct the row of this board."
+            )
+    return chip
+
+
 @cache
 def load_spec() -> Spec:
     return read_spec(fields.DATA)
@@ -407,7 +425,7 @@ def read_spec(folder: Path) -> Spec:
     def every(kind: str, form: Any) -> list[Any]:
         return [fields.read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
 
-    chips: list[Architecture] = sorted(every("architectures", Architecture), key=lambda one: one.compute_capability)
+    chips = sorted(map(_architecture, (folder / "architectures").glob("*.toml")), key=lambda one: one.compute_capability)
     lacks = {one.compute_capability: one.lacks for one in chips}
 
     def there(stated: fields.Ranges, level: str = "", *, lacking: bool = False) -> fields.Ranges:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ncu_roofline.chips import Spec, load_units, verdict
 from ncu_roofline.chips.formulas import OF_ACTIVE
-from ncu_roofline.model.columns import LEVELS_WITH_COLUMNS
+from ncu_roofline.model.columns import KERNELS, LEVELS_WITH_COLUMNS
 from ncu_roofline.model.measurements import Columns, FloatArray, Mask, Measurements, Quantity, TextArray, objects
 from ncu_roofline.model.plausible import disbelieved
 from ncu_roofline.model.points import LOW_CLOCK, Roofs, above_bandwidths
@@ -21,7 +21,7 @@ from ncu_roofline.model.selection import Grouping, kernel_keys, where
 from ncu_roofline.model.work import NO_ARITHMETIC, TOLD, demands, total_flops, uncounted_tensor
 
 Table = dict[str, Any]
-_GAUGES = ("occupancy", "occupancy_theoretical", "waves", "eligible_warps", "ipc", "data_pipe")
+_COLUMNS = {column.name for column in KERNELS}
 _STATE = ("occupancy", "occupancy_theoretical", "eligible_warps", "waves")
 _ACTIVE = ("active_avg", "active_min", "active_max")
 _PROVING = ("data_pipe", "writeback", "bank_reads", "bank_writes", "requests", "lanes")
@@ -192,7 +192,9 @@ class Verdicts:
 
         self._seconds = seconds = grouping.total(self._time)
         self._busy = {unit.id: mean(m.units[unit.id].values) for unit in self._units.units if unit.id in m.units}
-        self._gauges = {name: mean(m.values(m.gauges, name)) for name in (*_GAUGES, *_ACTIVE)}
+        self._gauges = {
+            name: mean(m.values(m.gauges, name)) for name in (*(gauge.id for gauge in self._units.gauges), *_ACTIVE)
+        }
         self._rate = {}
         for level in (level.id for level in self._levels):  # bytes per second: counted, else a share of the roof
             moved, share = m.values(m.traffic, level), m.values(m.shares, level)
@@ -238,7 +240,7 @@ class Verdicts:
             "issue_fraction": busy.get("issue", nothing),
             "tensor_active": self._tensor,
             "sm_active": self._gauges[_ACTIVE[0]],
-            **{name: self._gauges[name] for name in _GAUGES},
+            **{name: values for name, values in self._gauges.items() if name in _COLUMNS},
         }
 
     def bounds(self) -> TextArray:

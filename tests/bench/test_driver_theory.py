@@ -94,7 +94,9 @@ def test_gpus_are_found_by_the_drivers_name(name: str, sm_count: int | None, exp
 
 
 def test_named() -> None:
-    assert [gpu.id for gpu in named("h100")] == ["H100 PCIe", "H100 SXM5"]
+    found = {gpu.id for gpu in named("h100")}
+    assert found >= {"H100 PCIe", "H100 SXM5"}
+    assert all("H100" in name for name in found)
 
 
 def _theory(ceiling: str, facts: dict[str, object], link: tuple[int, int] | None = None) -> Theory | None:

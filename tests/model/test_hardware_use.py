@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.chips import load_units
 from ncu_roofline.model import Roofline, Selection
+from ncu_roofline.model.columns import KERNELS
 from tests.factory import A100, NO_WORK, V100, Metrics, complete, flops, kernel, opcodes, report, timing, traffic
 
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
@@ -27,6 +29,15 @@ BASIC: Metrics = {
     "smsp__warps_eligible.avg.per_cycle_active": 0.8,
     "sm__inst_executed.avg.per_cycle_active": 2.1,
 }
+GAUGES = {
+    "occupancy": 0.329,
+    "occupancy_theoretical": 0.333,
+    "waves": 2.5,
+    "eligible_warps": 0.8,
+    "ipc": 2.1,
+    "data_pipe": 0.392,
+}
+"""Columns of gauges for these metrics."""
 
 
 def of(path: Path, *metrics: Metrics, **options: object) -> Roofline:
@@ -53,10 +64,16 @@ def test_a_basic_report_says_how_busy_everything_was(tmp_path: Path) -> None:
     assert found["fraction_l2"] == pytest.approx(0.3)
     assert found["bandwidth_l2"] != found["bandwidth_l2"]  # the A100's L2 has two halves: a percentage says nothing of bytes
     assert found["fraction_l1"] == pytest.approx(0.392)
-    assert found["occupancy"] == pytest.approx(0.329)
-    assert found["occupancy_theoretical"] == pytest.approx(0.333)
-    assert (found["waves"], found["eligible_warps"], found["ipc"]) == (2.5, 0.8, 2.1)
     assert found["reason"]
+
+
+def test_columns_of_gauges(tmp_path: Path) -> None:
+    columns = {gauge.id for gauge in load_units().gauges} & {column.name for column in KERNELS}
+    assert columns == set(GAUGES), (
+        "Give the metric of a new column a value in BASIC, and the column the one expected in GAUGES."
+    )
+    found = of(tmp_path, {**A100, **timing(), **BASIC}).kernels.iloc[0]
+    assert {name: found[name] for name in GAUGES} == pytest.approx(GAUGES)
 
 
 def test_percent_of_l2_is_bytes_where_it_has_one_part(tmp_path: Path) -> None:
