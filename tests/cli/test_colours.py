@@ -1,4 +1,4 @@
-"""Colours and bars: on terminals, unless the environment says otherwise."""
+"""Colours: on terminals, unless the environment says otherwise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.cli import main
-from ncu_roofline.cli.outputs import progress
 from tests.factory import complete, kernel, report
 
 PLAIN = [{"NO_COLOR": "1"}, {"NO_COLOR": "0"}, {"TERM": "dumb"}, {"CLICOLOR": "0"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}]
@@ -42,32 +41,17 @@ def source(tmp_path: Path) -> str:
     return str(report(tmp_path / "r.ncu-rep", kernel(complete())))
 
 
-@pytest.mark.parametrize("environment", PLAIN, ids=str)
-@pytest.mark.parametrize("command", ["show", "advise"])
-def test_no_colours(monkeypatch: pytest.MonkeyPatch, source: str, environment: dict[str, str], command: str) -> None:
-    text = shown(monkeypatch, Terminal(), environment, command, source)
-    assert text
-    assert "\x1b" not in text
-
-
-@pytest.mark.parametrize("environment", COLOURED, ids=str)
-def test_colours(monkeypatch: pytest.MonkeyPatch, source: str, environment: dict[str, str]) -> None:
-    assert "\x1b[" in shown(monkeypatch, Terminal(), environment, "show", source)
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [*((one, False) for one in PLAIN), *((one, True) for one in COLOURED)], ids=str,
+)  # fmt: skip
+def test_on_a_terminal(monkeypatch: pytest.MonkeyPatch, source: str, environment: dict[str, str], coloured: bool) -> None:
+    for command in ("show",) if coloured else ("show", "advise"):
+        text = shown(monkeypatch, Terminal(), environment, command, source)
+        assert text
+        assert ("\x1b[" in text) == coloured
 
 
 @pytest.mark.parametrize(("environment", "there"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "0"}, False)])
-def test_colours_where_nobody_looks(
-    monkeypatch: pytest.MonkeyPatch, source: str, environment: dict[str, str], there: bool
-) -> None:
+def test_where_nobody_looks(monkeypatch: pytest.MonkeyPatch, source: str, environment: dict[str, str], there: bool) -> None:
     assert ("\x1b[" in shown(monkeypatch, io.StringIO(), environment, "show", source)) == there
-
-
-@pytest.mark.parametrize(("term", "bar"), [("xterm", True), ("dumb", False)])
-def test_a_terminal_without_a_cursor_has_no_bars(monkeypatch: pytest.MonkeyPatch, term: str, bar: bool) -> None:
-    monkeypatch.setenv("TERM", term)
-    error, now = Terminal(), 0.0
-    monkeypatch.setattr("sys.stderr", error)
-    monkeypatch.setattr("tqdm.std.time", lambda: now)
-    for _ in progress(range(2), "reading reports", 2):
-        now += 1.2
-    assert ("reading reports" in error.getvalue()) == bar

@@ -20,6 +20,13 @@ from ncu_roofline.formats.inputs import FORMATS
 from tests.cli.command import Command
 from tests.factory import complete, kernel, report
 
+WRONG = """
+nope; show; render r; list; list nope; show r --by nope; show r --clock fast; show r --source x; show r --nope;
+show r --top 0; show r --top -1; show r --top many; show r --width 0; show r --launch x; show r --launch 1-;
+show r --launch -1; show r --launch 1,,2; show r --kernel (; show r --nvtx [; explain r --by kernel;
+render r -o x.html --theme pink; render r -o x.csv --table rows
+"""
+
 
 class TestList:
     @pytest.mark.parametrize("what", LISTS)
@@ -43,51 +50,21 @@ class TestList:
 
 
 class TestUsage:
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_help(self, run: Command, command: str) -> None:
-        outcome = run(command, "--help")
-        assert (outcome.code, outcome.err) == (0, "")
-        assert outcome.out.startswith(f"usage: ncu-roofline {command}")
-
-    def test_help_names_all_lists(self) -> None:
+    def test_help(self, run: Command) -> None:
+        for command in COMMANDS:
+            outcome = run(command, "--help")
+            assert (outcome.code, outcome.err) == (0, "")
+            assert outcome.out.startswith(f"usage: ncu-roofline {command}")
         assert COMMANDS["list"].endswith(": " + ", ".join(LISTS))
-
-    def test_help_names_the_tables_of_a_view(self) -> None:
         assert all(row.holds == tuple(row.tables) for command in COMMANDS for row in views(command).values())
 
     def test_program(self, run: Command) -> None:
-        assert run("--version").out.startswith(f"ncu-roofline {ncu_roofline.__version__}")
+        assert run("--version").out == f"ncu-roofline {ncu_roofline.__version__}\n"
         outcome = run("--help")
         assert outcome.code == 0
         assert all(re.search(rf"^ +{command}\b", outcome.out, re.MULTILINE) for command in COMMANDS)
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "nope",
-            "show",
-            "render r",
-            "list",
-            "list nope",
-            "show r --by nope",
-            "show r --clock fast",
-            "show r --source x",
-            "show r --top 0",
-            "show r --top -1",
-            "show r --top many",
-            "show r --width 0",
-            "show r --launch x",
-            "show r --launch 1-",
-            "show r --launch -1",
-            "show r --launch 1,,2",
-            "show r --kernel (",
-            "show r --nvtx [",
-            "show r --nope",
-            "render r -o x.html --theme pink",
-            "render r -o x.csv --table rows",
-            "explain r --by kernel",
-        ],
-    )
+    @pytest.mark.parametrize("words", [words.strip() for words in WRONG.split(";")])
     def test_usage_errors(self, run: Command, words: str) -> None:
         outcome = run(*words.split())
         assert outcome.code == 2
@@ -96,20 +73,11 @@ class TestUsage:
         assert "error: " in outcome.err
         assert "Traceback" not in outcome.err
 
-    def test_interrupt(self, run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupt(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
 
-        monkeypatch.setattr("ncu_roofline.model.closing_input", interrupt)
-        outcome = run("show", source)
-        assert (outcome.code, outcome.out, outcome.err) == (130, "", "ncu-roofline: interrupted\n")
-
-
-@pytest.mark.sampled("show")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
-@pytest.mark.parametrize("words", ["show", "show --json", "explain --json", "render -o - --format html"])
+@pytest.mark.parametrize("words", ["show", "render -o - --format csv"])
 def test_a_reader_that_goes_away(tmp_path: Path, words: str) -> None:
-    many = [kernel(complete(), f"void k{number}(int)") for number in range(300)]
+    many = [kernel(complete(), f"void k{number}(int)") for number in range(100)]
     source = report(tmp_path / "r.ncu-rep", *many)
     line = f'"$0" -m ncu_roofline {words} "$1" | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}'
     done = subprocess.run(

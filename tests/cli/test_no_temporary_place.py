@@ -24,19 +24,15 @@ NEEDING = {
     "profile": "profile --ncu {ncu} -o {out}/p -- ./app",
 }
 # What needs none: reports as they are.
-OTHERS = {
-    "show": "show {report}",
-    "render": "render {report} -o {out}/r.csv",
-    "annotate": "annotate {report} -o {out}/a.ncu-rep",
-}
+OTHERS = ("show {report}", "render {report} -o {out}/r.csv", "annotate {report} -o {out}/a.ncu-rep")
 
 
 @pytest.fixture
-def given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Path]:
+def given(tmp_path: Path, run: Command) -> dict[str, Path]:
     (tmp_path / "out").mkdir()
     sample = report(tmp_path / "r.ncu-rep", kernel(complete()))
     (tmp_path / "r.ncu-repz").write_bytes(packed(sample.read_bytes()))
-    assert Command(capsys)("annotate", sample, "-o", tmp_path / "annotated.ncu-rep").code == 0
+    assert run("annotate", sample, "-o", tmp_path / "annotated.ncu-rep").code == 0
     return {
         "report": sample,
         "demo": DEMO / "gpp-v100.ncu-rep",
@@ -58,25 +54,23 @@ def _none(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(folder / "nowhere")])
 
 
-Lacking = Callable[[pytest.MonkeyPatch, Path], None]
-
-
 @pytest.mark.parametrize("lacking", [_missing, _none])
-@pytest.mark.parametrize("name", NEEDING)
-def test_a_sentence(
-    capsys: pytest.CaptureFixture[str],
+def test_a_sentence_where_one_is_needed(
+    run: Command,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     given: dict[str, Path],
-    name: str,
-    lacking,
-) -> None:  # type: ignore[no-untyped-def]
+    lacking: Callable[[pytest.MonkeyPatch, Path], None],
+) -> None:
     lacking(monkeypatch, tmp_path)
-    outcome = Command(capsys)(*(word.format(**given) for word in NEEDING[name].split()))
-    assert outcome.code == 1, outcome
-    assert outcome.err.splitlines()[-1].endswith("Set TMPDIR to a folder with space that you may write to.")
-    assert "Traceback" not in outcome.err
-    assert_no_leftovers(given["out"])
+    for words in NEEDING.values():
+        outcome = run(*(word.format(**given) for word in words.split()))
+        assert outcome.code == 1, outcome
+        assert outcome.err.splitlines()[-1].endswith("Set TMPDIR to a folder with space that you may write to.")
+        assert "Traceback" not in outcome.err
+        assert_no_leftovers(given["out"])
+    for words in OTHERS:
+        assert run(*(word.format(**given) for word in words.split())).code == 0
 
 
 def test_no_place_for_matplotlib_either(given: dict[str, Path]) -> None:
@@ -94,11 +88,3 @@ def test_no_place_for_matplotlib_either(given: dict[str, Path]) -> None:
         "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to."
     )
     assert_no_leftovers(given["out"])
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_reports_need_none(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: dict[str, Path], name: str
-) -> None:
-    _none(monkeypatch, tmp_path)
-    assert Command(capsys)(*(word.format(**given) for word in OTHERS[name].split())).code == 0

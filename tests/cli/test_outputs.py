@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import main
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, say, write_output, write_text
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, progress, say, write_output, write_text
 
 
 class Broken(io.StringIO):
@@ -76,3 +76,35 @@ def test_a_standard_error_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sys, "stderr", Full())
     say("nobody listens")
+
+
+class Terminal(io.StringIO):
+    """Standard error where somebody looks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "term", "pause", "shown"),
+    [
+        (Terminal(), "xterm", 1.2, True),
+        (Terminal(), "xterm", 0.0, False),  # from one second on
+        (Terminal(), "dumb", 1.2, False),  # without a cursor
+        (io.StringIO(), "xterm", 1.2, False),
+        (None, "xterm", 1.2, False),
+    ],
+)
+def test_who_sees_a_bar(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None, term: str, pause: float, shown: bool
+) -> None:
+    now = 0.0
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("tqdm.std.time", lambda: now)
+    found = []
+    for number in progress(range(3), "reading reports", 3):
+        now += pause if number == 0 else 0.0
+        found.append(number)
+    assert found == [0, 1, 2]
+    assert stream is None or ("reading reports" in stream.getvalue()) == shown

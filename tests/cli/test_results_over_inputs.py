@@ -127,9 +127,24 @@ def _hard_linked(path: Path, other: Path) -> Path:
     return other
 
 
-@pytest.mark.parametrize("alias", [_itself, _spelled, _linked, _hard_linked], ids=["same", "spelled", "link", "hard link"])
+# Every option under a link, which only the file itself tells; every kind of name for one option.
+ALIASES = {"same": _itself, "spelled": _spelled, "link": _linked, "hard link": _hard_linked}
+NAMES = [(case, "link") for case in CASES] + [(("render", "-o", "reports"), name) for name in ALIASES if name != "link"]
+
+
+@pytest.mark.parametrize(("case", "name"), NAMES, ids=lambda one: one if isinstance(one, str) else " ".join(one))
+def test_refused(run: Command, tmp_path: Path, case: tuple[str, str, str], name: str) -> None:
+    check_refused(run, tmp_path, case, ALIASES[name])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("alias", ["same", "spelled", "hard link"])
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, case: tuple[str, str, str], alias: Alias) -> None:
+def test_refused_whatever_the_two_are_called(run: Command, tmp_path: Path, case: tuple[str, str, str], alias: str) -> None:
+    check_refused(run, tmp_path, case, ALIASES[alias])
+
+
+def check_refused(run: Command, tmp_path: Path, case: tuple[str, str, str], alias: Alias) -> None:
     words, name, output = CASES[case]
     path, other = tmp_path / "a" / name, tmp_path / "b" / name
     path.parent.mkdir(parents=True)
@@ -141,39 +156,30 @@ def test_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path, case: tuple
     shutil.copy2(source, path)
     before = path.read_bytes()
     given = {"x": path, "out": output(alias(path, other)), "report": sample, "ceilings": ceilings, "ncu": ncu}
-    outcome = Command(capsys)(
-        *(word.format(**given) for word in f"{words.partition(' -- ')[0]} --force".split()), *_rest(words, given)
-    )
+    before_dashes, dashes, application = words.partition(" -- ")
+    line = f"{before_dashes} --force {dashes} {application}"
+    outcome = run(*(word.format(**given) for word in line.split()))
     assert path.read_bytes() == before
     assert outcome.code == 1, outcome
     assert outcome.err.count("\n") == 1
     assert "it is one of the files that the command reads" in outcome.err
 
 
-def _rest(words: str, given: dict[str, Path]) -> list[str]:
-    """The application and its words."""
-    _, found, rest = words.partition(" -- ")
-    return ["--", *(word.format(**given) for word in rest.split())] if found else []
-
-
-@pytest.mark.parametrize("named", ["{0}", "{0}/*.ncu-rep", "{0}/b.ncu-rep"])
-def test_what_folders_and_patterns_stand_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, named: str) -> None:
+def test_what_folders_and_patterns_stand_for(run: Command, tmp_path: Path) -> None:
     paths = [report(tmp_path / f"{letter}.ncu-rep", kernel(complete())) for letter in "ab"]
     before = paths[1].read_bytes()
-    outcome = Command(capsys)("render", named.format(tmp_path), "-o", paths[1], "--format", "csv", "--force")
-    assert_refused(outcome, paths[1])
-    assert paths[1].read_bytes() == before
+    for named in (tmp_path, tmp_path / "*.ncu-rep"):
+        assert_refused(run("render", named, "-o", paths[1], "--format", "csv", "--force"), paths[1])
+        assert paths[1].read_bytes() == before
 
 
-def test_ceilings_that_auto_may_choose(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ceilings_that_auto_may_choose(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     kept = tmp_path / "ncu-roofline" / "ceilings" / "v100.json"
     kept.parent.mkdir(parents=True)
     shutil.copy(DEMO / "gpp-v100-ceilings.json", kept)
     sample = report(tmp_path / "r.ncu-rep", kernel(complete()))
-    assert_refused(Command(capsys)("render", sample, "--ceilings", "auto", "-o", kept, "--force"), kept)
+    assert_refused(run("render", sample, "--ceilings", "auto", "-o", kept, "--force"), kept)
     assert json.loads(kept.read_bytes())["schema"]
 
 
