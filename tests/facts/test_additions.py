@@ -16,7 +16,6 @@ from ncu_roofline.base.files import HELPER
 from tests.factory import A100, Metrics, complete, kernel, report
 
 ROOT = Path(__file__).resolve().parents[2]
-BINARIES = ("__pycache__", "*.pyc")
 
 CHIP = """
 compute_capability = "10.8"
@@ -82,87 +81,58 @@ X108: Metrics = {
 PACKED: Metrics = {f"smsp__sass_thread_inst_executed_op_f{op}2_pred_on.sum": 10**8 for op in ("add", "mul", "fma")}
 
 
-class Checkout:
-    """A copy of the program to which files are added."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("ncu_roofline", "sections", "rules", "bench"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(*BINARIES))
-
-    def add(self, path: str, text: str) -> None:
-        """A new data file, the one change to the program that there is."""
-        (self.folder / "ncu_roofline" / "data" / path).write_text(text, encoding="utf-8")
-        assert self.touched() == [f"ncu_roofline/data/{path}"]
-
-    def touched(self) -> list[str]:
-        """Files of the program that are new or differ."""
-        files = (path for path in self.folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
-        names = [str(path.relative_to(self.folder)) for path in files if path.parent != self.folder]
-        return [
-            name
-            for name in names
-            if not (ROOT / name).is_file() or (ROOT / name).read_bytes() != (self.folder / name).read_bytes()
-        ]
-
-    def run(self, *words: str) -> str:
-        """What a command prints."""
-        environ = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "ncu_roofline", *words], cwd=self.folder, env=environ, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def points(self, metrics: Metrics) -> dict[tuple[str, str], dict[str, Any]]:
-        """What `show` says about a report with one launch, by precision and level."""
-        path = report(self.folder / "made.ncu-rep", kernel(metrics))
-        return {(row["precision"], row["level"]): row for row in json.loads(self.run("show", str(path), "--json"))["points"]}
-
-    def generated(self, *words: str) -> dict[str, str]:
-        """Sections and rules by file name."""
-        self.run("generate", "--out", "made", *words)
-        made = {path.name: path.read_text(encoding="utf-8") for path in (self.folder / "made").rglob("*.*")}
-        (helper,) = (name for name in made if name.startswith(HELPER))
-        return {**made, HELPER: made[helper]}
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the program with three more data files."""
+    made = tmp_path_factory.mktemp("checkout")
+    for name in ("ncu_roofline", "sections", "rules", "bench"):
+        shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    for path, text in (("architectures/10.8", CHIP), ("precisions/fp128", PRECISION), ("levels/l3", LEVEL)):
+        (made / "ncu_roofline" / "data" / f"{path}.toml").write_text(text, encoding="utf-8")
+    return made
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return Checkout(tmp_path)
+def run(folder: Path, *words: str) -> str:
+    """What the command of the copy prints."""
+    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "ncu_roofline", *words]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def points(folder: Path, metrics: Metrics) -> dict[tuple[str, str], dict[str, Any]]:
+    """What `show` says about a report with one launch, by precision and level."""
+    path = report(folder / "made.ncu-rep", kernel(metrics))
+    return {(row["precision"], row["level"]): row for row in json.loads(run(folder, "show", str(path), "--json"))["points"]}
+
+
+def test_reports_have_their_points(folder: Path) -> None:
+    metrics = {**complete(X108), **PACKED, **QUAD, "l3s__bytes.sum": 3 * 10**8}
+    found = points(folder, metrics)
+    assert {level for _, level in found} == {"l1", "l2", "l3", "dram"}
+    assert found["fp32", "dram"]["work"] == 8 * 10**8
+    assert found["fp32", "l1"]["bandwidth_roof"] == pytest.approx(108 * 128 * 1.41e9)
+    assert found["fp128", "dram"]["work"] == 4 * 10**8
+    assert found["fp64", "dram"]["work"] == 10**9
+    assert found["fp64", "l3"]["intensity"] == pytest.approx(10 / 3)
 
 
 @pytest.mark.exhaustive
-def test_a_chip_is_one_file(checkout: Checkout) -> None:
-    checkout.add("architectures/10.8.toml", CHIP)
-    assert "GX108" in checkout.run("list", "architectures")
-    assert "CC_108" in checkout.generated("--ncu", "2026.4")["HierarchicalTensorRooflineChart.section"]
-    assert "(10, 8)" in checkout.generated()[HELPER]
-    points = checkout.points({**complete(X108), **PACKED})
-    assert {level for _, level in points} == {"l1", "l2", "dram"}
-    assert points["fp32", "dram"]["work"] == 8 * 10**8
-    assert points["fp32", "l1"]["bandwidth_roof"] == pytest.approx(108 * 128 * 1.41e9)
-    (theory,) = json.loads(checkout.run("bench", "theory", "--gpu", "X108", "--json"))
+def test_everything_lists_generates_and_predicts_them(folder: Path) -> None:
+    for what, label in (("architectures", "GX108"), ("precisions", "FP128"), ("levels", "L3 slice")):
+        assert label in run(folder, "list", what)
+    (theory,) = json.loads(run(folder, "bench", "theory", "--gpu", "X108", "--json"))
     assert theory["peaks"]["tensor.fp16.tcgen05"] == pytest.approx(100 * 8192 * 1e9)
     assert theory["peaks"]["dram.read"] == pytest.approx(1.024e12)
-
-
-@pytest.mark.exhaustive
-def test_a_precision_is_one_file(checkout: Checkout) -> None:
-    checkout.add("precisions/fp128.toml", PRECISION)
-    assert "FP128" in checkout.run("list", "precisions")
-    made = checkout.generated()
+    run(folder, "generate", "--out", "made")
+    made = {path.name: path.read_text(encoding="utf-8") for path in (folder / "made").rglob("*.*")}
     assert "FP128 without FMA" in made["HierarchicalQuadRooflineChart.section"]
-    assert "fp128" in made["NcuRooflineBoundQuad.py"]
-    points = checkout.points({**complete(), **QUAD})
-    assert points["fp128", "dram"]["work"] == 4 * 10**8
-    assert points["fp64", "dram"]["work"] == 10**9
-
-
-def test_a_level_is_one_file(checkout: Checkout) -> None:
-    checkout.add("levels/l3.toml", LEVEL)
-    assert "L3 slice" in checkout.run("list", "levels")
-    made = checkout.generated()
     assert "L3 slice bandwidth, FP64 FMA peak" in made["HierarchicalDoubleRooflineChart.section"]
-    assert "'l3'" in made[HELPER]
-    assert checkout.points({**complete(), "l3s__bytes.sum": 3 * 10**8})["fp64", "l3"]["intensity"] == pytest.approx(10 / 3)
+    assert "fp128" in made["NcuRooflineBoundQuad.py"]
+    (helper,) = (text for name, text in made.items() if name.startswith(HELPER))
+    assert "(10, 8)" in helper
+    assert "'l3'" in helper
+    run(folder, "generate", "--out", "of_2026", "--ncu", "2026.4")
+    (tensor,) = (folder / "of_2026").rglob("HierarchicalTensorRooflineChart.section")
+    assert "CC_108" in tensor.read_text(encoding="utf-8")

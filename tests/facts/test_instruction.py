@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 from importlib import resources
 
-import pytest
-
-from ncu_roofline.chips import load_instructions, load_spec
+from ncu_roofline.chips import load_instructions
 
 RULE = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules" / "access_pattern.py.j2"
-
-
-@pytest.mark.parametrize(
-    "architecture", load_spec().architectures, ids=lambda one: one.name + "{}.{}".format(*one.compute_capability)
-)
-def test_what_is_collected(architecture: object) -> None:
-    capability = architecture.compute_capability  # type: ignore[attr-defined]
-    names = load_instructions().collect(load_spec(), capability, ("l1", "l2", "dram"))
-    assert len(set(names)) == len(names)
-    assert {"gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_issued.sum.peak_sustained"} <= set(names)
-    assert set(load_instructions().needs(load_spec(), capability, ("l1", "l2", "dram"))) <= set(names)
 
 
 def test_the_rule_on_access_patterns_reads_the_same_counters() -> None:

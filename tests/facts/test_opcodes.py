@@ -1,23 +1,20 @@
-"""The table of opcodes against what the assembler makes of PTX, whose shapes and types state the work by themselves."""
+"""The tables of opcodes against what the assembler makes of PTX, whose shapes and types state the work by themselves."""
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-import ncu_roofline
-from ncu_roofline.chips import OpcodeWork, load_opcodes, load_spec
+from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes, load_spec
 from ncu_roofline.chips.fields import SpecError
 from ncu_roofline.chips.formulas import covers
-from ncu_roofline.chips.opcodes import LONGEST, read_opcodes
+from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, read_opcodes
 from tests.facts import sassing
 from tests.facts.ptx import FP6FP4, FP8, Case, cases
 
-DATA = Path(ncu_roofline.__file__).parent / "data"
 CASES = {case.ptx: case for case in cases()}
 RECORDED = sassing.read()
 TARGETS = (*sassing.OLD_TARGETS, *sassing.TARGETS)
@@ -136,150 +133,6 @@ ARITHMETIC = {"f32": ("fp32", 1), "f64": ("fp64", 1), "f16": ("fp16", 2), "bf16"
 ARITHMETIC |= {"bf16x2": ("bf16", 1), "f32x2": ("fp32", 1), "f32.f16": ("fp32", 1), "f32.bf16": ("fp32", 1)}
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_arithmetic(target: str) -> None:
-    chip = capability(target)
-    found = [(case, opcodes) for case, opcodes in recorded(("",), target) if case.types[0] in ARITHMETIC]
-    assert len(found) >= 20
-    for case, opcodes in found:
-        precision, times = ARITHMETIC[case.types[0]]
-        if case.types[0].endswith("16x2") and not case.ptx.startswith("fma") and any("HFMA2" in one for one in opcodes):
-            times = 2  # packed sums and products made by a fused multiply-add, which its opcode counts as
-        done = works(opcodes, chip)
-        assert {(work.precision, work.per, work.conversion) for work, _ in done} == {(precision, "thread", False)}, case.ptx
-        assert sum(work.weight * count for work, count in done) == times * case.work, (case.ptx, opcodes)
-        assert {work.fused for work, _ in done} == {"FMA" in one for one in opcodes}
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_conversions_and_what_is_no_operation(target: str) -> None:
-    chip = capability(target)
-    found = recorded(("",), target)
-    for case, opcodes in found:
-        done = works(opcodes, chip)
-        if case.types == ("none",):
-            assert not [work for work, _ in done if work.precision != "int32"], (case.ptx, opcodes)
-        if case.ptx == "cvt.f32.f16":
-            assert done == [(OpcodeWork("fp16", 0, "thread", conversion=True), 1)]
-    assert [case for case, _ in found if case.types == ("none",)]
-    assert [case for case, _ in found if case.ptx == "cvt.f32.f16"]
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_integers(target: str) -> None:
-    """At least one operation each, and of 32-bit ones but for their constants exactly one an instruction."""
-    chip = capability(target)
-    found = [(case, opcodes) for case, opcodes in recorded(("",), target) if case.types == ("int32",)]
-    assert len(found) > 30
-    for case, opcodes in found:
-        done = [(work, count) for work, count in works(opcodes, chip) if work.precision == "int32"]
-        if chip == (7, 0) and case.ptx.startswith(("min", "max")):
-            assert not done  # a comparison and a selection
-            continue
-        assert sum(work.weight * count for work, count in done) >= 1, (case.ptx, opcodes)
-        assert {work.weight for work, _ in done} == {1}
-
-
-@pytest.mark.parametrize(
-    ("opcode", "chip", "precision", "weight"),
-    [
-        ("HMMA.16816.F32.BF16", (8, 0), "tensor.bf16", 4096),
-        ("HMMA.1688.F16", (7, 5), "tensor.fp16", 2048),
-        ("DMMA.884", (8, 0), "tensor.fp64", 512),
-        ("IMMA.8816.S8.S8.SAT", (7, 5), "tensor.int8", 2048),
-        ("IMMA.16832.S8.S8", (8, 6), "tensor.int8", 8192),
-        ("HMMA.884.F32.F32.STEP3", (7, 0), "tensor.fp16", 512),
-        ("HMMA.884.F16.F16.STEP1", (7, 0), "tensor.fp16", 1024),
-        ("HGMMA.64x256x16.F32.BF16", (9, 0), "tensor.bf16", 131072),
-        ("HFMA2.MMA", (8, 0), "fp16", 4),
-        ("HFMA2.MMA.BF16_V2", (9, 0), "bf16", 4),
-        ("HADD2.BF16", (9, 0), "bf16", 2),
-        ("IMAD.WIDE.U32", (8, 0), "int32", 1),
-        ("FFMA2", (10, 0), "fp32", 4),
-    ],
-)
-def test_some_by_hand(opcode: str, chip: Capability, precision: str, weight: float) -> None:
-    work = load_opcodes().work(opcode, chip)
-    assert (work.precision, work.weight) == (precision, weight)
-
-
-@pytest.mark.parametrize(
-    ("opcode", "chip", "executed_by_warps", "operations"),
-    [
-        ("HMMA.1688.F32", (7, 5), 67_108_864, 137_438_953_472),  # a T4: sm__ops_path_tensor_*
-        ("HMMA.16816.F32.BF16", (12, 0), 2_162_688, 8_858_370_048),  # an RTX 5090: sm__ops_path_tensor_*
-        ("HMMA.16816.F16", (8, 6), 33_554_432, 2 * 4096**3),  # a GEMM of 4096 x 4096 x 4096
-    ],
-)
-def test_pairs_of_real_reports(opcode: str, chip: Capability, executed_by_warps: int, operations: int) -> None:
-    assert load_opcodes().work(opcode, chip).weight * executed_by_warps == operations
-
-
-@pytest.mark.parametrize(
-    "opcode",
-    ["IMAD.MOV.U32", "MOV", "FMNMX", "DSETP.GT.AND", "ISETP.NE.AND", "MUFU.RCP", "FSEL", "UIADD3", "F2FP.PACK_AB", "R2UR"],
-)
-def test_no_work(opcode: str) -> None:
-    assert load_opcodes().work(opcode, (8, 0)) is None
-    assert not load_opcodes().unknown(opcode, (8, 0))
-
-
-@pytest.mark.parametrize(
-    ("opcode", "chip"),
-    [
-        ("HMMA.32832.F32", (8, 0)),  # a shape nobody has seen
-        ("HMMA.F32", (8, 0)),
-        ("HMMA.16816.F32.FP9", (8, 0)),  # a type nobody has seen is not FP16
-        ("HMMA.1688.16816.F32", (8, 0)),
-        ("HMMA.884.F32.F32", (7, 0)),
-        ("QMMA.16832.F32.E4M3.E9M9", (12, 0)),
-        ("HMMA.16816.F32.BF16", (7, 5)),
-        ("IMMA.16832.S4.S4", (9, 0)),
-        ("QMMA.16832.F32.E4M3.E4M3", (10, 0)),
-        ("HGMMA.64x256x32.F32", (9, 0)),  # K of a sparse product without .SP
-        ("HGMMA.64x264x16.F32", (9, 0)),
-        ("HGMMA.64x256x16.F32", (10, 0)),
-        ("UTCHMMA", (10, 0)),
-        ("XMMA.16816.F32", (13, 0)),
-        ("FADD3", (13, 0)),
-        ("DFMA2", (13, 0)),
-    ],
-)
-def test_work_that_cannot_be_weighed_is_unknown(opcode: str, chip: Capability) -> None:
-    assert load_opcodes().work(opcode, chip) is None
-    assert load_opcodes().unknown(opcode, chip)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        ".",
-        "....",
-        "HMMA",
-        "HMMA.",
-        "HMMA..F32",
-        "hmma.16816.f32",
-        "HMMA.16816\0.F32",
-        "\ud800",
-        "FADD*",
-        "[DFH]ADD*",
-        "HMMA.٣",
-    ],
-)
-def test_any_text(text: str) -> None:
-    table = load_opcodes()
-    work = table.work(text, (8, 0))
-    assert work is None or not table.unknown(text, (8, 0))
-
-
-def test_long_text() -> None:
-    table = load_opcodes()
-    for text in ("HMMA" * 10**6, "HMMA" + ".F32" * 10**6, "A" * LONGEST, "*MMA" * 40, "FADD" + "." * (LONGEST - 4)):
-        assert table.work(text, (8, 0)) is None or text.startswith("FADD")
-        table.unknown(text, (8, 0))
-
-
 def test_precisions_are_those_of_the_chip() -> None:
     """Where a row applies, counters or opcodes tell of its precision there."""
     spec = load_spec()
@@ -290,35 +143,164 @@ def test_precisions_are_those_of_the_chip() -> None:
             assert all(spec.bindings(spec.precision(row.precision), chip) for chip in chips), row
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_scalars(target: str) -> None:
+    """Integers: at least one operation each, and of 32-bit ones but for their constants exactly one an instruction."""
+    chip, seen = capability(target), defaultdict(int)
+    for case, opcodes in recorded(("",), target):
+        done = works(opcodes, chip)
+        kind = case.types[0]
+        seen["cvt" if case.ptx == "cvt.f32.f16" else "fp" if kind in ARITHMETIC else kind] += 1
+        if kind in ARITHMETIC:
+            precision, times = ARITHMETIC[kind]
+            if kind.endswith("16x2") and not case.ptx.startswith("fma") and any("HFMA2" in one for one in opcodes):
+                times = 2  # packed sums and products made by a fused multiply-add, which its opcode counts as
+            assert {(work.precision, work.per, work.conversion) for work, _ in done} == {(precision, "thread", False)}, case.ptx
+            assert sum(work.weight * count for work, count in done) == times * case.work, (case.ptx, opcodes)
+            assert {work.fused for work, _ in done} == {"FMA" in one for one in opcodes}
+        elif kind == "none":
+            assert not [work for work, _ in done if work.precision != "int32"], (case.ptx, opcodes)
+        elif case.ptx == "cvt.f32.f16":
+            assert done == [(OpcodeWork("fp16", 0, "thread", conversion=True), 1)]
+        elif kind == "int32":
+            integers = [(work, count) for work, count in done if work.precision == "int32"]
+            if chip == (7, 0) and case.ptx.startswith(("min", "max")):
+                assert not integers  # a comparison and a selection
+            else:
+                assert sum(work.weight * count for work, count in integers) >= 1, (case.ptx, opcodes)
+                assert {work.weight for work, _ in integers} == {1}
+    assert seen["fp"] >= 20
+    assert seen["int32"] > 30
+    assert seen["none"]
+    assert seen["cvt"] == 1
+
+
+# Opcode, chip, precision, weight; and what real reports pair: warps that executed it, operations.
+BY_HAND = """
+HMMA.16816.F32.BF16 8.0 tensor.bf16 4096
+HMMA.1688.F16 7.5 tensor.fp16 2048
+DMMA.884 8.0 tensor.fp64 512
+IMMA.8816.S8.S8.SAT 7.5 tensor.int8 2048
+IMMA.16832.S8.S8 8.6 tensor.int8 8192
+HMMA.884.F32.F32.STEP3 7.0 tensor.fp16 512
+HMMA.884.F16.F16.STEP1 7.0 tensor.fp16 1024
+HGMMA.64x256x16.F32.BF16 9.0 tensor.bf16 131072
+HFMA2.MMA 8.0 fp16 4
+HFMA2.MMA.BF16_V2 9.0 bf16 4
+HADD2.BF16 9.0 bf16 2
+IMAD.WIDE.U32 8.0 int32 1
+FFMA2 10.0 fp32 4
+"""
+PAIRS = [
+    ("HMMA.1688.F32", (7, 5), 67_108_864, 137_438_953_472),  # a T4: sm__ops_path_tensor_*
+    ("HMMA.16816.F32.BF16", (12, 0), 2_162_688, 8_858_370_048),  # an RTX 5090: sm__ops_path_tensor_*
+    ("HMMA.16816.F16", (8, 6), 33_554_432, 2 * 4096**3),  # a GEMM of 4096 x 4096 x 4096
+]
+NO_WORK = "IMAD.MOV.U32 MOV FMNMX DSETP.GT.AND ISETP.NE.AND MUFU.RCP FSEL UIADD3 F2FP.PACK_AB R2UR"
+
+
+def test_weights_by_hand() -> None:
+    table = load_opcodes()
+    for opcode, chip, precision, weight in map(str.split, BY_HAND.strip().splitlines()):
+        work = table.work(opcode, tuple(map(int, chip.split("."))))
+        assert (work.precision, work.weight) == (precision, int(weight)), opcode
+    for opcode, capability, warps, operations in PAIRS:
+        assert table.work(opcode, capability).weight * warps == operations
+    for opcode in NO_WORK.split():
+        assert table.work(opcode, (8, 0)) is None, opcode
+        assert not table.unknown(opcode, (8, 0)), opcode
+
+
+# A shape and a type that nobody has seen (which is not FP16), K of a sparse product without .SP, chips without such, new names.
+UNKNOWN = """
+8.0 HMMA.32832.F32 HMMA.F32 HMMA.16816.F32.FP9 HMMA.1688.16816.F32
+7.0 HMMA.884.F32.F32
+7.5 HMMA.16816.F32.BF16
+9.0 IMMA.16832.S4.S4 HGMMA.64x256x32.F32 HGMMA.64x264x16.F32
+10.0 QMMA.16832.F32.E4M3.E4M3 HGMMA.64x256x16.F32 UTCHMMA
+12.0 QMMA.16832.F32.E4M3.E9M9
+13.0 XMMA.16816.F32 FADD3 DFMA2
+"""
+ODD = ("", ".", "....", "HMMA", "HMMA.", "HMMA..F32", "hmma.16816.f32", "HMMA.16816\0.F32", "\ud800", "FADD*", "[DFH]ADD*")
+LONG = ("HMMA" * 10**6, "HMMA" + ".F32" * 10**6, "A" * LONGEST, "*MMA" * 40)
+
+
+def test_work_that_cannot_be_weighed_is_unknown() -> None:
+    table = load_opcodes()
+    for chip, *opcodes in map(str.split, UNKNOWN.strip().splitlines()):
+        for opcode in opcodes:
+            major, minor = map(int, chip.split("."))
+            assert table.work(opcode, (major, minor)) is None, opcode
+            assert table.unknown(opcode, (major, minor)), opcode
+    for text in (*ODD, "HMMA.٣"):
+        assert table.work(text, (8, 0)) is None or not table.unknown(text, (8, 0)), text
+    for text in LONG:
+        assert table.work(text, (8, 0)) is None
+        table.unknown(text, (8, 0))
+    table.work("FADD" + "." * (LONGEST - 4), (8, 0))
+
+
 ROW = '[[rows]]\nopcodes = ["FADD"]\nprecision = "fp32"\nweight = 1\n'
-HEAD = 'neutral = []\nunknown = ["*MMA*"]\n[shapes]\n884 = [8, 8, 4]\n'
 TENSOR = '[[rows]]\nopcodes = ["HMMA"]\ndoes = "products"\nprecision = "tensor.fp16"\naccumulator = "fp32"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "key"),
+    ("rows", "key"),
     [
-        (HEAD, "rows: is missing"),
-        (HEAD + ROW + ROW.replace("FADD", "FMUL|FADD"), "rows[1].opcodes: 'FMUL|FADD' is no opcode"),
-        (HEAD + ROW.replace("FADD", "fadd"), "rows[0].opcodes: 'fadd' is no opcode"),
-        (HEAD + ROW.replace('"FADD"', ""), "rows[0].opcodes: must name at least one"),
-        (HEAD + ROW.replace("1", "0"), "rows[0].weight: must be positive"),
-        (HEAD + ROW + "wieght = 1\n", "rows[0].wieght: is not a key"),
-        (HEAD + ROW + 'capabilities = "9.0-8.0"\n', "rows[0].capabilities: 9.0-8.0"),
-        (HEAD + TENSOR + 'family = "wgmma"\nk = ["16"]\n', "rows[0].k: must be a list of whole numbers"),
+        ("", "rows: is missing"),
+        (ROW + ROW.replace("FADD", "FMUL|FADD"), "rows[1].opcodes: 'FMUL|FADD' is no opcode"),
+        (ROW.replace("FADD", "fadd"), "rows[0].opcodes: 'fadd' is no opcode"),
+        (ROW.replace('"FADD"', ""), "rows[0].opcodes: must name at least one"),
+        (ROW.replace("1", "0"), "rows[0].weight: must be positive"),
+        (ROW + "wieght = 1\n", "rows[0].wieght: is not a key"),
+        (ROW + 'capabilities = "9.0-8.0"\n', "rows[0].capabilities: 9.0-8.0"),
+        (TENSOR + 'family = "wgmma"\nk = ["16"]\n', "rows[0].k: must be a list of whole numbers"),
     ],
 )
-def test_wrong_tables(tmp_path: Path, text: str, key: str) -> None:
-    (tmp_path / "opcodes.toml").write_text(text, encoding="utf-8")
+def test_wrong_tables(tmp_path: Path, rows: str, key: str) -> None:
+    head = 'neutral = []\nunknown = ["*MMA*"]\n[shapes]\n884 = [8, 8, 4]\n'
+    (tmp_path / "opcodes.toml").write_text(head + rows, encoding="utf-8")
     with pytest.raises(SpecError) as caught:
         read_opcodes(tmp_path)
     assert "opcodes.toml" in str(caught.value)
     assert key in str(caught.value)
 
 
-def test_a_good_copy_is_read(tmp_path: Path) -> None:
-    shutil.copy(DATA / "opcodes.toml", tmp_path)
-    assert read_opcodes(tmp_path).rows == load_opcodes().rows
+OPCODES_OF_KINDS = {
+    "fp64": "DFMA MUFU.RCP64H",
+    "fp32": "MUFU.RCP FADD.FTZ",
+    "fp16": "HFMA2.MMA",
+    "bf16": "HFMA2.RELU.BF16_V2",
+    "tensor": "HMMA.16816.F32.BF16",
+    "conversion": "HADD2.F32 F2F.F64.F32",
+    "move": "IMAD.MOV.U32",
+    "integer": "IMAD.WIDE UIADD3",
+    "memory": "LDGSTS.E.BYPASS.128",
+    "shared": "LDSM.16.M88.4",
+    "control": "BRA",
+}
+
+
+def test_kinds() -> None:
+    for kind, opcodes in OPCODES_OF_KINDS.items():
+        assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
+    assert kind_of("op 0x1a3") == kind_of("") == OTHER
+    made = {name for by_target in RECORDED.values() for opcodes in by_target.values() for name in opcodes}
+    assert {name for name in made if kind_of(name) == OTHER} == set()
+    table = load_opcode_kinds()
+    assert {*table.names.values(), *table.modifiers.values(), OTHER} == set(KINDS)
+
+
+def test_work_is_of_the_kind_of_its_precision() -> None:
+    """The two tables of opcodes agree wherever an opcode does work."""
+    seen = set()
+    for row in load_opcodes().rows:
+        for name, modifiers in row.opcodes:
+            kind = kind_of(".".join((name, *(modifier.rstrip("*") for modifier in modifiers))))
+            expected = {"nothing": "move", "conversion": "conversion", "products": "tensor"}.get(row.does, row.precision)
+            assert kind == {"int32": "integer"}.get(expected, expected), name
+            seen.add(kind)
+    assert seen == {"fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "move"}
 
 
 @pytest.mark.exhaustive
