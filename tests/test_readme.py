@@ -27,8 +27,13 @@ BLOCKS = [
     for name, text in PAGES.items()
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 ]
+COMPILING = ("bench list", "--device cpu")  # half a minute each
 COMMANDS = [
-    pytest.param(line.partition("  #")[0].partition(" # ")[0].strip(), id=f"{name}: {line.partition(' #')[0].strip()}")
+    pytest.param(
+        line.partition("  #")[0].partition(" # ")[0].strip(),
+        id=f"{name}: {line.partition(' #')[0].strip()}",
+        marks=[pytest.mark.exhaustive] if any(part in line for part in COMPILING) else [],
+    )
     for name, language, block in BLOCKS
     if language == "sh"
     for line in re.sub(r" \\\n +", " ", block).splitlines()

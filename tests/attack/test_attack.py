@@ -34,12 +34,14 @@ def found_by(campaign: Campaign, numbers: Sequence[int]) -> list[str]:
     return [f"--replay {campaign.seed}:{n} {one.what[:99]}: {line.text}: {f.kind}: {f.why[-800:]}" for n, one, line, f in found]
 
 
+@pytest.mark.sampled("0")
 @pytest.mark.parametrize("first", range(0, 20, _EACH))
 def test_attacked_reports_end_right_or_explained(tmp_path: Path, first: int) -> None:
     """Of the 500 that are made before a release (`python -m tests.attack`) the first; continuous integration makes 200."""
     assert found_by(Campaign(SEED, tmp_path, made()), range(first, first + _EACH)) == []
 
 
+@pytest.mark.sampled("bytes", "containers", "size", "names")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_family(tmp_path: Path, family: str) -> None:
     assert found_by(Campaign(SEED + 1, tmp_path, made(), (family,)), range(1)) == []

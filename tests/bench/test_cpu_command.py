@@ -51,6 +51,7 @@ def test_a_cpu_is_measured(program: Path, tmp_path: Path, capsys: pytest.Capture
     assert not list(tmp_path.glob("*.journal"))
 
 
+@pytest.mark.exhaustive
 def test_a_ceiling_that_cpus_lack_is_a_usage_error(program: Path, tmp_path: Path) -> None:
     assert run("run", "--device", "cpu", "--only", "smem", "--runner", str(program), "-o", str(tmp_path / "x.json")) == 2
 

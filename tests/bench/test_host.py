@@ -212,7 +212,7 @@ def test_a_server_goes_on_after_a_job_that_fails(program: Path) -> None:
 
 def test_a_job_ends_when_its_trials_are_enough(program: Path) -> None:
     """The driver's own process: what is asked for next is done, whenever the word to stop came."""
-    session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 40, 0.05)
+    session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 40, 0.005)
     try:
         trials, done = session.run(job, enough=lambda seen: len(seen) == 3)
         last, _ = session.run(job._replace(trials=2), enough=lambda seen: len(seen) == 2)  # it has ended by itself
@@ -243,6 +243,7 @@ def test_threads_that_openmp_refuses_are_told(program: Path, facts: dict[str, An
     assert "OMP_THREAD_LIMIT" in lines[-1]["error"]
 
 
+@pytest.mark.exhaustive
 def test_a_cpu_that_others_use_is_told(program: Path) -> None:
     first = {min(os.sched_getaffinity(0))}
     busy = f"import os\nos.sched_setaffinity(0, {first})\nprint(flush=True)\nwhile True: pass"
@@ -256,6 +257,7 @@ def test_a_cpu_that_others_use_is_told(program: Path) -> None:
     assert done["repeated"] > 0
 
 
+@pytest.mark.exhaustive
 def test_memory_agrees_with_a_copy_by_numpy(program: Path) -> None:
     """Bytes and seconds are right to a factor: another program's copy, with plain stores and one thread, moves as many."""
     words = [*words_of("dram.triad", "plain_u8", 5, 20), "--threads", "1"]
@@ -322,6 +324,7 @@ MUTANTS = (
 )
 
 
+@pytest.mark.exhaustive
 def test_mistakes_are_noticed(tmp_path: Path) -> None:
     """Work that is left out or repeated, a wrong factor or sign, and two roundings where one is meant."""
     skip_without_compiler()
@@ -339,6 +342,7 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
             assert checks == [False, False], ceiling
 
 
+@pytest.mark.exhaustive
 def test_it_compiles_without_warnings(tmp_path: Path) -> None:
     skip_without_compiler()
     folder = tmp_path / "openmp"

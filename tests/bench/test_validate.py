@@ -74,6 +74,7 @@ def failed(folder: Path) -> dict[str, str]:
     return {name: check["reason"] for name, check in results(folder).items() if check["state"] == "FAIL"}
 
 
+@pytest.mark.exhaustive
 def test_an_honest_machine_passes(honest: Path) -> None:
     found = results(honest / "found")
     assert (honest / "code").read_text(encoding="utf-8") == "0", failed(honest / "found")
@@ -85,6 +86,7 @@ def test_an_honest_machine_passes(honest: Path) -> None:
     assert found["ceilings tensor.fp8.mma"]["state"] == "skip"
 
 
+@pytest.mark.exhaustive
 def test_what_a_run_leaves_is_flat_and_tells_everything(honest: Path) -> None:
     folder = honest / "found"
     left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
@@ -259,12 +261,13 @@ def judged(script: Any, machine: Machine, honest: Path, folder: Path, lie: Lie |
     return code
 
 
+@pytest.mark.exhaustive
 def test_the_judging_steps_pass_without_a_lie(script: Any, machine: Machine, honest: Path, tmp_path: Path) -> None:
     assert judged(script, machine, honest, tmp_path / "out", None) == 0
     assert failed(tmp_path / "out") == {}
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_by_name(name: str, script: Any, machine: Machine, honest: Path, tmp_path: Path) -> None:
     lie, told = LIES[name]
@@ -274,6 +277,7 @@ def test_a_lie_is_told_by_name(name: str, script: Any, machine: Machine, honest:
     assert all(reason in found[check] for check, reason in told.items()), found
 
 
+@pytest.mark.exhaustive
 def test_ceilings_of_an_earlier_run_are_not_judged(machine: Machine, honest: Path, tmp_path: Path) -> None:
     shutil.copytree(honest / "found", tmp_path / "out")
     machine.play({**scenario(), "error": "no CUDA-capable device is detected"})
@@ -350,6 +354,7 @@ def test_a_full_disk(room: int, left: set[str], tmp_path: Path) -> None:
     assert contents(tmp_path / "out").keys() - {"log.txt"} == left
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("machine")
 def test_without_pandas_the_ceilings_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("numpy", "pandas", "matplotlib"):
@@ -380,6 +385,7 @@ def test_a_quick_run_says_that_it_proves_less(tmp_path: Path) -> None:
     assert "it proves less" in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_an_unknown_gpu_has_no_theory_and_says_so(script: Any, machine: Machine, honest: Path, tmp_path: Path) -> None:
     content = scenario()
     unknown = {**content["devices"][0], "name": "NVIDIA X1", "cc": "99.0"}
@@ -398,6 +404,7 @@ def test_nothing_proven_is_a_failure(script: Any, machine: Machine, tmp_path: Pa
     assert machine.runs() == []
 
 
+@pytest.mark.exhaustive
 def test_a_run_ends_in_time_whatever_hangs(machine: Machine, tmp_path: Path) -> None:
     machine.play(scenario(fp32_fma={"calls": [{"mode": "hang"}]}))
     began = time.monotonic()

@@ -102,6 +102,7 @@ def test_real_traces(run: Command, name: str) -> None:
     assert_fits(json.loads(done.out).get("view", "roofline"), done.out)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
     chosen = list(real_reports.values()) if os.environ.get("NCU_ROOFLINE_CI_ALL") else list(real_reports.values())[::6]

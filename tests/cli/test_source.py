@@ -377,6 +377,7 @@ def test_a_section_that_gave_nothing_is_named(plain: Command) -> None:
 REPORTS = sorted(REAL.glob("*full*.ncu-rep")) + sorted(REAL.glob("a100*custom*.ncu-rep"))
 
 
+@pytest.mark.sampled("v100-ncu2022.2-full-2", "a100-ncu2022.4-full-2", "a100-ncu2020.3-full-1")
 @pytest.mark.skipif(not REPORTS, reason="no real reports (NCU_ROOFLINE_REPORTS)")
 @pytest.mark.parametrize("real", REPORTS, ids=lambda path: path.stem)
 def test_real_reports(plain: Command, real: Path) -> None:

@@ -134,6 +134,7 @@ def test_what_is_spoilt_is_missing_or_refused(tmp_path: Path, name: str, rounds:
             assert (name, mutation) in UNTOLD or not _more(found, expected), (mutation, seed)
 
 
+@pytest.mark.sampled("nvprof summary-*", "ncu live-*", "plain table-*", "vtune events-*")
 @ROUNDS
 @pytest.mark.parametrize("name", FILES)
 def test_a_result_or_one_sentence(tmp_path: Path, name: str, rounds: range) -> None:

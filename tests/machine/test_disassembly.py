@@ -137,7 +137,7 @@ for at in range(base, base + os.path.getsize(words[-1]), 16):
     assert (tmp_path / "bin" / "calls").read_text().split() == ["ran"] * 2
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled("80")
 @pytest.mark.parametrize("chip", fixtures.CHIPS)
 def test_many_real_functions_are_what_each_is(chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disassembly, "_SECONDS", disassembly._MOST_SECONDS)

@@ -57,6 +57,7 @@ IMPOSSIBLE = {
 }
 
 
+@pytest.mark.sampled("dram x 1000", "fp64 x 1000", "clock in GHz")
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_what_is_far_above_theory_does_not_judge_and_is_told(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

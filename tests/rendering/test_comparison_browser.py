@@ -63,6 +63,7 @@ def column(page: Page, place: int = 1) -> list[str]:
     return [text.strip() for text in page.locator(f"#table-scroll tbody tr > :nth-child({place})").all_text_contents()]
 
 
+@pytest.mark.sampled("steps")
 @pytest.mark.parametrize("kind", MADE)
 def test_nothing_overlaps_or_overflows(open_page: Open, tmp_path: Path, kind: str) -> None:
     for theme, widths in (("light", (1400, 800, 390)), ("dark", (800,))):
@@ -156,6 +157,7 @@ def test_the_file_has_what_is_shown(open_page: Open, tmp_path: Path) -> None:
     assert download.value.suggested_filename.endswith(".csv")
 
 
+@pytest.mark.exhaustive
 def test_long_tables_come_in_parts(open_page: Open, tmp_path: Path) -> None:
     page = open_page(many(tmp_path, 230))
     assert len(column(page)) == 100

@@ -210,6 +210,7 @@ def drawn(comparison: Comparison, **options: Any) -> tuple[Figure, list[Any]]:
     ]
 
 
+@pytest.mark.sampled("ordinary-515", "steps-240", "many-240", "two GPUs-800", "disjoint-800")
 @pytest.mark.parametrize("points", [240, 515, 800])
 @pytest.mark.parametrize("kind", MADE)
 def test_no_text_touches_another_or_leaves_the_picture(tmp_path: Path, kind: str, points: float) -> None:
@@ -250,6 +251,7 @@ def test_unknown_themes_are_refused(tmp_path: Path) -> None:
             render(disjoint(tmp_path), suffix, theme="blue")
 
 
+@pytest.mark.exhaustive
 def test_pages_are_small_and_fetch_nothing(tmp_path: Path) -> None:
     data = render(many(tmp_path), "html")
     assert len(data) < 500_000

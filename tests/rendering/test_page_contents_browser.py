@@ -180,6 +180,7 @@ def many(copies: int) -> FakeRoofline:
     )
 
 
+@pytest.mark.exhaustive
 def test_three_thousand_kernels_stay_fluent(open_page: Open) -> None:
     page = open_page(many(30))
     assert dots(page) == 400  # the first hundred

@@ -80,7 +80,7 @@ CROWDING = """() => {
 }"""  # noqa: E501
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled("390-light")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 800, 390])
 def test_nothing_overlaps_or_overflows(open_page: Open, width: int, theme: str) -> None:

@@ -77,6 +77,7 @@ def two_kernels() -> SourceRoofline:
     return SourceRoofline.joined([source_frames(), source_frames(kernel="sharpen", launch=7)])
 
 
+@pytest.mark.sampled("all")
 @pytest.mark.parametrize("kind", LACKING)
 def test_nothing_overlaps_or_overflows(open_page: Open, kind: str) -> None:
     for theme, widths in (("light", (1700, 1366, 800, 390)), ("dark", (1366,))):

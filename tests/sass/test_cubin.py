@@ -262,6 +262,7 @@ def test_many_rows_are_read() -> None:
     assert _use(_many_rows()).functions
 
 
+@pytest.mark.sampled("_same_code", "_long_names", "_same_symbols")
 @pytest.mark.parametrize("make", [_long_names, _same_code, _same_symbols, _many_rows])
 def test_memory_and_time_are_bounded(make: Callable[[], bytes]) -> None:
     data = make()
