@@ -62,45 +62,33 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert (one.value, one.unit, one.clock, one.variant) == (1.4e12, "B/s", 1.41e9, "ert_dram_read")
 
 
-def test_what_may_be_absent(tmp_path: Path) -> None:
+def test_what_may_be_absent_or_odd(tmp_path: Path) -> None:
     found = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, host=None, device={"cc": "9.0"}, tool=None)
     assert (found.device, found.uuid, found.date, found.provenance) == ("", "", "", "ceilings.json")
     assert math.isnan(found.by_id["l2.read"].clock)
     assert found.by_id["l2.read"].variant == ""
-
-
-@pytest.mark.parametrize("clock", [None, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": 0}])
-def test_clocks_that_are_not_told_are_unknown(tmp_path: Path, clock: Any) -> None:
-    assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock)).by_id["l2.read"].clock)
-
-
-def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
+    for clock in (None, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": 0}):
+        assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock)).by_id["l2.read"].clock)
+    for reasons in (None, [], ["thermal slowdown seen"]):
+        assert read(tmp_path, ceiling("l2.read", reasons=reasons)).by_id
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(document()), encoding="utf-8-sig")
+    path.write_text(json.dumps(document()), encoding="utf-8-sig")  # a byte-order mark
     assert read_ceilings(path).by_id
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
+def test_what_is_no_roof(tmp_path: Path) -> None:
+    for entry in (
         ceiling("l2.read", None),
         ceiling("l2.read", None, reasons=["unsupported"]),
         ceiling("l2.read", accepted=False),
         ceiling("l2.read", accepted=False, reasons=["unstable"]),
         ceiling("l2.read", reasons=["emulated"]),
-    ],
-)
-def test_what_is_no_roof(tmp_path: Path, entry: dict[str, Any]) -> None:
-    found = read(tmp_path, entry, ceiling("dram.read"))
-    assert set(found.by_id) == {"dram.read"}
-    assert found.bandwidth("l2") is None
-    with pytest.raises(RooflineError, match=r"none of its ceilings was accepted\. Measure again where nothing else uses"):
-        read(tmp_path, entry)
-
-
-@pytest.mark.parametrize("reasons", [None, [], ["thermal slowdown seen"]])
-def test_other_reasons_do_no_harm(tmp_path: Path, reasons: Any) -> None:
-    assert read(tmp_path, ceiling("l2.read", reasons=reasons)).by_id
+    ):
+        found = read(tmp_path, entry, ceiling("dram.read"))
+        assert set(found.by_id) == {"dram.read"}
+        assert found.bandwidth("l2") is None
+        with pytest.raises(RooflineError, match=r"none of its ceilings was accepted\. Measure again where nothing else uses"):
+            read(tmp_path, entry)
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -169,6 +157,7 @@ def test_validation(tmp_path: Path, wrong: str) -> None:
     assert str(caught.value).isprintable()
 
 
+COMMANDS = ("bench verify {0}", "bench merge {0}", "bench compare {0} {0}", "bench draw {0} -o {1}/c.svg")
 _HUGE = 10**400
 FIELDS: dict[str, list[Any]] = {
     "host.name": [7, []],
@@ -204,53 +193,50 @@ ENTRY_FIELDS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *((name, value) for name, values in FIELDS.items() for value in values),
-        *((f"ceilings[1].{name}", value) for name, values in ENTRY_FIELDS.items() for value in values),
-    ],
+    ("field", "values"), [*FIELDS.items(), *((f"ceilings[1].{name}", values) for name, values in ENTRY_FIELDS.items())]
 )
-def test_no_command_meets_a_field_of_another_type(
-    field: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    content = document(ceiling("dram.read"), ceiling("fp64.fma"))
+def test_no_command_meets_a_field_of_another_type(field: str, values: list[Any], tmp_path: Path, run: Command) -> None:
+    """All four commands for the first value, one for the others: they share the reader."""
     place, _, key = field.rpartition(".")
-    (content["ceilings"][1] if place == "ceilings[1]" else content if not place else content.setdefault(place, {}))[key] = value
-    path, run = write(tmp_path, content), Command(capsys)
-    told = key if place == "ceilings[1]" else field
-    for words in (("verify",), ("merge",), ("compare", path), ("draw", "-o", tmp_path / "c.svg")):
-        outcome = run("bench", words[0], path, *words[1:])
-        assert_refused(outcome, path)
-        assert told in outcome.err
+    for number, value in enumerate(values):
+        content = document(ceiling("dram.read"), ceiling("fp64.fma"))
+        (content["ceilings"][1] if place == "ceilings[1]" else content if not place else content.setdefault(place, {}))[key] = (
+            value
+        )
+        path = write(tmp_path, content)
+        told = key if place == "ceilings[1]" else field
+        for words in COMMANDS if not number else COMMANDS[:1]:
+            outcome = run(*(word.format(path, tmp_path) for word in words.split()))
+            assert_refused(outcome, path)
+            assert told in outcome.err
 
 
-def test_null_is_a_field_that_is_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_null_is_a_field_that_is_not_told(tmp_path: Path, run: Command) -> None:
     content = document(ceiling("dram.read", **dict.fromkeys(ENTRY_FIELDS)))
     content.update(dict.fromkeys(("host", "tool", "settings", "warnings", "status")))
     content["device"].update(dict.fromkeys(name.partition(".")[2] for name in FIELDS if name.startswith("device.")))
     content["device"]["name"] = "NVIDIA A100-SXM4-40GB"
-    path, run = write(tmp_path, content), Command(capsys)
-    for words in (("verify",), ("merge",), ("compare", path), ("draw", "-o", tmp_path / "c.svg")):
-        outcome = run("bench", words[0], path, *words[1:])
-        assert outcome.code == 0
+    path = write(tmp_path, content)
+    for words in COMMANDS:
+        assert run(*(word.format(path, tmp_path) for word in words.split())).code == 0
 
 
 EVIL = "\33[31mred\33]0;x\7 \u202e\nsecond line"
 
 
-@pytest.mark.parametrize("command", ["verify", "merge", "compare"])
-def test_what_a_terminal_obeys_is_taken_out(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_terminal_obeys_is_taken_out(tmp_path: Path, run: Command) -> None:
     bad = ceiling(f"fp64.{EVIL}", 1e12, "FLOP/s", accepted=False, reasons=[EVIL], verdict=EVIL, variant={"kernel": EVIL})
     content = document(ceiling("dram.read"), bad, warnings=[EVIL], host={"name": EVIL, "time_utc": EVIL})
     content["device"].update(name=EVIL, driver=EVIL, uuid=EVIL)
     path = write(tmp_path, content)
     content["device"]["driver"] = f"{EVIL} later"
     (other := tmp_path / "other.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    outcome = Command(capsys)("bench", command, path, *([other] if command == "compare" else []))
-    assert outcome.code == 0
-    assert "red" in outcome.out
-    assert all(line.isprintable() for line in outcome.out.split("\n"))
-    assert not any(line.startswith("second line") for line in outcome.out.splitlines())
+    for words in (("verify", path), ("merge", path), ("compare", path, other)):
+        outcome = run("bench", *words)
+        assert outcome.code == 0
+        assert "red" in outcome.out
+        assert all(line.isprintable() for line in outcome.out.split("\n"))
+        assert not any(line.startswith("second line") for line in outcome.out.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -270,11 +256,6 @@ def test_bandwidth_roofs(tmp_path: Path, level: str, values: dict[str, float], b
     assert found.id == best
 
 
-def test_levels_not_measured(tmp_path: Path) -> None:
-    found = read(tmp_path, ceiling("fp64.fma"))
-    assert [found.bandwidth(level) for level in ("l1", "shared", "l2", "dram", "system", "moon")] == [None] * 6
-
-
 def test_compute_roofs(tmp_path: Path) -> None:
     values = {"fp64.fma": 9.0, "tensor.fp16.mma": 600.0, "tensor.fp16.wgmma": 900.0, "tensor.fp16_acc16.mma": 2000.0}
     found = read(tmp_path, *(ceiling(name, value) for name, value in values.items()))
@@ -287,6 +268,7 @@ def test_compute_roofs(tmp_path: Path) -> None:
         one = found.compute(roof)
         assert one
         assert one.id == best
+    assert [found.bandwidth(level) for level in ("l1", "shared", "l2", "dram", "system", "moon")] == [None] * 6
     assert [found.compute(roof) for roof in ("fp64.nofma", "fp64", "tensor.bf16", "tensor", "tensor.fp16.tcgen05")] == [
         None
     ] * 5
@@ -337,9 +319,8 @@ def test_only_files_that_name_no_gpu_at_all_fit_any(tmp_path: Path) -> None:
     assert open_ceilings(foreign).applies_to("NVIDIA A100-SXM4-40GB", (8, 0))
 
 
-@pytest.mark.parametrize("words", [("generate", "-o", "out"), ("generate", "-o", "out", "--clock-consistent")])
-def test_sections_need_ceilings_of_a_gpu(words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sections_need_ceilings_of_a_gpu(tmp_path: Path, run: Command) -> None:
     foreign = tmp_path / "gpp.txt"
     foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
-    words = tuple(str(tmp_path / word) if word == "out" else word for word in words)
-    assert_refused(Command(capsys)(*words, "--ceilings", foreign), foreign)
+    for more in ((), ("--clock-consistent",)):
+        assert_refused(run("generate", "-o", tmp_path / "out", *more, "--ceilings", foreign), foreign)

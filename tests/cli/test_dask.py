@@ -114,7 +114,7 @@ def test_the_same_as_here(
 
 @pytest.mark.exhaustive
 def test_bad_reports_are_named_as_the_user_names_them(
-    run: Command, folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
+    run: Command, folder: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
     assert_refused(run("ranks", "report.1.ncu-rep", "nope.ncu-rep", "--dask", scheduler), "nope.ncu-rep")
@@ -122,23 +122,9 @@ def test_bad_reports_are_named_as_the_user_names_them(
     assert outcome.code == 1
     assert outcome.err.startswith("ncu-roofline: Cannot read nope.ncu-rep: there is no such file")
     assert outcome.out.startswith("1 rank, ")
-
-
-@pytest.mark.exhaustive
-def test_a_scheduler_file(run: Command, folder: Path, scheduler: str, tmp_path: Path) -> None:
     file = tmp_path / "scheduler.json"
     file.write_text(json.dumps({"address": scheduler}))
     assert run("ranks", folder, "--dask", file) == run("ranks", folder)
-
-
-@pytest.mark.parametrize("content", [None, "", "{}"])
-def test_no_scheduler_file(run: Command, folder: Path, tmp_path: Path, content: str | None) -> None:
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    file = tmp_path / "scheduler.json"
-    if content is not None:
-        file.write_text(content)
-    outcome = run("ranks", folder, "--dask", file)
-    assert_refused_cluster(outcome, file)
 
 
 def assert_refused_cluster(outcome: Any, address: object) -> None:
@@ -146,14 +132,19 @@ def assert_refused_cluster(outcome: Any, address: object) -> None:
     assert outcome.err.startswith(f"ncu-roofline: Cannot use the dask cluster {address}: ")
 
 
-def test_no_scheduler(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler(run: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
-    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(executors, "_CONNECT_SECONDS", 0.5)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
         assert_refused_cluster(run("ranks", folder, "--dask", address), address)
     assert_refused_cluster(run("ranks", folder, "--dask", "nope://host:1"), "nope://host:1")
+    file = tmp_path / "scheduler.json"
+    for content in (None, "", "{}"):
+        if content is not None:
+            file.write_text(content)
+        assert_refused_cluster(run("ranks", folder, "--dask", file), file)
 
 
 def test_without_the_package(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,12 +154,9 @@ def test_without_the_package(run: Command, folder: Path, monkeypatch: pytest.Mon
     assert "pip install 'ncu-roofline[dask]'" in outcome.err
 
 
-def test_workers_of_another_version() -> None:
+def test_workers_of_another_version_or_that_do_not_see_the_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"they have ncu-roofline .*, not 0\.0"):
         read_batch("0.0", _exit, [])
-
-
-def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
     (found,) = read_batch(executors.__version__, _exit, [(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", True)])
     assert isinstance(found, RooflineError)
     assert "does not see it as" in str(found)
@@ -176,22 +164,15 @@ def test_a_worker_that_does_not_see_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_workers_that_cannot_run_this(scheduler: str) -> None:
-    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
-        list(outcomes_on(scheduler, _MissingFunction(), [__file__]))  # type: ignore[arg-type]
-
-
-@pytest.mark.exhaustive
-def test_batches_keep_the_order(scheduler: str) -> None:
+def test_work_that_is_sent(scheduler: str) -> None:
+    """Batches keep the order, an error of any type costs its report, and workers may lack the program."""
     names = [f"{number}" for number in range(500)]
     assert list(outcomes_on(scheduler, _name, names)) == names
-
-
-@pytest.mark.exhaustive
-def test_an_error_of_any_type_costs_its_report(scheduler: str) -> None:
     found = list(outcomes_on(scheduler, _wrong, ["1", "0", "2"]))
     assert (found[0], found[2]) == ("1.0", "0.5")
     assert "ncu-roofline itself failed: ZeroDivisionError" in str(found[1])
+    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
+        list(outcomes_on(scheduler, _MissingFunction(), [__file__]))  # type: ignore[arg-type]
 
 
 def _name(path: str, name: str) -> str:

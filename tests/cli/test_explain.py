@@ -1,4 +1,4 @@
-"""What `ncu-roofline explain` proposes: the user's own options, what the GPU and the release can count, and section sets."""
+"""`ncu-roofline explain`: what a report has and lacks, and the command that collects that with the user's own options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ncu_roofline.model.explanations import metrics_for, tensor_metrics
 from ncu_roofline.model.work import THREADS, WARPS
 from ncu_roofline.plugin.check.chips import OK, chip, libraries, passes
 from tests.cli.command import Command
-from tests.factory import A100, H100, Metrics, complete, kernel, opcodes, timing
+from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, opcodes, timing, traffic
 
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 TURING: Metrics = {
@@ -52,50 +52,100 @@ def section(identifier: str) -> bytes:
     return bytes(messages()["Section"](Identifier=identifier.encode(), DisplayName=b"x").SerializeToString())
 
 
-class TestOwnOptions:
-    def test_they_stay_and_replaced_ones_go(self, run: Command, tmp_path: Path) -> None:
-        line = "ncu --set full -f -o mine --clock-control none -c 3 --target-processes all -k regex:a|b --cache-control=none"
-        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=f"{line} mpirun ./app"))["command"]
-        words = shlex.split(command)
-        assert words[3:5] == ["-o", "r-roofline"]
-        own = ["--clock-control", "none", "-c", "3", "--target-processes", "all", "-k", "regex:a|b", "--cache-control=none"]
-        assert words[5:] == [*own, "mpirun", "./app"]
-        assert "'regex:a|b'" in command
+def without_work(device: Metrics = A100) -> Metrics:
+    """What ``ncu --set basic`` collects: times and throughputs, no operations."""
+    return {**device, **timing(), "dram__bytes.sum": 100}
 
-    def test_a_filter_of_explain_takes_the_place_of_the_own_one(self, run: Command, tmp_path: Path) -> None:
-        line = "ncu -k regex:x --kernel-name-base mangled -s 9 -c 3 --devices 0 -o out ./app"
-        path = made(tmp_path / "r.ncu-rep", bare(name="void f(int)"), line=line)
-        words = shlex.split(explained(run, path, "--kernel", "f")["command"])
-        assert words[3:] == ["--kernel-name", "regex:f", "-o", "r-roofline", "-c", "3", "--devices", "0", "./app"]
 
-    def test_settings_without_a_command_line(self, run: Command, tmp_path: Path) -> None:
-        path = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="None", replay="application")
-        words = shlex.split(explained(run, path)["command"])
-        assert words[5:] == ["--clock-control", "none", "--replay-mode", "application", "./app"]
-        odd = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="; rm", replay="?")
-        assert shlex.split(explained(run, odd)["command"])[5:] == ["./app"]
+class TestWords:
+    """What is printed, and that its command is the one of the document."""
 
-    def test_quotes_that_the_application_got(self, run: Command, tmp_path: Path) -> None:
-        line = 'ncu --set full -o x python t.py --cfg {"lr":0.1}'
-        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"]
-        assert command.endswith("""-o r-roofline python t.py --cfg '{"lr":0.1}'""")
+    @pytest.fixture
+    def basic(self, tmp_path: Path) -> Path:
+        return made(tmp_path / "b.ncu-rep", kernel(without_work()), line="ncu --set basic -o out ./app --n 3 'a  b'")
 
-    def test_an_application_behind_two_dashes(self, run: Command, tmp_path: Path) -> None:
-        line = "ncu --set full -- ./app -o result.txt -c 3"
-        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"]
-        assert command.endswith("-o r-roofline ./app -o result.txt -c 3")
+    def command(self, run: Command, *words: object) -> list[str]:
+        """The ncu command line that ``explain`` proposes, in words."""
+        outcome = run("explain", *words)
+        assert (outcome.code, outcome.err) == (0, "")
+        assert max(map(len, outcome.out.splitlines())) <= 120
+        (line,) = [line.strip() for line in outcome.out.replace("\\\n", "").splitlines() if line.strip().startswith("ncu ")]
+        return shlex.split(line)
 
-    @pytest.mark.parametrize(
-        ("name", "exported"), [("a%p%q{X}", "a_p_q{X}-roofline"), ("--set", "set-roofline"), ("-", "roofline")]
-    )
-    def test_names_that_ncu_would_read_otherwise(self, run: Command, tmp_path: Path, name: str, exported: str) -> None:
+    def test_basic_set(self, run: Command, basic: Path) -> None:
+        words = self.command(run, basic)
+        assert words[:2] == ["ncu", "--metrics"]
+        assert words[3:] == ["-o", "b-roofline", "./app", "--n", "3", "a  b"]
+        metrics = set(words[2].split(","))
+        assert set(NO_WORK) | set(traffic()) | {"gpu__time_duration.sum"} <= metrics
+        assert not any("tensor" in name for name in metrics)
+        out = run("explain", basic).out
+        assert "FP64         missing" in out
+        assert "DRAM         1 of 1 launches (binding: dram__bytes.sum" in out
+        assert words == shlex.split(explained(run, basic)["command"])
+        assert any("mem_shared" in name for name in metrics_of(explained(run, basic, "--level", "shared")))
+
+    def test_what_it_proposes_is_enough(self, run: Command, basic: Path, source: Path, tmp_path: Path) -> None:
+        collected = kernel({**A100, **dict.fromkeys(metrics_of(explained(run, basic)), 1e6)})
+        for path in (made(tmp_path / "c.ncu-rep", collected), source):
+            outcome = run("explain", path)
+            assert "Nothing is missing" in outcome.out
+            assert "missing" not in outcome.out.replace("Nothing is missing", "")
+            assert "ncu --metrics" not in outcome.out
+        document = json.loads(run("explain", "--json", basic, source).out)
+        assert [Path(one["report"]).name for one in document] == ["b.ncu-rep", "r.ncu-rep"]
+        assert document[0]["missing"] == ["fp64", "fp32", "fp16", "l1", "l2"]
+        assert (document[1]["command"], document[1]["missing"], document[1]["sets"]["other"]) == ("", [], "")
+
+    def test_filters_reach_the_command(self, run: Command, tmp_path: Path) -> None:
+        path = made(tmp_path / "b.ncu-rep", kernel(without_work(), "void a b(int)"), kernel(complete()))
+        assert self.command(run, path, "--kernel", "a b$|a b")[3:5] == ["--kernel-name", "regex:a b$|a b"]
+        assert "Nothing is missing" in run("explain", path, "--launch", "1").out
+
+    def test_odd_releases_and_unknown_chips(self, run: Command, tmp_path: Path) -> None:
+        for version in ("", "x", "2022", "\u00b2.1", "999999999999999999999.9"):
+            path = made(tmp_path / "b.ncu-rep", kernel(without_work()), version=version)
+            assert metrics_of(explained(run, path, "--precision", "tensor"))
+        future = {**A100, "device__attribute_compute_capability_major": 42}
+        outcome = run("explain", made(tmp_path / "f.ncu-rep", kernel(without_work(future)), line="ncu -o out "))
+        assert "compute capability 42.0 is not known" in outcome.out
+        assert "Nothing is missing" not in outcome.out
+
+    def test_nothing_in_a_report_reaches_the_terminal_as_a_command(self, run: Command, tmp_path: Path) -> None:
+        device = {**without_work(), "device__attribute_display_name": "\x1b[31mGPU\u202e"}
+        line = "ncu --set basic -o out ./app \x1b]0;x\x07 '; rm -rf ~ #'"
+        path = made(tmp_path / "e.ncu-rep", kernel(device), version="\x1b[2J", line=line)
+        assert all(line.isprintable() for line in run("explain", path).out.splitlines())
+        assert self.command(run, path)[-1] == "; rm -rf ~ #"
+
+
+def test_own_options(run: Command, tmp_path: Path) -> None:
+    """They stay but for those that are replaced; ``name`` is what is behind the metrics and the file to export."""
+    own = "--clock-control none -c 3 --target-processes all -k 'regex:a|b' --cache-control=none mpirun ./app"
+    for line, words in (
+        (f"ncu --set full -f -o mine {own}", own),
+        (
+            'ncu --set full -o x python t.py --cfg {"lr":0.1}',
+            """python t.py --cfg '{"lr":0.1}'""",
+        ),  # quotes the application got
+        ("ncu --set full -- ./app -o result.txt -c 3", "./app -o result.txt -c 3"),
+        ("ncu --mode attach --hostname 10.0.0.1 -o out", "--mode attach --hostname 10.0.0.1"),
+        ("ncu -o out ", "./app"),
+    ):
+        command = explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line.replace("'regex:a|b'", "regex:a|b")))["command"]
+        assert command.endswith(f" -o r-roofline {words}"), line
+    line = "ncu -k regex:x --kernel-name-base mangled -s 9 -c 3 --devices 0 -o out ./app"
+    path = made(tmp_path / "r.ncu-rep", bare(name="void f(int)"), line=line)
+    words = shlex.split(explained(run, path, "--kernel", "f")["command"])  # a filter takes the place of the own one
+    assert words[3:] == ["--kernel-name", "regex:f", "-o", "r-roofline", "-c", "3", "--devices", "0", "./app"]
+    path = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="None", replay="application")
+    words = shlex.split(explained(run, path)["command"])
+    assert words[5:] == ["--clock-control", "none", "--replay-mode", "application", "./app"]
+    odd = made(tmp_path / "r.ncu-rep", bare(), line="", clock_control="; rm", replay="?")
+    assert shlex.split(explained(run, odd)["command"])[5:] == ["./app"]
+    for name, exported in (("a%p%q{X}", "a_p_q{X}-roofline"), ("--set", "set-roofline"), ("-", "roofline")):
         words = shlex.split(explained(run, made(tmp_path / f"{name}.ncu-rep", bare()))["command"])
-        assert words[3:] == ["-o", exported, "./app"]
-
-    def test_attached(self, run: Command, tmp_path: Path) -> None:
-        line = "ncu --mode attach --hostname 10.0.0.1 -o out"
-        words = shlex.split(explained(run, made(tmp_path / "r.ncu-rep", bare(), line=line))["command"])
-        assert words[5:] == ["--mode", "attach", "--hostname", "10.0.0.1"]
+        assert words[3:] == ["-o", exported, "./app"]  # ncu would read the name otherwise
 
 
 class TestChips:
@@ -121,8 +171,11 @@ class TestChips:
             "device__attribute_compute_capability_major": major,
             "device__attribute_compute_capability_minor": minor,
         }
-        one = explained(run, made(tmp_path / "r.ncu-rep", bare(device)))
+        path = made(tmp_path / "r.ncu-rep", bare(device))
+        one = explained(run, path)
         names = metrics_of(one)
+        said = run("explain", path, "--level", "l2,system").out
+        assert f"compute capability {major}.{minor} has no counters for System memory" in said
         assert f"lts__d_sectors_fill_{fill}.sum" in names
         assert not any(name.startswith("dram__") for name in names)
         assert "dram" in one["missing"]
@@ -131,7 +184,10 @@ class TestChips:
         again = explained(run, made(tmp_path / "s.ncu-rep", kernel(whole)))
         assert (again["missing"], again["partial"], again["command"]) == ([], [], "")
 
-    @pytest.mark.parametrize(("architecture", "name"), CHIPS, ids=[name for _, name in CHIPS])
+    @pytest.mark.parametrize(
+        ("architecture", "name"),
+        [pytest.param(*one, marks=() if one[1] in ("GH100", "TU116") else pytest.mark.exhaustive, id=one[1]) for one in CHIPS],
+    )
     def test_every_name_is_one_of_the_chip(self, architecture: Architecture, name: str) -> None:
         found = chip(name)
         if found is None:
@@ -182,14 +238,19 @@ class TestTensor:
         assert old["command"] == ""
         assert any("counters that tell them need Nsight Compute 2023.3 or later" in note for note in old["notes"])
 
-    def test_asked_for_with_an_old_release(self, run: Command, tmp_path: Path) -> None:
-        one = explained(run, made(tmp_path / "r.ncu-rep", bare(), version="2022.3.0.0"), "--precision", "tensor.fp16")
+    def test_asked_for(self, run: Command, tmp_path: Path) -> None:
+        path = made(tmp_path / "r.ncu-rep", bare(), version="2022.3.0.0")
+        one = explained(run, path, "--precision", "tensor.fp16")
         assert WARPS in metrics_of(one)
         assert "tensor.fp16" in one["added"]
-
-    def test_other_precisions_alone_say_nothing_of_it(self, run: Command, tmp_path: Path) -> None:
-        one = explained(run, made(tmp_path / "r.ncu-rep", kernel(complete(**{BUSY: 40.0}))), "--precision", "fp64")
-        assert (one["missing"], one["command"]) == ([], "")
+        assert not any("ops_path" in name for name in metrics_of(explained(run, path, "--precision", "fp64,tensor")))
+        assert (
+            "tensor operation counts need Nsight Compute 2023.3 or later" in run("explain", path, "--precision", "tensor").out
+        )
+        new = made(tmp_path / "n.ncu-rep", kernel(without_work()), version="2023.3.0.0")
+        assert any("ops_path_tensor" in name for name in metrics_of(explained(run, new, "--precision", "tensor.fp16")))
+        other = explained(run, made(tmp_path / "r.ncu-rep", kernel(complete(**{BUSY: 40.0}))), "--precision", "fp64")
+        assert (other["missing"], other["command"]) == ([], "")
 
     @pytest.mark.parametrize("version", ["2020.3.0.0", "2022.3.0.0"])
     def test_precisions_without_counters(self, run: Command, tmp_path: Path, version: str) -> None:
@@ -201,7 +262,12 @@ class TestTensor:
         assert (words[3:5] == ["--section", "SourceCounters"]) == (version == "2020.3.0.0")
 
     @pytest.mark.parametrize(
-        "architecture", [one for one in load_spec().architectures if one.tensor_passes], ids=lambda a: a.name
+        "architecture",
+        [
+            pytest.param(one, marks=() if "GH100" in one.chips else pytest.mark.exhaustive, id=one.name)
+            for one in load_spec().architectures
+            if one.tensor_passes
+        ],
     )
     def test_passes_that_are_told(self, architecture: Architecture) -> None:
         if not libraries():
@@ -235,15 +301,11 @@ class TestSets:
         sets = explained(run, made(tmp_path / "r.ncu-rep", busy, version="2022.3.0.0"))["sets"]
         assert (sets["made_with"], sets["other"]) == ("", "full")
 
-    @pytest.mark.parametrize("version", ["", "x.y"])
-    def test_unknown_release(self, run: Command, tmp_path: Path, version: str) -> None:
-        path = made(tmp_path / "r.ncu-rep", bare(sections=[section("SpeedOfLight"), b"\xff"]), version=version)
-        assert set(explained(run, path)["sets"].values()) == {""}
-        assert "  set " not in run("explain", path).out
-
-    def test_nothing_missing(self, run: Command, tmp_path: Path) -> None:
-        path = made(tmp_path / "r.ncu-rep", kernel(complete()))
-        assert explained(run, path)["sets"]["other"] == ""
+    def test_unknown_release(self, run: Command, tmp_path: Path) -> None:
+        for version in ("", "x.y"):
+            path = made(tmp_path / "r.ncu-rep", bare(sections=[section("SpeedOfLight"), b"\xff"]), version=version)
+            assert set(explained(run, path)["sets"].values()) == {""}
+            assert "  set " not in run("explain", path).out
 
     def test_integer_work_that_nobody_asked_for(self, run: Command, tmp_path: Path) -> None:
         counted = kernel(complete(), instances=opcodes(IMAD=1e6))
