@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ def test_a_third_partys_chart_fills_what_our_bindings_lack(tmp_path: Path) -> No
     data = section(chart(points=(dots,), roofs=(lines,)))
     metrics = {**A100, **timing(seconds=2e-3), work: 1e12, "dram__sectors_vendor.sum.per_second": 1e11}
     path = report(tmp_path / "r.ncu-rep", kernel(metrics, sections=(data,)))
+    drawn = roofline(path, source="embedded").points.iloc[0]
+    assert drawn[["work", "traffic", "seconds"]].tolist() == pytest.approx([2e9, 2e8, 2e-3])  # rates of the chart x 2 ms
     row = roofline(path).points.iloc[0]
+    assert (row["traffic"], row["coverage"]) == (pytest.approx(2e8), 1.0)
     assert (row["precision"], row["level"], row["source"]) == ("fp64", "dram", "embedded")
     assert row["intensity"] == pytest.approx(10.0)
     assert row["work"] == pytest.approx(2e9)
@@ -64,6 +68,14 @@ def test_a_third_partys_chart_fills_what_our_bindings_lack(tmp_path: Path) -> No
     annotated(path, tmp_path / "annotated.ncu-rep", rules=[])
     again = roofline(tmp_path / "annotated.ncu-rep").points
     assert again.drop(columns="report").equals(roofline(path).points.drop(columns="report"))
+    counted = {**A100, **timing(), **NO_WORK, **flops("d", add=10**9, fma=10**9), **traffic(10**9, 10**7, 10**8)}
+    lacking = {name: value for name, value in counted.items() if "sass" not in name}
+    for other, seconds, work, share in ((metrics, 3e-3, 5e9, None), (lacking, 1e-3, 3e9, 0.5)):
+        rest = {"sections": (data,)} if other is metrics else {}
+        both = report(tmp_path / "both.ncu-rep", kernel(counted), kernel(other, **rest))
+        dram = roofline(both, by="kernel").points.set_index("level").loc["dram"]
+        assert (dram["seconds"], dram["work"]) == pytest.approx((seconds, work))
+        assert dram["fma_share"] == pytest.approx(share) if share else math.isnan(dram["fma_share"])  # of a chart unknown
 
 
 def test_half_precision_is_corrected_in_ours_and_noted_in_the_chart(tmp_path: Path) -> None:

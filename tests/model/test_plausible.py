@@ -15,11 +15,12 @@ from ncu_roofline import read_report, roofline
 from ncu_roofline.chips.tables import Limits, load_limits
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.plausible import LEFT_OUT, PlausibleMetrics, left_out
+from ncu_roofline.model.plausible import LEFT_OUT, Gate, PlausibleMetrics, left_out
 from ncu_roofline.plugin.annotate import annotate
 from ncu_roofline.plugin.nvrules.interface import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
+from tests.inputs.ncu_tables import SUMS, long, text_of, wide
 from tests.instruction_factory import executed
 from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
 
@@ -54,6 +55,11 @@ def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -
     wrong = report(tmp_path / "r.ncu-rep", kernel({**complete(), name: value}), kernel(complete(), name="other()"))
     with read_report(wrong) as opened:
         assert opened.kernels[0].metrics[name] == value  # the reader returns what the file says
+        action, single = IAction(opened.kernels[0]), PlausibleMetrics(opened.kernels[0].metrics)
+        assert action.metric_by_name(name) is None
+        assert action.metric_by_name("lts__t_sectors_srcunit_tex.sum").value() == 500_000_000 // 32
+        assert {other for other in complete() if other not in single} == {name}
+    assert len(left_out(measurements_of(wrong))) == 1
     seen = roofline(wrong)
     lacking = roofline(report(tmp_path / "r.ncu-rep", kernel(without(complete(), name)), kernel(complete(), name="other()")))
     assert seen.points.equals(lacking.points)
@@ -65,19 +71,30 @@ def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -
     assert LEFT_OUT not in second
 
 
-def test_one_note_for_many_launches(tmp_path: Path) -> None:
-    file = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), DRAM: 1e308 + i}) for i in range(40)], kernel(complete()))
-    told = left_out(measurements_of(file))
-    assert len(told) == 1
-    assert told[0].endswith(", likewise in 39 more launches")
-
-
-def test_nothing_of_it_is_drawn_or_summed(tmp_path: Path) -> None:
-    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: 1e308}), kernel(complete()))
+def test_nothing_of_it_is_summed_and_one_note_stands_for_many_launches(tmp_path: Path) -> None:
+    file = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), DRAM: 1e308 + i}) for i in range(3)], kernel(complete()))
+    (told,) = left_out(measurements_of(file))
+    assert told.endswith(", likewise in 2 more launches")
     by_kernel = roofline(file, by="kernel").points
     dram = by_kernel[by_kernel["level"] == "dram"]
     assert dram["traffic"].tolist() == [250_000_000]
-    assert dram["coverage"].tolist() == [0.5]
+    assert dram["coverage"].tolist() == [0.25]
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: math.nan}))  # what ncu writes for nothing
+    assert left_out(measurements_of(file)) == ()
+    assert DRAM in PlausibleMetrics({DRAM: math.nan})
+
+
+def test_a_column_of_numbers_and_texts_keeps_its_numbers(tmp_path: Path) -> None:
+    launches = [{**SUMS, DRAM: ("Gbyte", text)} for text in ("1.50", "n/a", "2.50")]
+    for layout in (wide, long):
+        path = tmp_path / "r.csv"
+        path.write_text(text_of(layout(*launches)), encoding="utf-8")
+        points = roofline(path).points
+        dram = points[points["level"] == "dram"]
+        assert dict(zip(dram["launch"], dram["traffic"], strict=True)) == {0: 1.5e9, 2: 2.5e9}
+    column = Gate({DRAM: [1.5e9, "=1+1", -1.0, 2.5e9]}, ["a", "b", "c", "d"])
+    assert np.nan_to_num(column.columns[DRAM]).tolist() == [1.5e9, 0, 0, 2.5e9]
+    assert [bool(text) for text in column.texts] == [False, True, True, False]
 
 
 def test_counts_of_opcodes_pass_the_same_gate(tmp_path: Path) -> None:
@@ -118,29 +135,12 @@ def test_differences_of_passes_may_be_negative() -> None:
     assert {name for name in metrics if name in PlausibleMetrics(metrics)} == {*metrics} - {"lts__t_sectors.sum"}
 
 
-def test_not_a_number_is_what_ncu_writes_for_nothing(tmp_path: Path) -> None:
-    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: math.nan}))
-    assert left_out(measurements_of(file)) == ()
-    assert DRAM in PlausibleMetrics({DRAM: math.nan})
-
-
 def test_rules_do_not_advise_on_what_cannot_be(tmp_path: Path, run: Command) -> None:
     """An amount that another launch could have done, and this one not in its time."""
     path = report(tmp_path / "r.ncu-rep", kernel({**complete(), **flops("d", fma=10**15)}))
     outcome = run("advise", path, "--all-findings")
     assert "which can't be" in " ".join(outcome.out.split())
     assert "To go faster" not in outcome.out
-
-
-@pytest.mark.parametrize("which", WRONG)
-def test_rules_get_none_of_it(tmp_path: Path, which: str) -> None:
-    name, value, _ = WRONG[which]
-    with read_report(report(tmp_path / "r.ncu-rep", kernel({**complete(), name: value}))) as opened:
-        action = IAction(opened.kernels[0])
-        assert action.metric_by_name(name) is None
-        good = action.metric_by_name("lts__t_sectors_srcunit_tex.sum")
-        assert good is not None
-        assert good.value() == 500_000_000 // 32
 
 
 def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
@@ -158,6 +158,7 @@ def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
 
 
 DERIVED = ("derived__mine_dfma", "derived__peak_dfma", "derived__mine_bytes", "derived__peak_bytes")
+TOLD = "point 'dot' in the chart Test, whose work no GPU can have"
 HONEST = dict(zip(DERIVED, (1e12, 9.7e12, 1e11, 1.5e12), strict=True))
 
 
@@ -169,14 +170,7 @@ def own_chart(tmp_path: Path, **metrics: float) -> Path:
     return report(tmp_path / "r.ncu-rep", kernel({**complete(), **HONEST, **metrics}, sections=(data,)))
 
 
-def test_an_honest_chart_of_unknown_metrics_is_drawn(tmp_path: Path) -> None:
-    seen = roofline(own_chart(tmp_path), source="embedded")
-    assert seen.points["performance"].tolist() == [1e12]
-    assert left_out(measurements_of(own_chart(tmp_path), charts=True)) == ()
-
-
-@pytest.mark.parametrize("value", [2e18, 1e300, math.inf, -1.0, 1e-300])
-@pytest.mark.parametrize("which", DERIVED)
+@pytest.mark.parametrize(("which", "value"), [(name, value) for name in DERIVED for value in (2e18, math.inf, -1.0, 1e-300)])
 def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str, value: float) -> None:
     path = own_chart(tmp_path, **{which: value})
     seen = roofline(path, source="embedded")
@@ -195,28 +189,22 @@ def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str, value:
     assert all(text in seen.kernels["notes"][0] for text in told)
 
 
-@pytest.mark.parametrize(
-    "words", [("show", "--source", "embedded"), ("show", "--json", "--source", "embedded"), ("show",), ("explain",)]
-)
-def test_a_dot_that_cannot_be_is_told_with_its_chart(tmp_path: Path, run: Command, words: tuple[str, ...]) -> None:
-    """Also where the chart is but a source of what the counters lack."""
-    path = own_chart(tmp_path, derived__mine_dfma=1e27)
-    if "embedded" not in words:
-        dot = point(one("derived__mine_dfma"), one("derived__mine_bytes"), "dot")
-        metrics = {key: value for key, value in complete().items() if "sass" not in key}
-        path = report(
-            tmp_path / "r.ncu-rep",
-            kernel({**metrics, **HONEST, "derived__mine_dfma": 1e27}, sections=(section(chart(points=(dot,))),)),
-        )
-    outcome = run(*words, path)
-    told = " ".join(f"{outcome.out} {outcome.err}".split())
-    assert "point 'dot' in the chart Test, whose work no GPU can have" in told
-
-
-def test_one_note_for_a_line_of_many_launches(tmp_path: Path) -> None:
+def test_charts_of_metrics_of_which_nothing_is_known(tmp_path: Path, run: Command) -> None:
+    honest = own_chart(tmp_path)
+    assert roofline(honest, source="embedded").points["performance"].tolist() == [1e12]
+    assert left_out(measurements_of(honest, charts=True)) == ()
+    beyond = own_chart(tmp_path, derived__mine_dfma=1e27)
+    outcome = run("show", "--source", "embedded", beyond)
+    assert TOLD in " ".join(f"{outcome.out} {outcome.err}".split())
+    # The chart as a source of what the counters lack, in several launches.
     data = section(chart(points=(point(one(DERIVED[0]), one(DERIVED[2]), "dot"),)))
-    kernels = [kernel({**complete(), **HONEST, DERIVED[0]: 1e27 * (1 + i)}, sections=(data,)) for i in range(5)]
-    assert len(left_out(measurements_of(report(tmp_path / "r.ncu-rep", *kernels), charts=True))) == 1
+    metrics = {key: value for key, value in complete().items() if "sass" not in key}
+    kernels = [kernel({**metrics, **HONEST, DERIVED[0]: 1e27 * (1 + i)}, sections=(data,)) for i in range(3)]
+    path = report(tmp_path / "r.ncu-rep", *kernels)
+    assert len(left_out(measurements_of(path, charts=True))) == 1
+    for command in ("show", "explain"):
+        outcome = run(command, path)
+        assert TOLD in " ".join(f"{outcome.out} {outcome.err}".split())
 
 
 def test_other_tools_files_pass_a_gate_of_their_own() -> None:
@@ -238,32 +226,16 @@ def test_other_tools_files_pass_a_gate_of_their_own() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("show",),
-        ("show", "--view", "time"),
-        ("show", "--view", "instruction"),
-        ("show", "--by", "kernel"),
-        ("show", "--json"),
-        ("explain",),
-        ("advise",),
-        ("advise", "--json"),
-        ("portability",),
-        ("compare", "{good}"),
-        ("ranks", "{good}"),
-    ],
-    ids=" ".join,
-)
-def test_every_command_tells_it(tmp_path: Path, run: Command, words: tuple[str, ...]) -> None:
-    metrics = {**complete(), **executed(10**6)} if "instruction" in words else complete()
-    good = report(tmp_path / "good.ncu-rep", kernel(metrics), kernel(complete()))
-    bad = report(tmp_path / "bad.ncu-rep", kernel({**metrics, DRAM: 1e308}), kernel(complete(), name="other()"))
-    outcome = run(*(word.format(good=good) for word in words), bad)
-    assert outcome.code == 0, outcome.err
-    told = " ".join(f"{outcome.out} {outcome.err}".split())
-    assert f"{DRAM} of launch 0 (kernel) is 1e+308, and can be 0 to 1.845e+19" in told
-    assert "1e+308" not in told.replace("is 1e+308", "")
+def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
+    good = report(tmp_path / "good.ncu-rep", kernel(complete()), kernel(complete()))
+    bad = report(tmp_path / "bad.ncu-rep", kernel({**complete(), **executed(10**6), DRAM: 1e308}), kernel(complete(), "o()"))
+    views = ("show", "show --view time", "show --view instruction", "show --by kernel", "show --json")
+    for words in (*views, "explain", "advise", "advise --json", "portability", f"compare {good}", f"ranks {good}"):
+        outcome = run(*words.split(), bad)
+        assert outcome.code == 0, outcome.err
+        told = " ".join(f"{outcome.out} {outcome.err}".split())
+        assert f"{DRAM} of launch 0 (kernel) is 1e+308, and can be 0 to 1.845e+19" in told, words
+        assert "1e+308" not in told.replace("is 1e+308", "")
 
 
 def test_an_annotated_copy_keeps_the_bytes_and_draws_nothing_of_it(tmp_path: Path) -> None:
@@ -276,14 +248,6 @@ def test_an_annotated_copy_keeps_the_bytes_and_draws_nothing_of_it(tmp_path: Pat
         assert own
         assert all(value < 1e20 for value in own.values() if isinstance(value, (int, float)))
     assert any(DRAM in note for note in account.explanation.notes)
-
-
-def test_the_same_bounds_hold_for_columns_and_for_single_results(tmp_path: Path) -> None:
-    for name, value, _ in WRONG.values():
-        metrics = {**complete(), name: value}
-        assert name not in PlausibleMetrics(metrics)
-        assert all(other in PlausibleMetrics(metrics) for other in complete() if other != name)
-        assert len(left_out(measurements_of(report(tmp_path / "r.ncu-rep", kernel(metrics))))) == 1
 
 
 @pytest.mark.reports

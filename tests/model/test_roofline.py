@@ -224,6 +224,7 @@ def test_by_application_counts_the_time_and_bytes_of_zero_flop_kernels(tmp_path:
     assert row["seconds"] == pytest.approx(2e-3)
     assert row["intensity"] == pytest.approx(2.0)
     assert row["coverage"] == 1.0
+    assert "some launches lack the metrics" not in row["notes"]
 
 
 def test_coverage_tells_what_an_aggregate_leaves_out(tmp_path: Path) -> None:
