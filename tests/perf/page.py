@@ -17,7 +17,7 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from ncu_roofline.analyses import render
 from tests.rendering.conftest import ARGUMENTS
-from tests.rendering.test_page_contents_browser import many
+from tests.rendering.frames import many
 
 AIMS = {"load": 2.0}
 AIM = 0.2

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ncu_roofline.analyses.hierarchical.text import kernels_table
@@ -402,3 +403,17 @@ def shown_rows(frames: Any) -> list[dict[str, Any]]:
     works = iter(table.detail.rows if table.detail else ())
     pairs = zip(table.rows, table.parts, strict=True)
     return [{**row, **work} for row, parts in pairs for work in ([next(works) for _ in range(parts)] or [{"precision": ""}])]
+
+
+def many(copies: int) -> FakeRoofline:
+    """A hundred kernels over and over, each time with names of their own and a little elsewhere."""
+    few = make_roofline(100, ("fp32",), levels=("l1", "l2", "dram", "system"), zero_flop=5)
+    frames = []
+    for frame in (few.points, few.kernels):
+        parts = [frame.assign(kernel=[f"{name} ({copy})" for name in frame["kernel"]]) for copy in range(copies)]
+        frames.append(pd.concat(parts, ignore_index=True))
+    points, kernels = frames
+    away = np.random.default_rng(1).uniform(0.4, 2.5, len(points))
+    return FakeRoofline(
+        points.assign(intensity=points["intensity"] * away, performance=points["performance"] / away), few.roofs, kernels
+    )

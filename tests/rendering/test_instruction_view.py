@@ -12,7 +12,6 @@ from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_r
 from ncu_roofline.rendering.picture import settings
 from tests import factory
 from tests.instruction_factory import accesses, executed
-from tests.rendering.browser import Open, until
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,26 +93,3 @@ def test_an_empty_chart_names_metrics_and_command(tmp_path: Path) -> None:
     assert "ncu-roofline explain --view instruction" in text
     assert axes.get_ylabel().startswith("Performance [warp ")
     assert vertical(axes) == pytest.approx(sorted(WALLS.values()))
-
-
-@pytest.mark.browser
-def test_page(open_page: Open, tmp_path: Path) -> None:
-    result = roofline_of(tmp_path, global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 10**6), shared_st=(10**6, 10**6))
-    page = open_page(result)  # type: ignore[arg-type]
-    until(page, "chart.data && chart.data.some((trace) => trace.meta === 'dots')")
-    walls = "current.roofs.filter((roof) => roof.shown && roof.kind === 'wall').map((roof) => roof.value).sort((a, b) => a - b)"
-    bandwidths = "current.roofs.filter((roof) => roof.shown && roof.kind === 'bandwidth').map((roof) => roof.level)"
-    insides = "chart.data.filter((trace) => trace.meta === 'dots').flatMap((trace) => trace.marker.color)"
-    assert page.evaluate(walls) == pytest.approx(sorted(WALLS.values()))
-    assert page.evaluate(bandwidths) == ["l1", "l2", "dram"]
-    card = page.evaluate("palette().card")
-    assert [inside == card for inside in page.evaluate(insides)].count(True) == 1  # open: global loads alone
-    assert page.evaluate("chart.layout.xaxis.title.text") == "Warp instructions per transaction [inst/TXN]"
-    assert page.evaluate("chart.layout.yaxis.title.text") == "Performance [warp IPS]"
-    labels = page.evaluate("chart.layout.annotations.map((one) => one.text)")
-    assert {name for name in WALLS if any(text.replace("&gt;", ">").startswith(name) for text in labels)} == set(WALLS)
-    page.click('[data-precision="inst.shared"]')
-    assert page.evaluate(walls) == pytest.approx(sorted(CONFLICTS.values()))
-    assert page.evaluate(bandwidths) == ["shared"]
-    assert len(page.evaluate(insides)) == 1
-    assert "Open symbols are global loads alone" in page.inner_text("#reading")

@@ -26,11 +26,11 @@ from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.picture import chart, figure, footnotes, roof_texts, roofline_chart
 from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
 from ncu_roofline.chips import load_spec
-from ncu_roofline.rendering.chart import MARKERS, THEMES, Chart, Panel
-from ncu_roofline.rendering.paper import Pen
+from ncu_roofline.rendering.chart import MARKERS, THEMES, Panel
+from ncu_roofline.rendering.paper import SMALLEST, Pen
 from ncu_roofline.rendering.picture import settings
 from ncu_roofline.rendering.plan import Box, Plan, overlap
-from tests.rendering.frames import A100, FakeRoofline, make_roofline
+from tests.rendering.frames import A100, ODD, FakeRoofline, make_roofline
 
 FOUR = ("fp64", "fp32", "fp16", "tensor.fp16")
 
@@ -39,14 +39,9 @@ def measure(text: str, size: float) -> tuple[float, float]:
     return 0.6 * size * len(text), 1.2 * size
 
 
-def chart_of(roofline: FakeRoofline) -> Chart:
-    """What its picture shows, without bars."""
-    return roofline_chart(roofline, chart(roofline))
-
-
 def plan_of(roofline: FakeRoofline) -> Plan:
     """Where everything in its first panel goes."""
-    shown = chart_of(roofline)
+    shown = roofline_chart(roofline, chart(roofline))
     panel = shown.rows[0][0]
     assert isinstance(panel, Panel)
     pen = Pen()
@@ -59,10 +54,15 @@ def said(found: Plan, role: str) -> list[str]:
     return [one.text for one in found.labels if one.mark.role == role]
 
 
-def drawn(roofline: FakeRoofline, **options: Any) -> tuple[Figure, list[Text]]:
+def joined(*parts: FakeRoofline) -> FakeRoofline:
+    frames = ("points", "roofs", "kernels")
+    return FakeRoofline(*(pd.concat([getattr(one, name) for one in parts], ignore_index=True) for name in frames))
+
+
+def drawn(frames: Any, make: Any = figure, **options: Any) -> tuple[Figure, list[Text]]:
     """The figure and its visible texts, after a draw by Agg."""
     with settings():
-        made = figure(roofline, **options)
+        made = make(frames, **options)
         made.canvas.draw()
     hidden = {id(label) for axes in made.axes for label in undrawn_tick_labels(axes)}
     return made, [one for one in made.findobj(Text) if one.get_text().strip() and one.get_visible() and id(one) not in hidden]
@@ -94,6 +94,19 @@ def overlapping(texts: list[Text]) -> list[tuple[str, str]]:
     return [(a, b) for i, (a, box_a) in enumerate(boxes) for b, box_b in boxes[:i] if overlap(box_a, box_b)]
 
 
+def faults(made: Figure, texts: list[Text]) -> list[str]:
+    """What is wrong with the texts of a figure."""
+    width, height = made.canvas.get_width_height()
+    found = [f"{a!r} covers {b!r}" for a, b in overlapping(texts)]
+    for text in texts:
+        left, bottom, right, top = box_of(text).bounds()
+        if left < -1 or bottom < -1 or right > width + 1 or top > height + 1:
+            found.append(f"{text.get_text()!r} is outside")
+        if text.get_fontsize() < SMALLEST:
+            found.append(f"{text.get_text()!r} has {text.get_fontsize():.2g} points")
+    return found
+
+
 def test_panels_by_precision_group() -> None:
     data = chart(make_roofline(4, (*FOUR, "tensor.tf32", "tensor.int8"), mixed=True))
     assert [panel.title for panel in data.panels] == ["FP64, FP32 and FP16", "Tensor", "Tensor INT8"]
@@ -105,20 +118,6 @@ def test_panels_by_precision_group() -> None:
     assert {roof.id for roof in chart(make_roofline(4)).panels[0].of_kind("compute")} == {"fp64.fma", "fp64.nofma"}
 
 
-def test_precisions_differ_by_fill_and_the_key_says_how() -> None:
-    roofline = make_roofline(3, FOUR)
-    data = chart(roofline)
-    fills = {"fp64": "full", "fp32": "none", "fp16": "left", "tensor.fp16": "full"}
-    assert data.fills == fills
-    made, texts = drawn(roofline)
-    assert {"FP64", "FP32", "FP16"} <= {text.get_text() for text in texts if text.get_gid() == "key"}
-    faces = {line.get_gid(): line for axes in made.axes for line in axes.lines if (line.get_gid() or "").startswith("dots-")}
-    ground = to_rgb(THEMES["light"].ground)
-    assert to_rgb(faces["dots-full"].get_markerfacecolor()) != ground
-    assert to_rgb(faces["dots-none"].get_markerfacecolor()) == ground
-    assert faces["dots-left"].get_fillstyle() == "left"
-
-
 def test_the_sum_over_pipes_is_drawn_where_it_binds() -> None:
     roofline = make_roofline(2, ("fp64", "fp32"), mixed=True)
     points = roofline.points
@@ -128,13 +127,6 @@ def test_the_sum_over_pipes_is_drawn_where_it_binds() -> None:
     assert chart(roofline).panels[0].precisions == ["fp64", "fp32", "mixed"]
     only = FakeRoofline(points[points.precision == "mixed"], roofline.roofs, roofline.kernels)
     assert chart(only).panels[0].precisions == ["mixed"]
-
-
-def test_a_kernel_of_several_precisions_is_named_once() -> None:
-    _, texts = drawn(make_roofline(3, FOUR, zero_flop=0, missing=0))
-    said = [text.get_text() for text in texts if text.get_gid() in ("label-name", "key")]
-    for kernel in chart(make_roofline(3, FOUR)).kernels:
-        assert len([text for text in said if text.startswith(kernel.label[:8])]) == 1
 
 
 def test_the_name_stands_at_the_precision_that_is_nearest_to_its_roof() -> None:
@@ -162,27 +154,6 @@ def test_of_many_orders_the_names_take_that_which_leaves_none_out() -> None:
     assert len(said(found, "name")) == len(set(points.kernel))
 
 
-def test_arrows_at_the_edges_say_which_precision_they_are_of() -> None:
-    roofline = make_roofline(2, ("fp64", "fp32"), zero_flop=0)
-    points = roofline.points
-    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
-    index = points.index[(points.precision == "fp32") & (points.level == "l1")][0]
-    points.loc[index, "intensity"] = 4.44e9
-    assert "FP32 4.4e9 FLOP/B" in said(plan_of(roofline), "edge")
-
-
-def test_dots_of_a_level_without_verdict_stretch_the_axes_little() -> None:
-    roofline = make_roofline(1, zero_flop=0)
-    points = roofline.points
-    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
-    before = plan_of(roofline).view
-    far = points.level == "l1"
-    points.loc[far, "intensity"] = 1.2 * before.x1
-    assert before.x1 < plan_of(roofline).view.x1 < 2 * before.x1
-    points.loc[far, "intensity"] = 3 * before.x1
-    assert [arrow.hue for arrow in plan_of(roofline).arrows] == [level_style("l1")]
-
-
 def test_roofs_that_are_told_by_name_only_have_their_value_below() -> None:
     roofline = make_roofline(3, ("fp64", "fp32"), zero_flop=0)
     _, texts = drawn(roofline, width=2.6)
@@ -191,64 +162,6 @@ def test_roofs_that_are_told_by_name_only_have_their_value_below() -> None:
     assert any("/s" not in one for one in labels)  # else this tests nothing
     for label in labels:
         assert "/s" in label or re.search(rf"{re.escape(label)} [\d.]+ \w+", shown)
-
-
-def test_notes_call_precisions_by_their_names() -> None:
-    roofline = make_roofline(1, zero_flop=0)
-    roofline.points["notes"] = "no fp32 work; fp64, bf16 not collected"
-    assert {"No FP32 work.", "FP64, BF16 not collected."} <= set(captions.row_notes(roofline))
-
-
-def test_panels_of_kernels_without_time_are_left_out_and_told() -> None:
-    roofline = make_roofline(3, ("fp64", "tensor.int8"), zero_flop=0)
-    points, kernels = roofline.points, roofline.kernels
-    names = kernels.kernel.tolist()
-    kernels["seconds"] = [0.6, 0.399, 0.001]
-    integer = points.precision == "tensor.int8"
-    roofline = FakeRoofline(points[integer == (points.kernel == names[2])], roofline.roofs, kernels)
-    data = chart(roofline)
-    assert [panel.title for panel in data.panels] == ["FP64"]
-    assert data.panels_left_out == 1
-    assert names[2] not in {kernel.label for kernel in data.kernels}
-    assert any("1 further panel left out" in note for note in footnotes(roofline, data))
-
-
-def test_a_gpu_keeps_its_panel_however_short_it_ran() -> None:
-    long, short = make_roofline(2, report="long.ncu-rep"), make_roofline(2, chip="h100", report="short.ncu-rep")
-    short.kernels["seconds"] *= 1e-6
-    both = FakeRoofline(
-        *(pd.concat([getattr(long, n), getattr(short, n)], ignore_index=True) for n in ("points", "roofs", "kernels"))
-    )
-    data = chart(both)
-    assert [panel.title for panel in data.panels] == [f"FP64, {A100.device}", "FP64, NVIDIA H100 80GB HBM3"]
-    assert data.panels_left_out == 0
-
-
-def test_the_size_of_dots_is_their_time_only_on_request() -> None:
-    roofline = make_roofline(3)
-    sizes = {}
-    for size in ("equal", "time"):
-        made, texts = drawn(roofline, size=size)
-        sizes[size] = {line.get_markersize() for axes in made.axes for line in axes.lines if line.get_gid() == "dots-full"}
-        assert any("of the time" in text.get_text() for text in texts if text.get_gid() == "key") == (size == "time")
-    assert len(sizes["equal"]) == 1
-    assert len(sizes["time"]) == 3
-    with pytest.raises(ValueError, match="size 'big' is not one of equal, time"):
-        render(roofline, "png", size="big")
-
-
-def test_the_legend_is_inside_the_axes_where_it_covers_nothing() -> None:
-    roofline = make_roofline(3)
-    made, _ = drawn(roofline)
-    (axes,) = [axes for axes in made.axes if axes.get_xscale() == "log"]
-    key = next(text for text in made.findobj(Text) if text.get_gid() == "key")
-    legend = key.axes
-    around, inside = axes.get_window_extent(), legend.get_window_extent()
-    assert around.x0 < inside.x0 < inside.x1 < around.x1
-    assert around.y0 < inside.y0 < inside.y1 < around.y1
-    for one in chart(roofline).panels[0].series:
-        for _, intensity in one.dots:
-            assert not inside.contains(*axes.transData.transform((intensity, one.performance)))
 
 
 def test_a_series_has_its_dots_innermost_first_at_one_height() -> None:
@@ -266,56 +179,6 @@ def test_measured_and_theoretical_make_one_roof() -> None:
     assert roofs["dram"].value == roofs["dram"].bands["measured"].line == pytest.approx(0.89 * A100.bandwidth["dram"])
     assert roof_texts([roofs["dram"]])[0] == "HBM 1.38 TB/s (theory 1.55 TB/s)"
     assert not chart(make_roofline(1, measured=False)).origins[1:]
-
-
-def test_the_largest_kernels_by_time() -> None:
-    roofline = make_roofline(45)
-    data = chart(roofline)
-    assert (len(data.kernels), data.total) == (30, 45)
-    times = roofline.kernels[roofline.kernels.status == "ok"].nlargest(30, "seconds").kernel.tolist()
-    assert [kernel.label for kernel in data.kernels] == times
-    assert any("The 30 largest of 45 kernels by time are drawn" in note for note in footnotes(roofline, data))
-    assert len(chart(roofline, 7).kernels) == 7
-
-
-def test_launches_of_one_kernel_share_a_name_and_a_marker() -> None:
-    roofline = make_roofline(4)
-    roofline.points["kernel"] = "same"
-    roofline.kernels["kernel"] = "same"
-    data = chart(roofline)
-    assert [kernel.label for kernel in data.kernels] == ["same"]
-    assert data.kernels[0].share == pytest.approx(1.0)
-    assert len(data.panels[0].series) == 4
-
-
-def test_kernels_of_several_reports_are_told_apart() -> None:
-    a, b = make_roofline(2, report="before.ncu-rep"), make_roofline(3, report="runs/after.ncu-rep")
-    both = FakeRoofline(*(pd.concat([getattr(a, n), getattr(b, n)], ignore_index=True) for n in ("points", "roofs", "kernels")))
-    data = chart(both)
-    assert {kernel.label for kernel in data.kernels} == {
-        "gpp_kernel [before]", "gpp_kernel [after]", "smooth_kernel [before]", "smooth_kernel [after]", "DeviceReduceKernel",
-    }  # fmt: skip
-    assert len(data.panels) == 1
-
-
-def test_points_that_no_logarithm_takes_are_left_out() -> None:
-    roofline = make_roofline(4)
-    for row, value in enumerate((0.0, math.nan, math.inf)):
-        roofline.points.loc[row, "intensity"] = value
-    roofline.points.loc[3:5, "performance"] = 0.0
-    data = chart(roofline)
-    assert data.total == 2
-    assert sum(len(one.dots) for one in data.panels[0].series) == 6
-
-
-def test_system_memory_only_where_it_has_dots() -> None:
-    def levels(frames: FakeRoofline) -> set[str]:
-        return {roof.level for roof in chart(frames).panels[0].roofs if roof.level}
-
-    roofline = make_roofline(2, levels=("l1", "dram", "system"))
-    assert levels(roofline) == {"l1", "dram", "system"}
-    fewer = FakeRoofline(roofline.points[roofline.points.level != "system"], roofline.roofs, roofline.kernels)
-    assert levels(fewer) == {"l1", "dram"}
 
 
 def test_roofs_meet_at_the_ridge_points() -> None:
@@ -350,27 +213,6 @@ def test_every_roof_gets_its_label_along_its_line() -> None:
     assert found.untold == []
 
 
-def test_numbers_where_markers_do_not_suffice() -> None:
-    assert not said(plan_of(make_roofline(len(MARKERS))), "number")
-    found = plan_of(make_roofline(30))
-    numbers, names = said(found, "number"), said(found, "name")
-    assert names
-    assert len(numbers) == len(set(numbers)) >= 28 - len(names)
-
-
-def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
-    roofline = make_roofline(3)
-    points = roofline.points
-    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
-    points.loc[2, "intensity"] = 4.44e9
-    found = plan_of(roofline)
-    assert [(arrow.direction, arrow.texts[-1]) for arrow in found.arrows] == [(">", "4.4e9 FLOP/B")]
-    assert "4.4e9 FLOP/B" in said(found, "edge")
-    assert found.outside == 0
-    made, _ = drawn(roofline)
-    assert len(made.findobj(lambda one: one.get_gid() == "edge")) == 1
-
-
 def test_what_carries_no_verdict_does_not_stretch_the_axes() -> None:
     roofline = make_roofline(3, ("fp64", "fp16"), zero_flop=0)
     points, kernels = roofline.points, roofline.kernels
@@ -401,32 +243,6 @@ def test_walls() -> None:
     assert [label.box.angle for label in found.labels if label.text.startswith("stride 1")] == [90.0]
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("precisions", [("fp64",), FOUR])
-@pytest.mark.parametrize("count", [1, 5, 30])
-def test_no_texts_overlap(count: int, precisions: tuple[str, ...], theme: str) -> None:
-    made, texts = drawn(
-        make_roofline(count, precisions, odd=True, missing=2, levels=("l1", "shared", "l2", "dram")), theme=theme
-    )
-    assert overlapping(texts) == []
-    width, height = made.canvas.get_width_height()
-    for text in texts:
-        left, bottom, right, top = box_of(text).bounds()
-        assert left >= -1, text
-        assert bottom >= -1, text
-        assert right <= width + 1, text
-        assert top <= height + 1, text
-
-
-@pytest.mark.sampled("1", "4")
-@pytest.mark.parametrize("seed", range(6))
-def test_no_texts_overlap_whatever_the_dots(seed: int) -> None:
-    levels = ("l1", "l2", "dram", "system")[: 2 + seed % 3]
-    _, texts = drawn(make_roofline(4 + 8 * seed, seed=seed, levels=levels, measured=seed % 2 == 0, chip="h100"))
-    assert overlapping(texts) == []
-
-
 def test_the_overlap_test_sees_overlaps() -> None:
     with settings():
         made = Figure()
@@ -435,47 +251,6 @@ def test_the_overlap_test_sees_overlaps() -> None:
         made.text(0.51, 0.5, "two", rotation=30, rotation_mode="anchor")
         made.canvas.draw()
     assert overlapping(made.findobj(Text)) == [("two", "one")]
-
-
-def test_names_are_never_formulas() -> None:
-    roofline = make_roofline(6, odd=True)
-    roofline.points["kernel"] = roofline.points["kernel"].replace("=cmd|' /C calc'!A0", "\\$x$ $ \\alpha$")
-    roofline.kernels["kernel"] = roofline.kernels["kernel"].replace("=cmd|' /C calc'!A0", "\\$x$ $ \\alpha$")
-    _, texts = drawn(roofline, title="$\\frac{1}$ costs 5$")
-    assert not [text.get_text() for text in texts if is_math_text(text.get_text())]
-    assert any("cost\\$_a^{2}\\$ and \\$x_y\\$" in text.get_text() for text in texts)
-
-
-def test_few_kernels_are_named_at_their_dots() -> None:
-    _, texts = drawn(make_roofline(4))
-    assert len([text for text in texts if text.get_gid() == "label-name"]) == 4
-
-
-def test_unknown_glyphs_and_long_names_and_titles() -> None:
-    roofline = make_roofline(2)
-    roofline.points["kernel"] = roofline.points["kernel"].replace("gpp_kernel", "\u6838\U0001f680\x1b[0m" + "x" * 30)
-    roofline.kernels["kernel"] = roofline.kernels["kernel"].replace("gpp_kernel", "\u6838\U0001f680\x1b[0m" + "x" * 30)
-    roofline.kernels["report"] = "r" * 4000 + ".ncu-rep"
-    roofline.points["report"] = "r" * 4000 + ".ncu-rep"
-    made, texts = drawn(roofline, title="t" * 3000)
-    width, _ = made.canvas.get_width_height()
-    assert [text.get_text() for text in texts if box_of(text).bounds()[2] > width] == []
-
-
-def test_an_empty_roofline_says_why_and_shows_the_roofs() -> None:
-    roofline = make_roofline(0, missing=2, usage=False)
-    roofline.kernels["seconds"] = math.nan
-    assert len([line for line in plan_of(roofline).lines if line.hue]) == 6
-    _, texts = drawn(roofline)
-    assert any("No kernel can be drawn." in text.get_text() and "FP64, L2" in text.get_text() for text in texts)
-    assert overlapping(texts) == []
-
-
-def test_no_roofs_at_all() -> None:
-    roofline = make_roofline(2)
-    for points in (roofline.points, roofline.points.iloc[:0]):
-        _, texts = drawn(FakeRoofline(points, roofline.roofs.iloc[:0], roofline.kernels))
-        assert texts
 
 
 def test_notes_and_subtitle() -> None:
@@ -495,91 +270,13 @@ def test_notes_and_subtitle() -> None:
     assert captions.clock_note(make_roofline(1, clocks=False)) == ""
 
 
-def luminance(colour: str) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 LEVELS = [level.id for level in load_spec().levels]
-
-
-def contrast(a: str, b: str) -> float:
-    low, high = sorted((luminance(a), luminance(b)))
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
-def test_colours_stand_out(theme: Any) -> None:
-    for style in [*map(level_style, LEVELS), level_style("noc"), level_style("remote")]:
-        assert contrast(style.dark if theme.dark else style.light, theme.ground) >= 3
-    assert contrast(theme.text, theme.ground) >= 7
-    assert contrast(theme.faint, theme.ground) >= 4.5
-
-
-# Simulation of full protanopia and deuteranopia: Machado, Oliveira and Fernandes (2009), table of severity 1.0.
-BLINDNESS = {
-    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
-    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
-}
-
-
-@pytest.mark.parametrize("kind", BLINDNESS)
-@pytest.mark.parametrize("dark", [False, True])
-def test_levels_differ_for_the_colour_blind(kind: str, dark: bool) -> None:
-    seen = {}
-    for name, style in zip(LEVELS, map(level_style, LEVELS), strict=True):
-        rgb = to_rgb(style.dark if dark else style.light)
-        seen[name] = [sum(weight * c for weight, c in zip(row, rgb, strict=True)) for row in BLINDNESS[kind]]
-    for a in seen:
-        for b in seen:
-            assert a == b or math.dist(seen[a], seen[b]) > 0.12, (a, b)
 
 
 def test_ids_read_well() -> None:
     labels = [precision_label(p) for p in ("fp64", "tensor.fp16.wgmma", "tensor.fp16.mma", "tensor.fp6fp4", "mixed")]
     assert labels == ["FP64", "Tensor FP16 wgmma", "Tensor FP16 mma.sync", "Tensor FP6/FP4", "All pipes"]
     assert level_order({"zz", "dram", "l1", "noc"}) == ["l1", "dram", "noc", "zz"]
-
-
-def test_png() -> None:
-    data = render(make_roofline(2, zero_flop=0), "png")
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack(">II", data[16:24])
-    assert width == 1145
-    assert 700 < height < 1000
-    density = data.index(b"pHYs")
-    assert struct.unpack(">I", data[density + 4 : density + 8])[0] == round(160 / 0.0254)
-
-
-def test_svg_is_xml_without_anything_active() -> None:
-    data = render(make_roofline(6, odd=True), "svg", title="<script>alert(1)</script>")
-    tags = {element.tag.rpartition("}")[2] for element in ET.fromstring(data).iter()}
-    assert "script" not in tags
-    assert b"dc:date" not in data
-
-
-@pytest.mark.sampled("svg")
-@pytest.mark.parametrize("name", ["png", "svg", "pdf"])
-def test_bytes_are_reproducible_whatever_the_settings(name: str) -> None:
-    first = render(make_roofline(3, odd=True), name)
-    with matplotlib.rc_context(
-        {"font.family": "monospace", "lines.linewidth": 9, "axes.facecolor": "red", "savefig.bbox": "tight"}
-    ):
-        before = dict(matplotlib.rcParams)
-        assert render(make_roofline(3, odd=True), name) == first
-        assert dict(matplotlib.rcParams) == before
-
-
-def test_pdf_has_no_dates_and_true_type_fonts() -> None:
-    data = render(make_roofline(2), "pdf")
-    assert data.startswith(b"%PDF-")
-    assert b"CreationDate" not in data
-    assert b"/Type3" not in data
-
-
-def test_unknown_theme() -> None:
-    with pytest.raises(ValueError, match="theme 'pink' is not one of light, dark"):
-        render(make_roofline(1), "png", theme="pink")
 
 
 def test_no_pyplot_and_no_display() -> None:
@@ -590,3 +287,217 @@ def test_no_pyplot_and_no_display() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "MPLBACKEND": "TkAgg"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_a_picture_of_several_precisions() -> None:
+    roofline = make_roofline(3, FOUR, zero_flop=0)
+    data = chart(roofline)
+    assert data.fills == {"fp64": "full", "fp32": "none", "fp16": "left", "tensor.fp16": "full"}
+    made, texts = drawn(roofline)
+    keys = [text.get_text() for text in texts if text.get_gid() == "key"]
+    assert {"FP64", "FP32", "FP16"} <= set(keys)
+    faces = {line.get_gid(): line for axes in made.axes for line in axes.lines if (line.get_gid() or "").startswith("dots-")}
+    ground = to_rgb(THEMES["light"].ground)
+    assert to_rgb(faces["dots-full"].get_markerfacecolor()) != ground
+    assert to_rgb(faces["dots-none"].get_markerfacecolor()) == ground
+    assert faces["dots-left"].get_fillstyle() == "left"
+    names = [*keys, *(text.get_text() for text in texts if text.get_gid() == "label-name")]
+    for kernel in data.kernels:
+        assert len([name for name in names if name.startswith(kernel.label[:8])]) == 1
+
+
+def test_the_size_of_dots_is_their_time_on_request_and_the_legend_covers_none() -> None:
+    roofline = make_roofline(3)
+    for size, count in (("equal", 1), ("time", 3)):
+        made, texts = drawn(roofline, size=size)
+        assert (
+            len({line.get_markersize() for axes in made.axes for line in axes.lines if line.get_gid() == "dots-full"}) == count
+        )
+        assert any("of the time" in text.get_text() for text in texts if text.get_gid() == "key") == (size == "time")
+    made, _ = drawn(roofline)
+    (axes,) = [axes for axes in made.axes if axes.get_xscale() == "log"]
+    inside = next(text for text in made.findobj(Text) if text.get_gid() == "key").axes.get_window_extent()
+    around = axes.get_window_extent()
+    assert around.x0 < inside.x0 < inside.x1 < around.x1
+    assert around.y0 < inside.y0 < inside.y1 < around.y1
+    for one in chart(roofline).panels[0].series:
+        assert not any(inside.contains(*axes.transData.transform((x, one.performance))) for _, x in one.dots)
+    for options, words in (
+        ({"size": "big"}, "size 'big' is not one of equal, time"),
+        ({"theme": "pink"}, "theme 'pink' is not"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            render(roofline, "png", **options)
+
+
+def test_panels_without_time_are_left_out_and_told_but_never_those_of_a_gpu() -> None:
+    roofline = make_roofline(3, ("fp64", "tensor.int8"), zero_flop=0)
+    points, kernels = roofline.points, roofline.kernels
+    last = kernels.kernel[2]
+    kernels["seconds"] = [0.6, 0.399, 0.001]
+    integer = points.precision == "tensor.int8"
+    roofline = FakeRoofline(points[integer == (points.kernel == last)], roofline.roofs, kernels)
+    data = chart(roofline)
+    assert ([panel.title for panel in data.panels], data.panels_left_out) == (["FP64"], 1)
+    assert last not in {kernel.label for kernel in data.kernels}
+    assert any("1 further panel left out" in note for note in footnotes(roofline, data))
+    long, short = make_roofline(2, report="long.ncu-rep"), make_roofline(2, chip="h100", report="short.ncu-rep")
+    short.kernels["seconds"] *= 1e-6
+    data = chart(joined(long, short))
+    assert [panel.title for panel in data.panels] == [f"FP64, {A100.device}", "FP64, NVIDIA H100 80GB HBM3"]
+
+
+def test_what_is_drawn_and_how_it_is_called() -> None:
+    roofline = make_roofline(45)  # the largest by time
+    data = chart(roofline)
+    assert (len(data.kernels), data.total, len(chart(roofline, 7).kernels)) == (30, 45, 7)
+    times = roofline.kernels[roofline.kernels.status == "ok"].nlargest(30, "seconds").kernel.tolist()
+    assert [kernel.label for kernel in data.kernels] == times
+    assert any("The 30 largest of 45 kernels by time are drawn" in note for note in footnotes(roofline, data))
+    roofline = make_roofline(4)  # launches of one kernel
+    roofline.points["kernel"] = roofline.kernels["kernel"] = "same"
+    data = chart(roofline)
+    assert [(kernel.label, kernel.share) for kernel in data.kernels] == [("same", pytest.approx(1.0))]
+    assert len(data.panels[0].series) == 4
+    data = chart(joined(make_roofline(2, report="before.ncu-rep"), make_roofline(3, report="runs/after.ncu-rep")))
+    assert {kernel.label for kernel in data.kernels} == {
+        "gpp_kernel [before]", "gpp_kernel [after]", "smooth_kernel [before]", "smooth_kernel [after]", "DeviceReduceKernel",
+    }  # fmt: skip
+    roofline = make_roofline(4)  # points that no logarithm takes
+    for row, value in enumerate((0.0, math.nan, math.inf)):
+        roofline.points.loc[row, "intensity"] = value
+    roofline.points.loc[3:5, "performance"] = 0.0
+    data = chart(roofline)
+    assert (data.total, sum(len(one.dots) for one in data.panels[0].series)) == (2, 6)
+    roofline = make_roofline(2, levels=("l1", "dram", "system"))  # system memory has a roof only where it has dots
+    fewer = FakeRoofline(roofline.points[roofline.points.level != "system"], roofline.roofs, roofline.kernels)
+    levels = [{roof.level for roof in chart(one).panels[0].roofs if roof.level} for one in (roofline, fewer)]
+    assert levels == [{"l1", "dram", "system"}, {"l1", "dram"}]
+
+
+def test_numbers_where_markers_do_not_suffice() -> None:
+    assert not said(plan_of(make_roofline(len(MARKERS))), "number")
+    found = plan_of(make_roofline(30))
+    numbers, names = said(found, "number"), said(found, "name")
+    assert len(numbers) == len(set(numbers)) >= 28 - len(names) > 0
+
+
+def test_dots_beyond_the_axes_have_an_arrow_with_their_value() -> None:
+    roofline = make_roofline(3)
+    roofline.points["bandwidth_roof"] = roofline.points.level.map(A100.bandwidth)
+    roofline.points.loc[2, "intensity"] = 4.44e9
+    found = plan_of(roofline)
+    assert [(arrow.direction, arrow.texts[-1]) for arrow in found.arrows] == [(">", "4.4e9 FLOP/B")]
+    assert ("4.4e9 FLOP/B" in said(found, "edge"), found.outside) == (True, 0)
+    roofline = make_roofline(2, ("fp64", "fp32"), zero_flop=0)
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    points.loc[points.index[(points.precision == "fp32") & (points.level == "l1")][0], "intensity"] = 4.44e9
+    assert "FP32 4.4e9 FLOP/B" in said(plan_of(roofline), "edge")
+    roofline = make_roofline(1, zero_flop=0)  # a level without verdict stretches the axes a little
+    points = roofline.points
+    points["bandwidth_roof"] = points.level.map(A100.bandwidth)
+    edge = plan_of(roofline).view.x1
+    points.loc[points.level == "l1", "intensity"] = 1.2 * edge
+    assert edge < plan_of(roofline).view.x1 < 2 * edge
+    points.loc[points.level == "l1", "intensity"] = 3 * edge
+    assert [arrow.hue for arrow in plan_of(roofline).arrows] == [level_style("l1")]
+
+
+ALL = ("l1", "shared", "l2", "dram")
+CROWDS: dict[str, dict[str, Any]] = {
+    **{f"{n}-{len(p)}": {"n_kernels": n, "precisions": p, "odd": True, "missing": 2, "levels": ALL}
+       for n in (1, 5, 30) for p in (("fp64",), FOUR)},
+    **{f"seed-{n}": {"n_kernels": 4 + 8 * n, "seed": n, "levels": (*ALL, "system")[: 2 + n % 3], "measured": n % 2 == 0,
+                     "chip": "h100"} for n in range(6)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "theme"),
+    [
+        pytest.param(
+            name, theme, marks=[] if (name, theme) in (("5-4", "dark"), ("seed-1", "light")) else pytest.mark.exhaustive
+        )
+        for name in CROWDS
+        for theme in ("light", "dark")
+    ],
+)
+def test_no_texts_overlap(name: str, theme: str) -> None:
+    assert faults(*drawn(make_roofline(**CROWDS[name]), theme=theme)) == []
+
+
+def test_odd_names_and_titles() -> None:
+    roofline = make_roofline(6, odd=True)
+    glyphs = "\u6838\U0001f680\x1b[0m" + "x" * 30
+    for frame in (roofline.points, roofline.kernels):
+        frame["kernel"] = frame["kernel"].replace({"=cmd|' /C calc'!A0": "\\$x$ $ \\alpha$", ODD[1][1]: glyphs})
+        frame["report"] = "r" * 4000 + ".ncu-rep"
+    made, texts = drawn(roofline, title="$\\frac{1}$ costs 5$" + "t" * 3000)
+    assert not [text.get_text() for text in texts if is_math_text(text.get_text())]
+    assert any("cost\\$_a^{2}\\$ and \\$x_y\\$" in text.get_text() for text in texts)
+    width, _ = made.canvas.get_width_height()
+    assert [text.get_text() for text in texts if box_of(text).bounds()[2] > width] == []
+
+
+def test_nothing_to_draw_says_why_and_shows_the_roofs() -> None:
+    roofline = make_roofline(0, missing=2, usage=False)
+    roofline.kernels["seconds"] = math.nan
+    assert len([line for line in plan_of(roofline).lines if line.hue]) == 6
+    _, texts = drawn(roofline)
+    assert any("No kernel can be drawn." in text.get_text() and "FP64, L2" in text.get_text() for text in texts)
+    assert overlapping(texts) == []
+    roofline = make_roofline(2)
+    for points in (roofline.points, roofline.points.iloc[:0]):
+        assert drawn(FakeRoofline(points, roofline.roofs.iloc[:0], roofline.kernels))[1]
+
+
+def contrast(a: str, b: str) -> float:
+    def luminance(colour: str) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+# Simulation of full protanopia and deuteranopia: Machado, Oliveira and Fernandes (2009), table of severity 1.0.
+BLINDNESS = {
+    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+}
+
+
+def test_colours_stand_out_and_differ_for_the_colour_blind() -> None:
+    styles = {name: level_style(name) for name in LEVELS}
+    for theme in THEMES.values():
+        for style in [*styles.values(), level_style("noc"), level_style("remote")]:
+            assert contrast(style.dark if theme.dark else style.light, theme.ground) >= 3
+        assert contrast(theme.text, theme.ground) >= 7
+        assert contrast(theme.faint, theme.ground) >= 4.5
+        for table in BLINDNESS.values():
+            rgb = [to_rgb(style.dark if theme.dark else style.light) for style in styles.values()]
+            seen = [[sum(w * c for w, c in zip(row, one, strict=True)) for row in table] for one in rgb]
+            assert all(math.dist(a, b) > 0.12 for place, a in enumerate(seen) for b in seen[:place])
+
+
+@pytest.mark.parametrize("name", ["svg", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("png", "pdf"))])
+def test_bytes_are_reproducible_whatever_the_settings(name: str) -> None:
+    first = render(make_roofline(3, odd=True), name, preset="page", title="<script>alert(1)</script>")
+    odd = {"font.family": "monospace", "lines.linewidth": 9, "axes.facecolor": "red", "savefig.bbox": "tight"}
+    with matplotlib.rc_context(odd):
+        before = dict(matplotlib.rcParams)
+        assert render(make_roofline(3, odd=True), name, preset="page", title="<script>alert(1)</script>") == first
+        assert dict(matplotlib.rcParams) == before
+    if name == "svg":
+        assert "script" not in {element.tag.rpartition("}")[2] for element in ET.fromstring(first).iter()}
+    assert b"dc:date" not in first
+
+
+def test_png() -> None:
+    data = render(make_roofline(2, zero_flop=0), "png")
+    width, height = struct.unpack(">II", data[16:24])
+    assert (data[:8], width) == (b"\x89PNG\r\n\x1a\n", 1145)
+    assert 700 < height < 1000
+    density = data.index(b"pHYs")
+    assert struct.unpack(">I", data[density + 4 : density + 8])[0] == round(160 / 0.0254)
