@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.cli.command import Command
-from tests.sampling import apart, leave_to_the_exhaustive_run
+from tests.sampling import leave_to_the_exhaustive_run
 from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,18 +30,27 @@ if hasattr(providers, "_local_constants"):  # private: tests/test_examples.py te
     providers._get_local_constants = lambda: providers._local_constants
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """What .ci/run asks for."""
-    parser.addoption("--part", default="1/1", metavar="K/N", help="of the tests chosen only those of part K of N")
+QUICK = (  # files whose tests `-m quick` takes: every number's definition, no picture, no process, no browser
+    *("facts/test_[!ac]*", "facts/test_agreement*", "check/test_chips*", "check/test_rules*", "generate/test_agreement*"),
+    *(
+        "model/test_hardware_use*",
+        "model/test_headroom*",
+        "model/test_opcode_work*",
+        "model/test_roofline*",
+        "model/test_trajectories*",
+    ),
+    *("analyses/test_portability*", "inputs/test_[!mnr]*", "sectionfile/test_section_[!r]*"),
+    *("test_files*", "test_formula*", "test_layers*", "test_units*", "test_verdict*"),
+)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before `-m` chooses."""
     leave_to_the_exhaustive_run(items)
-    kept, left = apart(items, config.getoption("part"))
-    config.hook.pytest_deselected(items=left)
-    items[:] = kept
+    for item in items:
+        if any(item.path.match(f"tests/{name}") for name in QUICK) and not item.get_closest_marker("exhaustive"):
+            item.add_marker("quick")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
-from zlib import crc32
 
 import pytest
 
@@ -34,17 +33,6 @@ def leave_to_the_exhaustive_run(items: Sequence[pytest.Item]) -> None:
         for number, item in enumerate(cases):
             if number not in kept:
                 item.add_marker("exhaustive")
-
-
-def apart(items: Sequence[pytest.Item], part: str) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The tests of part K of N ("K/N", K from 1), and the others.  Their names decide: all N parts together are all tests."""
-    number, _, parts = part.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise pytest.UsageError(f"--part takes K/N with K from 1 to N, not {part}")
-    sorted_out: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
-    for item in items:
-        sorted_out[crc32(item.nodeid.encode()) % int(parts) != int(number) - 1].append(item)
-    return sorted_out
 
 
 def _name_of(item: pytest.Item) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest
-from tests.sampling import apart, covering, fitting
+from tests.sampling import covering, fitting
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,20 +78,6 @@ def test_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     assert not usual & rest
     assert usual | rest == chosen(tmp_path, "-m", "")
     assert len(usual | rest) == 12 + 2 + 5 + 1
-
-
-def test_parts_together_are_all(tmp_path: Path) -> None:
-    (tmp_path / "test_matrix_in_parts.py").write_text(MATRIX)
-    parts = [chosen(tmp_path, "-m", "", "--part", f"{number}/3") for number in (1, 2, 3)]
-    assert sum(map(len, parts)) == 12 + 2 + 5 + 1
-    assert set.union(*parts) == chosen(tmp_path, "-m", "")
-    assert all(parts)
-
-
-@pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b"])
-def test_a_part_that_there_is_not(part: str) -> None:
-    with pytest.raises(pytest.UsageError, match="K from 1 to N"):
-        apart([], part)
 
 
 def test_a_pattern_that_fits_nothing_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

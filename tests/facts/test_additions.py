@@ -38,6 +38,7 @@ id = "X108"
 names = ["X108"]
 sm_count = 100
 core_clock = 1000e6
+fp32_tflops = 25.6
 tensor_clock = 1000e6
 bus_bits = 4096
 memory_clock = 1000e6
