@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -47,33 +46,26 @@ def portabilities(text: str) -> list[float]:
     return [100 * row["portability"] for row in json.loads(text)["summary"]]
 
 
-def test_table_3_from_three_files(run: Command, knl: Path, knl_roofs: Path, v100: Path) -> None:
+def test_table_3(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    """From three files, and from a report beside them."""
     outcome = run("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     document = json.loads(outcome.out)
     assert document["schema"] == "ncu-roofline-portability"
     assert portabilities(outcome.out) == pytest.approx(paper.TABLE_3_FMA.portability, abs=paper.TOLERANCE)
     assert {row["compute_origin"] for row in document["platforms"]} == {"measured"}
-
-
-def test_table_3_from_a_report(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, v100: Path) -> None:
+    lines = run("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}").out.splitlines()
+    (row,) = (line for line in lines if "nw=6" in line and "KNL" in line)
+    assert row.split()[-5:] == ["DRAM", "39.65", "%", "49.65", "%"]
+    assert "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H." in lines
+    assert "Executed FLOPs under the ceiling of fused multiply-adds (FMA)." in lines
+    assert any(line.startswith("V100: compute ceiling measured, bandwidth of DRAM measured; ") for line in lines)
     published_report.write(tmp_path)
     report = tmp_path / published_report.REPORT
     ceilings = ("--ceilings", f"KNL={knl_roofs}", "--ceilings", f"V100={v100}")
     outcome = run("portability", knl, f"V100={report}", *ceilings, "--label", "nvtx", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     assert portabilities(outcome.out) == pytest.approx(paper.TABLE_3_FMA.portability, abs=paper.TOLERANCE)
-
-
-def test_text(run: Command, knl: Path, knl_roofs: Path, v100: Path) -> None:
-    outcome = run("portability", knl, f"V100={v100}", "--ceilings", f"KNL={knl_roofs}")
-    assert outcome.code == 0
-    lines = outcome.out.splitlines()
-    (row,) = (line for line in lines if "nw=6" in line and "KNL" in line)
-    assert row.split()[-5:] == ["DRAM", "39.65", "%", "49.65", "%"]
-    assert "e = P / min(F, B I), PP = |H| / sum(1/e), over the platforms H." in lines
-    assert "Executed FLOPs under the ceiling of fused multiply-adds (FMA)." in lines
-    assert any(line.startswith("V100: compute ceiling measured, bandwidth of DRAM measured; ") for line in lines)
 
 
 def test_theoretical_roofs_of_a_report_are_said(run: Command, tmp_path: Path) -> None:
@@ -84,21 +76,17 @@ def test_theoretical_roofs_of_a_report_are_said(run: Command, tmp_path: Path) ->
     assert "compute ceiling theoretical, bandwidth of DRAM theoretical" in outcome.out
 
 
-@pytest.mark.parametrize("suffix", ["csv", "md", "json", "txt"])
-def test_files(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path, suffix: str) -> None:
-    target = tmp_path / f"out.{suffix}"
-    words = ("portability", knl, "--ceilings", f"KNL={knl_roofs}", "-o", target)
-    outcome = run(*words)
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", f"Wrote {target}\n")
-    first = target.read_bytes()
-    assert_refused(run(*words), target)
-    assert target.read_bytes() == first
-    assert run(*words, "--force").code == 0
-    if suffix == "csv":
-        rows = list(csv.DictReader(io.StringIO(first.decode())))
-        assert [100 * float(row["efficiency"]) for row in rows] == pytest.approx(paper.TABLE_3_FMA.efficiency[0], abs=0.02)
-    if suffix == "md":
-        assert "39.65 %" in first.decode()
+def test_files(run: Command, tmp_path: Path, knl: Path, knl_roofs: Path) -> None:
+    words = ("portability", knl, "--ceilings", f"KNL={knl_roofs}", "-o")
+    for suffix in ("csv", "md", "json", "txt"):
+        target = tmp_path / f"out.{suffix}"
+        outcome = run(*words, target)
+        assert (outcome.code, outcome.out, outcome.err) == (0, "", f"Wrote {target}\n")
+    assert_refused(run(*words, target), target)
+    assert run(*words, target, "--force").code == 0
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert [100 * float(row["efficiency"]) for row in rows] == pytest.approx(paper.TABLE_3_FMA.efficiency[0], abs=0.02)
+    assert "39.65 %" in (tmp_path / "out.md").read_text()
 
 
 def test_a_missing_platform_is_named_and_makes_it_zero(run: Command, knl: Path, knl_roofs: Path) -> None:
@@ -223,29 +211,20 @@ def test_an_error_that_nobody_foresaw_costs_its_input(
     assert "This is a bug" in outcome.err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--flops", "counted"),
-        ("--ceiling", "roof"),
-        ("--canonical-flops", "many"),
-        ("--canonical-flops", "nw=1=-3"),
-        ("--level", "KNL="),
-        ("--label", "("),
-        ("--by", "launch"),
-        ("-o", "out.png"),
-        ("--format", "html"),
-        ("--ceilings", "a", "--ceilings", "KNL=b"),
-        ("--ceilings", "KNL=a", "--ceilings", "KNL=b"),
-    ],
-)
-def test_usage_errors(run: Command, knl: Path, words: tuple[str, ...]) -> None:
-    outcome = run("portability", knl, *words)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "Traceback" not in outcome.err
-
-
-def test_help(run: Command) -> None:
-    outcome = run("portability", "--help")
-    assert outcome.code == 0
-    assert "PP = |H| / sum(1/e)" in " ".join(outcome.out.split())
+def test_usage_errors(run: Command, knl: Path) -> None:
+    for words in (
+        "--flops counted",
+        "--ceiling roof",
+        "--canonical-flops many",
+        "--canonical-flops nw=1=-3",
+        "--level KNL=",
+        "--label (",
+        "--by launch",
+        "-o out.png",
+        "--format html",
+        "--ceilings a --ceilings KNL=b",
+        "--ceilings KNL=a --ceilings KNL=b",
+    ):
+        outcome = run("portability", knl, *words.split())
+        assert (outcome.code, outcome.out, "Traceback" in outcome.err) == (2, "", False), words
+    assert "PP = |H| / sum(1/e)" in " ".join(run("portability", "--help").out.split())

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,8 @@ def endless(path: str, _: str) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_a_process_that_dies_costs_its_report(paths: list[str], workers: int) -> None:
-    found = list(in_processes(name, paths, workers))
+def test_a_process_that_dies_costs_its_report(paths: list[str]) -> None:
+    found = list(in_processes(name, paths, 2))
     assert [one if isinstance(one, str) else "" for one in found] == ["0", "1", "2", "", "4", "", "6"]
     errors = [one for one in found if isinstance(one, RooflineError)]
     assert [error.path for error in errors] == [paths[3], paths[5]]
@@ -85,20 +85,23 @@ def test_a_command_goes_on(run: Command, paths: list[str], monkeypatch: pytest.M
     assert len(outcome.err.splitlines()) == 1
 
 
-def begin(tmp_path: Path, paths: list[str], **options: object) -> tuple[subprocess.Popen[str], set[int]]:
-    """The program at work, and its children when they read."""
+def begin(tmp_path: Path, paths: list[str]) -> subprocess.Popen[str]:
+    """The program, as it begins."""
     script = tmp_path / "endless.py"
     script.write_text(ENDLESS)
+    words = [sys.executable, str(script), *paths[:2]]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(
-        [sys.executable, str(script), *paths[:2]], stderr=subprocess.PIPE, text=True, env=environ, **options
-    )  # type: ignore[call-overload]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environ, start_new_session=True)
+
+
+def until(process: subprocess.Popen[str], ready: Callable[[], bool]) -> set[int]:
+    """Its children, once it is ``ready``."""
     deadline = time.monotonic() + 60
-    while not all(Path(f"{path}.begun").exists() for path in paths[:2]):
+    while not ready():
         assert process.poll() is None
         assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return process, descendants(process.pid)
+        time.sleep(0.005)
+    return descendants(process.pid)
 
 
 def assert_end(processes: set[int]) -> None:
@@ -111,30 +114,22 @@ def assert_end(processes: set[int]) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 class TestEnding:
     def test_with_their_parent(self, tmp_path: Path, paths: list[str]) -> None:
-        process, children = begin(tmp_path, paths)
+        process = begin(tmp_path, paths)
+        children = until(process, lambda: all(Path(f"{path}.begun").exists() for path in paths[:2]))
         assert len(children) >= 2
         process.kill()
         process.communicate(timeout=60)
         assert_end(children)
 
-    def test_ctrl_c_is_quiet(self, tmp_path: Path, paths: list[str]) -> None:
-        process, children = begin(tmp_path, paths, start_new_session=True)
+    @pytest.mark.parametrize("at_work", [True, False])
+    def test_ctrl_c_is_quiet(self, tmp_path: Path, paths: list[str], at_work: bool) -> None:
+        """While they read, and while they start."""
+        process = begin(tmp_path, paths)
+        if at_work:
+            children = until(process, lambda: all(Path(f"{path}.begun").exists() for path in paths[:2]))
+        else:
+            children = until(process, lambda: len(descendants(process.pid)) >= 2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-        _, told = process.communicate(timeout=60)
-        assert (process.returncode, told) == (130, "ncu-roofline: interrupted\n")
-        assert_end(children)
-
-    def test_ctrl_c_while_they_start(self, tmp_path: Path, paths: list[str]) -> None:
-        script = tmp_path / "endless.py"
-        script.write_text(ENDLESS)
-        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-        words = [sys.executable, str(script), *paths[:2]]
-        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environ, start_new_session=True)
-        deadline = time.monotonic() + 60
-        while len(children := descendants(process.pid)) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate(timeout=60)
         assert (process.returncode, told) == (130, "ncu-roofline: interrupted\n")
         assert_end(children)
