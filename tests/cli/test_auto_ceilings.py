@@ -203,6 +203,7 @@ def test_the_machine_says_where_the_users_files_are(user: Path, capsys: pytest.C
     assert capsys.readouterr().err.splitlines()[2].startswith("ncu-roofline: no ceilings of a report that names no GPU: ")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.reports
 def test_every_real_report_gets_what_its_gpu_is(run: Command, real_reports: dict[str, Path]) -> None:
     known = {one.device for one in registry()}

@@ -75,74 +75,63 @@ class TestGallery:
         for one in found:
             assert run(*shlex.split(one)).code == 0, one
 
-    def test_only_one_of_them(self, run: Command, tmp_path: Path) -> None:
-        outcome = run("demo", "--only", "gemm", "-o", tmp_path)
-        assert outcome.code == 0
-        assert_no_leftovers(tmp_path, *GALLERY["gemm"].files)
-        assert run("demo", "--only", "nothing", "-o", tmp_path).code == 2
-
 
 class TestFiles:
     def test_are_overwritten_with_force_only(self, run: Command, tmp_path: Path) -> None:
-        assert run("demo", "--only", "gpp", "-o", tmp_path).code == 0
+        words = ("demo", "--only", "gpp", "-o", tmp_path)
+        assert run(*words).code == 0
         (tmp_path / "roofline.txt").write_text("precious")
         (tmp_path / "roofline.html").unlink()
         before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-        assert_refused(run("demo", "--only", "gpp", "-o", tmp_path), tmp_path / "roofline.txt")
+        assert_refused(run(*words), tmp_path / "roofline.txt")
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-        assert run("demo", "--only", "gpp", "-o", tmp_path, "--force").code == 0
+        assert run(*words, "--force").code == 0
         assert "precious" not in (tmp_path / "roofline.txt").read_text(encoding="utf-8")
 
-    def test_of_an_earlier_run_are_replaced(self, run: Command, tmp_path: Path) -> None:
-        first = run("demo", "--only", "basic", "-o", tmp_path)
-        second = run("demo", "--only", "basic", "-o", tmp_path)
-        assert (second.code, second.out) == (0, first.out)
-        assert second.err == f"Overwriting the files of an earlier run in {tmp_path}\n"
-
-    def test_of_a_run_that_was_ended_are_replaced(self, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-
+    def test_of_an_earlier_run_are_replaced(self, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def ended(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
+        words = ("demo", "--only", "basic", "-o", tmp_path)
         with monkeypatch.context() as patched:
             patched.setattr("ncu_roofline.analyses.render", ended)
-            assert run("demo", "--only", "basic", "-o", tmp_path).code == 130
+            assert run(*words).code == 130
         assert_no_leftovers(tmp_path)
         (tmp_path / GALLERY["basic"].samples[0]).write_bytes((BUNDLED / GALLERY["basic"].samples[0]).read_bytes())
-        assert run("demo", "--only", "basic", "-o", tmp_path).code == 0
+        first, second = run(*words), run(*words)
+        assert (first.code, second.code, second.out) == (0, 0, first.out)
+        assert second.err == f"Overwriting the files of an earlier run in {tmp_path}\n"
 
     def test_nothing_is_written_where_the_last_of_them_is_in_the_way(self, run: Command, tmp_path: Path) -> None:
         last = FILES[-1]
         (tmp_path / last).write_text("precious")
         assert_refused(run("demo", "-o", tmp_path), tmp_path / last)
         assert_no_leftovers(tmp_path, last)
+        for place in (tmp_path / last, tmp_path / last / "below"):  # no folder
+            assert_refused(run("demo", "-o", place), place)
 
     def test_go_into_a_folder_of_their_own(self, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert run("demo", "--only", "basic").code == 0
-        assert_no_leftovers(tmp_path / "ncu-roofline-demo", *GALLERY["basic"].files)
-
-    def test_a_place_that_is_no_folder(self, run: Command, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("x")
-        for place in (tmp_path / "file", tmp_path / "file" / "below"):
-            assert_refused(run("demo", "-o", place), place)
+        assert_refused(run("demo", "-o", "-"), "standard output", code=2)
+        assert run("demo", "--only", "nothing").code == 2
+        assert_no_leftovers(tmp_path)
+        assert run("demo", "--only", "gemm").code == 0
+        assert_no_leftovers(tmp_path / "ncu-roofline-demo", *GALLERY["gemm"].files)
 
 
 class TestSamples:
     def test_are_those_of_the_gallery(self) -> None:
         bundled = {path.name for path in BUNDLED.iterdir()}
         assert bundled == {name for one in GALLERY.values() for name in one.samples}
+        assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 600_000
         published = {published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS}
         assert bundled - published == set(demo_reports.reports())
 
-    @pytest.mark.parametrize(("name", "data"), demo_reports.reports().items())
-    def test_are_as_they_were_made(self, name: str, data: demo_reports.ReportData) -> None:
+    def test_are_as_they_were_made(self) -> None:
         """Byte by byte, once unpacked: releases of zstd pack differently."""
-        with read_report(BUNDLED / name) as opened:
-            assert opened._raw.data[:] == b"".join(encode_report(data))
-
-    def test_are_small(self) -> None:
-        assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 600_000
+        for name, data in demo_reports.reports().items():
+            with read_report(BUNDLED / name) as opened:
+                assert opened._raw.data[:] == b"".join(encode_report(data)), name
 
     def test_what_is_made_up_says_so(self) -> None:
         def made_up(one: Exhibit) -> Iterator[bool]:
@@ -164,9 +153,3 @@ class TestSamples:
                 assert f"--nw {step} " in opened.session.command_line
                 assert opened.device is not None
                 assert opened.device.name == "NVIDIA H100 80GB HBM3"
-
-
-def test_standard_output_is_no_folder(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_refused(run("demo", "-o", "-"), "standard output", code=2)
-    assert list(tmp_path.iterdir()) == []
