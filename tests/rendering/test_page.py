@@ -101,6 +101,10 @@ def test_data_of_the_page_are_the_frames() -> None:
     assert [p["id"] for p in markup.data["precisions"]] == ["fp64", "fp32"]
 
 
+def ids_of(markup: Markup) -> list[str]:
+    return [str(attributes["id"]) for _, attributes in markup.elements if "id" in attributes]
+
+
 def test_kernels_are_ranked_among_those_that_have_dots() -> None:
     roofline = make_roofline(3, zero_flop=0)
     roofline.kernels["recoverable"], roofline.kernels["seconds"] = [1.0, 3.0, 2.0], 4.0
@@ -109,24 +113,12 @@ def test_kernels_are_ranked_among_those_that_have_dots() -> None:
     assert data["order"] == [0, 1]  # of the two that are left: what could save 3 s, then what could save 2 s
 
 
-def test_points_know_their_kernel() -> None:
-    roofline = make_roofline(5)
-    markup = Markup(render_html(roofline))
-    known = rows(markup, "kernels")
-    assert len(known) == roofline.points["launch"].nunique()
-    for point in rows(markup, "points"):
-        assert known[point["owner"]]["kernel"] == point["kernel"]
-
-
-def test_nothing_is_fetched() -> None:
-    markup = Markup(render_html(make_roofline(3)))
-    fetching = {"src", "srcset", "action"}
-    assert not [tag for tag, attributes in markup.elements if tag == "link" or fetching & attributes.keys()]
+def test_nothing_is_fetched_and_the_policy_allows_exactly_the_scripts() -> None:
+    source = render_html(make_roofline(30, ("fp64", "fp32"), zero_flop=10))
+    assert len(source) < 1.5e6
+    markup = Markup(source)
+    assert not [tag for tag, found in markup.elements if tag == "link" or {"src", "srcset", "action"} & found.keys()]
     assert {attributes["href"] for _, attributes in markup.elements if "href" in attributes} == {"#table"}
-
-
-def test_policy_allows_exactly_the_scripts() -> None:
-    markup = Markup(render_html(make_roofline(3)))
     policy = next(a["content"] for _, a in markup.elements if a.get("http-equiv") == "Content-Security-Policy")
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in markup.scripts[1:]]
     assert policy is not None
@@ -134,6 +126,7 @@ def test_policy_allows_exactly_the_scripts() -> None:
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
     assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    assert not any(end in page.plotly_js() for end in ("</script", "<script", "<!--"))
 
 
 def test_texts_of_a_report_never_become_markup() -> None:
@@ -142,103 +135,69 @@ def test_texts_of_a_report_never_become_markup() -> None:
     advice = [{"kernel": "k", "rule": "r", "type": "t", "title": "t", "text": "t"}]
     expected = Markup(render_html(tame, title="t", explanations=entries, advice=advice))
     wild = [dict.fromkeys(entry, HOSTILE) for entry in entries], [dict.fromkeys(entry, HOSTILE) for entry in advice]
-    found = Markup(render_html(hostile(tame), title=HOSTILE, explanations=wild[0], advice=wild[1]))
-    allowed = {tag for tag, _ in expected.elements} | {"span", "ul", "li"}
+    source = render_html(hostile(tame), title=HOSTILE, explanations=wild[0], advice=wild[1])
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", source.decode().split("<script>")[0])
+    found = Markup(source)
     tags = Counter(tag for tag, _ in found.elements)
-    assert tags.keys() <= allowed
-    assert tags["script"] == 3
-    assert tags["img"] == 0
+    assert tags.keys() <= {tag for tag, _ in expected.elements} | {"span", "ul", "li"}
+    assert (tags["script"], tags["img"]) == (3, 0)
     assert not [a for _, a in found.elements if any(name.startswith("on") for name in a)]
     assert "{{7*7}}" in found.text
     assert "<img src=x onerror=alert(1)>" in found.text  # as text
     assert found.data["title"].startswith("<img")
-
-
-def test_characters_that_do_not_print_are_replaced() -> None:
-    source = render_html(hostile(make_roofline(2)), title=HOSTILE).decode()
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", source.split("<script>")[0])
     assert one_line("a\x00b\u202ec\nd\ud800") == "a\ufffdb\ufffdc d\ufffd"
     assert block("a\x07\r\nb") == "a\ufffd\nb"
-
-
-def test_json_is_safe_inside_a_script() -> None:
     text = embed_json({"</script><!--&\u2028": "\ud800"})
-    assert not set("<>&") & set(text)
     assert text.isascii()
+    assert not set("<>&") & set(text)
     assert json.loads(text) == {"</script><!--&\u2028": "\ud800"}
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), None, pd.NA])
-def test_missing_numbers_are_null(value: object) -> None:
-    assert number(value) is None
-
-
-def test_infinite_numbers_do_not_break_the_page() -> None:
+def test_numbers_that_are_none_are_null() -> None:
+    assert [number(value) for value in (float("nan"), float("inf"), float("-inf"), None, pd.NA)] == [None] * 5
     roofline = make_roofline(3)
     for name, column in (("points", "intensity"), ("points", "performance"), ("kernels", "seconds"), ("roofs", "value")):
         getattr(roofline, name).loc[0, column] = float("inf")
-    markup = Markup(render_html(roofline))
-    assert rows(markup, "points")[0]["intensity"] is None
+    assert rows(Markup(render_html(roofline)), "points")[0]["intensity"] is None
 
 
-def test_names_of_four_kilobytes() -> None:
-    roofline = make_roofline(2)
-    roofline.kernels["name"] = "void f<" + "std::tuple<int, " * 256 + ">"
-    source = render_html(roofline)
-    assert rows(Markup(source), "kernels")[0]["name"] == roofline.kernels["name"].iloc[0]
-
-
-def test_same_frames_same_bytes() -> None:
-    assert render_html(make_roofline(5)) == render_html(make_roofline(5))
-
-
-def test_sections_in_words() -> None:
+def test_sections_come_where_there_is_something_to_tell_and_the_answer_first() -> None:
     explanations = [{"report": "x.ncu-rep", "text": "no L2 counters", "command": "ncu --metrics lts__t_bytes.sum ./app"}]
-    advice = [{"kernel": "k", "rule": "Verdict", "type": "optimization", "title": "DRAM binds", "text": "56 %"}]
-    roofline = make_roofline(3, missing=2)
+    roofline = make_roofline(5, zero_flop=2, missing=2, report="/home/somebody/secret/run.ncu-rep")
     roofline.points["notes"] = "a note"
-    markup = Markup(render_html(roofline, explanations=explanations, advice=advice))
-    ids = {attributes.get("id") for _, attributes in markup.elements}
-    assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= ids
-    assert "ncu --metrics lts__t_bytes.sum ./app" in markup.text
-    assert "2 kernels without metrics" in markup.text
-    assert "without metrics of floating-point work" in markup.text
-    assert "Profiled at 0.78" in markup.text
-
-
-def test_entries_may_lack_keys() -> None:
-    markup = Markup(render_html(make_roofline(1), explanations=[{"command": "ncu ./app"}], advice=[{"text": "words"}]))
-    assert "ncu ./app" in markup.text
-    assert "words" in markup.text
-
-
-def test_absent_sections() -> None:
-    markup = Markup(render_html(make_roofline(3, zero_flop=0, clocks=False)))
-    ids = {attributes.get("id") for _, attributes in markup.elements}
-    assert not {"usage", "lacks", "notes", "advice"} & ids
-    assert "maximum SM clock" not in markup.text
+    source = render_html(roofline, explanations=explanations, advice=[{"text": "words of advice"}])
+    assert not any(word in source for word in (b"somebody", b"secret"))  # folders say who made it where
+    markup = Markup(source)
+    ids = ids_of(markup)
+    assert {"usage", "lacks", "notes", "advice", "reading", "provenance"} <= set(ids)
+    assert ids.index("answer") < ids.index("controls") < ids.index("chart") < ids.index("table")
+    [answer] = answers_of(roofline)
+    assert len(answer.sentences) > 2
+    for text in (
+        *answer.sentences, "ncu --metrics lts__t_bytes.sum ./app", "words of advice", "2 kernels without metrics",
+        "without metrics of floating-point work", "Profiled at 0.78",
+    ):  # fmt: skip
+        assert text in markup.text
+    bare = Markup(render_html(make_roofline(3, zero_flop=0, clocks=False)))
+    assert not {"usage", "lacks", "notes", "advice", "tensor-unknown"} & set(ids_of(bare))
+    assert "maximum SM clock" not in bare.text
+    told = Markup(render_html(make_roofline(3, tensor_unknown=1)))
+    assert "tensor-unknown" in ids_of(told)
+    assert "missing from the work shown: gpp_kernel" in told.text
+    assert next(row["verdict"] for row in rows(told, "kernels")) == "tensor work unknown"
 
 
 def test_no_points_is_explained() -> None:
     missing = make_roofline(0, zero_flop=0, missing=3, usage=False)
     missing.kernels["seconds"] = float("nan")
-    for sentence, roofline in {
-        "says what to collect": missing,
-        "There is no kernel here": make_roofline(0, zero_flop=0),
-    }.items():
-        assert sentence in Markup(render_html(roofline)).text
-
-
-@pytest.mark.parametrize("usage", [True, False])
-def test_kernels_without_dots_are_a_table_instead(usage: bool) -> None:
-    roofline = make_roofline(0, zero_flop=2, missing=1, usage=usage)
-    text = Markup(render_html(roofline)).text
-    assert "No kernel can be drawn" not in text
-    assert "Kernels without dots" in text
-    assert "of it on the chart" not in text
-    for word in ("transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share"):
-        assert word in text
-    assert all((word in text) == usage for word in ("Busiest", "L2 GB/s, %", "Occupancy", "Waves"))
+    assert "says what to collect" in Markup(render_html(missing)).text
+    assert "There is no kernel here" in Markup(render_html(make_roofline(0, zero_flop=0))).text
+    for usage in (True, False):
+        text = Markup(render_html(make_roofline(0, zero_flop=2, missing=1, usage=usage))).text
+        assert not any(word in text for word in ("No kernel can be drawn", "of it on the chart"))
+        words = ("Kernels without dots", "transpose_0", "unmeasured_0", "without floating-point work", "Time", "Share")
+        assert all(word in text for word in words)
+        assert all((word in text) == usage for word in ("Busiest", "L2 GB/s, %", "Occupancy", "Waves"))
 
 
 def test_launches_without_dots_are_summed_by_name() -> None:
@@ -253,19 +212,10 @@ def test_launches_without_dots_are_summed_by_name() -> None:
 
 def test_unknown_times_stay_unknown() -> None:
     roofline = make_roofline(2, zero_flop=1)
-    roofline.kernels["seconds"] = float("nan")
-    roofline.kernels["time_share"] = float("nan")
+    roofline.kernels["seconds"] = roofline.kernels["time_share"] = float("nan")
     text = Markup(render_html(roofline)).text
     assert "n/an/a" in text  # time and share of the kernel without a dot
     assert " of the time" not in text.partition("What this report lacks")[0].partition("Kernels without dots")[0]
-
-
-def test_tensor_work_that_nobody_counted_is_told_at_the_top() -> None:
-    told = Markup(render_html(make_roofline(3, tensor_unknown=1)))
-    assert "tensor-unknown" in {attributes.get("id") for _, attributes in told.elements}
-    assert "missing from the work shown: gpp_kernel" in told.text
-    assert next(row["verdict"] for row in rows(told, "kernels")) == "tensor work unknown"
-    assert "tensor-unknown" not in {a.get("id") for _, a in Markup(render_html(make_roofline(3))).elements}
 
 
 def test_bars_of_the_page() -> None:
@@ -279,18 +229,16 @@ def test_bars_of_the_page() -> None:
     assert titles[:4] == [f"{unit} {100 * share:.1f} %" for unit, share in units.items()]
 
 
-def test_theme() -> None:
+def test_themes_titles_and_the_same_bytes() -> None:
     for theme in page.PAGE_THEMES:
-        assert Markup(render_html(make_roofline(1), theme=theme)).elements[0][1]["data-theme"] == theme
+        source = render_html(make_roofline(1), theme=theme)
+        assert source == render_html(make_roofline(1), theme=theme)
+        assert Markup(source).elements[0][1]["data-theme"] == theme
+        assert Markup(source).data["title"] == "Roofline of sample.ncu-rep"
     with pytest.raises(ValueError, match="neon"):
         render_html(make_roofline(1), theme="neon")
-
-
-def test_title() -> None:
-    assert Markup(render_html(make_roofline(1))).data["title"] == "Roofline of sample.ncu-rep"
     two = make_roofline(2)
-    two.kernels["report"] = ["a", "b", "b"]
-    two.points["report"] = ["a"] * 3 + ["b"] * 3
+    two.kernels["report"], two.points["report"] = ["a", "b", "b"], ["a"] * 3 + ["b"] * 3
     assert Markup(render_html(two)).data["title"] == "Roofline of 2 reports"
 
 
@@ -301,32 +249,3 @@ def test_plotly_is_the_published_basic_bundle() -> None:
     assert bundle.startswith(b"/**\n* plotly.js (basic - minified) v4.1.1\n")
     assert hashlib.sha256(bundle).hexdigest() == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
     assert (folder / "plotly-basic.LICENSE").read_text(encoding="utf-8").startswith("MIT License\n")
-
-
-def test_a_page_is_small_enough_to_be_sent() -> None:
-    assert len(render_html(make_roofline(30, ("fp64", "fp32"), zero_flop=10))) < 1.5e6
-
-
-def test_the_answer_comes_first() -> None:
-    roofline = make_roofline(5, zero_flop=2)
-    markup = Markup(render_html(roofline))
-    ids = [attributes["id"] for _, attributes in markup.elements if "id" in attributes]
-    assert ids.index("answer") < ids.index("controls") < ids.index("chart") < ids.index("table")
-    [answer] = answers_of(roofline)
-    assert len(answer.sentences) > 2
-    for sentence in answer.sentences:
-        assert sentence in markup.text
-
-
-def test_reports_go_by_their_names() -> None:
-    """A page is passed on: folders say who made it where."""
-    report = "/home/somebody/secret/run.ncu-rep"
-    source = render_html(make_roofline(3, zero_flop=1, missing=1, report=report)).decode()
-    assert "Roofline of run.ncu-rep" in source
-    assert "somebody" not in source
-    assert "secret" not in source
-
-
-def test_script_text_cannot_end_its_element() -> None:
-    text = page.plotly_js()
-    assert not any(end in text for end in ("</script", "<script", "<!--"))

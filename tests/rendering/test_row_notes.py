@@ -49,7 +49,6 @@ def test_a_note_says_of_what_it_is() -> None:
 
 
 def test_a_rare_lower_bound_of_a_report(tmp_path: Path) -> None:
-    """One launch of many has global loads and stores only; its L1 traffic is too low."""
     rare = {**A100, **timing(), **NO_WORK, **flops("d", fma=10**6), "dram__bytes.sum": 1e6}
     rare |= {f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum": 1e6 for op in ("ld", "st")}
     path = report(tmp_path / "r.ncu-rep", *[kernel(complete(), f"f{i}(int)") for i in range(9)], kernel(rare, "rare(int)"))

@@ -12,7 +12,7 @@ import pytest
 
 from ncu_roofline.analyses.source import page
 from ncu_roofline.analyses.source.build import source_roofline
-from ncu_roofline.analyses.source.frames import WITHIN, SourceRoofline, files_apart
+from ncu_roofline.analyses.source.frames import SourceRoofline, files_apart
 from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.picture import chart_of
 from ncu_roofline.analyses.source.text import MEASURES, document, launches
@@ -102,7 +102,6 @@ def test_data_of_the_page_are_the_frames() -> None:
 
 
 def test_shares_are_those_of_the_text_under_the_same_names() -> None:
-    """Bytes of L1 and of local memory are both of all bytes, in the terminal and on the page."""
     frames = with_local(source_frames())
     data = data_of(frames)
     part = document(frames, by="loop", rows=0).blocks[0]
@@ -120,19 +119,7 @@ def test_shares_are_those_of_the_text_under_the_same_names() -> None:
     assert 0 < loops[0]["local bytes"] == pytest.approx(loops[0]["l1 bytes"] / 2, rel=1e-5)
 
 
-def test_callers_stand_in_the_order_of_their_chain() -> None:
-    """Not in one that changes from run to run."""
-    frames = source_frames()
-    table = frames.instruction_columns
-    chain = [("smooth.cu", line) for line in range(1_000, 1_008)]
-    inlined = np.where(table["inlined"] == "", "", WITHIN.join(f"{file}:{line}" for file, line in chain))
-    data = data_of(replace(frames, instruction_columns={**table, "inlined": inlined.astype(object)}))
-    (launch,) = data["launches"]
-    assert [caller["line"] for caller in launch["callers"]] == [line for _, line in chain]
-
-
 def test_code_inlined_at_a_line_is_told_there() -> None:
-    """Each place of the chain has the shares of what is inlined at it, beside its own."""
     frames = source_frames()
     data = data_of(frames)
     (launch,) = data["launches"]
@@ -174,7 +161,6 @@ def test_tabs_and_long_lines() -> None:
 
 
 def test_many_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was counted stays, and how many are left out is told."""
     frames = longer(source_frames(), 560)
     assert len(frames.instruction_columns["offset"]) > 10_000
     assert len(render_html(frames)) < 5e6
@@ -251,7 +237,6 @@ def test_frames_without_something() -> None:
 
 
 def test_no_dot_of_a_real_report_stands_above_a_roof(real_reports: dict[str, Path]) -> None:
-    """As drawn: a kernel's dots and its loops' under the bandwidth roof of their level and under the highest compute roof."""
     drawn = {"dots": 0, "loops": 0}
     for path in real_reports.values():
         try:
@@ -282,7 +267,6 @@ def roof_over(chart: dict[str, Any], dot: dict[str, Any]) -> float:
 
 
 def test_a_roof_of_work_that_none_did_is_left_out() -> None:
-    """Kernels load constants with half-precision instructions: counted by the kernel's counters, no work here."""
     frames = source_frames()
     charts = []
     for work in (1.0, 0.0, math.nan):
@@ -293,7 +277,6 @@ def test_a_roof_of_work_that_none_did_is_left_out() -> None:
 
 
 def test_what_looks_mixed_and_is_of_one_kind_is_drawn_as_that() -> None:
-    """Counters have loads of constants as FP16, and with them a sum over all pipes."""
     frames = source_frames()
     row = {name: values[0] for name, values in frames.loop_columns.items()}
     about = {name: row[name] for name in ("report", "launch", "kernel", "device")}

@@ -97,7 +97,6 @@ def test_what_limits_the_kernel_is_told() -> None:
 
 
 def test_dots_are_explained_and_loops_go_by_their_numbers() -> None:
-    """A loop of one line is no range."""
     frames = source_frames()
     found = texts(frames)
     assert "Round dots: the kernel by its traffic at L1," in joined(found)
@@ -157,13 +156,10 @@ def test_hostile_texts_and_themes() -> None:
         render(source_frames(), "svg", theme="pink")
 
 
-def test_nothing_to_draw() -> None:
+def test_extreme_counts_and_nothing_to_draw() -> None:
+    assert render(extreme(source_frames()), "svg").startswith(b"<?xml")
     frames = source_frames()
     tables = {
         f"{name}_columns": {key: values[:0] for key, values in getattr(frames, f"{name}_columns").items()} for name in TABLES
     }
     assert "no launch has counts by instruction" in texts(replace(frames, **tables))
-
-
-def test_extreme_counts() -> None:
-    assert render(extreme(source_frames()), "svg").startswith(b"<?xml")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import Roofline, roofline
-from ncu_roofline.analyses import ANALYSES, render, text_table
+from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.picture import MAX_MIXES, Panel, Series, chart, figure, mixes, sweep_marks
 from ncu_roofline.analyses.hierarchical.style import Band, ChartRoof
@@ -92,7 +92,9 @@ def test_every_step_is_named_once_and_no_label_covers_another(gpp: Roofline) -> 
     assert overlapping(texts) == []
 
 
-@pytest.mark.parametrize("preset", [None, "column", "page", "slide"])
+@pytest.mark.parametrize(
+    "preset", ["column", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in (None, "page", "slide"))]
+)
 def test_every_step_is_told_with_its_time(preset: str | None) -> None:
     reports = [DEMO / f"gpp-h100-nw{nw}.ncu-repz" for nw in range(1, 7)]
     found = roofline(reports, trajectory=True)
@@ -204,7 +206,7 @@ def test_rows_of_a_sweep_stay_together_in_order(gpp: Roofline) -> None:
     assert len({kernel for kernel, _ in names[:3]}) == 1
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 160])
+@pytest.mark.parametrize("width", [60, 72, 120])
 def test_text_has_steps_and_stays_in_its_width(gpp: Roofline, width: int) -> None:
     text = text_table(gpp, width=width)
     assert max(map(len, text.splitlines())) <= width
@@ -222,21 +224,6 @@ def test_markdown_has_steps_and_mixes(gpp: Roofline) -> None:
     cells = [word.strip() for word in lines[7].split("|")]
     assert cells[2] == "nw=6"
     assert cells[-3:-1] == ["60.0 %", "83.0 %"]
-
-
-def test_no_new_columns_without_sweep_and_mix() -> None:
-    frames = make_roofline(2, zero_flop=0)
-    frames.points["fma_share"] = frames.points["mix_roof"] = NAN
-    header = text_table(frames, width=160).splitlines()[3]
-    assert "step" not in header
-    assert "FMA" not in header
-
-
-@pytest.mark.sampled("html", "csv", "md", "text")
-@pytest.mark.parametrize("name", [name for name in ANALYSES["roofline"].formats if name != "parquet"])
-def test_every_format_takes_a_sweep(name: str) -> None:
-    data = render(sweep(5, 4), name)
-    assert len(data) > 200
 
 
 def test_times_that_a_file_does_not_give_do_not_split_a_kernel() -> None:

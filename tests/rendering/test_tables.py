@@ -50,25 +50,18 @@ def csv_rows(data: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(data.decode())))
 
 
-def test_golden_text() -> None:
-    check_golden("sample.txt", render(make_roofline(**SAMPLE), "text"))
-
-
-def test_golden_text_for_a_narrow_terminal() -> None:
-    check_golden("narrow.txt", render(make_roofline(**SAMPLE), "text", width=72, ascii_only=True))
-
-
-def test_golden_markdown() -> None:
-    check_golden("sample.md", render(make_roofline(**SAMPLE), "md", title="Two | pipes"))
-
-
-def test_golden_json() -> None:
-    check_golden("sample.json", render(make_roofline(1, levels=("dram",), measured=False, zero_flop=0), "json"))
-
-
-@pytest.mark.parametrize("table", ["points", "roofs", "kernels"])
-def test_golden_csv(table: str) -> None:
-    check_golden(f"{table}.csv", render(make_roofline(2, levels=("l2", "dram")), "csv", table=table))
+def test_golden_files() -> None:
+    sample, one, two = (
+        make_roofline(**SAMPLE),
+        {"levels": ("dram",), "measured": False, "zero_flop": 0},
+        {"levels": ("l2", "dram")},
+    )
+    check_golden("sample.txt", render(sample, "text"))
+    check_golden("narrow.txt", render(sample, "text", width=72, ascii_only=True))
+    check_golden("sample.md", render(sample, "md", title="Two | pipes"))
+    check_golden("sample.json", render(make_roofline(1, **one), "json"))
+    for table in ("points", "roofs", "kernels"):
+        check_golden(f"{table}.csv", render(make_roofline(2, **two), "csv", table=table))
 
 
 def test_formats_and_suffixes() -> None:
@@ -145,11 +138,6 @@ def test_json_is_strict_and_complete() -> None:
     assert document["points"][0]["kernel"] == "cost$_a^{2}$ and $x_y$"
 
 
-def test_outputs_are_deterministic() -> None:
-    for name in ("json", "csv", "md", "text"):
-        assert render(make_roofline(5, odd=True), name) == render(make_roofline(5, odd=True), name)
-
-
 def test_csv_keeps_every_digit_and_leaves_missing_empty() -> None:
     roofline = make_roofline(2, missing=1)
     points = csv_rows(render(roofline, "csv"))
@@ -160,21 +148,18 @@ def test_csv_keeps_every_digit_and_leaves_missing_empty() -> None:
     assert [float(row["work"]) for row in kernels if row["status"] == "zero-flop"] == [0.0]
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "=cmd|' /C calc'!A0"])
-def test_csv_defuses_formulas(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("=1+1", "'=1+1"), ("+1", "'+1"), ("-1", "'-1"), ("@SUM(A1)", "'@SUM(A1)"), ("\t=1", "'=1"),
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("    do k = 1", "    do k = 1"), ("  =1+1", "'  =1+1"), ("   ", ""),
+    ],
+)  # fmt: skip
+def test_csv_defuses_formulas_and_keeps_indents(name: str, cell: str) -> None:
     roofline = make_roofline(1)
-    roofline.points["kernel"] = name
-    roofline.points["launch"] = -1
+    roofline.points["kernel"], roofline.points["launch"] = name, -1
     row = csv_rows(render(roofline, "csv"))[0]
-    assert row["kernel"] == f"'{name.strip()}"
-    assert row["launch"] == "-1"
-
-
-@pytest.mark.parametrize(("name", "cell"), [("    do k = 1", "    do k = 1"), ("  =1+1", "'  =1+1"), ("   ", "")])
-def test_csv_keeps_what_a_text_is_indented_by(name: str, cell: str) -> None:
-    roofline = make_roofline(1)
-    roofline.points["kernel"] = name
-    assert csv_rows(render(roofline, "csv"))[0]["kernel"] == cell
+    assert (row["kernel"], row["launch"]) == (cell, "-1")
 
 
 def test_csv_survives_line_ends_quotes_and_surrogates() -> None:
@@ -224,7 +209,7 @@ def test_roofs_of_both_origins() -> None:
     assert all(roof["measured"] and roof["theoretical"] for roof in table.rows)
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+@pytest.mark.parametrize("width", [60, 80, 200])
 @pytest.mark.parametrize("precisions", [("fp64",), ("fp32", "tensor.fp16", "tensor.int8")])
 def test_text_fits(width: int, precisions: tuple[str, ...]) -> None:
     levels = ("l1", "shared", "l2", "dram", "system")
@@ -257,24 +242,15 @@ def test_ascii_only() -> None:
 def test_control_characters_never_reach_a_terminal() -> None:
     roofline = make_roofline(1, missing=1)
     for frame in (roofline.points, roofline.kernels, roofline.roofs):
-        for name in (
-            "report",
-            "device",
-            "kernel",
-            "label",
-            "binds",
-            "notes",
-            "missing",
-            "status",
-            "name",
-            "precision",
-            "level",
-            "unit",
-        ):
-            if name in frame.columns and name not in ("level", "unit", "precision", "status"):
-                frame[name] = "evil\x1b[31m\x9b\u202e"
+        for name in frame.columns.intersection(["report", "device", "kernel", "label", "binds", "notes", "missing", "name"]):
+            frame[name] = "evil\x1b[31m\x9b\u202e"
     for text in (text_table(roofline), render(roofline, "md").decode(), render(roofline, "csv").decode()):
         assert not {c for c in text if c != "\n" and not c.isprintable()}
+
+
+def test_intensity_texts() -> None:
+    values = {2.584785: "2.58", 0.0913: "0.0913", 1234.5: "1234", 3.1e-5: "3.1e-05", float("nan"): ""}
+    assert [intensity_text(value) for value in values] == list(values.values())
 
 
 def test_launches_of_one_kernel_are_told_apart() -> None:
@@ -342,7 +318,6 @@ _REFERENCES = ("@octocat", "@org/team", "org/repo@0123abc", "user@evil.example")
 
 @pytest.mark.parametrize("reference", _REFERENCES)
 def test_markdown_mentions_nobody(reference: str) -> None:
-    """Forges look for them in what a page shows, after escapes and entities are undone."""
     cmarkgfm = pytest.importorskip("cmarkgfm")
     page = cmarkgfm.github_flavored_markdown_to_html(f"{escape(f'k {reference} x')}\n\n| {escape(reference)} |\n|---|\n")
     assert "<a" not in page
@@ -362,19 +337,8 @@ def test_markdown_tables_keep_their_columns() -> None:
     assert [len({line.count("|") for line in table}) for table in tables] == [1, 1]
 
 
-def test_intensity_texts() -> None:
-    assert [intensity_text(v) for v in (2.584785, 0.0913, 1234.5, 3.1e-5, float("nan"))] == [
-        "2.58",
-        "0.0913",
-        "1234",
-        "3.1e-05",
-        "",
-    ]
-
-
-@pytest.mark.parametrize("width", [60, 72, 80, 100])
+@pytest.mark.parametrize("width", [60, 100])
 def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> None:
-    """Each row of a precision has its performance, its share of the roof and its intensity, with units."""
     roofline = make_roofline(3, ("fp64", "fp32", "tensor.fp16"), mixed=True, zero_flop=0)
     lines = text_table(roofline, width=width).splitlines()
     assert max(map(len, lines)) <= width
@@ -388,11 +352,6 @@ def test_a_narrow_table_keeps_what_matters_of_every_precision(width: int) -> Non
     assert all(re.search(r"  [\d.e-]+ +[\d.]+ [kMGT](FLOP/s)?  .*(%|n/a)", line) for line in rows)
 
 
-def test_one_level_has_its_unit() -> None:
-    text = text_table(make_roofline(2, levels=("dram",), zero_flop=0), width=80)
-    assert "FLOP/B" in text.partition("---")[0]
-
-
 def test_markdown_tells_launches_of_a_kernel_apart() -> None:
     for roofline in (make_roofline(3, zero_flop=0), make_roofline(0, zero_flop=3)):
         for frame in (roofline.kernels, roofline.points):
@@ -404,7 +363,7 @@ def test_markdown_tells_launches_of_a_kernel_apart() -> None:
     assert "launch |" not in render(make_roofline(3), "md").decode()
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
+@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verdict", ["latency", "memory: L1/TEX", "compute: FP32 FMA"])
 def test_intensities_and_share_of_the_roof_stay_at_any_width(width: int, verdict: str) -> None:
     levels = ("l1", "shared", "l2", "dram", "system")
@@ -445,7 +404,6 @@ def test_intensities_of_real_reports_stay(real_reports: dict[str, Path]) -> None
 
 
 def test_a_precision_and_the_part_that_is_all_of_it_are_one_row(tmp_path: Path) -> None:
-    """FP16 on an A40 with all sums in FP16, and with some in FP32."""
     a40 = {**A100, "device__attribute_display_name": "NVIDIA A40", "device__attribute_compute_capability_minor": 6}
     metrics = {**complete(a40), **NO_WORK}
     one = kernel(metrics, instances=opcodes(HMMA_16816_F16=10**6))
@@ -457,7 +415,6 @@ def test_a_precision_and_the_part_that_is_all_of_it_are_one_row(tmp_path: Path) 
 
 
 def test_a_precision_beside_others_stands_under_its_own_roof(tmp_path: Path) -> None:
-    """FP32 at 1.7 % of its peak beside FP64, while DRAM is at 22 % of what it can move."""
     work = {**flops("d", fma=10**9), **flops("f", fma=round(0.017 * 64 * 108 * 1.41e6))}
     found = roofline_of(
         report(tmp_path / "r.ncu-rep", kernel({**complete(), **work, "dram__bytes.sum": round(0.22 * 1555.2e6)}))
