@@ -72,6 +72,10 @@ class TestRender:
         assert "<b>friends</b>" not in (tmp_path / "out.html").read_text(encoding="utf-8")
         assert "GPP &amp; &lt;b&gt;friends" in (tmp_path / "out.html").read_text(encoding="utf-8")
 
+    def test_the_page_says_what_is_missing(self, run: Command, tmp_path: Path) -> None:
+        source = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **traffic(1, 1, 1)}))
+        assert "ncu --metrics" in run("render", source, "-o", "-", "--format", "html").out
+
     def test_parquet_without_pyarrow(self, run: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ncu_roofline.analyses.find_spec", lambda _: None)
         outcome = run("render", source, "-o", tmp_path / "out.parquet")
