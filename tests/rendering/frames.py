@@ -156,32 +156,20 @@ def _roof_rows(
                 label = f"{precision_label(precision)} {ROOF_LABELS[name]}"
                 rows.append(
                     {
-                        **common,
-                        "roof": f"{precision}.{name}",
-                        "kind": "compute",
-                        "precision": precision,
-                        "label": label,
-                        "value": value,
-                        "unit": unit,
-                        "value_min": value * (1 - spread),
-                        "value_max": value * (1 + spread),
+                        **common, "roof": f"{precision}.{name}", "kind": "compute", "precision": precision, "label": label,
+                        "value": value, "unit": unit, "value_min": value * (1 - spread), "value_max": value * (1 + spread),
                     }
-                )
+                )  # fmt: skip
         for level in levels:
-            value = chip.bandwidth[level] * (factor if level in ("dram", "system") else scale)
+            own = level in ("dram", "system")  # a clock of its own
+            value = chip.bandwidth[level] * (factor if own else scale)
             rows.append(
                 {
-                    **common,
-                    "roof": level,
-                    "kind": "bandwidth",
-                    "level": level,
-                    "label": LEVEL_LABELS[level],
-                    "value": value,
-                    "unit": "byte/s",
-                    "value_min": value * (1 - spread if level not in ("dram", "system") else 1),
-                    "value_max": value * (1 + spread if level not in ("dram", "system") else 1),
+                    **common, "roof": level, "kind": "bandwidth", "level": level, "label": LEVEL_LABELS[level], "value": value,
+                    "unit": "byte/s", "value_min": value * (1 if own else 1 - spread),
+                    "value_max": value * (1 if own else 1 + spread),
                 }
-            )
+            )  # fmt: skip
     return rows
 
 
@@ -289,30 +277,14 @@ def _level_rows(
 
 def _mixed(rows: list[dict[str, Any]], levels: Sequence[str]) -> list[dict[str, Any]]:
     """The composite rows of a kernel that works in several precisions: one per level, work summed."""
+    unknown = ("compute_roof", "fma_share", "mix_roof", "fraction", "attainable", "binding_fraction", "attainable_theoretical")
     mixed = []
     for level in levels:
         parts = [row for row in rows if row["level"] == level]
         work = sum(row["work"] for row in parts)
-        traffic = parts[0]["traffic"]
-        row = {
-            **parts[0],
-            "precision": "mixed",
-            "work": work,
-            "unit": "flop",
-            "intensity": work / traffic,
-            "performance": work / parts[0]["seconds"],
-            "compute_roof": NAN,
-            "fma_share": NAN,
-            "mix_roof": NAN,
-            "fraction": NAN,
-            "attainable": NAN,
-            "binding_fraction": NAN,
-            "attainable_theoretical": NAN,
-            "fraction_theoretical": NAN,
-            "binds": "",
-            "notes": "sum over pipes",
-        }
-        mixed.append(row)
+        rates = {"intensity": work / parts[0]["traffic"], "performance": work / parts[0]["seconds"]}
+        row = {**parts[0], "precision": "mixed", "work": work, "unit": "flop", "binds": "", "notes": "sum over pipes", **rates}
+        mixed.append({**row, **dict.fromkeys((*unknown, "fraction_theoretical"), NAN)})
     return mixed
 
 
@@ -357,14 +329,8 @@ def make_roofline(
     names += [(f"void unmeasured_{i}(int)", f"unmeasured_{i}") for i in range(missing)]
     for index, (status, (full, short)) in enumerate(zip(statuses, names, strict=True)):
         launches = 1 + index % 7 if aggregated else 1
-        base = {
-            **where,
-            "launch": -1 if aggregated else index,
-            "kernel": short,
-            "launches": launches,
-            "untimed": 0,
-            "seconds": 10 ** rng.uniform(-5.5, -2),
-        }
+        base = {**where, "launch": -1 if aggregated else index, "kernel": short, "launches": launches, "untimed": 0}
+        base["seconds"] = 10 ** rng.uniform(-5.5, -2)
         rows: list[dict[str, Any]] = []
         if status == "ok":
             rows = _point_rows(base, gpu, precisions if index % 2 == 0 else precisions[:1], roofs, levels, rng)
@@ -372,20 +338,13 @@ def make_roofline(
         work = {"ok": sum(row["work"] for row in rows if row["level"] == levels[0]), "zero-flop": 0.0}.get(status, NAN)
         kernels.append(
             {
-                **base,
-                "name": full,
-                "kind": "kernel",
-                "grid": "4096x1x1",
-                "block": "256x1x1",
-                "nvtx": "step/solve",
-                "ncu_version": "2024.2.1.0",
-                "work": work,
-                "status": status,
+                **base, "name": full, "kind": "kernel", "grid": "4096x1x1", "block": "256x1x1", "nvtx": "step/solve",
+                "ncu_version": "2024.2.1.0", "work": work, "status": status,
                 "missing": "fp64 l2" if status == "no-work-metrics" else "",
                 "notes": "profiled at less than 90% of the maximum clock" if clocks and clock["clock_ratio"] < 0.9 else "",
                 **(_usage(gpu, levels, of_units) if usage else {}),
             }
-        )
+        )  # fmt: skip
         kernels[-1]["recoverable"] = base["seconds"] * (1 - 1 / kernels[-1].get("headroom", NAN))
         if index < tensor_unknown:
             _unknown_tensor(kernels[-1], rows + composite)

@@ -109,17 +109,15 @@ def csv(folder: Path) -> list[object]:
 KINDS: tuple[Callable[[Path], list[object]], ...] = (sweep, tensor, basic, gpus, launches, uncounted, integers, csv)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.__name__)
-def test_golden_texts(
-    kind: Callable[[Path], list[object]], width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["show", *map(str, kind(tmp_path)), "--width", str(width)]) == 0
-    text = capsys.readouterr().out
-    assert max(map(columns_wide, text.splitlines())) <= width
-    assert str(tmp_path) not in text
-    path = GOLDEN / f"{kind.__name__}-{width}.txt"
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode())
-    assert path.read_bytes().decode().replace("\r\n", "\n") == text
+def test_golden_texts(kind: Callable[[Path], list[object]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs = list(map(str, kind(tmp_path)))
+    for width in WIDTHS:
+        assert main(["show", *inputs, "--width", str(width)]) == 0
+        text = capsys.readouterr().out
+        assert max(map(columns_wide, text.splitlines())) <= width
+        assert str(tmp_path) not in text
+        path = GOLDEN / f"{kind.__name__}-{width}.txt"
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.write_bytes(text.encode())
+        assert path.read_bytes().decode().replace("\r\n", "\n") == text

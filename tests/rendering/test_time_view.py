@@ -219,83 +219,61 @@ class TestPicture:
         assert [title for axes in made.axes if (title := axes.get_title(loc="left"))] == ["Complexity", "Time"]
 
 
-class TestFormats:
-    def test_every_one(self) -> None:
-        assert set(ANALYSES["time"].formats) == set(FORMATS)
-        for name in FORMATS:
-            assert ANALYSES["time"].formats[name].suffixes == ANALYSES["roofline"].formats[name].suffixes
-
-    @pytest.mark.parametrize("table", ["points", "machines", "absent"])
-    def test_csv(self, table: str) -> None:
-        declared = {"points": columns.TIME_POINTS, "machines": columns.TIME_MACHINES, "absent": columns.TIME_ABSENT}[table]
-        frame = getattr(several(), table)
-        rows = list(csv.DictReader(io.StringIO(render(several(), "csv", table=table).decode())))
+def test_data_formats() -> None:
+    frames = several()
+    assert set(ANALYSES["time"].formats) == set(FORMATS)
+    tables = {"points": columns.TIME_POINTS, "machines": columns.TIME_MACHINES, "absent": columns.TIME_ABSENT}
+    for table, declared in tables.items():
+        rows = list(csv.DictReader(io.StringIO(render(frames, "csv", table=table).decode())))
         assert list(rows[0]) == [one.name for one in declared]
-        assert len(rows) == len(frame)
-        for row, wanted in zip(rows, frame.to_dict("records"), strict=True):
-            for one in declared:
-                if one.dtype == "float" and not math.isnan(wanted[one.name]):
-                    assert float(row[one.name]) == wanted[one.name]
-
-    def test_parquet(self) -> None:
-        parquet = pytest.importorskip("pyarrow.parquet")
-        table = parquet.read_table(io.BytesIO(render(several(), "parquet", table="machines")))
-        assert table.schema.field("balance").metadata[b"unit"] == b"flop/byte"
-        assert table.column("latency").to_pylist() == [LATENCY] * len(table)
-
-    def test_json(self) -> None:
-        document = json.loads(render(several(), "json"))
-        assert (document["view"], document["units"]["compute_seconds"]) == ("time", "second")
-        assert [len(document[name]) for name in ("points", "machines", "absent")] == [10, 4, 1]
-        assert document["absent"][0]["traffic"] == 5e8
-
-    def test_hostile_names(self) -> None:
-        assert all(line.count("|") == 13 for line in render(hostile(), "md").decode().splitlines()[4 : 6 + len(ODD)])
-        page = render(hostile(), "html").decode()
-        assert "<script>alert" not in page
-        assert "<script>alert" not in render(hostile(), "svg").decode()
+        floats = [one.name for one in declared if one.dtype == "float"]
+        for row, wanted in zip(rows, getattr(frames, table).to_dict("records"), strict=True):
+            for name in floats:
+                assert math.isnan(wanted[name]) or float(row[name]) == wanted[name]
+    with pytest.raises(ValueError, match="points, machines, absent"):
+        render(frames, "csv", table="roofs")
+    document = json.loads(render(frames, "json"))
+    assert (document["view"], document["units"]["compute_seconds"]) == ("time", "second")
+    assert [len(document[name]) for name in tables] == [10, 4, 1]
+    assert document["absent"][0]["traffic"] == 5e8
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(render(frames, "parquet", table="machines")))
+    assert table.schema.field("balance").metadata[b"unit"] == b"flop/byte"
+    assert table.column("latency").to_pylist() == [LATENCY] * len(table)
 
 
-class TestTables:
-    def test_unknown_tensor_work_is_told(self) -> None:
-        frames = several(1)
-        kernels = frames.kernel_columns
-        kernels["verdict"] = kernels["verdict"].astype(object)
-        kernels["verdict"][0] = "tensor work unknown"
-        for name in ("text", "html"):
-            assert b"Tensor work unknown, so no verdict" in render(frames, name)
-            assert b"Tensor work unknown, so no verdict" not in render(several(1), name)
+def test_hostile_names() -> None:
+    assert all(line.count("|") == 13 for line in render(hostile(), "md").decode().splitlines()[4 : 6 + len(ODD)])
+    for output in ("html", "svg"):
+        assert "<script>alert" not in render(hostile(), output).decode()
 
-    @pytest.mark.parametrize("width", [60, 80, 100, 160])
-    def test_width(self, width: int) -> None:
-        lines = text_table(several(), width=width).splitlines()
+
+def test_unknown_tensor_work_is_told() -> None:
+    frames = several(1)
+    kernels = frames.kernel_columns
+    kernels["verdict"] = kernels["verdict"].astype(object)
+    kernels["verdict"][0] = "tensor work unknown"
+    for name in ("text", "html"):
+        assert b"Tensor work unknown, so no verdict" in render(frames, name)
+        assert b"Tensor work unknown, so no verdict" not in render(several(1), name)
+
+
+def test_tables(gpp: TimeRoofline) -> None:
+    for width in (60, 80, 100, 160):
+        lines = text_table(several(), width=width, ascii_only=width == 100).splitlines()
         assert max(map(len, lines)) <= width
         assert any(line.startswith("matmul") and "compute" in line for line in lines)
-
-    def test_cells(self) -> None:
-        text = text_table(several(), width=200)
-        first = text.partition("GPU two")[0] if text.startswith("GPU one") else "GPU one" + text.partition("GPU one")[2]
-        stream = next(line for line in first.splitlines() if line.split()[:1] == ["stream"])
-        for cell in (
-            " 3 ",
-            "3 ms",
-            "FP64",
-            "100 MFLOP",
-            "1 GB",
-            "0.1",
-            "memory",
-            "37.5 \N{MICRO SIGN}s",
-            "12.6 \N{MICRO SIGN}s",
-            "3.00x",
-        ):
-            assert cell in stream, cell
-        assert "copy    without floating-point work" in text
-        assert "Launch latency: 4.2 \N{MICRO SIGN}s (given)." in text
-        assert "2 of 10 symbols bound by launch overhead" in text
-
-    def test_steps(self, gpp: TimeRoofline) -> None:
-        lines = [line for line in text_table(gpp).splitlines() if line.startswith("sigma_gpp_gpu")]
-        assert [line.split()[1] for line in lines] == [f"nw={nw}" for nw in range(1, 7)]
+    text = text_table(several(), width=200)
+    first = text.partition("GPU two")[0] if text.startswith("GPU one") else "GPU one" + text.partition("GPU one")[2]
+    stream = next(line for line in first.splitlines() if line.split()[:1] == ["stream"])
+    micro = "\N{MICRO SIGN}"
+    for cell in (" 3 ", "3 ms", "FP64", "100 MFLOP", "1 GB", "0.1", "memory", f"37.5 {micro}s", f"12.6 {micro}s", "3.00x"):
+        assert cell in stream, cell
+    assert "copy    without floating-point work" in text
+    assert f"Launch latency: 4.2 {micro}s (given)." in text
+    assert "2 of 10 symbols bound by launch overhead" in text
+    lines = [line for line in text_table(gpp).splitlines() if line.startswith("sigma_gpp_gpu")]
+    assert [line.split()[1] for line in lines] == [f"nw={nw}" for nw in range(1, 7)]
 
 
 @pytest.mark.exhaustive
