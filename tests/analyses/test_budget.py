@@ -175,6 +175,7 @@ def test_operators_of_a_trace(run: Command, write: Callable[..., Path], files: t
         assert "it limits" in outcome.err
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("files")
 def test_the_fixture(tmp_path: Path) -> None:
     """In a pytest of its own, with two processes: two tests hold, and one fails with the table for a message."""

@@ -226,6 +226,7 @@ ODD: dict[str, dict[str, list[tuple[Any, Any]]]] = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_odd_samples_make_no_odd_numbers(case: str, tmp_path: Path) -> None:

@@ -679,6 +679,7 @@ def test_a_picture_has_the_roofline_beside_where_the_time_goes(write: Callable[.
     assert [row.name for row in times.rows[:2]] == ["_softmax", "mm"]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("options", [{"preset": "column"}, {"preset": "slide", "theme": "dark"}, {"top": 1}, {"height": "3in"}])
 def test_a_picture_fits_its_paper(write: Callable[..., Path], options: dict[str, Any]) -> None:
     others = [{"id": 1, **{key: value for key, value in H100.items() if key != "id"}}]

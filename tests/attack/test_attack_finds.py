@@ -115,6 +115,7 @@ SABOTAGE = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("does", SABOTAGE)
 def test_what_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, does: Callable[[list[str]], int]) -> None:
     sabotaged(monkeypatch, does)

@@ -64,6 +64,7 @@ def test_emulated_paths_are_found_and_declared(target: str, table: list[dict[str
     assert found == declared
 
 
+@pytest.mark.exhaustive
 def test_the_table_is_complete(table: list[dict[str, Any]]) -> None:
     ceilings = {row["ceiling"] for row in table}
     memory = {"dram.read", "dram.write", "dram.copy", "dram.triad", "l2.read", "l2.read_far", "l2.write", "l2.copy"}

@@ -102,6 +102,7 @@ class TestFiles:
         assert (first.code, second.code, second.out) == (0, 0, first.out)
         assert second.err == f"Overwriting the files of an earlier run in {tmp_path}\n"
 
+    @pytest.mark.exhaustive
     def test_nothing_is_written_where_the_last_of_them_is_in_the_way(self, run: Command, tmp_path: Path) -> None:
         last = FILES[-1]
         (tmp_path / last).write_text("precious")

@@ -68,6 +68,7 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
             assert name in metrics, name
 
 
+@pytest.mark.exhaustive
 def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
     binary = ncu_releases[release]
     stock = binary.parents[2] / "sections"

@@ -178,6 +178,7 @@ MIX = document(
 TO_TRIAD, BYTES = "dram.read to dram.triad (by the share of writes, 17 %)", "dram__bytes_write.sum"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("written", "roof", "between", "form"),
     [

@@ -34,6 +34,7 @@ def test_alone_it_is_an_error(tmp_path: Path, run: Command, words: tuple[str, ..
     assert not list(tmp_path.glob("out*"))
 
 
+@pytest.mark.exhaustive
 def test_a_million_of_them_are_refused(tmp_path: Path, run: Command) -> None:
     file = with_records(tmp_path / "r.ncu-rep", [b""] * 1_000_000)
     outcome = run("show", file)

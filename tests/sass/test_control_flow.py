@@ -121,6 +121,7 @@ def test_deep_nests_are_refused() -> None:
         control_flow(nest(65))
 
 
+@pytest.mark.exhaustive
 def test_large_functions_take_little_time() -> None:
     def seconds(count: int) -> float:
         lines = [f"if bra {count}" if index % 10 != 8 else f"if bra {index - 8}" for index in range(count)]
@@ -197,7 +198,7 @@ def test_any_bytes_have_a_control_flow(data: bytes) -> None:
         assert len(flow.block_of) == len(instructions)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("chip", fixtures.CHIPS)
 @pytest.mark.parametrize("name", ["linked", "local"])
 def test_compiled_code_against_nvdisasm(chip: str, name: str, tmp_path: Path) -> None:

@@ -129,6 +129,7 @@ def test_modifiers_that_are_not_known_make_an_opcode_unknown() -> None:
     assert decode(word.to_bytes(SIZE, "little"), (8, 0))[0].opcode == "op 0x03c"
 
 
+@pytest.mark.exhaustive
 def test_the_code_of_the_largest_function_takes_a_second() -> None:
     import time
 

@@ -60,13 +60,14 @@ def _same_as_dwarfdump(data: bytes, folder: Path) -> int:
     return compared
 
 
-@pytest.mark.sampled
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("name", ["linked", "inlined", "local"])
 def test_own_cubins_against_nvdisasm(chip: str, name: str, tmp_path: Path) -> None:
     assert _same_as_nvdisasm(cubin(chip, name), tmp_path) > 30
 
 
+@pytest.mark.sampled(every=7)
 @pytest.mark.parametrize("chip", CHIPS)
 @pytest.mark.parametrize("name", ["linked", "inlined", "local"])
 def test_own_cubins_against_dwarfdump(chip: str, name: str, tmp_path: Path) -> None:
