@@ -1,4 +1,4 @@
-"""Texts that tests compare with stand in files beside them; UPDATE_GOLDEN=1 rewrites these, and `git diff` shows what changed."""
+"""Texts that tests compare with stand in files beside them; UPDATE_GOLDEN=1 rewrites these (then read `git diff`)."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def printed(line: str, run: Command, folder: Path, room: Path) -> str:
     """What a command shows."""
     words = shlex.split(line)
     pipes = [index for index, word in enumerate(words) if word == "|"] + [len(words)]
-    command, filters = words[: pipes[0]], [words[a + 1 : b] for a, b in zip(pipes, pipes[1:], strict=False)]
+    command, filters = words[: pipes[0]], [words[a + 1 : b] for a, b in pairwise(pipes)]
     out, err, code = "", "", 0
     if command[0] == "ls":
         out = "".join(f"{path.relative_to(folder)}\n" for path in sorted(folder.rglob("*")))
