@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.machinery
-import importlib.util
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 CI = Path(__file__).parents[1] / ".ci"
 RESULTS = """<testsuites><testsuite>
@@ -34,9 +32,6 @@ def test_what_was_skipped_is_a_table_of_what_why_and_how_many(tmp_path: Path) ->
     assert [line.split("  ")[0].strip() for line in lines] == ["skipped", "oldest versions", "tests/bench", "tests/rendering"]
     assert [line.split()[-3:] for line in lines[2:]] == [["2", "no", "nvcc"], ["1", "no", "Chromium"]]
     assert lines[1].endswith("no Python 3.10")
-
-
-def test_where_nothing_is_missing_that_is_said(tmp_path: Path) -> None:
     assert table(tmp_path, "", "<testsuites/>") == ["Nothing was skipped."]
 
 
@@ -50,16 +45,8 @@ def answer(a, b, names=(1, 2)):
 """
 
 
-@pytest.fixture(scope="module")
-def mutate() -> Any:
-    """The developer's tool as a module."""
-    loader = importlib.machinery.SourceFileLoader("mutate", str(CI / "mutate"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", loader))
-    loader.exec_module(module)
-    return module
-
-
-def test_mutants_are_of_functions_and_switched_on_one_by_one(mutate: Any) -> None:
+def test_mutants_are_of_functions_and_switched_on_one_by_one() -> None:
+    mutate: Any = SimpleNamespace(**runpy.run_path(str(CI / "mutate")))
     mutator = mutate.Mutator()
     mutator.visit(ast.parse(SOURCE))
     changes = [text.split("  ->  ") for _, text in mutator.places]

@@ -70,7 +70,7 @@ def test_lines_of_paths_and_open_reports_are_alike() -> None:
         ncu_roofline.source_roofline(GPP)
 
 
-def test_portability_takes_paths_platforms_and_ceilings() -> None:
+def test_portability_and_time_take_paths_and_ceilings(tmp_path: Path) -> None:
     table = ncu_roofline.portability(PLATFORMS)
     assert table.summary.equals(ncu_roofline.portability([Path(PLATFORMS)]).summary)
     named = ncu_roofline.portability({"one": GPP, "two": [GPP]}, ceilings={"one": CEILINGS})
@@ -80,13 +80,10 @@ def test_portability_takes_paths_platforms_and_ceilings() -> None:
         ncu_roofline.portability(table.platforms, ceilings=[CEILINGS])
     with pytest.raises(ncu_roofline.RooflineError, match="absent"):
         ncu_roofline.portability("absent.ncu-rep")
-
-
-def test_time_roofline_of_paths_is_by_kernel_under_its_ceilings(tmp_path: Path) -> None:
     path = report(tmp_path / "r.ncu-rep", *[kernel(complete(V100))] * 3)
-    found = ncu_roofline.time_roofline(path, ceilings=CEILINGS)
-    assert list(found.points["invocations"]) == [3]
-    assert found.points["bandwidth_roof"][0] == read_ceilings(CEILINGS).by_id["dram.read"].value
+    times = ncu_roofline.time_roofline(path, ceilings=CEILINGS)
+    assert list(times.points["invocations"]) == [3]
+    assert times.points["bandwidth_roof"][0] == read_ceilings(CEILINGS).by_id["dram.read"].value
 
 
 def test_paths_and_open_reports_are_taken_alike(tmp_path: Path) -> None:
@@ -103,9 +100,6 @@ def test_paths_and_open_reports_are_taken_alike(tmp_path: Path) -> None:
         with read_report(own) as opened:
             assert [result(own), result([own]), result(opened)] == [text] * 3, name
         assert result([own, other]) != text, name
-
-
-def test_what_is_no_report_is_refused_by_type() -> None:
     for name in (*MADE, "portability", "source_roofline"):
         make = MADE.get(name) or getattr(ncu_roofline, name)
         for wrong, odd in ((None, None), (b"x.ncu-rep", b""), ([GPP, 7], 7)):

@@ -15,48 +15,39 @@ from ncu_roofline.model import columns
 POWERS = {"p": -12, "n": -9, "\u00b5": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
-@pytest.mark.parametrize(("prefix", "power"), POWERS.items())
-def test_prefixes(prefix: str, power: int) -> None:
-    assert format_value(10.0**power, "second") == f"1 {prefix}s"
-    assert format_value(2.5 * 10.0**power, "flop/s") == f"2.5 {prefix}FLOP/s"
-    assert format_value(-999 * 10.0**power, "byte") == f"-999 {prefix}B"
+# value, unit, digits -> text
+VALUES = {
+    (0, "flop", 4): "0 FLOP",
+    (1, "flop/byte", 4): "1 FLOP/B",
+    (12345.678, "op/byte", 4): "1.235e+04 OP/B",
+    (0.00012, "flop/byte", 2): "0.00012 FLOP/B",
+    (999.4, "byte/s", 3): "999 B/s",
+    (999.96, "byte/s", 3): "1 kB/s",
+    (999.96, "byte/s", 5): "999.96 B/s",
+    (999.96e3, "hertz", 4): "1 MHz",
+    (1000, "hertz", 4): "1 kHz",
+    (999_999_999_999, "flop/s", 4): "1 TFLOP/s",
+    (9.746e12, "flop/s", 3): "9.75 TFLOP/s",
+    (3.35e12, "byte/s", 4): "3.35 TB/s",
+    (1e-15, "second", 4): "0.001 ps",
+    (1e24, "flop", 4): "1e+06 EFLOP",
+    (97.36, "percent", 4): "97.36 %",
+    (0.5, "ratio", 4): "0.5",
+    (math.nan, "flop/s", 4): "n/a",
+    (math.nan, "ratio", 4): "n/a",
+    (math.inf, "flop/s", 4): "\N{INFINITY} FLOP/s",
+    (-math.inf, "ratio", 4): "-\N{INFINITY}",
+}
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "digits", "text"),
-    [
-        (0, "flop", 4, "0 FLOP"),
-        (1, "flop/byte", 4, "1 FLOP/B"),
-        (12345.678, "op/byte", 4, "1.235e+04 OP/B"),
-        (0.00012, "flop/byte", 2, "0.00012 FLOP/B"),
-        (999.4, "byte/s", 3, "999 B/s"),
-        (999.96, "byte/s", 3, "1 kB/s"),
-        (999.96, "byte/s", 5, "999.96 B/s"),
-        (999.96e3, "hertz", 4, "1 MHz"),
-        (1000, "hertz", 4, "1 kHz"),
-        (999_999_999_999, "flop/s", 4, "1 TFLOP/s"),
-        (9.746e12, "flop/s", 3, "9.75 TFLOP/s"),
-        (3.35e12, "byte/s", 4, "3.35 TB/s"),
-        (1e-15, "second", 4, "0.001 ps"),
-        (1e24, "flop", 4, "1e+06 EFLOP"),
-        (97.36, "percent", 4, "97.36 %"),
-        (0.5, "ratio", 4, "0.5"),
-        (math.nan, "flop/s", 4, "n/a"),
-        (math.nan, "ratio", 4, "n/a"),
-        (math.inf, "flop/s", 4, "\N{INFINITY} FLOP/s"),
-        (-math.inf, "ratio", 4, "-\N{INFINITY}"),
-    ],
-)
-def test_values(value: float, unit: str, digits: int, text: str) -> None:
-    assert format_value(value, unit, digits) == text
-
-
-def test_unknown_unit() -> None:
+def test_values_and_prefixes() -> None:
+    assert {asked: format_value(*asked) for asked in VALUES} == VALUES
+    for prefix, power in POWERS.items():
+        assert format_value(10.0**power, "second") == f"1 {prefix}s"
+        assert format_value(2.5 * 10.0**power, "flop/s") == f"2.5 {prefix}FLOP/s"
+        assert format_value(-999 * 10.0**power, "byte") == f"-999 {prefix}B"
     with pytest.raises(KeyError):
         format_value(1.0, "furlong")
-
-
-def test_columns_use_units_of_the_table() -> None:
     declared = (*columns.POINTS, *columns.ROOFS, *columns.KERNELS)
     assert {column.unit for column in declared if column.unit} <= set(UNITS)
 
