@@ -31,7 +31,7 @@ from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import parse_section
 from ncu_roofline.plugin.nvrules.runner import RuleSet, advise, load_rules
 from tests.factory import by_address, kernel
-from tests.perf.advise import launches
+from tests.perf.bench import launches
 from tests.rendering.frames import FakeRoofline, make_roofline
 from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
 
