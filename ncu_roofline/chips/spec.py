@@ -311,6 +311,12 @@ class Spec:
         """Id of the memory behind all caches, where nobody names a level: DRAM."""
         return self.chain[-1]
 
+    @cached_property
+    def called(self) -> Mapping[str, str]:
+        """Ids of levels and precisions by what else people call them: HBM, double."""
+        named: tuple[Level | Precision, ...] = (*self.levels, *self.precisions)
+        return {alias: one.id for one in named for alias in one.aliases}
+
     @property
     def core(self) -> tuple[str, ...]:
         """Ids of the precisions of the CUDA cores that every report should tell, those with a chart: FP64, FP32, FP16."""

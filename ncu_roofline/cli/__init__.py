@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import takewhile
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from ncu_roofline.base.errors import RooflineError, Terminated, unexpected
 from ncu_roofline.base.texts import did_you_mean
@@ -49,6 +49,8 @@ COMMANDS = {
     "profile": "run an application under ncu with our sections and render the result",
     "completion": "print a script that completes commands, options and their values in bash, zsh or fish",
 }
+MOST_OPTIONS = 12
+"""That `--help` shows."""
 HOMES = {"list": "lists", "render": "show", "generate": "check", "uninstall": "install", "doctor": "install"}
 
 
@@ -123,8 +125,44 @@ def ended_by_signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+class _HelpAll(argparse.Action):
+    """Like the help of argparse, with all options."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        parser._print_message(argparse.ArgumentParser.format_help(parser))
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
-    """Like argparse's own; asks whether another name was meant."""
+    """Like argparse's own; asks whether another name was meant, and says much only where much is asked for."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.add_help:
+            self.add_argument("--help-all", action=_HelpAll, nargs=0, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+    def error(self, message: str) -> NoReturn:
+        """What is wrong and where help is, without the whole usage."""
+        self.exit(2, f"{self.prog}: error: {message}\n`{self.prog} --help` says what it takes.\n")
+
+    def format_help(self) -> str:
+        """The options that most people need, and two examples."""
+        from ncu_roofline.cli.help import HELP
+
+        named, *examples = HELP.get(self.prog.partition(" ")[2], ("",))
+        options = [action for action in self._actions if action.option_strings and action.help != argparse.SUPPRESS]
+        hidden = [one for one in options if one.dest not in ("help", "help_all")] if len(options) > MOST_OPTIONS + 1 else []
+        hidden = [one for one in hidden if one.option_strings[-1].lstrip("-") not in named.split() and not one.required]
+        texts = [one.help for one in hidden]
+        for one in hidden:
+            one.help = argparse.SUPPRESS
+        try:
+            found = super().format_help()
+        finally:
+            for one, text in zip(hidden, texts, strict=True):
+                one.help = text
+        found += f"\n{len(hidden)} more options: --help-all\n" if hidden else ""
+        return found + ("\nexamples:\n" + "".join(f"  {self.prog.split()[0]} {one}\n" for one in examples) if examples else "")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help and version, which argparse keeps silent about where they can't be printed.  Raises RooflineError."""

@@ -10,7 +10,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.compare import Sides, sides_of
 from ncu_roofline.cli.options import add_launches, add_output, add_reports, add_roofs
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width
+from ncu_roofline.cli.outputs import check_output, deliver, targets, terminal_width
 from ncu_roofline.cli.runs import add_traces
 
 if TYPE_CHECKING:
@@ -64,12 +64,11 @@ def _init(args: Namespace) -> int:
 
 def _check(args: Namespace) -> int:
     known = ANALYSES["budget"].formats
-    output_format = chosen_format(args.output, args.format, known, "no format of a checked budget ({})", as_json=args.json)
-    if args.output:
-        check_output(args.output, args.force, [*reading.named_files(args), args.budget])
+    outputs = targets(args, known, "no format of a checked budget ({})", lambda: [*reading.named_files(args), args.budget])
     checked, failed = checked_of(args)
-    data = render(checked, output_format, table=args.table, title=args.title, width=args.width or terminal_width())
-    deliver(args.output, data, args.force, output_format)
+    for path, output_format in outputs.items():
+        data = render(checked, output_format, table=args.table, title=args.title, width=args.width or terminal_width())
+        deliver(path, data, args.force, output_format)
     return int(failed)
 
 

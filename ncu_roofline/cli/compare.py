@@ -14,7 +14,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, say, terminal_width, warn, without_warnings
+from ncu_roofline.cli.outputs import deliver, say, targets, terminal_width, warn, without_warnings
 from ncu_roofline.cli.runs import add_traces, run_state, traces_among
 
 if TYPE_CHECKING:
@@ -83,15 +83,14 @@ def run_compare(args: Namespace) -> int:
     from ncu_roofline.analyses.compare.thresholds import evaluate, parse
 
     known = list(ANALYSES["comparison"].formats)
-    output_format = chosen_format(args.output, args.format, known, "no format of comparisons ({})", as_json=args.json)
     conditions = [parse(text) for text in args.fail_if]
-    if args.output:
-        check_output(args.output, args.force, reading.named_files(args))
+    outputs = targets(args, known, "no format of comparisons ({})", lambda: reading.named_files(args))
     result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
     theme = {"theme": args.theme} if args.theme else {}
-    data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
-    deliver(args.output, data, args.force, output_format)
+    for path, output_format in outputs.items():
+        data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
+        deliver(path, data, args.force, output_format)
     summary = result.summary_columns
     for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):
         if not matched:  # told, and an error, for no threshold can trip then
@@ -99,7 +98,7 @@ def run_compare(args: Namespace) -> int:
             reason = f"it has nothing in common with {baseline}: no {kernel} of one is in the other"
             next_step = f"Compare {'traces' if result.of_run else 'reports'} of one application, or choose other {kernel}s."
             say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, next_step)}")
-    if output_format != "text":  # which has them in words
+    if "text" not in outputs.values():  # which has them in words
         warn(threshold_lines(result))
     bad = ("tripped", "not evaluated") if args.strict else ("tripped",)
     tripped = any(outcome in bad for outcome in result.threshold_columns["result"])

@@ -7,12 +7,20 @@ from argparse import ArgumentParser, Namespace
 
 from ncu_roofline.cli.outputs import write_text
 
-LISTS = ("architectures", "precisions", "levels", "formats", "inputs", "ceilings")
+LISTS = {
+    "architectures": "chips, with what they have no counters for",
+    "precisions": "kinds of arithmetic, and on which chips they are counted",
+    "levels": "levels of memory, and their counters",
+    "formats": "what `render` writes",
+    "inputs": "what is read beside reports",
+    "ceilings": "measured roofs that come with the program",
+}
+_CHIPS = ("architectures", "precisions", "levels")
 
 
 def add_list(parser: ArgumentParser) -> None:
     """Which list, and how."""
-    parser.add_argument("what", choices=LISTS, help="what to list")
+    parser.add_argument("what", choices=LISTS, nargs="?", help="what to list (default: what there is to list)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -20,7 +28,9 @@ def run_list(args: Namespace) -> int:
     """Print one list, as an aligned table or as JSON."""
     from ncu_roofline.rendering.table import listing
 
-    rows = _chips(args.what) if args.what in LISTS[:3] else _files(args.what)
+    rows = [{"list": name, "holds": about} for name, about in LISTS.items()]
+    if args.what:
+        rows = _chips(args.what) if args.what in _CHIPS else _files(args.what)
     write_text(json.dumps(rows, indent=2) if args.json else "\n".join(listing(rows)))
     return 0
 

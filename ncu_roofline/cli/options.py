@@ -104,6 +104,13 @@ def words(text: str) -> tuple[str, ...]:
     return names(text.lower())
 
 
+def ids(text: str) -> tuple[str, ...]:
+    """Ids of levels or precisions between commas, also by what else people call them: HBM, double."""
+    from ncu_roofline.chips import load_spec
+
+    return tuple(load_spec().called.get(word, word) for word in words(text))
+
+
 def ranges(text: str) -> tuple[tuple[int, int], ...]:
     """Inclusive ranges: 3 and 5-7."""
     found = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
@@ -141,9 +148,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     """Which launches, precisions and levels."""
     group = add_launches(parser)
     about = "precisions, as `list precisions` names them; tensor is all tensor types"
-    group.add_argument("--precision", metavar="ID,...", type=words, default=(), help=about)
+    group.add_argument("--precision", metavar="ID,...", type=ids, default=(), help=about)
     about = "memory levels, as `list levels` names them"
-    group.add_argument("--level", metavar="ID,...", type=words, default=(), help=about)
+    group.add_argument("--level", metavar="ID,...", type=ids, default=(), help=about)
     about = "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases"
     group.add_argument("--gpu", metavar="X.Y", type=capability, help=about)
 
@@ -211,7 +218,7 @@ def add_output(
     """Where the result goes; the group of the output, for more.  Of an ``analysis`` also width, and what files of rows hold."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help=about_json)
-    group.add_argument("-o", "--output", metavar="FILE", default="", help=files)
+    group.add_argument("-o", "--output", metavar="FILE", action="append", default=[], help=f"{files}; may be repeated")
     about = "format of FILE, where the suffix does not say it"
     group.add_argument("--format", metavar="FORMAT", default="", help=about)
     group.add_argument("--force", action="store_true", help="overwrite FILE")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, TypeVar
 
@@ -39,6 +39,23 @@ def check_unread(path: str, inputs: Iterable[str]) -> None:
             if os.path.samefile(path, one):
                 reason = f"it is one of the files that the command reads{'' if one == path else f' ({one})'}"
                 raise RooflineError("Cannot write", path, reason, "Give the result another name.")
+
+
+def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], Iterable[str]]) -> dict[str, str]:
+    """Where the results of a command go, each with its format, before the work: files, or "" for the terminal.
+
+    Raises what `chosen_format` and `check_output` do, and UsageError for a file that is named twice.
+    """
+    found: dict[str, str] = {}
+    for path in args.output or [""]:
+        if path in found:
+            raise UsageError("Cannot write", path, "it is named twice", "Give each result a name of its own.")
+        if args.format and len(args.output) > 1:
+            raise UsageError("Cannot use --format", args.format, "there are several results", "Let their suffixes say it.")
+        found[path] = chosen_format(path, args.format, known, but, as_json=getattr(args, "json", False))
+    for path in filter(None, found):
+        check_output(path, args.force, inputs())
+    return found
 
 
 def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:

@@ -70,23 +70,22 @@ def run_portability(args: argparse.Namespace) -> int:
     from ncu_roofline.analyses.portability import Choices, Platform, Reading, portability, read_runs
 
     known = ANALYSES["portability"].formats
-    output_format = outputs.chosen_format(args.output, "json" if args.json else args.format, known, "none of {}")
     inputs = []
     for text in args.inputs:  # a file whose name has an = in it is a file
         name, equals, path = text.partition("=")
         name, path = (name, path) if equals and name and not os.path.exists(text) else ("", text)
         inputs += [Platform(one, name) for one in expand([path])]
     named = [path for _, path in args.ceilings]
-    outputs.check_output(
-        args.output or outputs.STANDARD_OUTPUT, args.force, [*(one.path for one in inputs), *ceiling_files(named)]
-    )
+    results = outputs.targets(args, known, "none of {}", lambda: [*(one.path for one in inputs), *ceiling_files(named)])
     given = [pair for pair in args.ceilings if pair != ("", options.AUTO)]
     find = Shelf().find if len(given) < len(args.ceilings) else None
     by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
     if by_platform and len(by_platform) < len(given):
         reason, next_step = "of some the platform is said, and of this not, or twice", "Write PLATFORM= before each, once."
         raise UsageError("Cannot use ceilings", [*plain, *by_platform.values()][0], reason, next_step)
-    reading = Reading(args.precision, args.by, args.label, args.clock, args.application, launches(args))
+    called = load_spec().called  # what people say for ids
+    precision = called.get(args.precision.lower(), args.precision)
+    reading = Reading(precision, args.by, args.label, args.clock, args.application, launches(args))
     unread: list[RooflineError] = []
 
     def leave_out(error: RooflineError) -> None:
@@ -98,7 +97,7 @@ def run_portability(args: argparse.Namespace) -> int:
     runs, warnings = read_runs(inputs, by_platform or plain, reading, find, leave_out)
     if unread and not runs:
         raise none_read(args.inputs)
-    levels = {name: level.lower() for name, level in args.level}
+    levels = {name: called.get(level.lower(), level.lower()) for name, level in args.level}
     choices = Choices(
         flops="canonical" if args.canonical_flops else args.flops,
         ceiling=args.ceiling,
@@ -110,6 +109,7 @@ def run_portability(args: argparse.Namespace) -> int:
     )
     result = portability(runs, choices)
     outputs.warn((*warnings, *result.warnings))
-    data = render(result, output_format, title=args.title, width=outputs.terminal_width())
-    outputs.deliver(args.output, data, args.force, output_format)
+    for path, output_format in results.items():
+        data = render(result, output_format, title=args.title, width=outputs.terminal_width())
+        outputs.deliver(path, data, args.force, output_format)
     return 1 if unread else 0

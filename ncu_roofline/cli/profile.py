@@ -14,7 +14,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
 from ncu_roofline.cli.install import NEWEST_TRIED
-from ncu_roofline.cli.options import AUTO, add_ceilings, place, regex, whole, words
+from ncu_roofline.cli.options import AUTO, add_ceilings, ids, place, regex, whole
 from ncu_roofline.cli.outputs import check_output, say, warn, write_text
 from ncu_roofline.formats.ceilings import MEASURED, Ceilings, read_ceilings
 from ncu_roofline.plugin.machine import machine as here
@@ -28,7 +28,7 @@ def add_profile(parser: ArgumentParser) -> None:
     """What to run, what to count, and where the results go."""
     parser.epilog = "Exit code: the application's; 1 if it could not be profiled, 130 if it was interrupted."
     about = "count only these: fp64, fp32, fp16, tensor (default: all)"
-    parser.add_argument("--precision", metavar="ID,...", type=words, default=(), help=about)
+    parser.add_argument("--precision", metavar="ID,...", type=ids, default=(), help=about)
     about = "fewer replay passes: one tensor type (--precision tensor.bf16, else fp16), not all"
     parser.add_argument("--light", action="store_true", help=about)
     parser.add_argument("--kernel", metavar="REGEX", type=regex, default="", help="only kernels whose name matches")

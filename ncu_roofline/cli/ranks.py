@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_roofline.analyses import ANALYSES, render
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_output, add_reports, add_roofs, regex
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, terminal_width, without_warnings
+from ncu_roofline.cli.outputs import deliver, targets, terminal_width, without_warnings
 
 if TYPE_CHECKING:
     from ncu_roofline.analyses.ranks import RankPart
@@ -35,9 +35,7 @@ def run_ranks(args: Namespace) -> int:
     from ncu_roofline.analyses.ranks import ranks
 
     known = ANALYSES["ranks"].formats
-    output_format = chosen_format(args.output, args.format, known, "no format of merged ranks ({})", as_json=args.json)
-    if args.output:
-        check_output(args.output, args.force, reading.named_files(args))
+    outputs = targets(args, known, "no format of merged ranks ({})", lambda: reading.named_files(args))
     select = reading.checked_selection(args, args.by)
     named = reading.wanted(args.ceilings)
     found, failed = reading.for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)
@@ -46,8 +44,9 @@ def run_ranks(args: Namespace) -> int:
         raise reading.no_launch(args)
     ceilings = named.of(gpu for part in parts for gpu in reading.gpus(part.measurements))
     result = ranks(parts, ceilings, rank=args.rank, clock=args.clock, by=args.by, select=select)
-    data = render(result, output_format, table=args.table, width=args.width or terminal_width())
-    deliver(args.output, data, args.force, output_format)
+    for path, output_format in outputs.items():
+        data = render(result, output_format, table=args.table, width=args.width or terminal_width())
+        deliver(path, data, args.force, output_format)
     return 1 if failed else 0
 
 

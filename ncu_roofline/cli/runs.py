@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_roofline.analyses import ANALYSES, Analysis, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import check_output, chosen_format, deliver, progress, tell
+from ncu_roofline.cli.outputs import deliver, progress, targets, tell
 from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
 
 if TYPE_CHECKING:
@@ -128,22 +128,23 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
 
 
 def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analysis], dict[str, Any]]) -> int:
-    """Write a run as a page, a picture, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
+    """Write a run as pages, pictures, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
     analysis = ANALYSES["run"]
-    output_format = chosen_format(args.output, args.format, analysis.formats, "no format of a run ({})")
-    options = {"title": args.title, **paper(args, output_format, analysis)}
-    if args.theme:
-        options["theme"] = args.theme
-    if args.top:
-        if not analysis.takes(output_format, "top"):
-            reason = f"a run as {output_format} has all operators"
-            raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
-        options["top"] = args.top
-    check_output(args.output, args.force, named_files(args))
     table = args.table or next(iter(analysis.tables))
     if table not in analysis.tables:
-        raise UsageError(
-            "Cannot use --table", table, f"a run has the tables {', '.join(analysis.tables)}", "Name one of those."
-        )
-    deliver(args.output, render(run, output_format, table=table, **options), args.force, output_format)
+        reason = f"a run has the tables {', '.join(analysis.tables)}"
+        raise UsageError("Cannot use --table", table, reason, "Name one of those.")
+    planned: dict[str, dict[str, Any]] = {}
+    outputs = targets(args, analysis.formats, "no format of a run ({})", lambda: named_files(args))
+    for path, output_format in outputs.items():
+        planned[path] = {"title": args.title, **paper(args, output_format, analysis)}
+        if args.theme:
+            planned[path]["theme"] = args.theme
+        if args.top:
+            if not analysis.takes(output_format, "top"):
+                reason = f"a run as {output_format} has all operators"
+                raise UsageError("Cannot use", "--top", reason, "Leave it out, or write a picture or text.")
+            planned[path]["top"] = args.top
+    for path, output_format in outputs.items():
+        deliver(path, render(run, output_format, table=table, **planned[path]), args.force, output_format)
     return int(run.left_out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
@@ -14,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses import ANALYSES, Analysis, analysis_of, render, text_table, views
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.base.files import ReportNames, pack_folder
+from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, pack_folder
 from ncu_roofline.base.texts import listed, plural, printable
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
 from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
-    check_output,
-    chosen_format,
     coloured,
     deliver,
     say,
+    targets,
     terminal_width,
     warn,
     write_output,
@@ -73,8 +74,9 @@ def add_render(parser: ArgumentParser) -> None:
     """What to draw, and into which file."""
     parser.epilog = "Formats: see `ncu-roofline list formats`."
     add_reports(parser)
-    about = "file to write; its suffix says the format; - is standard output"
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    about = "file to write, may be repeated; its suffix says the format; - is standard output (default: a page called like the "
+    about += "first report)"
+    parser.add_argument("-o", "--output", metavar="FILE", action="append", default=[], help=about)
     parser.add_argument("--format", metavar="FORMAT", default="", help="format, where the suffix does not say it")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
     add_looks(parser)
@@ -154,36 +156,56 @@ def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
 
 
 def run_render(args: Namespace) -> int:
-    """Render to a file; exit code 1 if some report had to be left out."""
-    if run := run_of_args(args):
-        try:
+    """Render to files; exit code 1 if some report had to be left out."""
+    if not args.output:
+        args.output = [_page_of(args)]
+    try:
+        if run := run_of_args(args):
             return render_run(args, run, _paper)
-        except PaperError as error:
-            raise _refused(error) from error
+        return _render_reports(args)
+    except PaperError as error:
+        raise _refused(error) from error
+
+
+def _page_of(args: Namespace) -> str:
+    """What a page, or what --format asks for, of the first report is called; it stands in the current folder."""
+    from ncu_roofline.formats.traces import SUFFIXES
+
+    formats = ANALYSES[args.view].formats
+    suffix = formats[args.format].suffixes[0] if args.format in formats and formats[args.format].suffixes else ".html"
+    name = PurePath(os.path.realpath(args.reports[0])).name
+    if name == reading.STANDARD_INPUT_NAME or glob.has_magic(name):
+        name = "roofline"
+    ending = next((one for one in (*REPORT_SUFFIXES, *SUFFIXES) if name.lower().endswith(one)), "")
+    return f"{name[: len(name) - len(ending)]}{suffix}"
+
+
+def _render_reports(args: Namespace) -> int:
     analysis = ANALYSES["counted" if args.of_run else args.view]
-    output_format = chosen_format(args.output, args.format, analysis.formats, "no format known ({})")
+    outputs = targets(args, analysis.formats, "no format known ({})", lambda: reading.named_files(args))
     if args.table and args.table not in analysis.tables:
         what = "--run" if args.of_run else f"--view {args.view}"
         reason = f"{what} has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-    options: dict[str, Any] = {"title": args.title, **_paper(args, output_format, analysis)}
-    check_output(args.output, args.force, reading.named_files(args))
-    advice = analysis.takes(output_format, "advice") and not args.of_run  # it is about the profiler's times
-    result = read_roofline(args, for_people=output_format in _FOR_PEOPLE, advice=advice)
-    if args.theme:
-        options["theme"] = args.theme
-    if output_format == "html":
-        options["explanations"] = [explanation.as_dict() for explanation in result.explanations if explanation.missing]
-        options["advice"] = result.advice
-    if output_format in ("csv", "parquet"):
-        options["table"] = args.table or _table_with_rows(result.roofline, args.output)
-    try:
-        rendered = render(result.roofline, output_format, **options)
-    except PaperError as error:
-        raise _refused(error) from error
-    deliver(args.output, rendered, args.force, output_format)
-    warn(analysis.viewer.undrawn(result.roofline))
-    return result.exit_code
+    papers = {path: _paper(args, output_format, analysis) for path, output_format in outputs.items()}
+    # Rules are about the profiler's times.
+    advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
+    results: dict[bool, Result] = {}  # with a row per kernel, or data
+    for path, output_format in outputs.items():
+        for_people = output_format in _FOR_PEOPLE
+        if for_people not in results:
+            results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
+        result, options = results[for_people], {"title": args.title, **papers[path]}
+        if args.theme:
+            options["theme"] = args.theme
+        if output_format == "html":
+            options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
+            options["advice"] = result.advice
+        if output_format in ("csv", "parquet"):
+            options["table"] = args.table or _table_with_rows(result.roofline, path)
+        deliver(path, render(result.roofline, output_format, **options), args.force, output_format)
+    warn(dict.fromkeys(text for one in results.values() for text in analysis.viewer.undrawn(one.roofline)))
+    return max(one.exit_code for one in results.values())
 
 
 def _paper(args: Namespace, output_format: str, analysis: Analysis) -> dict[str, Any]:

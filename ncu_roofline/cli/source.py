@@ -17,12 +17,11 @@ from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
 from ncu_roofline.cli.outputs import (
-    check_output,
-    chosen_format,
     coloured,
     deliver,
     has_cursor,
     say,
+    targets,
     terminal_width,
     warn,
     without_warnings,
@@ -88,15 +87,17 @@ def run_source(args: Namespace) -> int:
     from ncu_roofline.analyses.source.text import launches
     from ncu_roofline.model.roofline import check_ceilings
 
+    if len(args.output) > 1:  # what is read depends on the format
+        targets(args, ANALYSES["source"].formats, "no format of the source view ({})", lambda: reading.named_files(args))
+        return max(run_source(Namespace(**{**vars(args), "output": [one]})) for one in args.output)
     for folder in args.source_folder:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
     known = ANALYSES["source"].formats
-    output_format = chosen_format(args.output, args.format, known, "no format of the source view ({})", as_json=args.json)
+    outputs = targets(args, known, "no format of the source view ({})", lambda: reading.named_files(args))
+    ((path, output_format),) = outputs.items()
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     _check_options(args, output_format)
-    if args.output:
-        check_output(args.output, args.force, reading.named_files(args))
     whole = _ALL if output_format in ("html", "json") else _NONE
     if output_format in _ROWS_ALONE:
         whole = _ALL if table == "instructions" else _NONE
@@ -141,7 +142,7 @@ def run_source(args: Namespace) -> int:
         warn(frames.caveats())
     shown |= {"theme": args.theme} if args.theme else {}
     data = render(frames, output_format, table=table, title=args.title, **shown)
-    deliver(args.output, data, args.force, output_format)
+    deliver(path, data, args.force, output_format)
     return 1 if failed else 0
 
 
