@@ -188,6 +188,7 @@ OPTIONS = {
     "dpi": "of a png",
     "preset": "of a picture: sizes to begin with",
     "size": "of a picture: what the area of a dot says",
+    "bare": "of a picture: chart and legend alone",
     "ascii_only": "of text",
     "explanations": "of a page: what is missing",
     "advice": "of a page: what rules found",
@@ -216,8 +217,8 @@ def render(
     unknown = ", ".join(name for name in options if name not in OPTIONS)
     if unknown:
         raise TypeError(f"render() has no option {unknown}: it has {', '.join(OPTIONS)}")
-    title = options.get("title", "")
-    if not isinstance(title, str):
+    title = options.get("title")
+    if not isinstance(title, str | None):
         raise TypeError(f"the title is text, not an object of type {type(title).__name__}")
     frames: Any = roofline
     if not hasattr(roofline, "view") and not all(hasattr(roofline, name) for name in ("points", "roofs", "kernels")):

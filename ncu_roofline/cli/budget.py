@@ -10,7 +10,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.compare import Sides, sides_of
 from ncu_roofline.cli.options import add_launches, add_output, add_reports, add_roofs
-from ncu_roofline.cli.outputs import check_output, deliver, targets, terminal_width
+from ncu_roofline.cli.outputs import check_output, deliver, looks, targets, terminal_width
 from ncu_roofline.cli.runs import add_traces
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def add_budget(parser: ArgumentParser) -> None:
                 analysis="budget",
                 default="limits",
             )
-            group.add_argument("--title", metavar="TEXT", default="", help="title of Markdown")
+            group.add_argument("--title", metavar="TEXT", help="title of Markdown")
 
 
 def run_budget(args: Namespace) -> int:
@@ -67,7 +67,7 @@ def _check(args: Namespace) -> int:
     outputs = targets(args, known, "no format of a checked budget ({})", lambda: [*reading.named_files(args), args.budget])
     checked, failed = checked_of(args)
     for path, output_format in outputs.items():
-        data = render(checked, output_format, table=args.table, title=args.title, width=args.width or terminal_width())
+        data = render(checked, output_format, table=args.table, width=args.width or terminal_width(), **looks(args))
         deliver(path, data, args.force, output_format)
     return int(failed)
 

@@ -14,7 +14,7 @@ from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import ReportNames
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_output, add_reports, add_roofs, ratio
-from ncu_roofline.cli.outputs import deliver, say, targets, terminal_width, warn, without_warnings
+from ncu_roofline.cli.outputs import deliver, looks, say, targets, terminal_width, warn, without_warnings
 from ncu_roofline.cli.runs import add_traces, run_state, traces_among
 
 if TYPE_CHECKING:
@@ -87,9 +87,8 @@ def run_compare(args: Namespace) -> int:
     outputs = targets(args, known, "no format of comparisons ({})", lambda: reading.named_files(args))
     result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
-    theme = {"theme": args.theme} if args.theme else {}
     for path, output_format in outputs.items():
-        data = render(result, output_format, table=args.table, title=args.title, width=args.width or terminal_width(), **theme)
+        data = render(result, output_format, table=args.table, width=args.width or terminal_width(), **looks(args))
         deliver(path, data, args.force, output_format)
     summary = result.summary_columns
     for report, baseline, matched in zip(summary["report"], summary["baseline"], summary["matched"], strict=True):

@@ -239,6 +239,7 @@ def add_width(group: Container, about: str = "width of the text") -> None:
 
 def add_looks(group: Container) -> None:
     """Title and colours of a page or picture."""
-    group.add_argument("--title", metavar="TEXT", default="", help="title of the page, picture or Markdown")
+    about = 'title of the page, picture or Markdown; "" leaves it out of a picture'
+    group.add_argument("--title", metavar="TEXT", help=about)
     about = "colours (default: light; a page follows the reader's system)"
     group.add_argument("--theme", choices=("light", "dark"), help=about)

@@ -58,6 +58,11 @@ def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], It
     return found
 
 
+def looks(args: Any) -> dict[str, Any]:
+    """Title and colours, where they were given."""
+    return {name: given for name in ("title", "theme") if (given := getattr(args, name, None)) is not None}
+
+
 def chosen_format(output: str, given: str, known: Collection[str], but: str, *, as_json: bool = False) -> str:
     """The format that --json, --format or the suffix of ``output`` asks for, text where nothing does.
 

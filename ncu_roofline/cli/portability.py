@@ -62,7 +62,7 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     options.add_clock(runs)
     options.add_launches(parser)
     output = options.add_output(parser, "write a .csv, .md, .json or .txt file instead", "as JSON on standard output")
-    output.add_argument("--title", metavar="TEXT", default="", help="title of a Markdown file")
+    output.add_argument("--title", metavar="TEXT", help="title of a Markdown file")
 
 
 def run_portability(args: argparse.Namespace) -> int:
@@ -110,6 +110,6 @@ def run_portability(args: argparse.Namespace) -> int:
     result = portability(runs, choices)
     outputs.warn((*warnings, *result.warnings))
     for path, output_format in results.items():
-        data = render(result, output_format, title=args.title, width=outputs.terminal_width())
+        data = render(result, output_format, width=outputs.terminal_width(), **outputs.looks(args))
         outputs.deliver(path, data, args.force, output_format)
     return 1 if unread else 0

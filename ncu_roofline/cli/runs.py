@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_roofline.analyses import ANALYSES, Analysis, render
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES
-from ncu_roofline.cli.outputs import deliver, progress, targets, tell
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, deliver, looks, progress, targets, tell, write_text
 from ncu_roofline.cli.reading import expand, named_files, none_read, wanted
 
 if TYPE_CHECKING:
@@ -127,6 +127,14 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
     return state, whole_of(run)
 
 
+def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
+    """Print what a picture leaves out for a caption: all texts of a bare one, the notes of one for a column."""
+    pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
+    if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
+        lines = analysis.maker(pictures[0]).caption(frames)  # type: ignore[attr-defined]
+        write_text("\n".join(filter(None, lines)))
+
+
 def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analysis], dict[str, Any]]) -> int:
     """Write a run as pages, pictures, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
     analysis = ANALYSES["run"]
@@ -137,9 +145,7 @@ def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analy
     planned: dict[str, dict[str, Any]] = {}
     outputs = targets(args, analysis.formats, "no format of a run ({})", lambda: named_files(args))
     for path, output_format in outputs.items():
-        planned[path] = {"title": args.title, **paper(args, output_format, analysis)}
-        if args.theme:
-            planned[path]["theme"] = args.theme
+        planned[path] = {**looks(args), **paper(args, output_format, analysis)}
         if args.top:
             if not analysis.takes(output_format, "top"):
                 reason = f"a run as {output_format} has all operators"
@@ -147,4 +153,5 @@ def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analy
             planned[path]["top"] = args.top
     for path, output_format in outputs.items():
         deliver(path, render(run, output_format, table=table, **planned[path]), args.force, output_format)
+    captions(args, run, analysis, outputs)
     return int(run.left_out)

@@ -24,6 +24,7 @@ from ncu_roofline.cli.outputs import (
     STANDARD_OUTPUT,
     coloured,
     deliver,
+    looks,
     say,
     targets,
     terminal_width,
@@ -31,7 +32,7 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.cli.runs import add_traces, render_run, run_beside, run_of_args
+from ncu_roofline.cli.runs import add_traces, captions, render_run, run_beside, run_of_args
 from ncu_roofline.formats.inputs import joined
 from ncu_roofline.formats.inputs.tables import PointTable
 from ncu_roofline.formats.report import Report
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 EXECUTED_BY_ADDRESS = "inst_executed"
 # A page carries advice on the launches that tell most; `advise` prints it for all.
 ADVISED_LAUNCHES = 20
-_PAPER = ("preset", "width", "height", "font", "dpi", "size")
+_PAPER = ("preset", "width", "height", "font", "dpi", "size", "bare")
 # Formats with a row per kernel unless the user says otherwise; the others hold data.
 _FOR_PEOPLE = ("html", "png", "svg", "pdf", "md", "text")
 
@@ -91,6 +92,8 @@ def add_render(parser: ArgumentParser) -> None:
     paper.add_argument("--dpi", metavar="DPI", type=float, help="dots per inch of a png (default: 160)")
     about = "area of a dot: all equal, or its share of the time (default: equal)"
     paper.add_argument("--size", choices=SIZES, help=about)
+    about = "chart and legend alone; what else would stand in it is printed, for a caption"
+    paper.add_argument("--bare", action="store_true", default=None, help=about)
     about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "
     about += "phases points, bands, sampled or roofs; with --run needs or coverage, too; of a trace operators, chains, runs or "
     about += "roofs (default: points, or kernels where no kernel has any; operators)"
@@ -195,15 +198,15 @@ def _render_reports(args: Namespace) -> int:
         for_people = output_format in _FOR_PEOPLE
         if for_people not in results:
             results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
-        result, options = results[for_people], {"title": args.title, **papers[path]}
-        if args.theme:
-            options["theme"] = args.theme
+        result, options = results[for_people], {**looks(args), **papers[path]}
         if output_format == "html":
             options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
             options["advice"] = result.advice
         if output_format in ("csv", "parquet"):
             options["table"] = args.table or _table_with_rows(result.roofline, path)
         deliver(path, render(result.roofline, output_format, **options), args.force, output_format)
+    if True in results:
+        captions(args, results[True].roofline, analysis, outputs)
     warn(dict.fromkeys(text for one in results.values() for text in analysis.viewer.undrawn(one.roofline)))
     return max(one.exit_code for one in results.values())
 

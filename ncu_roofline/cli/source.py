@@ -20,6 +20,7 @@ from ncu_roofline.cli.outputs import (
     coloured,
     deliver,
     has_cursor,
+    looks,
     say,
     targets,
     terminal_width,
@@ -140,8 +141,7 @@ def run_source(args: Namespace) -> int:
         return 1 if failed else 0
     if output_format in _ROWS_ALONE:  # which have no room for notes
         warn(frames.caveats())
-    shown |= {"theme": args.theme} if args.theme else {}
-    data = render(frames, output_format, table=table, title=args.title, **shown)
+    data = render(frames, output_format, table=table, **looks(args), **shown)
     deliver(path, data, args.force, output_format)
     return 1 if failed else 0
 

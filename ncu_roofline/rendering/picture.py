@@ -102,15 +102,23 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
 
 
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
-    """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`."""
+    """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`.
+
+    Its attribute ``caption`` gives the text of the same as lines: for the caption of a figure in a paper.
+    """
     frames, *own = inspect.signature(charts).parameters.values()
-    paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name not in ("charts", "heading")]
+    paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name != "charts"]
 
     def figure(frames: Any, **options: Any) -> Figure:
         mine = {each.name: options.pop(each.name) for each in own if each.name in options}
         return chart_figure(charts(frames, **mine), **options)
 
+    def caption(frames: Any) -> list[str]:
+        chart = charts(frames)(0)
+        return [f"{chart.title}.", *chart.sentences, chart.facts, *chart.notes] if chart else []
+
     figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
+    figure.caption = caption  # type: ignore[attr-defined]
     return figure
 
 
@@ -147,16 +155,18 @@ class _Page(NamedTuple):
 def chart_figure(
     charts: Callable[[int], Chart | None],
     *,
-    title: str = "",
+    title: str | None = None,
     theme: str = "light",
     width: str | float | None = None,
     height: str | float | None = None,
     font: float | None = None,
     dpi: float | None = None,
     preset: str | None = None,
-    heading: bool = True,
+    bare: bool = False,
 ) -> Figure:
     """The first of ``charts`` that the paper has room for, from complete (0) on, as a figure of its own, outside pyplot.
+
+    ``bare``: chart and legend alone, for a paper whose caption says the rest; nor has a column notes below the chart.
 
     ``width`` and ``height`` are lengths ("3.3in", "84mm") or inches, ``font`` is in points; ``preset``: column, page or slide.
     Raises ValueError for an unknown theme or preset, and PaperError, which is one, for a paper that nothing can be drawn on.
@@ -167,7 +177,7 @@ def chart_figure(
     from matplotlib.figure import Figure
 
     pen = Pen(theme, paper_of(width, height, font, dpi, preset))
-    page = _page(charts, pen, heading)
+    page = _page(charts, pen, bare, title, bare or preset == "column")
     wide, high, chart = pen.paper.width, page.height, page.chart
     pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
@@ -179,9 +189,10 @@ def chart_figure(
     sheet = axes_at(0, 0, wide, high, facecolor="none", zorder=-1)  # over all of it, in points
     sheet.set(xlim=(0, wide), ylim=(0, high))
     sheet.set_axis_off()
-    if heading:
-        room, top = wide - 2 * pen.edge, high - pen.edge + 1
-        pen.put(sheet, pen.edge, top, clean(title or chart.title), pen.title, room=room, va="top", weight="bold")
+    if not bare:
+        room, top = wide - 2 * pen.edge, high - pen.edge + 1 + (1.65 * pen.title if title == "" else 0.0)
+        named = chart.title if title is None else title
+        pen.put(sheet, pen.edge, top, clean(named), pen.title, room=room, va="top", weight="bold")
         for place, line in enumerate(page.heading):
             parts = line.split(_DOT)
             while len(parts) > 1 and pen.wide(_DOT.join(parts), pen.key) > room:
@@ -238,28 +249,30 @@ def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str,
     return "\n".join(lines), Box(*place, wide, tall)
 
 
-def _page(charts: Callable[[int], Chart | None], pen: Pen, heading: bool) -> _Page:
+def _page(charts: Callable[[int], Chart | None], pen: Pen, bare: bool, title: str | None, noteless: bool) -> _Page:
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
     for less in count():
         chart = charts(less)
         if not chart:
             break
         for lines in (_NOTE_LINES, 0) if pen.paper.height else (chart.note_lines,):
-            if page := _filled(chart, lines, pen, heading):
+            header = 0.0 if bare else _header_height(0, pen) - (1.65 * pen.title if title == "" else 0.0)
+            if page := _filled(chart, lines, pen, header, noteless):
                 return page
     raise PaperError(f"height {pen.paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
 
 
-def _filled(chart: Chart, lines: int, pen: Pen, heading: bool) -> _Page | None:
-    """A page with so many lines of notes at most; None where its height leaves too little to the axes."""
+def _filled(chart: Chart, lines: int, pen: Pen, header: float, noteless: bool) -> _Page | None:
+    """A page with so many lines of notes at most, and room for a title if it has a header; None where its height leaves too
+    little to the axes."""
     high, room = pen.paper.height, pen.paper.width - 2 * pen.edge
     texts = (*pen.wrapped(chart.sentences, pen.key, room, 2), *filter(None, [chart.facts])) if lines else ()
-    head = _header_height(len(texts), pen) if heading else 4.0
+    head = header + len(texts) * 1.5 * pen.key if header else 4.0
     reserved, factor, page = 0.0, 1.0, None
     for _ in range(_PASSES):  # what the axes leave to legend and notes depends on what they hold of them
         bare, down, stretching = _slots(chart, head, factor, pen)
         slots, inside, legend = _planned(chart, bare, pen)
-        notes = pen.wrapped(_notes(chart, slots), pen.small, room, lines) if lines else []
+        notes = pen.wrapped(_notes(chart, slots), pen.small, room, lines) if lines and not noteless else []
         foot, lower = pen.note_row * len(notes) + pen.edge, legend.height + 6 if legend.keys else 0.0
         needed = foot + lower
         if not high or down + needed <= high + 0.01:

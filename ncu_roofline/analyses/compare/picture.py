@@ -58,7 +58,7 @@ def figure(
     Raises ValueError for an unknown theme.
     """
     chart = comparison_chart(comparison, top, points >= WIDE, clean(title))
-    return chart_figure(lambda less: None if less else chart, theme=theme, heading=heading, width=points / 72, dpi=dpi)
+    return chart_figure(lambda less: None if less else chart, theme=theme, bare=not heading, width=points / 72, dpi=dpi)
 
 
 def _alone(comparison: Comparison, *, title: str = "", theme: str = "light", top: int = said.MOST, dpi: Any = None) -> Figure:

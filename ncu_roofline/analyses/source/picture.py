@@ -37,7 +37,7 @@ _NEARLY_ALL = 0.995  # of what is counted: together the bars are told to be that
 _FLOP, _OP = "flop", "op"
 
 
-def figure(frames: SourceRoofline, *, title: str = "", theme: str = "light", dpi: float | None = None) -> Figure:
+def figure(frames: SourceRoofline, *, title: str | None = None, theme: str = "light", dpi: float | None = None) -> Figure:
     """The launch that took longest as a matplotlib figure of its own, outside pyplot.
 
     Raises ValueError for an unknown theme.
