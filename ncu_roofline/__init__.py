@@ -76,8 +76,9 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of the packag
 
             displayed = importlib.import_module("ncu_roofline.model.roofline").Displayed
             displayed.html, displayed.said = shown("notebook_html"), shown("said")
+            displayed.drawn = staticmethod(importlib.import_module("ncu_roofline.analyses").figure_of)
         globals()[name] = found  # next time Python finds it without asking
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return __all__

@@ -15,6 +15,9 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ncu_roofline.analyses.compare.frames import Comparison
     from ncu_roofline.analyses.hierarchical.view import Viewer
     from ncu_roofline.analyses.portability import Portability
@@ -241,6 +244,27 @@ def render(
     taken = inspect.signature(make).parameters
     given = {**options, "tables": analysis.tables} if "tables" in taken else options
     return make(frames, **{name: value for name, value in given.items() if name in taken})
+
+
+def figure_of(result: Result, *, onto: Axes | None = None, **options: Any) -> Figure | None:
+    """A result as a matplotlib figure, or the first chart of it on the axes ``onto``; ``options`` as `render` has for pictures.
+
+    Raises TypeError for a result that no picture is made of, ValueError for an option's wrong value.
+    """
+    from ncu_roofline.rendering.picture import settings
+
+    analysis = analysis_of(result)
+    if "png" not in analysis.formats:
+        raise TypeError(f"there is no picture of a {type(result).__name__}")
+    make: Any = analysis.maker("png")
+    with settings():
+        if onto is None:
+            made: Figure = make.__wrapped__(result, **options)
+            return made
+        if not hasattr(make, "onto"):
+            raise TypeError(f"a {type(result).__name__} is more than one chart: use its figure()")
+        make.onto(result, onto, **options)
+    return None
 
 
 def text_table(roofline: Any, **options: Any) -> str:

@@ -31,6 +31,8 @@ from ncu_roofline.rendering.document import Column
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SOURCES = ("auto", "embedded")
 _DTYPES = {"str": object, "int": np.int64, "float": np.float64}
@@ -63,18 +65,54 @@ class Said(NamedTuple):
     table: document.Table | None = None
 
 
+_INNER = frozenset(  # attributes that are not for users
+    (
+        *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns"),
+        *("of_run", "report_names", "said", "sources", "spots", "table", "texts", "traffic", "without_folders", "work"),
+    )
+)
+
+
 class Displayed:
     """A result whose representation is a glance at it, and which a notebook shows as a chart and a table.
 
     ``counted`` names the fields that hold tables and what one row of each is; ``glance`` the columns of the first of them that
-    are shown.  ``html`` and ``said``, the sentences that a result begins with, are filled in by the package when a result is
-    made through it (`from ncu_roofline import roofline`); without them there is the plain representation.
+    are shown.  ``html``, ``drawn`` and ``said``, the sentences that a result begins with, are filled in by the package when a
+    result is made through it (`from ncu_roofline import roofline`); without them there is the plain representation.
     """
 
     counted: ClassVar[Mapping[str, str]] = {}
     glance: ClassVar[tuple[Column, ...]] = ()
     html: ClassVar[Callable[[Any], str] | None] = None
+    drawn: ClassVar[Callable[..., Any] | None] = None
     said: ClassVar[Callable[[Any], Said] | None] = None
+
+    def figure(self, **options: Any) -> Figure:
+        """The result as a matplotlib figure of its own; options are those of pictures in `render`: preset, width, title, bare.
+
+        Raises ValueError for an option's wrong value, TypeError for a result or an option that no picture has.
+        """
+        assert Displayed.drawn is not None
+        figure: Figure = Displayed.drawn(self, **options)
+        return figure
+
+    def plot(self, ax: Axes | None = None, *, theme: str = "light") -> Axes:
+        """Its first chart on ``ax``, with roofs, dots, labels and a legend where there is room; returns the axes.
+
+        Without ``ax``, those of a new figure of pyplot.
+        """
+        assert Displayed.drawn is not None
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.subplots()[1]
+        Displayed.drawn(self, theme=theme, onto=ax)
+        return ax
+
+    def __dir__(self) -> list[str]:
+        """What is for users: frames, pictures and what identifies them."""
+        names = (name for name in super().__dir__() if name.startswith("__") or not name.startswith("_"))
+        return [name for name in names if name not in _INNER and not name.endswith(("_columns", "_rows"))]
 
     def _repr_html_(self) -> str | None:
         return None if Displayed.html is None else Displayed.html(self)

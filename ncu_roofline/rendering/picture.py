@@ -18,7 +18,7 @@ from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
-from ncu_roofline.rendering.paper import PaperError, Pen, drawable, paper_of
+from ncu_roofline.rendering.paper import DEFAULT, SMALLEST, PaperError, Pen, drawable, paper_of
 from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
@@ -118,7 +118,12 @@ def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[
         return [f"{chart.title}.", *chart.sentences, chart.facts, *chart.notes] if chart else []
 
     figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
-    figure.caption = caption  # type: ignore[attr-defined]
+
+    def onto(frames: Any, axes: Axes, **options: Any) -> None:
+        if chart := charts(frames)(0):
+            draw_onto(axes, chart, **options)
+
+    figure.caption, figure.onto = caption, onto  # type: ignore[attr-defined]
     return figure
 
 
@@ -214,9 +219,7 @@ def chart_figure(
             if box := slot.plan.legend:
                 corner = (slot.left + box.x - box.width / 2, bottom + box.y - box.height / 2)
                 frame = axes_at(*corner, box.width, box.height, facecolor=pen.colours.ground, zorder=3)
-                frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
-                for spine in frame.spines.values():
-                    spine.set(color=pen.colours.grid, linewidth=0.6)
+                _draw_frame(frame, box, pen)
                 _draw_legend(frame, 0, 0, page.inside, pen)
     if chart.empty:
         if not (axes and view):
@@ -231,6 +234,29 @@ def chart_figure(
     for up, line in zip(reversed(range(len(page.notes))), page.notes, strict=True):
         pen.put(sheet, pen.edge, pen.edge - 2 + pen.note_row * up, line, pen.small, "faint", va="bottom", gid="note")
     return made
+
+
+def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
+    """The first panel of a chart on somebody's axes, for their present size; with a legend inside where there is room."""
+    panel = next(block for row in chart.rows for block in row if isinstance(block, Panel))
+    inches = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
+    wide, high = 72 * inches.width, 72 * inches.height
+    pen = Pen(theme, paper_of(max(inches.width, 1.5), font=SMALLEST if wide < 14 * DEFAULT.font else None))
+    pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
+    (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
+    assert slot.plan is not None
+    _draw(axes, slot.plan, pen)
+    if box := slot.plan.legend:
+        corner = ((box.x - box.width / 2) / wide, (box.y - box.height / 2) / high)
+        frame = axes.inset_axes((*corner, box.width / wide, box.height / high), facecolor=pen.colours.ground, zorder=3)
+        _draw_frame(frame, box, pen)
+        _draw_legend(frame, 0, 0, inside, pen)
+
+
+def _draw_frame(frame: Axes, box: Box, pen: Pen) -> None:
+    frame.set(xlim=(0, box.width), ylim=(0, box.height), xticks=(), yticks=())
+    for spine in frame.spines.values():
+        spine.set(color=pen.colours.grid, linewidth=0.6)
 
 
 def _header_height(lines: int, pen: Pen) -> float:
