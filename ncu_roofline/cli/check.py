@@ -117,17 +117,17 @@ def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Releas
     number = Counter(found.severity for found in findings)
     span = release_text(release) if release else f"{release_text(RELEASES[0])} to {release_text(RELEASES[-1])}"
     lines = [printable(str(found)) for found in findings if not own or found.severity == "error"]
-    lines.append(
-        f"{plural(len(checked), 'file')} checked for {plural(len(targets), 'chip')} and Nsight Compute {span}:"
-        f" {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}"
-    )
+    scope = f"{plural(len(checked), 'file')} checked for {plural(len(targets), 'chip')} and Nsight Compute {span}"
     if own:
         folder = str(pack_folder("sections"))
         names = ", ".join(os.path.basename(one.path).removesuffix(SUFFIX) for one in checked)
+        lines.append(f"{plural(number['error'], 'problem')}: {scope}")
         lines.append(f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}")
         if len(findings) > number["error"]:
-            lines.append("One section serves many chips and releases; what is known of that is listed by")
+            lines.append("One section serves many chips and releases; what not all of these have is listed by")
             lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
+    else:
+        lines.append(f"{scope}: {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}")
     if table:
         cells = [{chip: str(one) if one else "-" for chip, one in row.items()} for row in table.values()]
         rows = [{"": printable(os.path.basename(name)), **row} for name, row in zip(table, cells, strict=True)]
