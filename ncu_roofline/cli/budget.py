@@ -64,7 +64,7 @@ def _init(args: Namespace) -> int:
 
 def _check(args: Namespace) -> int:
     known = ANALYSES["budget"].formats
-    outputs = targets(args, known, "no format of a checked budget ({})", lambda: [*reading.named_files(args), args.budget])
+    outputs = targets(args, known, "not a format of a checked budget ({})", lambda: [*reading.named_files(args), args.budget])
     checked, failed = checked_of(args)
     for path, output_format in outputs.items():
         data = render(checked, output_format, table=args.table, width=args.width or terminal_width(), **looks(args))

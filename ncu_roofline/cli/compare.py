@@ -84,7 +84,7 @@ def run_compare(args: Namespace) -> int:
 
     known = list(ANALYSES["comparison"].formats)
     conditions = [parse(text) for text in args.fail_if]
-    outputs = targets(args, known, "no format of comparisons ({})", lambda: reading.named_files(args))
+    outputs = targets(args, known, "not a format of comparisons ({})", lambda: reading.named_files(args))
     result, failed = _compared(args)
     result = evaluate(result, conditions) if conditions else result
     for path, output_format in outputs.items():

@@ -35,7 +35,7 @@ def run_ranks(args: Namespace) -> int:
     from ncu_roofline.analyses.ranks import ranks
 
     known = ANALYSES["ranks"].formats
-    outputs = targets(args, known, "no format of merged ranks ({})", lambda: reading.named_files(args))
+    outputs = targets(args, known, "not a format of merged ranks ({})", lambda: reading.named_files(args))
     select = reading.checked_selection(args, args.by)
     named = reading.wanted(args.ceilings)
     found, failed = reading.for_each_report(args, partial(_read, select=select, gpu=args.gpu), as_typed=True)

@@ -143,7 +143,7 @@ def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analy
         reason = f"a run has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", table, reason, "Name one of those.")
     planned: dict[str, dict[str, Any]] = {}
-    outputs = targets(args, analysis.formats, "no format of a run ({})", lambda: named_files(args))
+    outputs = targets(args, analysis.formats, "not a format of a run ({})", lambda: named_files(args))
     for path, output_format in outputs.items():
         planned[path] = {**looks(args), **paper(args, output_format, analysis)}
         if args.top:

@@ -185,7 +185,7 @@ def _page_of(args: Namespace) -> str:
 
 def _render_reports(args: Namespace) -> int:
     analysis = ANALYSES["counted" if args.of_run else args.view]
-    outputs = targets(args, analysis.formats, "no format known ({})", lambda: reading.named_files(args))
+    outputs = targets(args, analysis.formats, "not a known format ({})", lambda: reading.named_files(args))
     if args.table and args.table not in analysis.tables:
         what = "--run" if args.of_run else f"--view {args.view}"
         reason = f"{what} has the tables {', '.join(analysis.tables)}"

@@ -89,13 +89,13 @@ def run_source(args: Namespace) -> int:
     from ncu_roofline.model.roofline import check_ceilings
 
     if len(args.output) > 1:  # what is read depends on the format
-        targets(args, ANALYSES["source"].formats, "no format of the source view ({})", lambda: reading.named_files(args))
+        targets(args, ANALYSES["source"].formats, "not a format of the source view ({})", lambda: reading.named_files(args))
         return max(run_source(Namespace(**{**vars(args), "output": [one]})) for one in args.output)
     for folder in args.source_folder:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
     known = ANALYSES["source"].formats
-    outputs = targets(args, known, "no format of the source view ({})", lambda: reading.named_files(args))
+    outputs = targets(args, known, "not a format of the source view ({})", lambda: reading.named_files(args))
     ((path, output_format),) = outputs.items()
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     _check_options(args, output_format)

@@ -33,7 +33,7 @@ _DOUBTS = (
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {
     "zero-flop": "without floating-point work",
-    "tensor-unknown": "with tensor work that nobody counted",
+    "tensor-unknown": "whose tensor FLOPs were not collected",
     "no-work-metrics": "without metrics of floating-point work",
     "no-traffic-metrics": "without metrics of memory traffic",
     "no-time": "without a run time",
