@@ -63,7 +63,7 @@ HELP: dict[str, tuple[str, str, str]] = {
         "bench run -o ceilings.json",
         "bench run --device 1 --only dram,tensor --quick",
     ),
-    "bench build": ("", "bench build", "bench build --arch 9.0 --apps apps"),
+    "bench build": ("", "bench build", "bench build --arch 9.0 --apps"),
     "bench list": ("", "bench list", "bench list --arch 9.0"),
     "bench theory": ("", "bench theory", "bench theory --gpu A100 --json"),
     "bench merge": ("", "bench merge node*.json -o cluster.json", "bench merge a.json b.json --json"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +135,7 @@ def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[
         write_text("\n".join(filter(None, lines)))
 
 
-def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analysis], dict[str, Any]]) -> int:
+def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, Collection[str], Analysis], dict[str, Any]]) -> int:
     """Write a run as pages, pictures, text or data; ``paper`` has the options of pictures.  Raises PaperError."""
     analysis = ANALYSES["run"]
     table = args.table or next(iter(analysis.tables))
@@ -144,8 +144,9 @@ def render_run(args: Namespace, run: Run, paper: Callable[[Namespace, str, Analy
         raise UsageError("Cannot use --table", table, reason, "Name one of those.")
     planned: dict[str, dict[str, Any]] = {}
     outputs = targets(args, analysis.formats, "not a format of a run ({})", lambda: named_files(args))
+    pictured = paper(args, outputs.values(), analysis)
     for path, output_format in outputs.items():
-        planned[path] = {**looks(args), **paper(args, output_format, analysis)}
+        planned[path] = {**looks(args), **pictured}
         if args.top:
             if not analysis.takes(output_format, "top"):
                 reason = f"a run as {output_format} has all operators"

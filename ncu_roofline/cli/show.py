@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -190,7 +190,7 @@ def _render_reports(args: Namespace) -> int:
         what = "--run" if args.of_run else f"--view {args.view}"
         reason = f"{what} has the tables {', '.join(analysis.tables)}"
         raise UsageError("Cannot use --table", args.table, reason, "Name one of those.")
-    papers = {path: _paper(args, output_format, analysis) for path, output_format in outputs.items()}
+    paper = _paper(args, outputs.values(), analysis)
     # Rules are about the profiler's times.
     advice = not args.of_run and any(analysis.takes(output_format, "advice") for output_format in outputs.values())
     results: dict[bool, Result] = {}  # with a row per kernel, or data
@@ -198,7 +198,7 @@ def _render_reports(args: Namespace) -> int:
         for_people = output_format in _FOR_PEOPLE
         if for_people not in results:
             results[for_people] = read_roofline(args, for_people=for_people, advice=advice and for_people)
-        result, options = results[for_people], {**looks(args), **papers[path]}
+        result, options = results[for_people], {**looks(args), **paper}
         if output_format == "html":
             options["explanations"] = [one.as_dict() for one in result.explanations if one.missing]
             options["advice"] = result.advice
@@ -211,13 +211,13 @@ def _render_reports(args: Namespace) -> int:
     return max(one.exit_code for one in results.values())
 
 
-def _paper(args: Namespace, output_format: str, analysis: Analysis) -> dict[str, Any]:
-    """The options of a picture, checked before any report is read."""
+def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dict[str, Any]:
+    """The options of pictures, checked before any report is read."""
     given = {name: found for name in _PAPER if (found := getattr(args, name)) is not None}
     for name in given:
-        if not analysis.takes(output_format, "preset") or not analysis.takes(output_format, name):
+        if not any(analysis.takes(one, "preset") and analysis.takes(one, name) for one in formats):
             view = f"--view {analysis.view}" if analysis.commands else f"a {analysis.view}"
-            reason = f"{view} as {output_format} has no use for it"
+            reason = f"{view} as {' and '.join(formats)} has no use for it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
     try:
         paper_of(args.width, args.height, args.font, args.dpi, args.preset)
