@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import ncu_roofline
 from ncu_roofline import read_ceilings, read_report, render, roofline
@@ -27,6 +29,7 @@ from tests.factory import V100, complete, kernel, report
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 GPP = str(DEMO / "gpp-v100.ncu-rep")
+SMOOTH = str(DEMO / "smooth-made-up.ncu-repz")
 PLATFORMS = str(DEMO / "gpp-platforms.csv")
 CEILINGS = str(DEMO / "gpp-v100-ceilings.json")
 FUNCTIONS = [
@@ -124,6 +127,27 @@ def test_render(tmp_path: Path) -> None:
         for name in analysis.formats:
             first, *options = inspect.signature(analysis.maker(name)).parameters
             assert set(options) <= {*OPTIONS, "tables"}, (analysis.view, name, first)
+
+
+def test_pictures_from_python(tmp_path: Path) -> None:
+    """A figure as `render` draws it, and a chart on axes of one's own, which has its roofs, dots and labels."""
+    found = roofline(GPP, by="kernel")
+    made = found.figure(preset="column", bare=True, title="unseen")
+    assert made.get_figwidth() == pytest.approx(3.3)
+    assert [one.get_text() for one in made.findobj(Text) if "unseen" in one.get_text() or "headroom" in one.get_text()] == []
+    whole = {one.get_text() for one in found.figure(title="GPP").findobj(Text)}
+    assert "GPP" in whole
+    axes = Figure(figsize=(6, 4)).subplots()
+    assert found.plot(axes) is axes
+    assert axes.get_xlabel() == "Arithmetic intensity [FLOP/B]"
+    texts = {one.get_text() for one in axes.findobj(Text)}
+    assert {"DRAM 898 GB/s", "FP64 FMA 7.83 TFLOP/s", "sigma_gpp_gpu<1> 10.9 %"} <= texts
+    for wrong, reason in ((ncu_roofline.ranks(GPP), "no picture"), (ncu_roofline.source_roofline(SMOOTH), "more than one")):
+        with pytest.raises(TypeError, match=reason):
+            wrong.plot(axes)
+    assert {"points", "roofs", "kernels", "figure", "plot"} <= {*dir(found)}
+    assert not {"asked", "said", "glance", "html", "point_columns"} & {*dir(found)}
+    assert dir(ncu_roofline) == sorted(ncu_roofline.__all__)
 
 
 def results(path: Path) -> dict[str, Any]:
