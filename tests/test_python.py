@@ -129,7 +129,7 @@ def test_render(tmp_path: Path) -> None:
             assert set(options) <= {*OPTIONS, "tables"}, (analysis.view, name, first)
 
 
-def test_pictures_from_python(tmp_path: Path) -> None:
+def test_pictures_from_python() -> None:
     """A figure as `render` draws it, and a chart on axes of one's own, which has its roofs, dots and labels."""
     found = roofline(GPP, by="kernel")
     made = found.figure(preset="column", bare=True, title="unseen")
