@@ -146,6 +146,7 @@ def reports() -> dict[str, ReportData]:
         "stencil-before-made-up.ncu-repz": state(BEFORE),
         "stencil-after-made-up.ncu-repz": state(AFTER),
         "smooth-made-up.ncu-repz": ReportData([smooth()], _SESSION),
+        "smooth-after-made-up.ncu-repz": ReportData([smooth(after=True)], _SESSION),
     }
 
 

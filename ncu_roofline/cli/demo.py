@@ -18,7 +18,7 @@ CEILINGS = "gpp-v100-ceilings.json"
 PLATFORMS = "gpp-platforms.csv"
 _SWEEP = tuple(f"gpp-h100-nw{step}.ncu-repz" for step in range(1, 7))
 _GEMM, _BASIC = "gemm-made-up.ncu-repz", "basic-set-made-up.ncu-repz"
-_SOURCE = "smooth-made-up.ncu-repz"
+_SOURCE, _MENDED = "smooth-made-up.ncu-repz", "smooth-after-made-up.ncu-repz"
 _STATES = ("stencil-before-made-up.ncu-repz", "stencil-after-made-up.ncu-repz")
 
 
@@ -109,11 +109,11 @@ GALLERY: dict[str, Exhibit] = {
     "source": Exhibit(
         "Where in a kernel: loops and source lines (made-up counts)",
         "A report with source counters says which loop and which line has the time and the traffic: here a stride and a "
-        "double by accident.",
-        (_SOURCE,),
+        "double by accident.  `ncu-roofline guide tutorial` mends both.",
+        (_SOURCE, _MENDED),
         {"source.html": "html", "source.png": "png", "source.txt": "text"},
         _lines,
-        (f"source {{}}{_SOURCE}", f"source {{}}{_SOURCE} --by instruction"),
+        (f"source {{}}{_SOURCE}", f"compare {{}}{_SOURCE} {{}}{_MENDED}"),
     ),
 }
 
