@@ -84,7 +84,7 @@ _OPENS = {
     "write_bytes",
     "mkstemp",
 }
-HEAVY = ("pandas", "matplotlib", "jinja2", "pyarrow", "rich")
+HEAVY = ("pandas", "matplotlib", "jinja2", "pyarrow")
 
 
 @pytest.fixture(scope="module")

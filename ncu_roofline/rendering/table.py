@@ -28,9 +28,10 @@ def columns_wide(text: str) -> int:
     """Columns that ``text`` takes in a terminal."""
     if text.isascii() or max(text) < "\u0300":  # no letter below takes more than one or none
         return len(text)
-    from rich.cells import cell_len
+    from unicodedata import category, east_asian_width
 
-    return cell_len(text)
+    marks = ("Mn", "Me", "Cf")  # which stand over others, or nowhere
+    return sum(0 if category(one) in marks else 1 + (east_asian_width(one) in "WF") for one in text)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _SYS_ADMIN = 21
 """The capability CAP_SYS_ADMIN (linux/capability.h), which the driver takes for an administrator."""
 
 # Import name: distribution.
-_PACKAGES = {name: name for name in ("jinja2", "matplotlib", "msgspec", "numpy", "pandas", "rich", "shtab", "tqdm")}
+_PACKAGES = {name: name for name in ("jinja2", "matplotlib", "msgspec", "numpy", "pandas", "shtab", "tqdm")}
 _PACKAGES |= {"google.protobuf": "protobuf", "pynvml": "nvidia-ml-py"}
 
 
