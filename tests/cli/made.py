@@ -81,6 +81,7 @@ REPORTS: dict[str, Kernels] = {
     "four": four,
     "many": many,
     "bare": lambda: [kernel(complete())],
+    "a100-80gb": lambda: [kernel({**complete(), "device__attribute_display_name": "NVIDIA A100-PCIE-80GB"})],
     "h100": lambda: [kernel(complete(H100, clock=1.98e9))],
     "no-dram": lambda: [kernel({name: value for name, value in complete().items() if name != "dram__bytes.sum"})],
     "mixed": lambda: [kernel({**complete(), **flops("f", fma=500_000_000)})],

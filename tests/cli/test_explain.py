@@ -1,4 +1,4 @@
-"""`ncu-roofline explain`: its commands against what libraries of NVIDIA know, and real reports; words are in `explain.session`."""
+"""`ncu-roofline explain`: its commands against libraries of NVIDIA, and real reports; words are in `explain.session`."""
 
 from __future__ import annotations
 
