@@ -196,5 +196,5 @@ def write_step(path: Path) -> None:
 FILES: dict[str, Callable[[Path], None]] = {
     **{f"{name}.ncu-rep": write(name) for name in REPORTS},
     **{f"sweep/gpp-{step}.ncu-rep": write_step for step in ("n2", "n10", "n100")},
-    "ranks": write_sixteen,
+    "sixteen-ranks": write_sixteen,
 }

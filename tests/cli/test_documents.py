@@ -31,7 +31,7 @@ WRITING = {
 @pytest.fixture
 def given(tmp_path: Path) -> dict[str, Path]:
     names = ("four", "counted", "phases", "before", "after", "many")
-    paths = {name: tmp_path / f"{name}.ncu-rep" for name in names} | {"ranks": tmp_path / "ranks"}
+    paths = {name: tmp_path / f"{name}.ncu-rep" for name in names} | {"ranks": tmp_path / "sixteen-ranks"}
     for path in paths.values():
         made.FILES[path.name](path)
     return paths
