@@ -25,11 +25,9 @@ CASES = {
     "show x --view ": {"roofline", "time", "instruction", "phases"},
     "list l": {"levels"},
     "generate --out a-fol": {"a-folder"},
-    **dict.fromkeys(
-        ("show a-rep", "render x -o a-rep", "annotate a-rep", "profile -- a-rep", "portability a-rep", "bench merge a-rep"),
-        {"a-report.ncu-rep"},
-    ),
 }
+for words in ("show", "render x -o", "annotate", "profile --", "portability", "bench merge"):
+    CASES[f"{words} a-rep"] = {"a-report.ncu-rep"}
 _ASK = """
 source ./bash
 COMP_WORDS=(ncu-roofline {words}); COMP_CWORD={last}

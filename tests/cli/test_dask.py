@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -11,25 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import executors
 from ncu_roofline.cli.executors import outcomes_on, read_batch
-from tests.analyses.ranks_made import Faults, write_ranks
-from tests.cli.command import Command, assert_refused
+from tests.analyses.ranks_made import write_ranks
+from tests.cli.command import Command, Outcome, assert_refused
 
-COUNT = 12
-COMMANDS = (
-    ("ranks", "--json"),
-    ("show", "--json"),
-    ("show", "--by", "kernel"),
-    ("explain",),
-    ("advise", "--longest", "1", "--json"),
-    ("render", "-o", "-", "--format", "csv"),
-)
 # A scheduler and a worker in processes of their own; the address goes to standard output.  Ends with its standard input.
 CLUSTER = """
 import sys
@@ -41,161 +30,118 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("ranks")
-    write_ranks(found, COUNT, Faults(slow={3}))
-    return found
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four ranks, and relative names: the worker is elsewhere."""
+    write_ranks(tmp_path, 4)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @contextmanager
 def a_cluster(elsewhere: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A scheduler with a worker in another folder, and its address."""
+    """A scheduler with a worker in another folder, and its address; both end with the block."""
     pytest.importorskip("distributed", reason="distributed is not installed")
-    program = elsewhere / "cluster.py"
-    program.write_text(CLUSTER)
-    with subprocess.Popen(
-        [sys.executable, str(program)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=elsewhere,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-    ) as process:
-        assert process.stdout
+    (elsewhere / "cluster.py").write_text(CLUSTER)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    words = [sys.executable, str(elsewhere / "cluster.py")]
+    with subprocess.Popen(words, cwd=elsewhere, env=environment, **pipes) as process:  # type: ignore[call-overload]
         yield process, process.stdout.readline().strip()
         process.communicate("", timeout=60)
 
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler; it and its worker end with the test, and none is left."""
     with a_cluster(tmp_path_factory.mktemp("worker")) as (process, address):
         yield address
     assert process.returncode == 0
 
 
-def _exit(path: str, name: str) -> None:
-    os._exit(len(path + name) and 1)
-
-
-class _MissingFunction:
+class MissingFunction:
     """Work that only the client has."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return getattr, (os, "no_such_function")
 
 
-def _slowly(path: str, name: str) -> str:
+def named(path: str, name: str) -> str:
+    """The work of a test: slowly, the name; 0 is an error, "deadly" kills who reads it."""
     time.sleep(0.01)
-    return _name(path, name)
+    if name == "deadly":
+        os._exit(1)
+    return name if name != "0" else str(1 / int(path[-1]))
 
 
-def _deadly(path: str, name: str) -> str:
-    return _name(path, name) if name != "5" else str(os._exit(1))
-
-
-def _wrong(path: str, name: str) -> str:
-    return str(1 / int(_name(path, name)))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_the_same_as_here(
-    run: Command, folder: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(folder)  # relative names: the worker is elsewhere
-    names = sorted(os.listdir(folder))[: 2 if "advise" in words else COUNT]
-    here = run(*words, *names)
-    assert here.code == 0
-    assert run(*words, *names, "--dask", scheduler) == here
-
-
-@pytest.mark.exhaustive
-def test_bad_reports_are_named_as_the_user_names_them(
-    run: Command, folder: Path, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    assert_refused(run("ranks", "report.1.ncu-rep", "nope.ncu-rep", "--dask", scheduler), "nope.ncu-rep")
-    outcome = run("ranks", "nope.ncu-rep", "report.1.ncu-rep", "--keep-going", "--dask", scheduler)
-    assert outcome.code == 1
-    assert outcome.err.startswith("ncu-roofline: Cannot read nope.ncu-rep: there is no such file")
-    assert outcome.out.startswith("1 rank, ")
-    file = tmp_path / "scheduler.json"
-    file.write_text(json.dumps({"address": scheduler}))
-    assert run("ranks", folder, "--dask", file) == run("ranks", folder)
-
-
-def assert_refused_cluster(outcome: Any, address: object) -> None:
+def assert_refused_cluster(outcome: Outcome, address: object) -> None:
     assert_refused(outcome, address)
     assert outcome.err.startswith(f"ncu-roofline: Cannot use the dask cluster {address}: ")
 
 
-def test_no_scheduler(run: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.exhaustive
+def test_the_same_as_here(run: Command, folder: Path, scheduler: str) -> None:
+    """Bad reports are named as the user names them; a scheduler file is as good as an address."""
+    names = sorted(os.listdir(folder))
+    lines = "ranks --json, show --json, show --by kernel, explain, advise --longest 1 --json, render -o - --format csv"
+    for line in lines.split(", "):
+        here = run(*line.split(), *names)
+        assert here.code == 0
+        assert run(*line.split(), *names, "--dask", scheduler) == here
+    assert_refused(run("ranks", "report.1.ncu-rep", "nope.ncu-rep", "--dask", scheduler), "nope.ncu-rep")
+    file = folder / "scheduler.json"
+    file.write_text(f'{{"address": "{scheduler}"}}')
+    outcome = run("ranks", "nope.ncu-rep", "report.1.ncu-rep", "--keep-going", "--dask", file)
+    assert (outcome.code, outcome.out.startswith("1 rank, ")) == (1, True)
+    assert outcome.err.startswith("ncu-roofline: Cannot read nope.ncu-rep: there is no such file")
+
+
+def test_no_cluster(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers, the address or the file is none, or the package is not there."""
     pytest.importorskip("distributed", reason="distributed is not installed")
     monkeypatch.setattr(executors, "_CONNECT_SECONDS", 0.5)
+    (folder / "empty.json").touch()
+    (folder / "other.json").write_text("{}")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
-        assert_refused_cluster(run("ranks", folder, "--dask", address), address)
-    assert_refused_cluster(run("ranks", folder, "--dask", "nope://host:1"), "nope://host:1")
-    file = tmp_path / "scheduler.json"
-    for content in (None, "", "{}"):
-        if content is not None:
-            file.write_text(content)
-        assert_refused_cluster(run("ranks", folder, "--dask", file), file)
-
-
-def test_without_the_package(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for where in (address, "nope://host:1", "missing.json", "empty.json", "other.json"):
+            assert_refused_cluster(run("ranks", "report.1.ncu-rep", "--dask", where), where)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    outcome = run("ranks", folder, "--dask", "tcp://host:8786")
+    outcome = run("ranks", "report.1.ncu-rep", "--dask", "tcp://host:8786")
     assert_refused_cluster(outcome, "tcp://host:8786")
     assert "pip install 'ncu-roofline[dask]'" in outcome.err
 
 
 def test_workers_of_another_version_or_that_do_not_see_the_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"they have ncu-roofline .*, not 0\.0"):
-        read_batch("0.0", _exit, [])
-    (found,) = read_batch(executors.__version__, _exit, [(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", True)])
+        read_batch("0.0", named, [])
+    (found,) = read_batch(executors.__version__, named, [(str(tmp_path / "gone.ncu-rep"), "gone.ncu-rep", True)])
     assert isinstance(found, RooflineError)
-    assert "does not see it as" in str(found)
-    assert found.path == "gone.ncu-rep"
-
-
-@pytest.mark.exhaustive
-def test_work_that_is_sent(scheduler: str) -> None:
-    """Batches keep the order, an error of any type costs its report, and workers may lack the program."""
-    names = [f"{number}" for number in range(500)]
-    assert list(outcomes_on(scheduler, _name, names)) == names
-    found = list(outcomes_on(scheduler, _wrong, ["1", "0", "2"]))
-    assert (found[0], found[2]) == ("1.0", "0.5")
-    assert "ncu-roofline itself failed: ZeroDivisionError" in str(found[1])
-    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
-        list(outcomes_on(scheduler, _MissingFunction(), [__file__]))  # type: ignore[arg-type]
-
-
-def _name(path: str, name: str) -> str:
-    return name if path.endswith(name) else path
-
-
-def test_a_scheduler_that_goes_away(tmp_path: Path) -> None:
-    names = [f"{number}" for number in range(64)]
-    with a_cluster(tmp_path) as (process, address):
-        outcomes = outcomes_on(address, _slowly, names)
-        assert next(outcomes) == "0"
-        process.kill()
-        with pytest.raises(RooflineError, match=r"it went away, or has no workers\. Start it again"):
-            list(outcomes)
+    assert (found.path, "does not see it as" in str(found)) == ("gone.ncu-rep", True)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_worker_that_dies(scheduler: str) -> None:
-    """The last of this module: the worker is started anew, but not at once."""
-    names = [f"{number}" for number in range(8)]
-    found = list(outcomes_on(scheduler, _deadly, names))
-    died = [one for one, name in zip(found, names, strict=True) if one != name]
+def test_work_that_is_sent(scheduler: str) -> None:
+    """Batches keep the order; an error, or a worker that dies and is started anew, costs its reports; programs may lack."""
+    names = [str(number) for number in range(1, 500)]
+    assert list(outcomes_on(scheduler, named, names)) == names
+    found = list(outcomes_on(scheduler, named, ["1", "0", "2"]))
+    assert (found[0], found[2]) == ("1", "2")
+    assert "ncu-roofline itself failed: ZeroDivisionError" in str(found[1])
+    with pytest.raises(RooflineError, match=r"its workers cannot run this program \(.+\)\. Install ncu-roofline"):
+        list(outcomes_on(scheduler, MissingFunction(), [__file__]))  # type: ignore[arg-type]
+    found = list(outcomes_on(scheduler, named, [*"12345", "deadly", *"67"]))
+    died = [str(one) for one in found if isinstance(one, RooflineError)]
     assert 1 <= len(died) <= 3  # what was read beside it, too
-    assert found[5] in died
-    assert str(found[5]).startswith("Cannot read 5: the workers of the dask cluster that read it died")
+    assert any(one.startswith("Cannot read deadly: the workers of the dask cluster that read it died") for one in died)
+
+
+def test_a_scheduler_that_goes_away(tmp_path: Path) -> None:
+    names = [str(number) for number in range(1, 65)]
+    with a_cluster(tmp_path) as (process, address):
+        outcomes = outcomes_on(address, named, names)
+        assert next(outcomes) == "1"
+        process.kill()
+        with pytest.raises(RooflineError, match=r"it went away, or has no workers\. Start it again"):
+            list(outcomes)
