@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,51 +17,26 @@ import ncu_roofline
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli.schema import documents, schema
-from tests.analyses.test_run import TRACES
 from tests.cli.command import Command
 from tests.schemas import assert_fits
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
+TRACES = Path(os.environ.get("NCU_ROOFLINE_TRACES", Path(__file__).parents[3] / "shared" / "data" / "traces"))
 H100 = Path(__file__).parents[1] / "bench" / "measured_h100" / "ceilings.json"
 PROMISED = Path(__file__).with_name("schemas.json")
 # Where these are tested: they need a machine, or traces, of their own.
 ELSEWHERE = {"install", "uninstall", "doctor", "bench-list", "counted", "run-comparison", "budget"}
 SHOWN = ("roofline", "time", "instruction", "phases")
-LISTS = [name.partition("-")[2] for name in documents() if name.startswith("list-")]
-# Document -> command lines that write it, in the folder of the demo.
-WRITTEN = {
-    **{view: [f"show {name} --view {view} --json" for name in ("gpp-v100.ncu-rep", "smooth-made-up.ncu-repz", "{whole}")]
-       for view in SHOWN},
-    "comparison": ["compare stencil-before-made-up.ncu-repz stencil-after-made-up.ncu-repz --fail-if 'time > 0' --json",
-                   "compare gpp-h100-nw?.ncu-repz --json"],
-    "source": ["source smooth-made-up.ncu-repz --no-disassembly --full-paths --json", "source {whole} --json"],
-    "ranks": ["ranks gpp-h100-nw?.ncu-repz --rank nw(.) --json"],
-    "portability": ["portability gpp-platforms.csv --json", "portability A=gpp-v100.ncu-rep B=gpp-h100-nw1.ncu-repz --json"],
-    "advise": [f"advise {name} --json --all-findings" for name in ("gpp-v100.ncu-rep", "smooth-made-up.ncu-repz", "{whole}")],
-    "explain": [f"explain {name} --json" for name in ("gpp-v100.ncu-rep", "basic-set-made-up.ncu-repz", "{whole}")],
-    "check": ["check --json --passes --chip GH100"],
-    **{f"list-{what}": [f"list {what} --json"] for what in LISTS},
-    "bench-theory": ["bench theory --json"],
-    "bench-verify": ["bench verify gpp-v100-ceilings.json --json"],
-    "bench-compare": ["bench compare gpp-v100-ceilings.json gpp-v100-ceilings.json {h100} --json"],
-    "ceilings": ["bench merge {h100} {h100} --json"],
-    "run": ["show {trace} --json", "show {trace} --board 'V100 SXM2' --operators-by kernel --json"],
-}  # fmt: skip
-WRITTEN["roofline"] += [
-    "show gpp-v100.ncu-rep --ceilings gpp-v100-ceilings.json --by kernel --json",
-    "show gpp-v100.ncu-rep --by application --precision int32 --json",
-    "show gpp-h100-nw?.ncu-repz --trajectory --json",
-    "show stencil-before-made-up.ncu-repz --source embedded --json",
-    "show gemm-made-up.ncu-repz gpp-v100.ncu-rep --full-paths --json",
-]
+WRITTEN = defaultdict[str, list[str]](list)
+for line in Path(__file__).with_name("documents.txt").read_text(encoding="utf-8").splitlines()[1:]:
+    WRITTEN[line.partition(": ")[0]].append(line.partition(": ")[2])
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_commands_print(run: Command, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Also of several GPUs, without work, and what render writes."""
     times = {"ph": "X", "ts": 2, "dur": 1, "pid": 1, "tid": 1, "args": {"correlation": 1}}
-    launch, kernel = {"cat": "cuda_runtime", "name": "cudaLaunchKernel"}, {"cat": "kernel", "name": "k"}
-    events = [{**times, **launch}, {**times, **kernel}]
+    events = [{**times, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}, {**times, "cat": "kernel", "name": "k"}]
     (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
     (tmp_path / "whole.ncu-rep").write_bytes(whole)
     monkeypatch.chdir(DEMO)
