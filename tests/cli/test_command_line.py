@@ -1,4 +1,4 @@
-"""What a command line means, help, lists, guide, terminals and colours; `commands.session` has what is printed and refused."""
+"""What a command line means, help, lists, guide, colours and completion; `commands.session` has what is printed and refused."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,13 @@ import ncu_roofline
 from ncu_roofline.analyses import ANALYSES, views
 from ncu_roofline.analyses.compare.columns import QUANTITIES
 from ncu_roofline.chips import load_spec
-from ncu_roofline.cli import COMMANDS, completed, declare, main, parse
+from ncu_roofline.cli import COMMANDS, completed, main, parse
+from ncu_roofline.cli.completion import SHELLS
 from ncu_roofline.cli.lists import LISTS
 from ncu_roofline.cli.options import latency
 from ncu_roofline.cli.outputs import PLACES
 from ncu_roofline.formats.inputs import FORMATS
-from tests.cli.command import Command
+from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (Path(ncu_roofline.__file__).parent / "guide").glob("*.md")}
@@ -53,25 +54,16 @@ def test_values() -> None:
         assert completed(line.split()) == line.split()
 
 
-def place_options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each command with the options that name a file or a folder."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                yield from place_options(inner, (*words, name))
-        elif action.option_strings and action.metavar in PLACES:
-            yield words, action.option_strings[-1]
-
-
 def test_an_empty_name_of_a_place_is_a_usage_error(run: Command) -> None:
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for name in COMMANDS:
-        declare(commands.add_parser(name), name)
-    options = [*place_options(parser), (("profile",), "--output")]
-    wanted = "render compare annotate bench demo portability ranks generate profile"
-    assert {words[0] for words, option in options if option in ("--output", "--out")} >= set(wanted.split())
-    for words, option in options:
+    """Whatever option takes one, by the help."""
+    actions = {one: re.findall(r"^    (\w+) ", run(one, "--help").out, re.MULTILINE) for one in ("bench", "budget")}
+    tried = [(("profile",), "--output")]
+    for words in [(name,) for name in COMMANDS] + [(name, action) for name, found in actions.items() for action in found]:
+        options = re.findall(r"(--[\w-]+) (\S+)", run(*words, "--help").out.partition("\n\n")[2])
+        tried += [(words, option) for option, place in options if place in PLACES]
+    wanted = "render compare annotate bench demo portability ranks generate budget"
+    assert {words[0] for words, option in tried if option in ("--output", "--out")} >= set(wanted.split())
+    for words, option in tried:
         outcome = run(*words, option, "")
         assert (outcome.code, "the name is empty" in outcome.err) == (2, True), (words, option)
 
@@ -111,24 +103,12 @@ def test_lists(run: Command) -> None:
     assert len(first["architectures"]) == len(spec.architectures)
 
 
-def test_the_command_that_show_proposes_for_a_file_works(run: Command, source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "my page.html"
-    proposed = run("show", source, "-o", target).err.partition("Write pictures and pages with ")[2].strip("`.\n")
-    assert run(*shlex.split(proposed)[1:]).code == 0
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
 def test_hundreds_of_long_names_take_no_time(run: Command, tmp_path: Path) -> None:
-    many = report(
-        tmp_path / "many.ncu-rep", *(kernel(complete(), f"void {'ab' * 2_000}_{number}(int)") for number in range(300))
-    )
+    names = (f"void {'ab' * 2_000}_{number}(int)" for number in range(300))
+    many = report(tmp_path / "many.ncu-rep", *(kernel(complete(), name) for name in names))
     begun = time.process_time()
     assert run("show", many, "--kernel", "ba" * 5_000 + "c").code == 1
     assert time.process_time() - begun < 4
-    assert len(run("guide", "x" * 100_000).err) < 2000
-
-
-# Guide
 
 
 def words(text: str) -> list[str]:
@@ -162,9 +142,6 @@ def test_pages_are_complete_and_fit(run: Command, monkeypatch: pytest.MonkeyPatc
     assert shlex.split(long) in map(shlex.split, printed)
 
 
-# Terminals
-
-
 class Terminal(io.StringIO):
     """A stream that somebody looks at."""
 
@@ -172,46 +149,89 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(
-    ("stream", "environment", "coloured"),
-    [
-        *(
-            (Terminal, one, False)
-            for one in ("NO_COLOR=1", "NO_COLOR=0", "TERM=dumb", "CLICOLOR=0", "NO_COLOR=1 FORCE_COLOR=1")
-        ),
-        *((Terminal, one, True) for one in ("", "NO_COLOR=", "CLICOLOR=1", "FORCE_COLOR=1 TERM=dumb")),
-        (io.StringIO, "", False),
-        (io.StringIO, "FORCE_COLOR=1", True),
-        (io.StringIO, "FORCE_COLOR=0", False),
-    ],
-)
-def test_colours(
-    monkeypatch: pytest.MonkeyPatch, source: Path, stream: type[io.StringIO], environment: str, coloured: bool
-) -> None:
-    """On terminals, unless the environment says otherwise."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for word in environment.split():
-        monkeypatch.setenv(*word.split("="))
-    out = stream()
-    monkeypatch.setattr("sys.stdout", out)
-    assert main(["show", str(source)]) == 0
-    assert ("kernel" in out.getvalue(), "\x1b[" in out.getvalue()) == (True, coloured)
+def test_colours(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
+    """On terminals, unless the environment says otherwise; nowhere else, unless it says so."""
+    coloured = ("", "NO_COLOR=", "CLICOLOR=1", "FORCE_COLOR=1 TERM=dumb", "off FORCE_COLOR=1")
+    plain = ("NO_COLOR=1", "NO_COLOR=0", "TERM=dumb", "CLICOLOR=0", "NO_COLOR=1 FORCE_COLOR=1", "off", "off FORCE_COLOR=0")
+    for environment in (*coloured, *plain):
+        with monkeypatch.context() as patched:
+            for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR"):
+                patched.delenv(name, raising=False)
+            patched.setenv("TERM", "xterm-256color")
+            for word in environment.removeprefix("off").split():
+                patched.setenv(*word.split("="))
+            out = io.StringIO() if environment.startswith("off") else Terminal()
+            patched.setattr("sys.stdout", out)
+            assert main(["show", str(source)]) == 0
+        assert ("kernel" in out.getvalue(), "\x1b[" in out.getvalue()) == (True, environment in coloured), environment
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
-def test_a_reader_that_goes_away(tmp_path: Path) -> None:
-    source = report(tmp_path / "r.ncu-rep", *(kernel(complete(), f"void k{number}(int)") for number in range(100)))
-    line = '"$0" -m ncu_roofline show "$1" | head -c 1 >/dev/null; exit ${PIPESTATUS[0]}'
-    words = ["bash", "-c", line, sys.executable, str(source)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_a_reader_that_goes_away_and_a_console_without_every_character(tmp_path: Path) -> None:
+    names = ("\u4e2d\u6587", *(f"k{number}" for number in range(100)))
+    source = report(tmp_path / "r.ncu-rep", *(kernel(complete(), f"void {name}(int)") for name in names))
+    for more in ("", "| head -c 1 >/dev/null"):
+        words = ["bash", "-c", f'"$0" -m ncu_roofline show "$1" {more}; exit ${{PIPESTATUS[0]}}', sys.executable, str(source)]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+        done = subprocess.run(words, capture_output=True, check=False, timeout=60, env=environment)
+        assert (done.returncode, done.stderr, b"1 TFLOP/s" in done.stdout) == (0, b"", not more)
 
 
-def test_consoles_that_cannot_show_every_character(tmp_path: Path) -> None:
-    source = report(tmp_path / "r.ncu-rep", kernel(complete(), "void \u4e2d\u6587(int)"))
-    words = [sys.executable, "-m", "ncu_roofline", "show", str(source)]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = subprocess.run(words, capture_output=True, check=False, timeout=60, env=environment)
-    assert (done.returncode, done.stderr, b"1 TFLOP/s" in done.stdout) == (0, b"", True)
+CASES = {
+    "sho": {"show"},
+    "bench r": {"run"},
+    "render --prec": {"--precision"},
+    "show --precision tensor.t": {"tensor.tf32"},
+    "explain --level d": {"dram"},
+    "render x --format p": {"png", "pdf", "parquet"},
+    "show x --view ": {"roofline", "time", "instruction", "phases"},
+    "list l": {"levels"},
+    "generate --out a-fol": {"a-folder"},
+}
+for begun in ("show", "render x -o", "annotate", "profile --", "portability", "bench merge"):
+    CASES[f"{begun} a-rep"] = {"a-report.ncu-rep"}
+_ASK = """
+source ./bash
+COMP_WORDS=(ncu-roofline {words}); COMP_CWORD={last}
+_shtab_ncu_roofline 2>/dev/null
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+def said(*command: str) -> set[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return {line.partition("\t")[0].rstrip("/ ") for line in done.stdout.splitlines()} - {""}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    """All commands are there, no folder of this machine, and the shell itself proposes what may stand in a place."""
+    shtab = pytest.importorskip("shtab")
+    with monkeypatch.context() as patched:
+        patched.setattr(shtab, "SUPPORTED_SHELLS", ["another"])  # as an older package does
+        assert_refused(run("completion", shell), shell)
+    if shell not in shtab.SUPPORTED_SHELLS:
+        pytest.skip(f"a package without {shell}")
+    monkeypatch.chdir(tmp_path)
+    Path("a-report.ncu-rep").touch()
+    Path("a-folder").mkdir()
+    outcome = run("completion", shell)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert all(name in outcome.out for name in COMMANDS)
+    assert os.fspath(tmp_path) not in outcome.out
+    assert shell != "zsh" or outcome.out.startswith("#compdef ncu-roofline\n")
+    Path(shell).write_text(outcome.out, encoding="utf-8")
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell}")
+    if shell == "zsh":
+        subprocess.run(["zsh", "-f", "-n", "zsh"], check=True, timeout=60)
+    elif shell == "bash":  # it looks for files where no command fits
+        assert "-o default" in "".join(said("bash", "--norc", "-c", "source ./bash; complete -p ncu-roofline"))
+    for line, proposed in CASES.items() if shell != "zsh" else ():
+        *before, last = line.split(" ")
+        if shell == "fish":
+            found = said("fish", "--no-config", "-c", f"source ./fish; complete -C 'ncu-roofline {line}'")
+        else:
+            found = said("bash", "--norc", "-c", _ASK.format(words=" ".join([*before, last or "''"]), last=len(before) + 1))
+            assert all(one.startswith(last) for one in found), line
+        assert proposed <= found, line

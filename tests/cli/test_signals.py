@@ -65,35 +65,27 @@ WORDS = {
     "annotate": ["annotate", REPORT, "-o", "out.ncu-rep"],
     "ranks": ["ranks", REPORT, "-o", "out.csv"],
 }
+BY_DEFAULT = (("help", 5), ("input", 1000), ("advise", 400))
 ENDS = {".png": b"IEND\xaeB`\x82", ".html": b"</html>"}
-
-
-def standing(folder: Path, words: list[str], more: str = "") -> subprocess.Popen[str]:
-    program = [sys.executable, "-c", STANDING.replace("{more}", more), *words]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
-    assert process.stdout
-    assert process.stdout.readline() == "there\n", process.communicate()
-    assert list(folder.iterdir())
-    return process
 
 
 @pytest.mark.parametrize(("name", "number"), [("ranks", signal.SIGTERM), ("advise", signal.SIGHUP)])
 def test_nothing_is_left(tmp_path: Path, name: str, number: signal.Signals) -> None:
-    process = standing(tmp_path, WORDS[name])
+    """Under nohup, which ignores SIGHUP, a closed terminal is nothing."""
+    nohup = "signal.signal(signal.SIGHUP, signal.SIG_IGN)" if number == signal.SIGTERM else ""
+    words = [sys.executable, "-c", STANDING.replace("{more}", nohup), *WORDS[name]]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert process.stdout
+    assert process.stdout.readline() == "there\n", process.communicate()
+    assert list(tmp_path.iterdir())
+    if nohup:
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (128 + number, "", f"ncu-roofline: ended by {number.name}\n")
     assert_no_leftovers(tmp_path)
-
-
-def test_under_nohup_a_closed_terminal_is_nothing(tmp_path: Path) -> None:
-    process = standing(tmp_path, WORDS["ranks"], "signal.signal(signal.SIGHUP, signal.SIG_IGN)")
-    process.send_signal(signal.SIGHUP)
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.3)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_handlers() -> None:
@@ -131,7 +123,11 @@ def test_handlers() -> None:
 @pytest.mark.parametrize(
     ("name", "milliseconds"),
     [
-        pytest.param(name, moment, marks=() if (name, moment) in (("help", 5), ("advise", 400)) else pytest.mark.exhaustive)
+        pytest.param(
+            name,
+            moment,
+            marks=() if (name, moment) in (("help", 5), ("input", 1000), ("advise", 400)) else pytest.mark.exhaustive,
+        )
         for name in WORDS
         for moment in (5, 20, 50, 100, 200, 300, 400, 600, 800, 1000, 1300)
     ],

@@ -1,19 +1,23 @@
-"""Where results go: standard output, files and places that can't be written; never half a file, never a traceback."""
+"""Where results go: streams, places that can't be written, never over what a command reads, and never half a file."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.cli import main
-from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, progress, say, write_output, write_text
+from ncu_roofline.cli import COMMANDS, declare, main
+from ncu_roofline.cli.outputs import STANDARD_OUTPUT, check_output, check_unread, progress, say, write_output, write_text
 from tests.cli.command import Command, Outcome, assert_no_leftovers, assert_refused
 from tests.cli.test_command_line import Terminal
 from tests.factory import complete, kernel, report
@@ -29,19 +33,16 @@ def source(tmp_path: Path) -> Path:
 
 
 class Broken(io.StringIO):
-    """A stream that fails when something is written, or when it is flushed."""
+    """A stream on which nothing can be written."""
 
-    def __init__(self, error: OSError, at_once: bool = False) -> None:
+    def __init__(self, error: OSError) -> None:
         super().__init__()
-        self.error, self.at_once = error, at_once
+        self.error = error
 
-    def write(self, text: str) -> int:
-        if self.at_once:
-            raise self.error
-        return super().write(text)
-
-    def flush(self) -> None:
+    def write(self, _: str) -> int:
         raise self.error
+
+    flush = write  # type: ignore[assignment]
 
 
 def test_streams(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -58,7 +59,7 @@ def test_streams(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFi
         monkeypatch.setattr(sys, "stdout", stream)
         with pytest.raises(RooflineError, match=f"Cannot write standard output: {told}"):
             write_text("x")
-    for stream in (Broken(full, at_once=True), None):
+    for stream in (Broken(full), None):
         monkeypatch.setattr(sys, "stderr", stream)
         say("nobody listens")
     assert main(["list", "levels"]) == 1
@@ -66,29 +67,21 @@ def test_streams(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFi
     assert main(["list", "levels"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("stream", "term", "pause", "shown"),
-    [
+def test_who_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at a terminal with a cursor, from one second on."""
+    for stream, term, pause, shown in (
         (Terminal(), "xterm", 1.2, True),
-        (Terminal(), "xterm", 0.0, False),  # from one second on
-        (Terminal(), "dumb", 1.2, False),  # without a cursor
+        (Terminal(), "xterm", 0.0, False),
+        (Terminal(), "dumb", 1.2, False),
         (io.StringIO(), "xterm", 1.2, False),
         (None, "xterm", 1.2, False),
-    ],
-)
-def test_who_sees_a_bar(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None, term: str, pause: float, shown: bool
-) -> None:
-    now = 0.0
-    monkeypatch.setenv("TERM", term)
-    monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("tqdm.std.time", lambda: now)
-    found = []
-    for number in progress(range(3), "reading reports", 3):
-        now += pause if number == 0 else 0.0
-        found.append(number)
-    assert found == [0, 1, 2]
-    assert stream is None or ("reading reports" in stream.getvalue()) == shown
+    ):
+        times = chain([0.0] * 3, repeat(pause))
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setattr("sys.stderr", stream)
+        monkeypatch.setattr("tqdm.std.time", times.__next__)
+        assert list(progress(range(3), "reading reports", 3)) == [0, 1, 2]
+        assert stream is None or ("reading reports" in stream.getvalue()) == shown
 
 
 def test_files(run: Command, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +96,7 @@ def test_files(run: Command, source: Path, tmp_path: Path, monkeypatch: pytest.M
     assert_refused(run("render", source, "-o", target), target)
     assert_refused(run("render", tmp_path / "none.ncu-rep", "-o", target, "--force"), tmp_path / "none.ncu-rep")
     with monkeypatch.context() as patched:
-        full = Broken(OSError(28, "No space left on device"), at_once=True)
+        full = Broken(OSError(28, "No space left on device"))
         patched.setattr("ncu_roofline.base.files.os.replace", lambda *_: full.write(""))
         assert_refused(run("render", source, "-o", target, "--force"), target)
     assert target.read_text() == "precious"
@@ -161,16 +154,114 @@ def test_no_place_for_temporary_files(
 
 def test_no_place_for_matplotlib_either(source: Path, tmp_path: Path) -> None:
     """It is imported anew, with a home that can't be written to."""
-    code = (
-        "import sys, tempfile\ntempfile._candidate_tempdir_list = lambda: ['/dev/null/tmp']\n"
-        "from ncu_roofline.cli import main\nsys.exit(main(sys.argv[1:]))"
-    )
+    code = "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/dev/null/tmp']; "
+    code += "from ncu_roofline.cli import main; sys.exit(main(sys.argv[1:]))"
     nowhere = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"), "/dev/null/home")
     words = [sys.executable, "-c", code, "render", str(source), "-o", str(tmp_path / "r.png")]
     done = subprocess.run(words, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (
-        1,
-        "ncu-roofline: Cannot draw with matplotlib: it finds no folder that it may write to. "
-        "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to.",
-    )
+    reason = "Cannot draw with matplotlib: it finds no folder that it may write to"
+    next_step = "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to."
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"ncu-roofline: {reason}. {next_step}")
     assert_no_leftovers(tmp_path, "r.ncu-rep")
+
+
+# How the values of options that name files are called in the help.
+_FILES = ("FILE", "REPORT", "CEILINGS", "PATH", "ADDRESS", "APPLICATION")
+LINES = Path(__file__).with_name("results_over_inputs.txt").read_text().splitlines()[1:]
+CASES = {(command, given): words for command, given, words in (line.split(": ") for line in LINES)}
+# The result as the command has it of the file: a folder of sections two above it, and names without their suffix.
+NAMES = {
+    "generate": ("sections/InstructionRooflineChart.section", lambda path: path.parent.parent),
+    "profile --ceilings": ("x.html", lambda path: path.with_suffix("")),
+    "profile": ("x.ncu-rep", lambda path: path.with_suffix("")),
+}
+
+
+def options() -> Iterator[tuple[str, str]]:
+    """Each command that writes, with the options that name what it reads."""
+    for name in COMMANDS:
+        parser = argparse.ArgumentParser()
+        declare(parser, name)
+        inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+        for action, one in inner[0].choices.items() if inner else [("", parser)]:
+            told = [option for option in one._actions if option.help != argparse.SUPPRESS]  # others are refused with advice
+            named = [option for option in told if any(word in (option.metavar or "") for word in _FILES)]
+            begins = ("write", "file to write", "picture to write")
+            writes = {"-o" in option.option_strings or (option.help or "").startswith(begins): option for option in told}
+            for option in named if True in writes else ():
+                if "-o" not in option.option_strings and not (option.help or "").startswith(begins):
+                    yield f"{name} {action}".strip(), (option.option_strings or [option.dest])[0]
+
+
+def test_every_option_is_tried() -> None:
+    assert set(options()) == set(CASES)
+
+
+def spelled(path: Path, _: Path) -> Path:
+    return Path(f"{path.parent}{os.sep}.{os.sep}..{os.sep}{path.parent.name}{os.sep}{path.name}")
+
+
+def linked(path: Path, other: Path) -> Path:
+    other.symlink_to(path)
+    return other
+
+
+def hard_linked(path: Path, other: Path) -> Path:
+    os.link(path, other)
+    return other
+
+
+ALIASES = {"link": linked, "same": lambda path, _: path, "spelled": spelled, "hard link": hard_linked}
+
+
+@pytest.mark.parametrize(
+    ("case", "alias"),
+    [
+        pytest.param(case, alias, marks=() if alias == "link" or case == ("render", "reports") else pytest.mark.exhaustive)
+        for case in CASES
+        for alias in ALIASES
+    ],
+    ids=lambda one: one if isinstance(one, str) else " ".join(one),
+)
+def test_refused(run: Command, tmp_path: Path, case: tuple[str, str], alias: str) -> None:
+    command, given = case
+    name, output = NAMES.get(" ".join(case), NAMES.get(command, ("x.json", lambda path: path)))
+    path, other = tmp_path / "a" / name, tmp_path / "b" / name
+    path.parent.mkdir(parents=True)
+    other.parent.mkdir(parents=True)
+    sample, ncu, ceilings = (
+        report(tmp_path / "r.ncu-rep", kernel(complete())),
+        fake_ncu(tmp_path),
+        DEMO / "gpp-v100-ceilings.json",
+    )
+    reports = dict.fromkeys(("reports", "report", "inputs"), sample)
+    shutil.copy2({"--ncu": ncu, "--runner": ncu, **reports}.get(given, ceilings), path)
+    before = path.read_bytes()
+    places = {"x": path, "out": output(ALIASES[alias](path, other)), "report": sample, "ceilings": ceilings, "ncu": ncu}
+    words = CASES[case] if command == "profile" else f"{CASES[case]} --force"
+    outcome = run(*(word.format(**places) for word in words.split()))
+    assert path.read_bytes() == before
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome
+    assert "it is one of the files that the command reads" in outcome.err
+
+
+def test_what_folders_patterns_and_auto_stand_for(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [report(tmp_path / f"{letter}.ncu-rep", kernel(complete())) for letter in "ab"]
+    before = paths[1].read_bytes()
+    for named in (tmp_path, tmp_path / "*.ncu-rep"):
+        assert_refused(run("render", named, "-o", paths[1], "--format", "csv", "--force"), paths[1])
+        assert paths[1].read_bytes() == before
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    kept = tmp_path / "ncu-roofline" / "ceilings" / "v100.json"
+    kept.parent.mkdir(parents=True)
+    shutil.copy(DEMO / "gpp-v100-ceilings.json", kept)
+    assert_refused(run("render", paths[0], "--ceilings", "auto", "-o", kept, "--force"), kept)
+
+
+def test_what_is_not_there_is_nobodys_input(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    for output, inputs in ((tmp_path / "new", [there]), (there, [tmp_path / "missing"]), (there, []), (Path("a\0b"), [there])):
+        check_unread(str(output), map(str, inputs))
+    with pytest.raises(RooflineError, match=r"it is one of the files that the command reads\. Give the result another name\."):
+        check_unread(str(there), [str(there)])
