@@ -15,6 +15,7 @@ from tests.analyses.phases_made import DRAM, SM, TWO_PHASES, Group, Made, steps
 from tests.analyses.ranks_made import Faults, write_ranks
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, timing, traffic
 from tests.instruction_factory import accesses, executed
+from tests.machine.fakes import fake_ncu
 from tests.made_up_code import smooth
 from tests.published_report import gpp_report
 
@@ -109,4 +110,5 @@ FILES: dict[str, Callable[[Path], None]] = {
     **{f"{name}.ncu-rep": write(name) for name in REPORTS},
     **{f"sweep/gpp-{step}.ncu-rep": write_step for step in ("n2", "n10", "n100")},
     "sixteen-ranks": write_sixteen,
+    "ncu": lambda path: fake_ncu(path.parent),
 }
