@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,8 +51,3 @@ def assert_refused(outcome: Outcome, about: object, code: int = 1) -> None:
 def assert_no_leftovers(folder: Path, *expected: str) -> None:
     """Nothing but the ``expected`` files is in ``folder``."""
     assert sorted(path.name for path in folder.iterdir()) == sorted(expected)
-
-
-def launches(document: Any) -> list[int]:
-    """The launches of a document that `show --json` printed, as positions in their reports."""
-    return [row["launch"] for row in document["kernels"]]

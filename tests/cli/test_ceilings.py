@@ -1,9 +1,10 @@
-"""Measured ceilings: what a file may hold, which of it are roofs, and for which GPU."""
+"""Measured ceilings: what a file may hold, which of it are roofs, and for which GPU; `--ceilings auto` chooses for each GPU."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,22 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.cli import reading
+from ncu_roofline.formats.ceilings import NOT_COMPARABLE, Ceilings, read_ceilings, registry
 from ncu_roofline.formats.inputs import open_ceilings
+from ncu_roofline.plugin.machine.install import keep
+from ncu_roofline.plugin.machine.machine import this_machine
 from tests.cli.command import Command, assert_refused
 from tests.factory import A100, H100, complete, kernel, report
+from tests.golden import assert_golden
+from tests.machine.fakes import bare_machine
 from tests.published_report import gpp_ceilings
+
+Own = Callable[..., Ceilings]
+A100_NAME = A100["device__attribute_display_name"]
+PCIE = {**A100, "device__attribute_display_name": "NVIDIA A100-PCIE-40GB"}
+WRONG = Path(__file__).with_name("wrong_ceilings.txt")
+COMMANDS = ("bench verify {0}", "bench merge {0}", "bench compare {0} {0}", "bench draw {0} -o {1}/c.svg")
 
 
 def ceiling(name: str, value: float | None = 1e12, unit: str = "", **more: Any) -> dict[str, Any]:
@@ -31,7 +43,7 @@ def document(*entries: Any, **changes: Any) -> dict[str, Any]:
         "schema_version": 1,
         "tool": {"version": "1"},
         "host": {"name": "node", "time_utc": "2025-03-04T05:06:07Z"},
-        "device": {"name": A100["device__attribute_display_name"], "uuid": "GPU-1", "cc": "8.0"},
+        "device": {"name": A100_NAME, "uuid": "GPU-1", "cc": "8.0"},
         "ceilings": list(entries) or [ceiling("dram.read")],
         **changes,
     }
@@ -51,276 +63,182 @@ def read(folder: Path, *entries: Any, **changes: Any) -> Ceilings:
 def test_what_is_read(tmp_path: Path) -> None:
     clock, variant = {"sm_mhz_mean": 1410, "method": "x"}, {"kernel": "ert_dram_read", "width": 16}
     found = read(tmp_path, ceiling("dram.read", 1.4e12, clock=clock, variant=variant, cv=0.1), derived={}, warnings=[])
-    assert (found.device, found.uuid, found.compute_capability, found.date) == (
-        "NVIDIA A100-SXM4-40GB",
-        "GPU-1",
-        (8, 0),
-        "2025-03-04",
-    )
-    assert found.provenance == "ceilings.json, NVIDIA A100-SXM4-40GB, 2025-03-04"
+    assert (found.device, found.uuid, found.compute_capability) == (A100_NAME, "GPU-1", (8, 0))
+    assert (found.date, found.provenance) == ("2025-03-04", f"ceilings.json, {A100_NAME}, 2025-03-04")
     one = found.by_id["dram.read"]
     assert (one.value, one.unit, one.clock, one.variant) == (1.4e12, "B/s", 1.41e9, "ert_dram_read")
-
-
-def test_what_may_be_absent_or_odd(tmp_path: Path) -> None:
-    found = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, host=None, device={"cc": "9.0"}, tool=None)
-    assert (found.device, found.uuid, found.date, found.provenance) == ("", "", "", "ceilings.json")
-    assert math.isnan(found.by_id["l2.read"].clock)
-    assert found.by_id["l2.read"].variant == ""
-    for clock in (None, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": 0}):
-        assert math.isnan(read(tmp_path, ceiling("l2.read", clock=clock)).by_id["l2.read"].clock)
+    bare = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, host=None, device={"cc": "9.0"}, tool=None)
+    assert (bare.device, bare.uuid, bare.date, bare.provenance) == ("", "", "", "ceilings.json")
+    assert bare.by_id["l2.read"].variant == ""
+    for odd in (None, {}, {"sm_mhz_mean": None}, {"sm_mhz_mean": 0}):
+        assert math.isnan(read(tmp_path, ceiling("l2.read", clock=odd)).by_id["l2.read"].clock)
     for reasons in (None, [], ["thermal slowdown seen"]):
         assert read(tmp_path, ceiling("l2.read", reasons=reasons)).by_id
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(document()), encoding="utf-8-sig")  # a byte-order mark
-    assert read_ceilings(path).by_id
+    (tmp_path / "c.json").write_text(json.dumps(document()), encoding="utf-8-sig")  # a byte-order mark
+    assert read_ceilings(tmp_path / "c.json").by_id
+    published = read_ceilings(write(tmp_path, gpp_ceilings()))
+    assert set(published.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read", "launch.stream"}
 
 
 def test_what_is_no_roof(tmp_path: Path) -> None:
-    for entry in (
-        ceiling("l2.read", None),
-        ceiling("l2.read", None, reasons=["unsupported"]),
-        ceiling("l2.read", accepted=False),
-        ceiling("l2.read", accepted=False, reasons=["unstable"]),
-        ceiling("l2.read", reasons=["emulated"]),
-    ):
+    for changes in ({"value": None}, {"accepted": False}, {"accepted": False, "reasons": ["x"]}, {"reasons": ["emulated"]}):
+        entry = {**ceiling("l2.read"), **changes}
         found = read(tmp_path, entry, ceiling("dram.read"))
-        assert set(found.by_id) == {"dram.read"}
-        assert found.bandwidth("l2") is None
+        assert (set(found.by_id), found.bandwidth("l2")) == ({"dram.read"}, None)
         with pytest.raises(RooflineError, match=r"none of its ceilings was accepted\. Measure again where nothing else uses"):
             read(tmp_path, entry)
 
 
-WRONG: dict[str, tuple[Any, str]] = {
-    "a list": ([], "it is no ceilings file"),
-    "another schema": (document(schema="roofs"), "it is no ceilings file"),
-    "a later version": (document(schema_version=2), "it is no ceilings file"),
-    "no version": (document(schema_version=None), "it is no ceilings file"),
-    "no device": (document(device=None), "it is no ceilings file"),
-    "a device by name": (document(device="A100"), "it is no ceilings file"),
-    "no ceilings": (document(ceilings=None), "it is no ceilings file"),
-    "ceilings by id": (document(ceilings={}), "it is no ceilings file"),
-    "empty": (document(ceilings=[]), "it holds no ceiling"),
-    "another kind of device": (document(device={"cc": "9.0", "kind": "tpu"}), "\"device.kind\" must be gpu or cpu, not 'tpu'"),
-    "another status": (document(status="guessed"), '"status" must be measured or published'),
-    "published by nobody": (document(status="published"), 'dram.read has no "source"'),
-    "value beyond machines": (document(ceiling("l2.read", 1e308)), "value must lie between 1 and 1e[+]21 B/s, not 1e[+]308"),
-    "value of no machine": (document(ceiling("l2.read", 5e-324)), "value must lie between 1 and 1e[+]21 B/s, not 5e-324"),
-    "a latency of the wrong unit": (document(ceiling("launch.sync", 3.9, "s")), "value must lie between 1e-12 and 0.01 s"),
-    "a latency of nothing": (document(ceiling("launch.sync", 1e-13, "s")), "value must lie between 1e-12 and 0.01 s"),
-    "unit of what was refused": (document(ceiling("l2.read", unit="GB/s", accepted=False)), "unit must be B/s, not 'GB/s'"),
-    "no capability": (document(device={"name": "x"}), '"device.cc" must read like "9.0", not None'),
-    "another capability": (document(device={"cc": "sm_90"}), "must read like"),
-    "capability in other digits": (document(device={"cc": "\u00b2.0"}), "must read like"),
-    "entry without id": (document(ceiling("l2.read"), {"value": 1}), r'"ceilings"\[1\] must be an object with an "id"'),
-    "entry that is a number": (document(3), r'"ceilings"\[0\] must be an object'),
-    "value as text": (document(ceiling("l2.read", "1")), r"\(l2.read\): value must be a positive number or null, not '1'"),  # type: ignore[arg-type]
-    "value true": (document(ceiling("l2.read", True)), "value must be a positive number"),
-    "value zero": (document(ceiling("l2.read", 0)), "value must be a positive number"),
-    "value negative": (document(ceiling("l2.read", -1e12)), "value must be a positive number"),
-    "value NaN": (document(ceiling("l2.read", math.nan)), "value must be a positive number"),
-    "value infinite": (document(ceiling("l2.read", math.inf)), "value must be a positive number"),
-    "value beyond floats": (
-        document(ceiling("l2.read", 10**400)),
-        r"value must be a positive number or null, not 1000.*\N{HORIZONTAL ELLIPSIS}",
-    ),
-    "unknown unit": (document(ceiling("l2.read", unit="GB/s")), "unit must be B/s, not 'GB/s'"),
-    "no unit": (document({"id": "x.y", "value": 1}), "unit must be B/s or FLOP/s or OP/s or s, not None"),
-    "unit as list": (document(ceiling("l2.read", unit=["B/s"])), "unit must be"),  # type: ignore[arg-type]
-    "bandwidth in FLOP/s": (document(ceiling("dram.read", unit="FLOP/s")), "unit must be B/s"),
-    "work in B/s": (document(ceiling("fp64.fma", unit="B/s")), "unit must be FLOP/s"),
-    "tensor work in B/s": (document(ceiling("tensor.fp16.mma", unit="B/s")), "unit must be FLOP/s or OP/s"),
-    "reasons as text": (document(ceiling("l2.read", reasons="not emulated")), r"\(l2.read\): reasons must be a list, not 'not"),
-    "reasons as number": (document(ceiling("l2.read", reasons=5)), "reasons must be a list"),
-    "a reason as number": (document(ceiling("l2.read", reasons=["x", 5])), r"reasons\[1\] must be a text, not 5"),
-    "a negative clock": (
-        document(ceiling("fp64.fma", clock={"sm_mhz_mean": -1410})),
-        r"\(fp64.fma\): clock.sm_mhz_mean must be .*-1410",
-    ),
-    "a negative variation": (document(ceiling("l2.read", cv=-0.01)), r"\(l2.read\): cv must be a number, 0 or .*, not -0.01"),
-    "a negative interval": (document(ceiling("l2.read", ci95=[-1e12, 2e12])), r"\(l2.read\): ci95\[0\] must be a number, 0 or"),
-    "an interval upside down": (
-        document(ceiling("l2.read", ci95=[2e12, 1e12])),
-        r"\(l2.read\): ci95 must be from its lower to",
-    ),
-    "one id twice": (document(ceiling("l2.read"), ceiling("l2.read", 2e12)), "two accepted ceilings of one id"),
-}
+def test_best_of_the_roofs(tmp_path: Path) -> None:
+    for line in Path(__file__).with_name("best_ceilings.txt").read_text(encoding="utf-8").splitlines()[2:]:
+        roof, values, best = line.split(": ")
+        words = values.split()
+        found = read(tmp_path, *(ceiling(name, float(value)) for name, value in zip(words[::2], words[1::2], strict=True)))
+        one = found.compute(roof) if roof.startswith(("fp", "tensor")) else found.bandwidth(roof)
+        assert (one.id if one else "none") == best, line
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-def test_validation(tmp_path: Path, wrong: str) -> None:
-    content, reason = WRONG[wrong]
-    path = write(tmp_path, content)
-    with pytest.raises(RooflineError, match=reason) as caught:
-        read_ceilings(path)
-    assert str(caught.value).startswith(f"Cannot read ceilings {path}: ")
-    assert str(caught.value).isprintable()
+def changed(line: str) -> Any:
+    """The whole document with the changes of a line: key.0.key -> value, or (gone)."""
+    changes = json.loads(line.replace("1HUGE", str(10**400)))
+    content = document(ceiling("dram.read"), ceiling("fp64.fma"))
+    for path, value in changes.items() if isinstance(changes, dict) else ():
+        *before, last = (int(key) if key.isdecimal() else key for key in path.split("."))
+        place: Any = content
+        for key in before:
+            place = place[key] if isinstance(place, list) else place.setdefault(key, {})
+        if value == "(gone)":
+            del place[last]
+        else:
+            place[last] = value
+    return content if isinstance(changes, dict) else changes
 
 
-COMMANDS = ("bench verify {0}", "bench merge {0}", "bench compare {0} {0}", "bench draw {0} -o {1}/c.svg")
-_HUGE = 10**400
-FIELDS: dict[str, list[Any]] = {
-    "host.name": [7, []],
-    "host.time_utc": [7, {}],
-    "tool.build": ["nvcc"],
-    "settings.data": [{}],
-    "warnings": ["hot", [3], [None]],
-    "device.name": [["x"]],
-    "device.driver": [580.65],
-    "device.power_limit_w": [[700], {}, "700", _HUGE, math.nan],
-    "device.ecc": ["on", {"current": []}],
-    "device.gpus": [3, [3], [None]],
-    "device.sm_count": ["many", _HUGE, 1e300],
-    "device.threads": ["8", _HUGE],
-    "device.mem_clock_max_mhz": ["2619", _HUGE, 5e-324],
-}
-ENTRY_FIELDS: dict[str, list[Any]] = {
-    "accepted": ["yes"],
-    "clock": [3, {"sm_mhz_mean": "x"}, {"sm_mhz_mean": True}, {"sm_mhz_mean": _HUGE}, {"sm_mhz_mean": 5e-324}, {"mem_mhz": []}],
-    "reasons": [[None]],
-    "throttle": [3, {"reasons": 3}, {"reasons": [3]}, {"reasons": [[]]}],
-    "ci95": [7, [1, _HUGE], ["a", None]],
-    "cv": ["0.1", math.inf],
-    "between_session_cv": [[]],
-    "power_w": ["much", 5e-324],
-    "per_sm_and_cycle": [True, _HUGE],
-    "variant": ["fma", {"kernel": 3}],
-    "theory": [3, {"at_measured_clock": _HUGE}],
-    "burst": [7, {"value": 1e300}],
-    "verified": [True, {"checksum": "ok"}],
-    "values": [7, [1], [None], [{"value": "x"}]],
-}
+def test_validation(run: Command, tmp_path: Path) -> None:
+    """What is wrong is named, in a sentence; all commands share the reader.  A field that is null is one that is not told."""
+    found = ""
+    for line in WRONG.read_text(encoding="utf-8").splitlines():
+        if line.startswith(("{", "[")):
+            path, reason = write(tmp_path, changed(line)), "fine"
+            try:
+                read_ceilings(path)
+            except RooflineError as error:
+                reason = str(error)
+            assert reason.isprintable()
+            found += f"{line}\n    {reason.removeprefix(f'Cannot read ceilings {path}: ')}\n"
+            for words in COMMANDS if reason == "fine" or line == '{"warnings": [3]}' else ():
+                outcome = run(*(word.format(path, tmp_path) for word in words.split()))
+                assert (outcome.code, outcome.err.count("Cannot")) == ((0, 0) if reason == "fine" else (1, 1))
+    assert_golden(WRONG, found)
 
 
-@pytest.mark.parametrize(
-    ("field", "values"), [*FIELDS.items(), *((f"ceilings[1].{name}", values) for name, values in ENTRY_FIELDS.items())]
-)
-def test_no_command_meets_a_field_of_another_type(field: str, values: list[Any], tmp_path: Path, run: Command) -> None:
-    """All four commands for the first value, one for the others: they share the reader."""
-    place, _, key = field.rpartition(".")
-    for number, value in enumerate(values):
-        content = document(ceiling("dram.read"), ceiling("fp64.fma"))
-        (content["ceilings"][1] if place == "ceilings[1]" else content if not place else content.setdefault(place, {}))[key] = (
-            value
-        )
-        path = write(tmp_path, content)
-        told = key if place == "ceilings[1]" else field
-        for words in COMMANDS if not number else COMMANDS[:1]:
-            outcome = run(*(word.format(path, tmp_path) for word in words.split()))
-            assert_refused(outcome, path)
-            assert told in outcome.err
-
-
-def test_null_is_a_field_that_is_not_told(tmp_path: Path, run: Command) -> None:
-    content = document(ceiling("dram.read", **dict.fromkeys(ENTRY_FIELDS)))
-    content.update(dict.fromkeys(("host", "tool", "settings", "warnings", "status")))
-    content["device"].update(dict.fromkeys(name.partition(".")[2] for name in FIELDS if name.startswith("device.")))
-    content["device"]["name"] = "NVIDIA A100-SXM4-40GB"
-    path = write(tmp_path, content)
-    for words in COMMANDS:
-        assert run(*(word.format(path, tmp_path) for word in words.split())).code == 0
-
-
-EVIL = "\33[31mred\33]0;x\7 \u202e\nsecond line"
-
-
-def test_what_a_terminal_obeys_is_taken_out(tmp_path: Path, run: Command) -> None:
-    bad = ceiling(f"fp64.{EVIL}", 1e12, "FLOP/s", accepted=False, reasons=[EVIL], verdict=EVIL, variant={"kernel": EVIL})
-    content = document(ceiling("dram.read"), bad, warnings=[EVIL], host={"name": EVIL, "time_utc": EVIL})
-    content["device"].update(name=EVIL, driver=EVIL, uuid=EVIL)
-    path = write(tmp_path, content)
-    content["device"]["driver"] = f"{EVIL} later"
-    (other := tmp_path / "other.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    for words in (("verify", path), ("merge", path), ("compare", path, other)):
-        outcome = run("bench", *words)
-        assert outcome.code == 0
-        assert "red" in outcome.out
-        assert all(line.isprintable() for line in outcome.out.split("\n"))
-        assert not any(line.startswith("second line") for line in outcome.out.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("level", "values", "best"),
-    [
-        ("dram", {"dram.read": 2.0, "dram.copy": 3.0, "dram.write": 1.0}, "dram.copy"),
-        ("dram", {"dram.read": 3.0, "dram.copy": 2.0}, "dram.read"),
-        ("l1", {"l1.read": 1.0}, "l1.read"),
-        ("shared", {"smem.read": 1.0, "smem.write": 9.0}, "smem.read"),
-        ("l2", {"l2.read": 1.0, "l2.write": 9.0, "l2.read_far": 9.0}, "l2.read"),
-        ("system", {"host.h2d": 1.0, "host.d2h": 2.0, "host.bidir": 3.0}, "host.bidir"),
-    ],
-)
-def test_bandwidth_roofs(tmp_path: Path, level: str, values: dict[str, float], best: str) -> None:
-    found = read(tmp_path, *(ceiling(name, value) for name, value in values.items())).bandwidth(level)
-    assert found
-    assert found.id == best
-
-
-def test_compute_roofs(tmp_path: Path) -> None:
-    values = {"fp64.fma": 9.0, "tensor.fp16.mma": 600.0, "tensor.fp16.wgmma": 900.0, "tensor.fp16_acc16.mma": 2000.0}
-    found = read(tmp_path, *(ceiling(name, value) for name, value in values.items()))
-    for roof, best in (
-        ("fp64.fma", "fp64.fma"),
-        ("tensor.fp16.mma", "tensor.fp16.mma"),
-        ("tensor.fp16", "tensor.fp16.wgmma"),  # without a family: the best of them
-        ("tensor.fp16_acc16", "tensor.fp16_acc16.mma"),
-    ):
-        one = found.compute(roof)
-        assert one
-        assert one.id == best
-    assert [found.bandwidth(level) for level in ("l1", "shared", "l2", "dram", "system", "moon")] == [None] * 6
-    assert [found.compute(roof) for roof in ("fp64.nofma", "fp64", "tensor.bf16", "tensor", "tensor.fp16.tcgen05")] == [
-        None
-    ] * 5
-
-
-@pytest.mark.parametrize(
-    ("name", "capability", "fits"),
-    [
-        ("NVIDIA A100-SXM4-40GB", (8, 0), True),
-        ("A100-SXM4-40GB", (8, 0), True),
-        ("nvidia  a100-sxm4-40gb", (8, 0), False),
-        ("NVIDIA A100-SXM4-80GB", (8, 0), False),
-        ("NVIDIA A100-SXM4-40GB", (8, 6), False),
-        ("", (8, 0), False),
-    ],
-)
-def test_which_gpu(tmp_path: Path, name: str, capability: tuple[int, int], fits: bool) -> None:
-    assert read(tmp_path).applies_to(name, capability) is fits
-
-
-def test_ceilings_of_another_gpu_are_refused(tmp_path: Path) -> None:
-    ceilings = write(tmp_path, document())
-    source = report(tmp_path / "r.ncu-rep", kernel(complete(H100, clock=1.98e9)))
-    with pytest.raises(RooflineError, match=r"measured on NVIDIA A100.* the reports are from NVIDIA H100.*Give ceilings"):
-        roofline(source, ceilings)
+def test_which_gpu(tmp_path: Path, run: Command) -> None:
+    """By its whole name as the driver gives it; only files that name no GPU at all fit any, but make no sections."""
+    found = read(tmp_path)
+    names = (A100_NAME, A100_NAME.removeprefix("NVIDIA "), "nvidia  a100-sxm4-40gb", "NVIDIA A100-SXM4-80GB", "")
+    assert [found.applies_to(name, (8, 0)) for name in names] == [True, True, False, False, False]
+    assert not found.applies_to(A100_NAME, (8, 6))
+    nameless = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, device={"cc": "9.0"})
+    assert not nameless.applies_to(A100_NAME, (8, 0))
+    foreign = tmp_path / "gpp.txt"
+    foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
+    assert open_ceilings(foreign).applies_to(A100_NAME, (8, 0))
+    for more in ((), ("--clock-consistent",)):
+        assert_refused(run("generate", "-o", tmp_path / "out", *more, "--ceilings", foreign), foreign)
 
 
 def test_each_gpu_gets_its_own(tmp_path: Path) -> None:
-    source = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete(H100, clock=1.98e9)))
-    result = roofline(source, write(tmp_path, document(ceiling("dram.read", 1.4e12))))
-    measured = result.roofs[result.roofs["origin"] == "measured"]
-    assert measured["device"].tolist() == ["NVIDIA A100-SXM4-40GB"]
-    assert measured["value"].tolist() == [1.4e12]
-    dram = result.points[result.points["level"] == "dram"].set_index("launch")
+    h100 = kernel(complete(H100, clock=1.98e9))
+    ceilings = write(tmp_path, document(ceiling("dram.read", 1.4e12)))
+    result = roofline(report(tmp_path / "r.ncu-rep", kernel(complete()), h100), ceilings)
+    dram = result.points[result.points["level"] == "dram"]
     assert dram["attainable"].tolist() == pytest.approx([4 * 1.4e12, 4 * 1555.2e9])
+    with pytest.raises(RooflineError, match=r"measured on NVIDIA A100.* the reports are from NVIDIA H100.*Give ceilings"):
+        roofline(report(tmp_path / "r.ncu-rep", h100), ceilings)
 
 
-def test_the_published_ceilings_are_valid(tmp_path: Path) -> None:
-    found = read_ceilings(write(tmp_path, gpp_ceilings()))
-    assert set(found.by_id) == {"fp64.fma", "fp64.nofma", "dram.read", "l2.read", "launch.stream"}
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
+    """Keeps ceilings of the user's own GPU in folders of the test."""
+    for name in ("DATA", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+
+    def make(value: float, date: str = "2026-01-01", uuid: str = "GPU-1", name: str = A100_NAME, **more: Any) -> Ceilings:
+        device = {"name": name, "uuid": uuid, "cc": "8.0"}
+        content = document(ceiling("dram.read", value), host={"time_utc": date}, device=device, **more)
+        return keep(this_machine(), write(tmp_path, content))
+
+    return make
 
 
-def test_only_files_that_name_no_gpu_at_all_fit_any(tmp_path: Path) -> None:
-    nameless = read(tmp_path, {"id": "l2.read", "value": 1, "unit": "B/s"}, device={"cc": "9.0"})
-    assert not nameless.applies_to("NVIDIA A100-SXM4-40GB", (8, 0))
-    foreign = tmp_path / "gpp.txt"
-    foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
-    assert open_ceilings(foreign).applies_to("NVIDIA A100-SXM4-40GB", (8, 0))
+def chosen(run: Command, *words: object) -> tuple[dict[str, float], list[str]]:
+    """The measured roof of DRAM by GPU, and what is said of ceilings."""
+    outcome = run("show", *words, "--ceilings", "auto", "--json")
+    rows = [row for row in json.loads(outcome.out)["roofs"] if row["origin"] == "measured" and row["level"] == "dram"]
+    return {row["device"]: row["value"] for row in rows}, outcome.err.splitlines()
 
 
-def test_sections_need_ceilings_of_a_gpu(tmp_path: Path, run: Command) -> None:
-    foreign = tmp_path / "gpp.txt"
-    foreign.write_text("memroofs 829\nmem_roof_names 'HBM'\ncomproofs 7068\ncomp_roof_names 'FMA'\n")
-    for more in ((), ("--clock-consistent",)):
-        assert_refused(run("generate", "-o", tmp_path / "out", *more, "--ceilings", foreign), foreign)
+def test_which_file_comes_first(run: Command, tmp_path: Path, own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A named one; the user's own, the newest of them; what was left in the cache; measured before published."""
+    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
+    cache = tmp_path / "CACHE" / "ncu-roofline" / "ceilings" / "x.json"
+    cache.parent.mkdir(parents=True)
+    write(cache.parent, document(ceiling("dram.read", 1.4e12))).rename(cache)
+    assert chosen(run, source)[0] == {A100_NAME: 1.4e12}
+    own(1.1e12, "2026-03-01", "GPU-1")
+    newest = own(1.2e12, "2026-03-02", "GPU-2")
+    own(1.3e12, "2026-02-01", "GPU-3")
+    folder = Path(newest.path).parent
+    told = [f"ncu-roofline: ceilings of {A100_NAME}: {folder}: {newest.provenance}"]
+    assert chosen(run, source) == ({A100_NAME: 1.2e12}, told)
+    named = write(tmp_path, document(ceiling("dram.read", 1.25e12)))
+    assert chosen(run, source, "--ceilings", named) == ({A100_NAME: 1.25e12}, [])
+    for path in (*folder.iterdir(), cache):
+        path.unlink()
+    published = own(2e12, status="published", ceilings=[ceiling("dram.read", 1.5e12, source="A paper")])
+    package = next(one for one in registry() if one.device == A100_NAME)
+    assert [one.path for one in reading.Shelf().others if one.device == A100_NAME] == [published.path, package.path]
+    made = Ceilings("a100.json", A100_NAME, "", (8, 0), "2026-01-01", package.by_id)
+    monkeypatch.setattr(reading, "registry", lambda: (package, made))
+    assert chosen(run, source)[1] == [f"ncu-roofline: ceilings of {A100_NAME}: {made.provenance}"]
+    Path(published.path).write_text("{")
+    broken, _ = chosen(run, source)[1]
+    assert broken.startswith(f"ncu-roofline: left out: Cannot read ceilings {published.path}: ")
+
+
+def test_variants_of_a_model_are_not_mixed_up(run: Command, tmp_path: Path, own: Own) -> None:
+    """Only the name of the driver tells; each GPU gets its own."""
+    own(9e12, name="NVIDIA A100-SXM4-80GB")
+    own(1.3e12)
+    fast = {**complete(H100, clock=1.98e9), "device__attribute_max_mem_frequency_khz": 2_619_000}
+    source = report(tmp_path / "r.ncu-rep", *map(kernel, (complete(), complete(PCIE), fast)))
+    best = next(one for one in registry() if one.device == "NVIDIA H100 80GB HBM3").bandwidth("dram")
+    assert best is not None
+    wanted = {A100_NAME: 1.3e12, "NVIDIA A100-PCIE-40GB": 1503.39e9, "NVIDIA H100 80GB HBM3": best.value}
+    found, told = chosen(run, source)
+    assert (found, len(told)) == (wanted, 3)
+    assert told[1].startswith("ncu-roofline: ceilings of NVIDIA A100-PCIE-40GB: a100-pcie-40gb.json")
+    machine = bare_machine(tmp_path)  # the machine says where the user's files are
+    kept = keep(machine, write(tmp_path, document(ceiling("dram.read", 1.1e12))))
+    shelf = reading.Shelf(machine)
+    assert [shelf.find(A100_NAME), shelf.find(A100_NAME, (8, 6)), shelf.find("")] == [kept, None, None]
+
+
+def test_published_ones_are_drawn_as_such(run: Command, tmp_path: Path) -> None:
+    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
+    for suffix, told, other in (("svg", "published roof<", "measured roof<"), ("html", "<td>published<", "<td>measured<")):
+        assert run("render", source, "--ceilings", "auto", "-o", tmp_path / f"r.{suffix}").code == 0
+        text = (tmp_path / f"r.{suffix}").read_text(encoding="utf-8")
+        assert (NOT_COMPARABLE in text, told in text, other in text) == (True, True, False)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.reports
+def test_every_real_report_gets_what_its_gpu_is(run: Command, real_reports: dict[str, Path]) -> None:
+    known = {one.device for one in registry()}
+    for name, path in real_reports.items():
+        outcome = run("show", path, "--ceilings", "auto", "--json", "--top", "1")
+        (said,) = [line for line in outcome.err.splitlines() if "ceilings of" in line]
+        drawn = {row["device"] for row in json.loads(outcome.out)["roofs"] if row["source"] == "published"}
+        assert drawn <= known
+        assert ("no ceilings of" in said) == (not any(f"ceilings of {device}:" in said for device in known)), name

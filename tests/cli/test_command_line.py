@@ -1,26 +1,42 @@
-"""What a command line means: values of options, words that are missing or misspelt, files that another command reads."""
+"""What a command line means, help, lists, guide, colours and completion; `commands.session` has what is printed and refused."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import json
+import os
+import re
 import shlex
+import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from ncu_roofline.cli import COMMANDS, completed, declare, parse
+import ncu_roofline
+from ncu_roofline.analyses import ANALYSES, views
+from ncu_roofline.analyses.compare.columns import QUANTITIES
+from ncu_roofline.chips import load_spec
+from ncu_roofline.cli import COMMANDS, completed, main, parse
+from ncu_roofline.cli.completion import SHELLS
+from ncu_roofline.cli.lists import LISTS
+from ncu_roofline.cli.options import latency
 from ncu_roofline.cli.outputs import PLACES
+from ncu_roofline.formats.inputs import FORMATS
 from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 
-OTHER = "void sort_keys(int)"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (Path(ncu_roofline.__file__).parent / "guide").glob("*.md")}
+TOPICS = sorted(set(PAGES) - {"README"})
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return report(tmp_path / "r.ncu-rep", kernel(complete(), "void compute_tendencies_x(int)"), kernel(complete(), OTHER))
+    return report(tmp_path / "r.ncu-rep", kernel(complete()))
 
 
 def test_values() -> None:
@@ -29,156 +45,193 @@ def test_values() -> None:
     assert (args.reports, args.launch, args.top) == (["a", "b"], ((1, 1), (3, 5)), 2)
     assert (args.ceilings, args.by, args.view, args.precision) == (["c", "d"], None, "roofline", ("fp64", "tensor"))
     assert parse(["show", "a"]).ceilings == []
-
-
-def place_options(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each command with the options that name a file or a folder."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                yield from place_options(inner, (*words, name))
-        elif action.option_strings and action.metavar in PLACES:
-            yield words, action.option_strings[-1]
+    for text in ("4.2us", "4.2 \N{MICRO SIGN}s", "4200NS", "0.0042ms", "4.2e-6s", "4.2E-6 s", "0.42e1us"):
+        assert latency(text) == pytest.approx(4.2e-6)
+    for text in ("0us", "1e999s", "1 minute", "1,5us"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is no time like"):
+            latency(text)
+    for line in ("show x", "--version", "--help x.ncu-rep", "shwo x.ncu-rep", "a-word", "bench run"):
+        assert completed(line.split()) == line.split()
 
 
 def test_an_empty_name_of_a_place_is_a_usage_error(run: Command) -> None:
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for name in COMMANDS:
-        declare(commands.add_parser(name), name)
-    options = list(place_options(parser))
-    assert {words[0] for words, option in options if option in ("--output", "--out")} >= {
-        "render", "compare", "annotate", "bench", "demo", "portability", "ranks", "generate",
-    }  # fmt: skip
-    for words, option in [*options, (("profile",), "--output")]:
+    """Whatever option takes one, by the help."""
+    actions = {one: re.findall(r"^    (\w+) ", run(one, "--help").out, re.MULTILINE) for one in ("bench", "budget")}
+    tried = [(("profile",), "--output")]
+    for words in [(name,) for name in COMMANDS] + [(name, action) for name, found in actions.items() for action in found]:
+        options = re.findall(r"(--[\w-]+) (\S+)", run(*words, "--help").out.partition("\n\n")[2])
+        tried += [(words, option) for option, place in options if place in PLACES]
+    wanted = "render compare annotate bench demo portability ranks generate budget"
+    assert {words[0] for words, option in tried if option in ("--output", "--out")} >= set(wanted.split())
+    for words, option in tried:
         outcome = run(*words, option, "")
         assert (outcome.code, "the name is empty" in outcome.err) == (2, True), (words, option)
 
 
-def test_reports_alone_are_shown(run: Command, source: Path) -> None:
-    shown = run("show", source)
-    assert shown.code == 0
-    assert "compute_tendencies_x" in shown.out
-    for words in ((source,), (source.parent,), (source.parent / "*.ncu-rep",), ("--width", 120, source)):
-        assert run(*words) == shown
-    assert run("--by", "kernel", "--json", source) == run("show", "--by", "kernel", "--json", source)
-
-
-def test_what_is_no_report_stays_and_what_can_only_be_one_is_missed(run: Command) -> None:
-    for words in ("show x", "--version", "--help x.ncu-rep", "shwo x.ncu-rep", "a-word", "bench run"):
-        assert completed(words.split()) == words.split()
-    for word in ("none.ncu-rep", "none.csv", "there/is/none", "*.ncu-rep"):
-        assert_refused(run(word), word)
-
-
-def test_a_command_comes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    source.rename("doctor")
-    assert completed(["doctor"]) == ["doctor"]
-    assert completed(["./doctor"]) == ["show", "./doctor"]
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [("", "--help"), ("help", "--help"), ("help show", "show --help"), ("help bench run", "bench run --help"),
-     ("version", "--version")],
-)  # fmt: skip
-def test_help_and_version_are_words_too(run: Command, words: str, meant: str) -> None:
-    found = run(*words.split())
-    assert found == run(*meant.split())
-    assert (found.code, found.err) == (0, "")
-    assert found.out
-
-
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        ("shwo r.ncu-rep", "show"),
-        ("compair a b", "compare"),
-        ("bench rnu", "run"),
-        ("list lvels", "levels"),
-        ("show r.ncu-rep --precison fp64", "--precision"),
-        ("render r.ncu-rep --ouptut=x.png", "--output"),
-        ("show r.ncu-rep --by kernal", "kernel"),
-        ("--vresion", "--version"),
-    ],
-)
-def test_did_you_mean(run: Command, words: str, meant: str) -> None:
-    outcome = run(*words.split())
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.rstrip().endswith(f"; did you mean {meant}?")
-
-
-def test_nothing_alike_is_not_guessed_and_a_command_tells_of_its_own_options(run: Command, source: Path) -> None:
-    for words in ("qqqq", "show r.ncu-rep --qqqq", "show r.ncu-rep --by qqqq", "show r.ncu-rep -q"):
-        outcome = run(*words.split())
-        assert (outcome.code, "did you mean" in outcome.err) == (2, False)
-    assert "usage: ncu-roofline show " in run("show", "x", "--no-such-option").err
+def test_help(run: Command) -> None:
+    """Also as a word; it names all commands, quantities and formulas."""
+    for command in COMMANDS:
+        outcome = run(command, "--help")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.out.startswith(f"usage: ncu-roofline {command}")
+        assert all(row.holds == tuple(row.tables) for row in views(command).values())
+    assert COMMANDS["list"].endswith(": " + ", ".join(LISTS))
+    whole = run("--help")
+    assert all(re.search(rf"^ +{command}\b", whole.out, re.MULTILINE) for command in COMMANDS)
+    assert run() == run("help") == whole
+    assert run("help", "bench", "run") == run("bench", "run", "--help")
+    assert run("version") == run("--version")
+    assert run("--version").out == f"ncu-roofline {ncu_roofline.__version__}\n"
+    text = run("compare", "--help").out
+    assert all(f"{name}.{part}".rstrip(".") in text for name, one in QUANTITIES.items() for part in one.parts or ("",))
+    assert "PP = |H| / sum(1/e)" in " ".join(run("portability", "--help").out.split())
     assert "usage: ncu-roofline bench run " in run("bench", "run", "one", "too", "many").err
-    assert run("show", source, "--prec", "fp64", "--kern=compute").code == 0  # options may still be shortened
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "meant"),
-    [
-        ("show {} --precision fp46", 1, "fp64"),
-        ("explain {} --level drma", 1, "dram"),
-        ("show {} --view instruction --precision inst.shred", 1, "inst.shared"),
-        ("render {} -o out.htlm", 2, "html"),
-        ("render {} -o out --format pgn", 2, "png"),
-        ("show {} --kernel compute_tendecies", 1, "compute_tendencies_x"),
-        ("compare {} {} --kernel sort_kyes", 1, "sort_keys"),
-        ("advise {} --kernel ^Compute_Tendencies$", 1, "compute_tendencies_x"),
-    ],
-)
-def test_names_inside_reports_and_tables(run: Command, source: Path, words: str, code: int, meant: str) -> None:
-    outcome = run(*words.format(source, source).split())
-    assert (outcome.code, outcome.out) == (code, "")
-    assert outcome.err.rstrip().endswith(f"did you mean {meant}?")
-    assert len(outcome.err.splitlines()) == 1
-
-
-def test_kernels_are_named_where_none_is_alike(run: Command, source: Path) -> None:
-    outcome = run("ranks", source, "--kernel", "qqqq")
-    assert_refused(outcome, source)
-    assert outcome.err.rstrip().endswith("; the kernels are compute_tendencies_x, sort_keys.")
-    assert run("show", source, "--kernel", "sort_keys", "--launch", "9").err.rstrip().endswith(" Loosen the filters.")
-
-
-@pytest.mark.parametrize(
-    ("name", "question"), [("foward.ncu-rep", "; did you mean {}/forward.ncu-rep?"), ("zzz.ncu-rep", "."), ("a/b.ncu-rep", ".")]
-)
-def test_a_file_with_a_name_like_it_is_asked_about(run: Command, tmp_path: Path, name: str, question: str) -> None:
-    report(tmp_path / "forward.ncu-rep", kernel(complete()))
-    done = run("show", tmp_path / name)
-    assert done.code == 1
-    assert done.err.endswith(f"there is no such file. Check the path{question.format(tmp_path)}\n")
-
-
-def test_commands_that_need_a_report_say_so_of_other_files(run: Command, tmp_path: Path) -> None:
-    table = tmp_path / "table.csv"
-    table.write_text("kernel,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs\ntriad,10,0.1,1000,100\n")
-    for words in (("advise", table), ("annotate", table, "-o", tmp_path / "copy.ncu-rep")):
-        outcome = run(*words)
-        assert_refused(outcome, table)
-        assert "it is a plain table, and " in outcome.err
-        assert outcome.err.endswith("Give the report (.ncu-rep) itself.\n")
-    assert "triad" in run("show", table).out
-
-
-def test_show_writes_no_file_and_says_what_does(run: Command, source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "my page.html"
-    outcome = run("show", source, "-o", target)
-    assert_refused(outcome, target, code=2)
-    command = shlex.split(outcome.err.partition("Write pictures and pages with ")[2].strip("`.\n"))
-    assert command[0] == "ncu-roofline"
-    assert run(*command[1:]).code == 0
-    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+def test_lists(run: Command) -> None:
+    """Table and JSON agree, and everything is there."""
+    first = {}
+    for what in LISTS:
+        table, document = run("list", what), json.loads(run("list", what, "--json").out)
+        assert len(table.out.splitlines()) == len(document) + 1
+        assert all(value in table.out for row in document for value in row.values())
+        first[what] = [next(iter(row.values())) for row in document]
+    spec = load_spec()
+    assert first["precisions"] == [one.id for one in spec.precisions]
+    assert first["formats"] == list(ANALYSES["roofline"].formats)
+    assert first["inputs"] == ["report", *(one.id for one in FORMATS)]
+    assert len(first["architectures"]) == len(spec.architectures)
 
 
 def test_hundreds_of_long_names_take_no_time(run: Command, tmp_path: Path) -> None:
-    kernels = [kernel(complete(), f"void {'ab' * 2_000}_{number}(int)") for number in range(300)]
-    many = report(tmp_path / "many.ncu-rep", *kernels)
+    names = (f"void {'ab' * 2_000}_{number}(int)" for number in range(300))
+    many = report(tmp_path / "many.ncu-rep", *(kernel(complete(), name) for name in names))
     begun = time.process_time()
     assert run("show", many, "--kernel", "ba" * 5_000 + "c").code == 1
     assert time.process_time() - begun < 4
+
+
+def words(text: str) -> list[str]:
+    """What a page says, whatever its lines and tables look like."""
+    plain = re.sub(r"^```\w*$|<!--.*?-->|^[-| :]+$|\[(\w+)\]\(\w+\.md\)", r" \1", text, flags=re.MULTILINE)
+    return re.findall(r"\w+", plain)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_pages_are_complete_and_fit(run: Command, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """No line is wider than the terminal but for single words and files; commands can be copied."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for topic, page in PAGES.items():
+        heads = {word for line in re.findall(r"^\|.*\n(?=\|--)", page, re.MULTILINE) for word in words(line)}
+        blocks = re.findall(r"^```(?!sh)\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        files = {line for block in blocks for line in block.splitlines()}
+        done = run("guide", topic.upper())
+        assert (done.code, done.err) == (0, "")
+        assert not [mark for mark in ("<!--", ".md)", "|---", "```") if mark in done.out], topic
+        if topic == "README":
+            listed = re.findall(r"^(\w+) {2,}\S", done.out, re.MULTILINE)
+            assert width < 200 or sorted(listed) == sorted([*TOPICS, "topic"])
+            continue
+        assert set(Counter(words(page)) - Counter(words(done.out))) <= heads
+        wide = [line for line in done.out.splitlines() if len(line) > width and line not in files]
+        assert width != 80 or [line for line in wide if len(line.split()) > 1] == []
+    (long,) = re.findall(r"^ncu-roofline compare .* --fail-if .*$", PAGES["compare"].replace(" \\\n    ", " "), re.MULTILINE)
+    out = run("guide", "compare").out
+    assert max(map(len, re.findall(r"^ +ncu-roofline .*", out, re.MULTILINE))) <= width
+    printed = [line for line in out.replace("\\\n", "").splitlines() if "--fail-if" in line and line[0] == " "]
+    assert shlex.split(long) in map(shlex.split, printed)
+
+
+class Terminal(io.StringIO):
+    """A stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
+    """On terminals, unless the environment says otherwise; nowhere else, unless it says so."""
+    coloured = ("", "NO_COLOR=", "CLICOLOR=1", "FORCE_COLOR=1 TERM=dumb", "off FORCE_COLOR=1")
+    plain = ("NO_COLOR=1", "NO_COLOR=0", "TERM=dumb", "CLICOLOR=0", "NO_COLOR=1 FORCE_COLOR=1", "off", "off FORCE_COLOR=0")
+    for environment in (*coloured, *plain):
+        with monkeypatch.context() as patched:
+            for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR"):
+                patched.delenv(name, raising=False)
+            patched.setenv("TERM", "xterm-256color")
+            for word in environment.removeprefix("off").split():
+                patched.setenv(*word.split("="))
+            out = io.StringIO() if environment.startswith("off") else Terminal()
+            patched.setattr("sys.stdout", out)
+            assert main(["show", str(source)]) == 0
+        assert ("kernel" in out.getvalue(), "\x1b[" in out.getvalue()) == (True, environment in coloured), environment
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+def test_a_reader_that_goes_away_and_a_console_without_every_character(tmp_path: Path) -> None:
+    names = ("\u4e2d\u6587", *(f"k{number}" for number in range(100)))
+    source = report(tmp_path / "r.ncu-rep", *(kernel(complete(), f"void {name}(int)") for name in names))
+    for more in ("", "| head -c 1 >/dev/null"):
+        words = ["bash", "-c", f'"$0" -m ncu_roofline show "$1" {more}; exit ${{PIPESTATUS[0]}}', sys.executable, str(source)]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+        done = subprocess.run(words, capture_output=True, check=False, timeout=60, env=environment)
+        assert (done.returncode, done.stderr, b"1 TFLOP/s" in done.stdout) == (0, b"", not more)
+
+
+CASES = {
+    "sho": {"show"},
+    "bench r": {"run"},
+    "render --prec": {"--precision"},
+    "show --precision tensor.t": {"tensor.tf32"},
+    "explain --level d": {"dram"},
+    "render x --format p": {"png", "pdf", "parquet"},
+    "show x --view ": {"roofline", "time", "instruction", "phases"},
+    "list l": {"levels"},
+    "generate --out a-fol": {"a-folder"},
+}
+for begun in ("show", "render x -o", "annotate", "profile --", "portability", "bench merge"):
+    CASES[f"{begun} a-rep"] = {"a-report.ncu-rep"}
+_ASK = """
+source ./bash
+COMP_WORDS=(ncu-roofline {words}); COMP_CWORD={last}
+_shtab_ncu_roofline 2>/dev/null
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+def said(*command: str) -> set[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return {line.partition("\t")[0].rstrip("/ ") for line in done.stdout.splitlines()} - {""}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    """All commands are there, no folder of this machine, and the shell itself proposes what may stand in a place."""
+    shtab = pytest.importorskip("shtab")
+    with monkeypatch.context() as patched:
+        patched.setattr(shtab, "SUPPORTED_SHELLS", ["another"])  # as an older package does
+        assert_refused(run("completion", shell), shell)
+    if shell not in shtab.SUPPORTED_SHELLS:
+        pytest.skip(f"a package without {shell}")
+    monkeypatch.chdir(tmp_path)
+    Path("a-report.ncu-rep").touch()
+    Path("a-folder").mkdir()
+    outcome = run("completion", shell)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert all(name in outcome.out for name in COMMANDS)
+    assert os.fspath(tmp_path) not in outcome.out
+    assert shell != "zsh" or outcome.out.startswith("#compdef ncu-roofline\n")
+    Path(shell).write_text(outcome.out, encoding="utf-8")
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell}")
+    if shell == "zsh":
+        subprocess.run(["zsh", "-f", "-n", "zsh"], check=True, timeout=60)
+    elif shell == "bash":  # it looks for files where no command fits
+        assert "-o default" in "".join(said("bash", "--norc", "-c", "source ./bash; complete -p ncu-roofline"))
+    for line, proposed in CASES.items() if shell != "zsh" else ():
+        *before, last = line.split(" ")
+        if shell == "fish":
+            found = said("fish", "--no-config", "-c", f"source ./fish; complete -C 'ncu-roofline {line}'")
+        else:
+            found = said("bash", "--norc", "-c", _ASK.format(words=" ".join([*before, last or "''"]), last=len(before) + 1))
+            assert all(one.startswith(last) for one in found), line
+        assert proposed <= found, line

@@ -1,10 +1,14 @@
-"""`ncu-roofline schema`: what it says of documents is what commands write, and what it promised before."""
+"""What commands write as data: what `ncu-roofline schema` says and promised of it, and tables that are those of JSON."""
 
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 import os
+import shlex
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,79 +19,48 @@ import ncu_roofline
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.units import UNITS
 from ncu_roofline.cli.schema import documents, schema
-from tests.analyses.test_run import TRACES
-from tests.cli.command import Command, assert_refused
+from ncu_roofline.rendering.table import columns_wide
+from tests.cli import made
+from tests.cli.command import Command
 from tests.schemas import assert_fits
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
-V100, ROOFS, SMOOTH = DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json", DEMO / "smooth-made-up.ncu-repz"
+TRACES = Path(os.environ.get("NCU_ROOFLINE_TRACES", Path(__file__).parents[3] / "shared" / "data" / "traces"))
 H100 = Path(__file__).parents[1] / "bench" / "measured_h100" / "ceilings.json"
-BEFORE, AFTER = DEMO / "stencil-before-made-up.ncu-repz", DEMO / "stencil-after-made-up.ncu-repz"
-STEPS = tuple(sorted(DEMO.glob("gpp-h100-nw*.ncu-repz")))
 PROMISED = Path(__file__).with_name("schemas.json")
-# Where these are tested: they need a machine of their own.
-ELSEWHERE = {"install", "uninstall", "doctor", "bench-list"}
+# Where these are tested: they need a machine, or traces, of their own.
+ELSEWHERE = {"install", "uninstall", "doctor", "bench-list", "counted", "run-comparison", "budget"}
 SHOWN = ("roofline", "time", "instruction", "phases")
-WRITTEN: list[tuple[str, tuple[object, ...]]] = [
-    *((view, ("show", path, "--view", view, "--json")) for view in SHOWN for path in (V100, SMOOTH)),
-    ("roofline", ("show", V100, "--ceilings", ROOFS, "--by", "kernel", "--json")),
-    ("roofline", ("show", V100, "--by", "application", "--precision", "int32", "--json")),
-    ("roofline", ("show", *STEPS, "--trajectory", "--json")),
-    ("roofline", ("show", BEFORE, "--source", "embedded", "--json")),
-    ("roofline", ("show", DEMO / "gemm-made-up.ncu-repz", V100, "--full-paths", "--json")),
-    ("comparison", ("compare", BEFORE, AFTER, "--fail-if", "time > 0.1 * baseline", "--json")),
-    ("comparison", ("compare", *STEPS, "--json")),
-    ("source", ("source", SMOOTH, "--json")),
-    ("source", ("source", SMOOTH, "--no-disassembly", "--full-paths", "--json")),
-    ("ranks", ("ranks", *STEPS, "--rank", r"nw(\d)", "--json")),
-    ("portability", ("portability", DEMO / "gpp-platforms.csv", "--json")),
-    ("portability", ("portability", f"A={V100}", f"B={STEPS[0]}", "--json")),
-    *(("advise", ("advise", path, "--json", "--all-findings")) for path in (V100, SMOOTH, BEFORE)),
-    *(("explain", ("explain", path, "--json")) for path in (V100, SMOOTH, DEMO / "basic-set-made-up.ncu-repz")),
-    ("check", ("check", "--json")),
-    ("check", ("check", "--json", "--passes", "--chip", "GH100")),
-    *((name, ("list", name.partition("-")[2], "--json")) for name in documents() if name.startswith("list-")),
-    ("bench-theory", ("bench", "theory", "--json")),
-    ("bench-verify", ("bench", "verify", ROOFS, "--json")),
-    ("bench-compare", ("bench", "compare", ROOFS, ROOFS, H100, "--json")),
-    ("ceilings", ("bench", "merge", H100, H100, "--json")),
-]
+WRITTEN = defaultdict[str, list[str]](list)
+for line in Path(__file__).with_name("documents.txt").read_text(encoding="utf-8").splitlines()[1:]:
+    WRITTEN[line.partition(": ")[0]].append(line.partition(": ")[2])
 
 
-@pytest.mark.parametrize(("name", "words"), WRITTEN, ids=lambda one: one if isinstance(one, str) else "")
-def test_what_commands_print(run: Command, name: str, words: tuple[object, ...]) -> None:
-    assert_fits(name, run(*words).out)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_commands_print(run: Command, tmp_path: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Also of several GPUs, without work, and what render writes."""
+    times = {"ph": "X", "ts": 2, "dur": 1, "pid": 1, "tid": 1, "args": {"correlation": 1}}
+    events = [{**times, "cat": "cuda_runtime", "name": "cudaLaunchKernel"}, {**times, "cat": "kernel", "name": "k"}]
+    (tmp_path / "trace.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    (tmp_path / "whole.ncu-rep").write_bytes(whole)
+    monkeypatch.chdir(DEMO)
+    for line in WRITTEN[name]:
+        words = shlex.split(line.format(whole=tmp_path / "whole.ncu-rep", trace=tmp_path / "trace.json", h100=H100))
+        assert_fits(name, run(*words).out)
+    if name in SHOWN:
+        assert run("render", "gpp-v100.ncu-rep", "--view", name, "-o", tmp_path / "x.json").code == 0
+        assert_fits(name, (tmp_path / "x.json").read_text())
 
 
-def test_every_document_is_tried() -> None:
-    assert {name for name, _ in WRITTEN} | {"run", "counted", "run-comparison", "budget"} | ELSEWHERE == set(documents())
-    assert set(ANALYSES) <= set(documents())
-
-
-def test_what_render_writes(run: Command, tmp_path: Path) -> None:
-    for view in SHOWN:
-        assert run("render", V100, "--view", view, "-o", tmp_path / f"{view}.json").code == 0
-        assert_fits(view, (tmp_path / f"{view}.json").read_text())
-
-
-def test_reports_of_several_gpus_and_without_work(run: Command, whole: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "whole.ncu-rep"
-    path.write_bytes(whole)
-    for view in SHOWN:
-        assert_fits(view, run("show", path, "--view", view, "--json").out)
-    assert_fits("source", run("source", path, "--json").out)
-    assert_fits("advise", run("advise", path, "--json").out)
-    assert_fits("explain", run("explain", path, "--json").out)
-
-
-def test_runs(run: Command, tmp_path: Path) -> None:
-    trace = tmp_path / "trace.json"
-    times = {"ph": "X", "ts": 2, "dur": 1, "pid": 1, "tid": 1}
-    launch = {**times, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": {"correlation": 1}}
-    kernel = {**times, "cat": "kernel", "name": "k", "args": {"correlation": 1}}
-    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [launch, kernel]}))
-    assert_fits("run", run("show", trace, "--json").out)
-    assert_fits("run", run("show", trace, "--board", "V100 SXM2", "--operators-by", "kernel", "--json").out)
+def test_every_document_is_tried(run: Command) -> None:
+    assert {*WRITTEN, *ELSEWHERE} == set(documents()) >= set(ANALYSES)
+    for name in documents():
+        found = json.loads(run("schema", name).out)
+        assert found == schema(name)
+        assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        assert found["$id"].startswith(f"urn:ncu-roofline:{name}:")
+        version = found.get("properties", {}).get("schema_version")
+        assert version in (None, {"const": int(found["$id"].rpartition(":")[2])})
 
 
 NAMES = sorted(path.name for path in TRACES.glob("*.[!m]*")) or ["none"]
@@ -106,66 +79,29 @@ def test_real_traces(run: Command, name: str) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
-    chosen = list(real_reports.values())[::6]
-    for path in chosen:
-        for view in SHOWN:
-            assert_fits(view, run("show", path, "--view", view, "--json").out)
-        assert_fits("advise", run("advise", path, "--json").out)
-        assert_fits("explain", run("explain", path, "--json").out)
-        if (inside := run("source", path, "--json")).code == 0:
-            assert_fits("source", inside.out)
-
-
-def spoilt(document: Any) -> Iterator[Any]:
-    """The document with a key too many, one too few, and a value of another type, in its first row and around it."""
-    for path in ((), ("kernels", 0)):
-        for change in (lambda of: of.update(surplus=1), lambda of: of.popitem(), lambda of: of.update({next(iter(of)): []})):
-            wrong = copy.deepcopy(document)
-            place = wrong
-            for key in path:
-                place = place[key]
-            change(place)
-            yield wrong
+    for path in list(real_reports.values())[::6]:
+        for name in (*SHOWN, "advise", "explain", "source"):
+            outcome = run(*(("show", "--view", name) if name in SHOWN else (name,)), path, "--json")
+            if outcome.code == 0 or name != "source":
+                assert_fits(name, outcome.out)
 
 
 def test_a_schema_is_closed(run: Command) -> None:
-    document = json.loads(run("show", V100, "--json").out)
-    for wrong in spoilt(document):
-        with pytest.raises(AssertionError):
-            assert_fits("roofline", json.dumps(wrong))
+    """Against a key too many, one too few, a value of another type, and another unit; columns have type, unit and meaning."""
+    document = json.loads(run("show", DEMO / "gpp-v100.ncu-rep", "--json").out)
+    changes = (lambda of: of.update(surplus=1), lambda of: of.popitem(), lambda of: of.update({next(iter(of)): []}))
+    for change in changes:
+        for find in (lambda of: of, lambda of: of["kernels"][0]):
+            change(find(wrong := copy.deepcopy(document)))
+            with pytest.raises(AssertionError):
+                assert_fits("roofline", json.dumps(wrong))
     document["units"]["work"] = "byte"
     with pytest.raises(AssertionError):
         assert_fits("roofline", json.dumps(document))
-
-
-class TestCommand:
-    def test_without_a_name_all_are_listed(self, run: Command) -> None:
-        lines = run("schema").out.splitlines()
-        assert [line.split()[0] for line in lines[1:]] == list(documents())
-
-    def test_a_schema(self, run: Command) -> None:
-        for name in documents():
-            done = run("schema", name)
-            assert (done.code, done.err) == (0, "")
-            found = json.loads(done.out)
-            assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-            assert found["$id"].startswith(f"urn:ncu-roofline:{name}:")
-            assert found == schema(name)
-            version = found.get("properties", {}).get("schema_version")
-            assert version in (None, {"const": int(found["$id"].rpartition(":")[2])})
-
-    def test_an_unknown_name(self, run: Command) -> None:
-        done = run("schema", "rooflines")
-        assert_refused(done, "rooflines", 2)
-        assert "did you mean roofline?" in done.err
-
-    def test_columns_have_type_unit_and_meaning(self) -> None:
-        column = schema("roofline")["properties"]["points"]["items"]["properties"]["traffic"]
-        assert (column["type"], column["unit"]) == (["number", "null"], "byte")
-        assert column["description"]
-        for view in ANALYSES:
-            for place, said in flat(schema(view)):
-                assert said.partition(" ")[2] in ("", *UNITS) or "." not in place
+    column = schema("roofline")["properties"]["points"]["items"]["properties"]["traffic"]
+    assert (column["type"], column["unit"], bool(column["description"])) == (["number", "null"], "byte", True)
+    for view in ANALYSES:
+        assert {said.partition(" ")[2] for place, said in flat(schema(view)) if "." in place} <= {"", *UNITS}
 
 
 def flat(form: Any, place: str = "") -> Iterator[tuple[str, str]]:
@@ -194,3 +130,72 @@ def test_within_a_version_nothing_goes_and_nothing_changes() -> None:
         lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(places)}" for name, places in now.items())
         PROMISED.write_text(f"{{\n{lines}\n}}\n")
     assert json.loads(PROMISED.read_text()) == now, "note what is new: UPDATE_GOLDEN=1"
+
+
+SMOOTH = DEMO / "smooth-made-up.ncu-repz"
+# Analysis -> the command that writes a table of it, and one that prints all of them as JSON.
+WRITING = {
+    **{view: ("render {counted} --view " + view, "show {counted} --json --view " + view) for view in ("time", "instruction")},
+    "roofline": ("render {four}", "show {four} --json"),
+    "phases": ("render {phases} --view phases", "show {phases} --json --view phases"),
+    "comparison": ("compare {before} {after} --fail-if time>1", "compare {before} {after} --fail-if time>1 --json"),
+    "source": (f"source {SMOOTH} --no-disassembly", f"source {SMOOTH} --no-disassembly --json"),
+    "ranks": ("ranks {ranks}", "ranks {ranks} --json"),
+}
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> dict[str, Path]:
+    names = ("four", "counted", "phases", "before", "after", "many")
+    paths = {name: tmp_path / f"{name}.ncu-rep" for name in names} | {"ranks": tmp_path / "sixteen-ranks"}
+    for path in paths.values():
+        made.FILES[path.name](path)
+    return paths
+
+
+@pytest.mark.parametrize("view", WRITING)
+def test_tables_are_those_of_json(run: Command, given: dict[str, Path], tmp_path: Path, view: str) -> None:
+    table_of, whole = ([word.format(**given) for word in words.split()] for words in WRITING[view])
+    document = json.loads(run(*whole).out)
+    assert set(document["units"].values()) <= set(UNITS)
+    for table, declared in ANALYSES[view].tables.items():
+        names = [one.name for one in declared]
+        printed = run(*table_of, "-o", "-", "--format", "csv", "--table", table).out
+        rows = list(csv.DictReader(io.StringIO(printed)))
+        assert (printed.splitlines()[0].split(","), len(rows)) == (names, len(document[table])), table
+        assert all(list(row) == names for row in document[table])
+        if table == next(iter(ANALYSES[view].tables)):
+            parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+            run(*table_of, "-o", tmp_path / "x.parquet", "--table", table)
+            found = parquet.read_table(tmp_path / "x.parquet")
+            assert found.to_pylist() == document[table]
+            assert {one.name: one.metadata[b"unit"].decode() for one in found.schema} == {
+                one.name: one.unit for one in declared
+            }
+
+
+def test_parquet_without_pyarrow(run: Command, given: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncu_roofline.analyses.find_spec", lambda _: None)
+    outcome = run("render", given["four"], "-o", given["four"].with_suffix(".parquet"))
+    assert outcome.code == 1
+    assert "pip install 'ncu-roofline[parquet]'" in outcome.err
+
+
+@pytest.mark.parametrize("width", [60, 80, pytest.param(100, marks=pytest.mark.exhaustive), 200])
+def test_text_fits(run: Command, given: dict[str, Path], width: int) -> None:
+    for words in ("show {many}", "compare {before} {after} {many} --fail-if time>baseline", "ranks {ranks}",
+                  f"source {SMOOTH} --no-disassembly", "show {counted} --view instruction --notes"):  # fmt: skip
+        outcome = run(*(word.format(**given) for word in words.split()), "--width", width)
+        assert outcome.out
+        assert [line for line in outcome.out.splitlines() if columns_wide(line) > width] == [], words
+        assert "\x1b" not in outcome.out
+
+
+def test_a_png_of_the_width_and_dots_asked_for(run: Command, given: dict[str, Path], tmp_path: Path) -> None:
+    """84 x 70 mm at 200 dots per inch; a preset gives a column of a paper its width."""
+    asked = ("--width", "84mm", "--height", "7cm", "--font", "7", "--dpi", "200", "--size", "time")
+    assert run("render", given["four"], "-o", tmp_path / "x.png", *asked).code == 0
+    data = (tmp_path / "x.png").read_bytes()
+    assert [int.from_bytes(data[place : place + 4], "big") for place in (16, 20)] == [661, 551]
+    assert run("render", given["four"], "-o", tmp_path / "x.svg", "--view", "time", "--preset", "column").code == 0
+    assert b'width="237.6pt"' in (tmp_path / "x.svg").read_bytes()

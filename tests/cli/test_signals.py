@@ -22,35 +22,38 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no su
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = str(DEMO / "gpp-v100.ncu-rep"), str(DEMO / "gpp-v100-ceilings.json")
-# Stands still in the middle of writing a result, or of running rules from a folder made for them.
+# Stands still in the middle of writing a result, or of running rules from a folder made for them; {more} comes before.
 STANDING = """
 import os, signal, sys, tempfile, time
 from ncu_roofline.base import files
 from ncu_roofline.cli import main
 from ncu_roofline.plugin.nvrules import runner
 
-tempfile.tempdir = os.getcwd()
-
 def stand(*words):
     print("there", flush=True)
     time.sleep(300)
 
-files.os.replace = stand
-runner.load_rules = stand
-if {ignore}:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+tempfile.tempdir = os.getcwd()
+files.os.replace = runner.load_rules = stand
+{more}
 sys.exit(main(sys.argv[1:]))
 """
-STANDING_WORDS = {
-    "render": ["render", REPORT, "-o", "out.csv"],
-    "advise": ["advise", REPORT, "--ceilings", CEILINGS],
-}
+# The default handler also where the test's own parent ignores the signal.
 STARTED = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the test's own parent ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from ncu_roofline.__main__ import main
 print("there", file=sys.stderr, flush=True)
 sys.exit(main())
+"""
+FIRST_MOMENT = """
+from ncu_roofline import __main__
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+__main__.signal.getsignal = interrupted
+__main__.main()
 """
 WORDS = {
     "help": ["--help"],
@@ -62,38 +65,31 @@ WORDS = {
     "annotate": ["annotate", REPORT, "-o", "out.ncu-rep"],
     "ranks": ["ranks", REPORT, "-o", "out.csv"],
 }
+BY_DEFAULT = (("help", 5), ("input", 1000), ("advise", 400))
 ENDS = {".png": b"IEND\xaeB`\x82", ".html": b"</html>"}
 
 
-def standing(folder: Path, words: list[str], ignore: bool = False) -> subprocess.Popen[str]:
-    program = [sys.executable, "-c", STANDING.replace("{ignore}", str(ignore)), *words]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+@pytest.mark.parametrize(("name", "number"), [("ranks", signal.SIGTERM), ("advise", signal.SIGHUP)])
+def test_nothing_is_left(tmp_path: Path, name: str, number: signal.Signals) -> None:
+    """Under nohup, which ignores SIGHUP, a closed terminal is nothing."""
+    nohup = "signal.signal(signal.SIGHUP, signal.SIG_IGN)" if number == signal.SIGTERM else ""
+    words = [sys.executable, "-c", STANDING.replace("{more}", nohup), *WORDS[name]]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     assert process.stdout
     assert process.stdout.readline() == "there\n", process.communicate()
-    assert list(folder.iterdir())
-    return process
-
-
-@pytest.mark.parametrize(("name", "number"), [("render", signal.SIGTERM), ("advise", signal.SIGHUP)])
-def test_nothing_is_left(tmp_path: Path, name: str, number: signal.Signals) -> None:
-    process = standing(tmp_path, STANDING_WORDS[name])
+    assert list(tmp_path.iterdir())
+    if nohup:
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (128 + number, "", f"ncu-roofline: ended by {number.name}\n")
     assert_no_leftovers(tmp_path)
 
 
-def test_under_nohup_a_closed_terminal_is_nothing(tmp_path: Path) -> None:
-    process = standing(tmp_path, STANDING_WORDS["render"], ignore=True)
-    process.send_signal(signal.SIGHUP)
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.3)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM
-
-
-def test_tidying_up_is_not_disturbed() -> None:
+def test_handlers() -> None:
+    """Tidying up is not disturbed, who listens already goes on listening, and other threads have no signals."""
     steps = []
 
     def work() -> None:
@@ -107,12 +103,8 @@ def test_tidying_up_is_not_disturbed() -> None:
 
     with pytest.raises(Terminated) as caught, ended_by_signals():
         work()
-    assert steps == ["begun", "ended"]
-    assert caught.value.number == signal.SIGTERM
+    assert (steps, caught.value.number) == (["begun", "ended"], signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-
-def test_who_listens_already_goes_on_listening() -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
     try:
@@ -121,9 +113,6 @@ def test_who_listens_already_goes_on_listening() -> None:
         assert heard == [signal.SIGTERM]
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_commands_of_another_thread() -> None:
     codes: list[int] = []
     thread = threading.Thread(target=lambda: codes.append(main(["show", "missing.ncu-rep"])))
     thread.start()
@@ -131,9 +120,21 @@ def test_commands_of_another_thread() -> None:
     assert codes == [1]
 
 
-def interrupted(folder: Path, name: str, milliseconds: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "milliseconds"),
+    [
+        pytest.param(
+            name,
+            moment,
+            marks=() if (name, moment) in (("help", 5), ("input", 1000), ("advise", 400)) else pytest.mark.exhaustive,
+        )
+        for name in WORDS
+        for moment in (5, 20, 50, 100, 200, 300, 400, 600, 800, 1000, 1300)
+    ],
+)
+def test_ctrl_c(tmp_path: Path, name: str, milliseconds: int) -> None:
     """Ctrl-C so long after the command began: it is told, or the command was done; what is there is whole."""
-    temporary, place = folder / f"temporary-{milliseconds}", folder / f"place-{milliseconds}"
+    temporary, place = tmp_path / "temporary", tmp_path / "place"
     temporary.mkdir()
     place.mkdir()
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -152,20 +153,8 @@ def interrupted(folder: Path, name: str, milliseconds: int) -> None:
         assert path.read_bytes().rstrip(b"\n").endswith(ENDS.get(path.suffix, b""))
 
 
-@pytest.mark.parametrize(("name", "milliseconds"), [("help", 5), ("show", 200), ("advise", 400)])
-def test_ctrl_c(tmp_path: Path, name: str, milliseconds: int) -> None:
-    interrupted(tmp_path, name, milliseconds)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", WORDS)
-def test_ctrl_c_at_any_moment(tmp_path: Path, name: str) -> None:
-    for milliseconds in (5, 20, 50, 100, 200, 300, 400, 600, 800, 1000, 1300):
-        interrupted(tmp_path, name, milliseconds)
-
-
 def test_an_import_that_makes_another_error_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As that of numpy, whose extension modules forget what kept them from being loaded."""
+    """As that of numpy, whose extension modules forget what kept them from being loaded; and the program's first moment."""
 
     def load(*_: object) -> None:
         with suppress(KeyboardInterrupt):
@@ -175,21 +164,9 @@ def test_an_import_that_makes_another_error_of_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cli, "parse", load)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        assert (cli.main(["show", REPORT]), signal.getsignal(signal.SIGINT)) == (130, signal.default_int_handler)
+        assert (main(["show", REPORT]), signal.getsignal(signal.SIGINT)) == (130, signal.default_int_handler)
     finally:
         signal.signal(signal.SIGINT, before)
     assert capsys.readouterr() == ("", "ncu-roofline: interrupted\n")
-
-
-def test_the_first_moment() -> None:
-    program = """
-from ncu_roofline import __main__
-
-def interrupted(*_):
-    raise KeyboardInterrupt
-
-__main__.signal.getsignal = interrupted
-__main__.main()
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", FIRST_MOMENT], capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"ncu-roofline: interrupted\n")

@@ -13,14 +13,11 @@ import pytest
 import ncu_roofline
 from tests.factory import complete, kernel, report
 
-HEAVY = (
+HEAVY = {
     "numpy", "pandas", "matplotlib", "google.protobuf", "jinja2", "rich", "tqdm", "pyarrow", "multiprocessing", "shtab",
-)  # fmt: skip
-CORE = ("outputs",)  # of the command line: no command
-DRAWING = ("pandas", "matplotlib", "jinja2", "pyarrow")
-
+}  # fmt: skip
+DRAWING = {"pandas", "matplotlib", "jinja2", "pyarrow"}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).resolve().parents[1])}
-
 AFTER_A_COMMAND = """
 import json, sys
 from ncu_roofline.cli import main
@@ -31,7 +28,6 @@ except SystemExit as error:
 sys.stdout.flush()
 print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
-
 AFTER_ALL_HELP = """
 import json, sys
 from ncu_roofline.cli import COMMANDS, parse
@@ -42,7 +38,6 @@ for command in COMMANDS:
         assert error.code == 0, command
     assert not set(json.loads(sys.argv[1])) & set(sys.modules), command
 """
-
 AFTER_IMPORTING_EVERYTHING = """
 import importlib, json, os, pkgutil, sys, threading
 environment, here = dict(os.environ), os.getcwd()
@@ -54,19 +49,24 @@ assert dict(os.environ) == environment and os.getcwd() == here
 assert threading.active_count() == 1
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
+AFTER_READING = """
+import sys, ncu_roofline
+opened = ncu_roofline.read_report(sys.argv[1])
+opened.columns(opened.metric_names)
+assert [dict(one.metrics) for one in opened.kernels] and "numpy" not in sys.modules
+assert not hasattr(ncu_roofline, "nope")
+assert not [name for name in ncu_roofline.__all__ if getattr(ncu_roofline, name) is None]
+"""
+
+
+def python(folder: Path, program: str, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-c", program, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=folder, env=ENVIRONMENT)
 
 
 def loaded_by(folder: Path, *words: object) -> set[str]:
     """The modules that a command loads."""
-    done = subprocess.run(
-        [sys.executable, "-c", AFTER_A_COMMAND, *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        cwd=folder,
-        env=ENVIRONMENT,
-    )
+    done = python(folder, AFTER_A_COMMAND, *words)
     code, modules = json.loads(done.stderr.splitlines()[-1])
     assert code == 0, done.stderr
     return set(modules)
@@ -74,56 +74,29 @@ def loaded_by(folder: Path, *words: object) -> set[str]:
 
 def test_help_and_lists_load_nothing_heavy(tmp_path: Path) -> None:
     loaded = loaded_by(tmp_path, "--help")
-    assert not loaded & set(HEAVY)
-    assert {one for one in loaded if one.startswith("ncu_roofline.cli.")} == {f"ncu_roofline.cli.{one}" for one in CORE}
-    words = [sys.executable, "-c", AFTER_ALL_HELP, json.dumps(HEAVY)]
-    subprocess.run(words, check=True, timeout=60, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    for what in ("architectures", "formats"):
-        assert not loaded_by(tmp_path, "list", what) & {"numpy", "pandas", "matplotlib", "google.protobuf"}
+    assert not loaded & HEAVY
+    assert {one for one in loaded if one.startswith("ncu_roofline.cli.")} == {"ncu_roofline.cli.outputs"}  # no command
+    python(tmp_path, AFTER_ALL_HELP, json.dumps(sorted(HEAVY)))
+    assert not loaded_by(tmp_path, "list", "formats") & {"numpy", "pandas", "matplotlib", "google.protobuf"}
 
 
-@pytest.mark.parametrize("words", [("show",), ("render", "-o", "out.csv")])
-def test_text_loads_nothing_that_draws(tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("words", "without"),
+    [
+        ("show", DRAWING | {"ncu_roofline.analyses.source.build"}),  # nothing was counted by instruction
+        ("render -o out.csv", DRAWING),
+        ("render -o out.svg", {"jinja2", "pandas"}),
+        ("render -o out.html", {"matplotlib"}),
+    ],
+)
+def test_commands_load_what_they_need(tmp_path: Path, words: str, without: set[str]) -> None:
     source = report(tmp_path / "r.ncu-rep", kernel(complete()))
-    loaded = loaded_by(tmp_path, *words, source)
-    assert not loaded & set(DRAWING)
-    assert "ncu_roofline.analyses.source.build" not in loaded  # nothing was counted by instruction
-
-
-@pytest.mark.parametrize(("suffix", "without"), [("svg", {"jinja2", "pandas"}), ("html", {"matplotlib"})])
-def test_drawing_loads_only_its_own_library(tmp_path: Path, suffix: str, without: set[str]) -> None:
-    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
-    assert not loaded_by(tmp_path, "render", source, "-o", f"out.{suffix}") & without
+    assert not loaded_by(tmp_path, *words.split(), source) & without
 
 
 def test_importing_has_no_effect(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", AFTER_IMPORTING_EVERYTHING],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
+    done = python(tmp_path, AFTER_IMPORTING_EVERYTHING)
+    assert (done.stdout, len(done.stderr.splitlines())) == ("", 1)
     assert not set(json.loads(done.stderr)) & {*DRAWING, "tqdm"}
     assert not list(tmp_path.iterdir())
-
-
-def test_reading_a_report_needs_no_numpy(tmp_path: Path) -> None:
-    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
-    program = (
-        "import sys; from ncu_roofline import read_report; r = read_report(sys.argv[1]); "
-        "r.columns(r.metric_names); [dict(k.metrics) for k in r.kernels]; assert 'numpy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-W", "error", "-c", program, str(source)], check=True, timeout=60, env=ENVIRONMENT)
-
-
-def test_the_public_names_are_there() -> None:
-    for name in ncu_roofline.__all__:
-        assert getattr(ncu_roofline, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nope'"):
-        ncu_roofline.nope  # noqa: B018
+    python(tmp_path, AFTER_READING, report(tmp_path / "r.ncu-rep", kernel(complete())))
