@@ -147,9 +147,12 @@ class _Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The options that most people need, and two examples."""
+        command = self.prog.partition(" ")[2]
+        if not command:
+            return super().format_help()
         from ncu_roofline.cli.help import HELP
 
-        named, *examples = HELP.get(self.prog.partition(" ")[2], ("",))
+        named, *examples = HELP[command]
         options = [action for action in self._actions if action.option_strings and action.help != argparse.SUPPRESS]
         hidden = [one for one in options if one.dest not in ("help", "help_all")] if len(options) > MOST_OPTIONS + 1 else []
         hidden = [one for one in hidden if one.option_strings[-1].lstrip("-") not in named.split() and not one.required]
@@ -162,7 +165,7 @@ class _Parser(argparse.ArgumentParser):
             for one, text in zip(hidden, texts, strict=True):
                 one.help = text
         found += f"\n{len(hidden)} more options: --help-all\n" if hidden else ""
-        return found + ("\nexamples:\n" + "".join(f"  {self.prog.split()[0]} {one}\n" for one in examples) if examples else "")
+        return "\n".join([found, "examples:", *(f"  ncu-roofline {one}" for one in examples), ""])
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help and version, which argparse keeps silent about where they can't be printed.  Raises RooflineError."""

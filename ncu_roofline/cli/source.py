@@ -17,6 +17,7 @@ from ncu_roofline.base.texts import clean, listed
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_launches, add_looks, add_output, add_reports, add_roofs, positive
 from ncu_roofline.cli.outputs import (
+    chosen_format,
     coloured,
     deliver,
     has_cursor,
@@ -95,10 +96,11 @@ def run_source(args: Namespace) -> int:
         if not os.path.isdir(folder):
             raise UsageError("Cannot use --source-folder", folder, "there is no such folder", "Name one that holds sources.")
     known = ANALYSES["source"].formats
-    outputs = targets(args, known, "not a format of the source view ({})", lambda: reading.named_files(args))
-    ((path, output_format),) = outputs.items()
+    but, path = "not a format of the source view ({})", "".join(args.output)
+    output_format = chosen_format(path, args.format, known, but, as_json=args.json)
     table = args.table or f"{args.by or 'line'}s".replace("-", "_")  # what csv and parquet hold
     _check_options(args, output_format)
+    targets(args, known, but, lambda: reading.named_files(args))
     whole = _ALL if output_format in ("html", "json") else _NONE
     if output_format in _ROWS_ALONE:
         whole = _ALL if table == "instructions" else _NONE

@@ -85,7 +85,7 @@ def test_help(run: Command) -> None:
     text = run("compare", "--help").out
     assert all(f"{name}.{part}".rstrip(".") in text for name, one in QUANTITIES.items() for part in one.parts or ("",))
     assert "PP = |H| / sum(1/e)" in " ".join(run("portability", "--help").out.split())
-    assert "usage: ncu-roofline bench run " in run("bench", "run", "one", "too", "many").err
+    assert "`ncu-roofline bench run --help`" in run("bench", "run", "one", "too", "many").err
 
 
 def test_lists(run: Command) -> None:
