@@ -9,13 +9,16 @@
 
 A session runs in an empty folder.  Files that its commands name are put there: those of the demo, and those in ``FILES`` of
 `made.py` in the room's folder (name -> function that writes it to a path).  A command is run in this process; after it may come
-`| grep REGEX`, `| head N`, `| json KEY.0.KEY KEY ...` (parts of a document).  `cat FILE` and `ls` are there, too.
+`< FILE`, `| grep REGEX`, `| head N`, `| json KEY.0.KEY KEY.*.KEY ...` (parts of a document, numbers to six digits) and
+`| csv COLUMN COLUMN ...` (of a table).  `cat FILE`, `cp FILE FILE` and `ls` are there, too.
 UPDATE_GOLDEN=1 rewrites what is printed.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 import json
 import re
 import shlex
@@ -24,6 +27,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -56,6 +60,7 @@ def written(before: list[str], folder: Path) -> None:
         if line.startswith("=== "):
             path, lines = folder / line[4:], []
         elif line == "===" and path:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join([*lines, ""]), encoding="utf-8")
             path = None
         else:
@@ -76,17 +81,25 @@ def put(words: list[str], folder: Path, room: Path) -> None:
 
 
 def part(document: Any, path: str) -> Any:
-    for key in path.split("."):
-        document = document[int(key)] if isinstance(document, list) else document[key]
-    return document
+    key, _, rest = path.partition(".")
+    if key == "*":
+        return [part(one, rest) for one in document]
+    inner = document[int(key)] if isinstance(document, list) else document[key]
+    return part(inner, rest) if rest else inner
+
+
+def rounded(number: str) -> float:
+    return float(f"{float(number):.6g}")
 
 
 def filtered(text: str, words: list[str]) -> str:
     """What is left of a text behind a `|`."""
     name, *rest = words
     if name == "json":
-        document = json.loads(text)
+        document = json.loads(text, parse_float=rounded, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
         return "".join(f"{path}: {json.dumps(part(document, path))}\n" for path in rest)
+    if name == "csv":
+        return "".join(", ".join(row[column] for column in rest) + "\n" for row in csv.DictReader(io.StringIO(text)))
     lines = text.splitlines(keepends=True)
     kept = lines[: int(rest[0])] if name == "head" else [line for line in lines if re.search(rest[0], line)]
     return "".join(kept)
@@ -102,9 +115,15 @@ def printed(line: str, run: Command, folder: Path, room: Path) -> str:
         out = "".join(f"{path.relative_to(folder)}\n" for path in sorted(folder.rglob("*")))
     elif command[0] == "cat":
         out = Path(command[1]).read_text(encoding="utf-8")
+    elif command[0] == "cp":
+        put(command[1:2], folder, room)
+        Path(command[2]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(command[1], command[2])
     else:
         put(command[1:], folder, room)
-        outcome = run(*command[1:])
+        given = Path(command.pop()).read_bytes() if "<" in command else b""
+        with mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(given))):
+            outcome = run(*(word for word in command[1:] if word != "<"))
         out, err, code = outcome.out, outcome.err, outcome.code
     for words in filters:
         out = filtered(out, words)
