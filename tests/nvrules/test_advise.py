@@ -16,7 +16,7 @@ from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise
 from tests.cli.command import Command, assert_refused
 from tests.factory import H100, NO_WORK, Metrics, by_address, complete, kernel, report
 from tests.nvrules.running import our_rules
-from tests.nvrules.test_access_pattern import FEW_LANES
+FEW_LANES: Metrics = {"smsp__thread_inst_executed_per_inst_executed.ratio": 8.0}
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 RULE = """

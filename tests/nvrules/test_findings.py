@@ -18,7 +18,7 @@ from ncu_roofline.plugin.nvrules.runner import KernelAdvice, advise, load_rules
 from tests.cli.command import Command
 from tests.factory import Metrics, complete, kernel, report
 from tests.nvrules.running import our_rules
-from tests.nvrules.test_access_pattern import FEW_LANES
+FEW_LANES: Metrics = {"smsp__thread_inst_executed_per_inst_executed.ratio": 8.0}
 
 jsonschema = pytest.importorskip("jsonschema")
 
