@@ -1,9 +1,9 @@
 """Kernels and rules from a file of cases, and what the rules say of them as a text.
 
 A case is the kernel of `complete()` but for `on` (A100, H100, V100), `chip` (major, minor, name), `seconds`, `clock`, `flops`
-([add, mul, fma] by precision), `traffic`, `without` and `only` (metrics with these words), `metrics`, `counts` (by instruction),
-`opcodes` (each executed a hundred times), `texts` and `lines` of instructions, `functions` (their first instructions).
-`rule`: which rules look at it; `roofs`: which measured roofs they have; `speedup`: what their first promise must be, in per cent.
+([add, mul, fma] by precision), `traffic`, `without` and `only` (metrics with these words), `metrics`, `counts` (by
+instruction), `opcodes` (each executed a hundred times), `texts` and `lines` of instructions, `functions` (their first ones).
+`rule`: which rules look at it; `roofs`: which measured roofs they have; `speedup`: their first promise in per cent.
 """
 
 from __future__ import annotations
