@@ -29,9 +29,16 @@ OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
 Case = dict[str, Any]
 
 
+def toml(path: Path) -> dict[str, Any]:
+    """What a file says."""
+    reader = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, Any] = reader.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 def read_cases(path: Path) -> tuple[dict[str, Case], dict[str, Any]]:
     """The cases of a file with its names of metrics in full, and its measured roofs."""
-    document = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(path.read_text(encoding="utf-8"))
+    document = toml(path)
     names = document.get("names", {})
     for case in document["cases"].values():
         rule = case.get("rule", document.get("rule"))
@@ -109,9 +116,10 @@ def run_case(case: Case, one: Kernel, rules: RuleSet, patch: pytest.MonkeyPatch)
 def as_text(outcome: RuleOutcome) -> str:
     """All that a rule said."""
     marks = f" (marks in the source: {outcome.markers})" if outcome.markers else ""
-    lines = [f"{outcome.identifier.removeprefix('NcuRoofline')}: {outcome.status}{marks}"]
+    reason = f", {outcome.reason}" if outcome.reason else ""
+    lines = [f"{outcome.identifier.removeprefix('NcuRoofline')}: {outcome.status}{reason}{marks}"]
     for said in outcome.messages:
         gain = "" if said.speedup is None else f", {said.speedup_type} {said.speedup:.4g} %"
-        lines += [f"  {said.type}{gain}: {said.title}", f"    {said.text}"]
+        lines += [f"  {said.type}{gain}: {said.title}".rstrip(), f"    {said.text}"]
         lines += [f"    > {one.name} = {one.value:.6g}, {one.severity}: {one.info}".rstrip(": ") for one in said.focus]
     return "".join(f"{line}\n" for line in lines)

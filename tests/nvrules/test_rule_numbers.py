@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,54 +17,43 @@ from ncu_roofline.chips.verdict import SHORT_LAUNCH
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.report import Kernel, read_report
 from ncu_roofline.model import Measurements, Roofline, measurements_of
-from ncu_roofline.plugin.generate.rules import render_rules
 from ncu_roofline.plugin.nvrules.interface import IAction
-from ncu_roofline.plugin.nvrules.runner import Known, Lender, RuleSet, load_rules
+from ncu_roofline.plugin.nvrules.runner import Known, Lender, RuleSet
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
+from tests.nvrules.cases import rules_with
 from tests.nvrules.running import helper, our_rules
 from tests.published_report import CEILINGS, REPORT
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What the rules' helper makes of one kernel: per precision its work, peak and levels; and the mixed one."""
-
-    module: Any
-    kernel: Any
-
-    def points(self) -> Iterator[tuple[str, float, float | None, Any]]:
-        """(precision, work, peak, binding) of each precision that has work, and of the mix."""
-        works = self.kernel.works()
-        levels = self.module.levels_of(self.kernel)
-        for precision, work in works:
-            if work.total > 0 and not load_spec().precision(precision.id).on_request:
-                peak = self.module.peak_of(self.kernel, precision)[0]
-                yield precision.id, work.total, peak, self.module.Bound(levels, work.total, peak)
-        mix = self.module.Mix(self.module.demands(self.kernel))
-        if mix.mixed and mix.peak is not None:
-            yield "mixed", mix.total, mix.peak, self.module.Bound(levels, mix.total, mix.peak)
-
-
-def judged(one: Kernel, rules: RuleSet, known: Known | None = None) -> Judged:
-    module = helper(rules)
-    return Judged(module, module.Kernel(IAction(one, known)))
-
-
 def close(ours: float | None, model: float) -> bool:
-    if ours is None or math.isnan(model):
-        return ours is None and math.isnan(model)
+    """Whether a number of the rules is that of the model; either may be unknown."""
+    if ours is None or math.isnan(ours) or math.isnan(model):
+        return (ours is None or math.isnan(ours)) and math.isnan(model)
     return math.isclose(ours, model, rel_tol=1e-12)
 
 
-def check(result: Roofline, launch: int, one: Judged) -> int:
-    """Assert that the rule has the model's points of a launch; returns how many there are."""
-    rows = result.points[result.points["launch"] == launch]
+def points(shared: Any, kernel: Any, levels: Any) -> Iterator[tuple[str, float, float | None, Any]]:
+    """(precision, work, peak, binding) of each precision that has work, and of the mix."""
+    for precision, work in kernel.works():
+        if work.total > 0 and not load_spec().precision(precision.id).on_request:
+            peak = shared.peak_of(kernel, precision)[0]
+            yield precision.id, work.total, peak, shared.Bound(levels, work.total, peak)
+    mix = shared.Mix(shared.demands(kernel))
+    if mix.mixed and mix.peak is not None:
+        yield "mixed", mix.total, mix.peak, shared.Bound(levels, mix.total, mix.peak)
+
+
+def check(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> int:
+    """Assert that the rules have the model's points of a launch; returns how many there are."""
+    rows = result.points[result.points["launch"] == one.index]
+    shared = helper(rules)
+    kernel = shared.Kernel(IAction(one, known))
     counted = {precision.id for precision in load_spec().precisions if not precision.on_request}
     asked = {level.id for level in load_spec().levels if level.on_request}
-    found = list(one.points()) if one.kernel.seconds else []
-    levels = {level.name: level for level in one.module.levels_of(one.kernel)}
+    levels = {level.name: level for level in shared.levels_of(kernel)}
+    found = list(points(shared, kernel, list(levels.values()))) if kernel.seconds else []
     for name, work, peak, bound in found:
         mine = rows[rows["precision"] == name]
         if not levels:
@@ -74,33 +62,30 @@ def check(result: Roofline, launch: int, one: Judged) -> int:
         assert set(levels) - asked <= set(mine["level"]) <= set(levels)
         for point in mine.itertuples():
             level = levels[point.level]
-            assert close(work, point.work), name
-            assert close(level.traffic.total, point.traffic)
-            assert close(one.kernel.seconds, point.seconds)
-            assert close(level.attainable(work, peak), point.attainable), (name, point.level)
-            if bound.attainable is not None and (point.binds or not one.module.tensor_unknown(one.kernel)):
+            ours = (work, level.traffic.total, kernel.seconds, level.attainable(work, peak))
+            model = (point.work, point.traffic, point.seconds, point.attainable)
+            assert all(map(close, ours, model)), (name, point.level, ours, model)
+            if bound.attainable is not None and (point.binds or not shared.tensor_unknown(kernel)):
                 assert point.binds == (bound.level.name if bound.level else point.binds)
                 assert bound.level is not None or point.binds not in levels
-                assert close(work / one.kernel.seconds / bound.attainable, point.binding_fraction)
-    shown = set(rows["precision"]) & (counted | {"mixed"})
+                assert close(work / kernel.seconds / bound.attainable, point.binding_fraction)
+    shown, names = set(rows["precision"]) & (counted | {"mixed"}), {name for name, *_ in found}
     # The model also knows charts inside the report, which rules can't see, and mixes without a known roof.
-    assert shown - {"mixed"} == ({name for name, *_ in found} - {"mixed"} if levels else set())
-    assert ("mixed" in shown) >= ("mixed" in {name for name, *_ in found} and bool(levels))
+    assert shown - {"mixed"} == (names - {"mixed"} if levels else set())
+    assert ("mixed" in shown) >= ("mixed" in names and bool(levels))
     return len(rows)
 
 
 def same_verdict(result: Roofline, one: Kernel, rules: RuleSet, known: Known | None = None) -> bool:
     """Whether the rule gives the row of the kernels frame: what limits, how full it is, the headrooms and why."""
-    module = next(rule.module for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
-    kernel = helper(rules).Kernel(IAction(one, known))
-    said = module.verdict_of(kernel)
+    (rule,) = (rule for rule in rules.rules if rule.identifier == "NcuRooflineVerdict")
+    said = rule.module.verdict_of(helper(rules).Kernel(IAction(one, known)))
     (row,) = result.kernels[result.kernels["launch"] == one.index].itertuples()
     assert (said.text, said.limit, said.reason) == (row.verdict, row.limit, row.reason), one.index
-    assert close(None if math.isnan(said.fraction) else said.fraction, row.limit_fraction)
-    assert close(None if math.isnan(said.headroom) else said.headroom, row.headroom)
-    assert close(None if math.isnan(said.headroom_compute) else said.headroom_compute, row.headroom_compute)
-    assert close(None if math.isnan(said.without_waste) else said.without_waste, row.headroom_without_waste)
-    outcome = next(one for one in rules.run(one, known=known) if one.identifier == "NcuRooflineVerdict")
+    ours = (said.fraction, said.headroom, said.headroom_compute, said.without_waste)
+    model = (row.limit_fraction, row.headroom, row.headroom_compute, row.headroom_without_waste)
+    assert all(map(close, ours, model)), (ours, model)
+    (outcome,) = RuleSet((rule,), ()).run(one, known=known)
     assert [message.title for message in outcome.messages] == [row.verdict]
     assert outcome.messages[0].text.startswith(row.reason[:1].upper() + row.reason[1:] + ".") or row.verdict == "unknown"
     return True
@@ -166,13 +151,8 @@ def kernels() -> Iterator[Metrics]:
         maximum = {f"device__attribute_max_{what}_frequency_khz": odd for what in ("gpu", "mem")}
         yield {**complete(), **clocks, **halves}
         yield {**complete(), **clocks, **maximum, "smsp__cycles_elapsed.max": 1.2e6, "device__attribute_clock_rate": 1_400_000}
-        yield {
-            **complete(),
-            **clocks,
-            **maximum,
-            "lts__t_sectors.sum.per_second": odd,
-            "lts__t_sectors.avg.per_cycle_elapsed": 1,
-        }
+        ratio: Metrics = {"lts__t_sectors.sum.per_second": odd, "lts__t_sectors.avg.per_cycle_elapsed": 1}
+        yield {**complete(), **clocks, **maximum, **ratio}
     yield {"gpu__time_duration.sum": 1e6, **flops("d", 1, 1, 1), **traffic(1, 1, 1)}
     yield complete(chip(6, 1))
 
@@ -201,11 +181,14 @@ def used() -> Iterator[Metrics]:
 
 def test_made_up_kernels(tmp_path: Path) -> None:
     path = report(tmp_path / "r.ncu-rep", *map(kernel, (*kernels(), *used())))
-    result = roofline(path)
+    result, m = roofline(path), measurements_of(path)
     with read_report(path) as opened:
-        rows = sum(check(result, one.index, judged(one, our_rules())) for one in opened.kernels)
+        assert sum(check(result, one, our_rules()) for one in opened.kernels) > 1000
         assert all(same_verdict(result, one, our_rules()) for one in opened.kernels)
-    assert rows > 1000
+        for row, one in enumerate(opened.kernels):
+            ours = helper(our_rules()).Kernel(IAction(one))
+            assert close(ours.clock_profiled, m.clock[row])
+            assert close(ours.clock_max, m.clock_max[row])
     judged_rows = result.kernels["verdict"].str.partition(":")[0]
     assert {"memory", "compute", "latency", "unknown", "tensor work unknown"} <= set(judged_rows)
     assert (result.kernels["waste"] != "").sum() > 5
@@ -216,15 +199,14 @@ def test_made_up_kernels(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.reports
 def test_real_reports(real_reports: dict[str, Path]) -> None:
-    rows = 0
-    by_itself = 0
+    rows = by_itself = 0
     for path in real_reports.values():
         result, m = roofline(path), measurements_of(path)
         lender = Lender(m)
         with read_report(path) as opened:
             for one in list(opened.kernels)[:20]:
                 known = lender.of(one.index)
-                rows += check(result, one.index, judged(one, our_rules(), known))
+                rows += check(result, one, our_rules(), known)
                 assert same_verdict(result, one, our_rules(), known)
                 if alone(m, one.index):
                     by_itself += same_verdict(result, one, our_rules())
@@ -234,22 +216,9 @@ def test_real_reports(real_reports: dict[str, Path]) -> None:
 
 def test_measured_ceilings(tmp_path: Path) -> None:
     ceilings = read_ceilings(DEMO / CEILINGS)
-    for name, text in render_rules(ceilings=[ceilings]).items():
-        (tmp_path / name).write_text(text)
-    rules = load_rules([tmp_path])
+    rules = rules_with(tmp_path, ceilings)
     result = roofline(DEMO / REPORT, ceilings)
     assert (result.points["roof_origin"] == "measured").any()
     with read_report(DEMO / REPORT) as opened:
-        rows = sum(check(result, one.index, judged(one, rules)) for one in opened.kernels)
+        assert sum(check(result, one, rules) for one in opened.kernels) == len(result.points)
         assert all(same_verdict(result, one, rules) for one in opened.kernels)
-    assert rows == len(result.points)
-
-
-def test_clocks_are_the_models(tmp_path: Path) -> None:
-    path = report(tmp_path / "r.ncu-rep", *map(kernel, kernels()))
-    m = measurements_of(path)
-    with read_report(path) as opened:
-        for row, one in enumerate(opened.kernels):
-            ours = helper(our_rules()).Kernel(IAction(one))
-            assert close(ours.clock_profiled, m.clock[row])
-            assert close(ours.clock_max, m.clock_max[row])
