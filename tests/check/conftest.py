@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ncu_roofline.plugin.check import chips, section_rules
+from ncu_roofline.plugin.check import chips
 from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN
 
 SYSTEMS_ON_A_CHIP = ("GV11B", "GA10B", "GB10B", "GB20B")
@@ -36,9 +36,9 @@ class FakeChip:
 
 
 @pytest.fixture
-def fake_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every chip is a FakeChip."""
-    monkeypatch.setattr(section_rules, "chip", FakeChip)
+def fake_chip() -> type[FakeChip]:
+    """What is known of a chip by its name."""
+    return FakeChip
 
 
 @pytest.fixture
