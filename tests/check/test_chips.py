@@ -9,8 +9,9 @@ import pytest
 
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check import chips
-from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, Passes, chip, passes, targets_of
+from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Passes, chip, passes, targets_of
 from ncu_roofline.plugin.check.section_rules import Content, check_files, metrics_to_collect, section_passes
+from tests.nvrules.cases import toml
 
 CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]
@@ -22,32 +23,7 @@ CORE = [
 PEAKS = [f"sm__sass_thread_inst_executed_op_{kind}fma_pred_on.sum.peak_sustained" for kind in "dfh"]
 PEAKS += ["dram__bytes.sum.peak_sustained", "lts__lts2xbar_cycles_active.sum.peak_sustained"]
 CLOCKS = [f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "l1tex", "lts")]
-
-# Hardware passes beside the one of patching, as the library scheduled them when the lists were made.
-HARDWARE = {
-    "core": (CORE, {}),
-    "peaks": ([*CORE, *PEAKS], {}),
-    "clocks": ([*CORE, *PEAKS, *CLOCKS], {}),
-    "dram clock": ([*CORE, *CLOCKS, "dram__cycles_elapsed.avg.per_second"], {"GV100": 2, "TU102": 2, "TU116": 2}),
-    "tensor": ([*CORE, "sm__inst_executed_pipe_tensor.sum"], {}),
-    "shared": (
-        [*CORE, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"],
-        {"GV100": 2, "TU102": 2, "TU116": 2, "GA100": 2},
-    ),
-    "l1 fills": (
-        [*CORE, "l1tex__m_xbar2l1tex_read_bytes.sum"],
-        {"GV100": 5, **dict.fromkeys(("TU102", "TU116", "GA100", "GH100", "GB100", "GB110", "GB10B"), 2)},
-    ),
-}
-# Stock hierarchical sections of 2024.2, chip: (FP64 = FP32 = FP16, tensor, all four together).
-STOCK = {
-    "TU102": ("3 (2+1)", "2 (2+0)", "3 (2+1)"),
-    "GA100": ("3 (2+1)", "8 (8+0)", "9 (8+1)"),
-    "GA102": ("2 (1+1)", "8 (8+0)", "9 (8+1)"),
-    "GA10B": ("2 (1+1)", "8 (8+0)", "9 (8+1)"),
-    "AD102": ("2 (1+1)", "9 (9+0)", "10 (9+1)"),
-    "GH100": ("2 (1+1)", "7 (7+0)", "8 (7+1)"),
-}
+DATA = toml(Path(__file__).with_name("chips.toml"))
 
 
 def _require(name: str) -> None:
@@ -59,8 +35,10 @@ def _require(name: str) -> None:
 @pytest.mark.parametrize("name", CHIPS)
 def test_passes_of_lists(name: str) -> None:
     _require(name)
-    for case, (metrics, exceptions) in HARDWARE.items():
-        assert passes(name, metrics) == Passes(exceptions.get(name, 1), 1), case
+    names = {"{peaks}": PEAKS, "{clocks}": CLOCKS}
+    for case, (beside, exceptions) in DATA["lists"].items():
+        metrics = [metric for word in beside for metric in names.get(word, [word])]
+        assert passes(name, [*CORE, *metrics]) == Passes(exceptions.get(name, 1), 1), case
 
 
 @pytest.mark.usefixtures("library")
@@ -78,7 +56,7 @@ def test_passes_of_parts() -> None:
 @pytest.mark.ncu
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
-    "name", ["GA102", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in STOCK if one != "GA102")]
+    "name", ["GA102", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in DATA["stock"] if one != "GA102")]
 )
 def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> None:
     if "2024.2" not in ncu_releases:
@@ -89,38 +67,18 @@ def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> N
     names = [f"SpeedOfLight_Hierarchical{one}RooflineChart" for one in ("Double", "Single", "Half", "Tensor")]
     files = [check_files([folder / f"{one}.section"], (), None)[0] for one in names]
     contents = [one.content for one in files if one.content is not None]
-    core, tensor, together = STOCK[name]
+    core, tensor, together = DATA["stock"][name]
     assert [str(section_passes([one], target)) for one in contents] == [core, core, core, tensor]
     assert str(section_passes(contents, target)) == together
 
 
 @pytest.mark.usefixtures("library")
 def test_verdict() -> None:
-    known = {
-        ("GA100", "dram__bytes.sum", OK),
-        ("GA10B", "dram__bytes.sum", UNKNOWN),
-        ("GA100", "dram__bytes.sum.peak_sustained", OK),
-        ("GA100", "dram__bytes", BASE),
-        ("GA100", "dram__bytes.sum.nonsense", SUFFIX),
-        ("GA100", "nonsense__bytes.sum", UNKNOWN),
-        ("GA100", "", UNKNOWN),
-        ("GA100", "breakdown:gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", OK),
-        ("GA100", "regex:^dram__bytes", OK),
-        ("GA10B", "regex:^dram__bytes", UNKNOWN),
-        ("GA100", "regex:(", FOREIGN),
-        ("GA100", "group:memory__chart", FOREIGN),
-        ("GA100", "launch__grid_size", FOREIGN),
-        ("GA100", "derived__rl_x", FOREIGN),
-        ("GA100", "smsp__sass_thread_inst_executed_op_ffma_pred_on", FOREIGN),
-        ("GA100", "sm__ops_path_tensor_src_fp64.sum", OK),
-        ("TU102", "sm__ops_path_tensor_src_fp64.sum", UNKNOWN),
-        ("GH100", "sm__ops_path_tensor_op_hgmma_src_fp16.sum", OK),
-    }
-    for name, metric, expected in known:
+    for name, known in DATA["verdicts"].items():
         _require(name)
         found = chip(name)
         assert found is not None
-        assert found.verdict(metric) == expected, (name, metric)
+        assert {metric: found.verdict(metric) for metric in known} == {one: getattr(chips, word) for one, word in known.items()}
     _require("GV11B")
     assert passes("GV11B", CORE) is None  # which no library schedules
 
@@ -220,9 +178,6 @@ def test_charts_in_containers_keep_their_places() -> None:
     one, two, three = (f'RooflineChart {{{{ Label: "{{}}" {dot} }}}}'.format(name) for name in ("one", "two", "three"))
     container = f"HorizontalContainer {{ Items {{\n{two} }} Items {{ Filter {{ MinArch: 80 }}\n{three} }} }}"
     content = content_of(f"Body {{ Items {{ {container}\n{one} }} }}")
-    assert [(chart.text("Label"), chart.line) for chart, _, _ in content.charts_on(80)] == [
-        ("one", 4),
-        ("two", 2),
-        ("three", 3),
-    ]
+    places = [(chart.text("Label"), chart.line) for chart, _, _ in content.charts_on(80)]
+    assert places == [("one", 5), ("two", 3), ("three", 4)]
     assert [chart.text("Label") for chart, _, _ in content.charts_on(75)] == ["one", "two"]

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -119,7 +120,8 @@ def test_table_of_passes(run: Command, tmp_path: Path) -> None:
     ]
 
 
-def test_files_that_are_no_section(run: Command, tmp_path: Path) -> None:
+def test_files_that_are_no_section(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor folders that may not be read."""
     path = tmp_path / "bad.section"
     for data in (b"\0" * 50, b"\xff\xfe\x00", b"NVR\0" + b"x" * 500):
         path.write_bytes(data)
@@ -132,13 +134,7 @@ def test_files_that_are_no_section(run: Command, tmp_path: Path) -> None:
     assert_refused(run("check", path), path)
     with pytest.raises(ValueError, match="more than 2 MB"):  # embedded in a report
         parse_section(made("Section", Identifier="x" * MOST_BYTES, DisplayName="x").SerializeToString())
-
-
-def test_a_folder_that_may_not_be_read(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> list[str]:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("os.listdir", refuse)
+    monkeypatch.setattr("os.listdir", mock.Mock(side_effect=PermissionError(13, "Permission denied")))
     assert_refused(run("check", tmp_path), tmp_path)
 
 

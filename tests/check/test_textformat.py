@@ -122,32 +122,13 @@ def test_stock_sections_parse_in_their_release_and_have_no_errors(ncu_releases: 
         assert [one for one in errors if wrong not in one.message] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column", "code"),
-    [
-        (HEAD + "Foo: 1", 3, 1, "unknown-field"),
-        (HEAD + 'Metrics {\n  Metrics { Name: "m"\n    Foo: 1 } }', 5, 5, "unknown-field"),
-        (HEAD + "Order: x", 3, 8, "syntax"),
-        (HEAD + "Metrics {\n  Order: 1\n", 4, 10, "syntax"),
-        (HEAD + 'Description: "a\nb"', 3, 14, "syntax"),
-        (HEAD + "\t}", 3, 2, "syntax"),
-        (HEAD + "Order: 1 Order: 2", 3, 17, "syntax"),
-        (HEAD + "Body { Items { RooflineChart { Walls { Value { Constant: 1 Metric { Name: 'm' } } } } } }", 3, 60, "syntax"),
-        (HEAD + "Order 1", 3, 7, "syntax"),
-        (HEAD + "Order:", 3, 7, "syntax"),
-        (HEAD + "Order: 1a", 3, 8, "syntax"),
-        (HEAD + "Metrics: 1", 3, 10, "syntax"),
-        (HEAD + "Sets: [ {}, { Identifier: 'x' } ]", 3, 9, "required-field"),
-        (HEAD + "Body { Items { " + "HorizontalContainer { Items { " * 5000, 1, 1, "syntax"),
-        ('Identifier: "A"', 1, 1, "required-field"),
-        ("", 1, 1, "required-field"),
-    ],
-)
-def test_place_and_kind_of_mistakes(text: str, line: int, column: int, code: str) -> None:
-    with pytest.raises(SectionSyntaxError) as caught:
-        parse_document(text)
-    assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code)
-    assert f"line {line}, column {column}: " in str(caught.value)
+def test_place_and_kind_of_mistakes() -> None:
+    deep = [f"HEAD Body {{ Items {{ {'HorizontalContainer { Items { ' * 5000}", 1, 1, "syntax"]
+    for text, line, column, code in [*toml(Path(__file__).with_name("mistakes.toml"))["mistakes"], deep]:
+        with pytest.raises(SectionSyntaxError) as caught:
+            parse_document(text.replace("HEAD ", HEAD))
+        assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code), text
+        assert f"line {line}, column {column}: " in str(caught.value)
 
 
 _WORDS = ["Identifier", "Metrics", "Name", "Filter", "MinArch", "CC_80", "Sets", "Order", "true", "80", "-", "1.5", "0x", '"a"']

@@ -2,7 +2,7 @@
 
 A case is the kernel of `complete()` but for `on` (A100, H100, V100), `chip` (major, minor, name), `seconds`, `clock`, `flops`
 ([add, mul, fma] by precision), `traffic`, `without` and `only` (metrics with these words), `metrics`, `counts` (by
-instruction), `opcodes` (each executed a hundred times), `texts` and `lines` of instructions, `functions` (their first ones).
+instruction), `opcodes` (executed a hundred times, or as said), `texts` and `lines` of instructions, `functions` (their first ones).
 `rule`: which rules look at it; `roofs`: which measured roofs they have; `speedup`: their first promise in per cent.
 """
 
@@ -25,7 +25,10 @@ from tests.factory import A100, H100, V100, Metrics, by_address, complete, flops
 
 BASE = 0x7000_0000
 GPUS = {"A100": A100, "H100": H100, "V100": V100}
-OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
+_BY_OPCODE = "sass__{}_per_opcode_with_modifier_all"
+OPCODES = [_BY_OPCODE.format(what) for what in ("thread_inst_executed_true", "inst_executed")]
+    f"sass__{what}_executed{true}_per_opcode_with_modifier_all" for what, true in (("thread_inst", "_true"), ("inst", ""))
+]
 Case = dict[str, Any]
 
 
@@ -71,11 +74,12 @@ def counts_of(case: Case) -> dict[str, list[float]]:
 
 def data_of(case: Case) -> KernelData:
     """The kernel."""
-    counts, opcodes = counts_of(case), case.get("opcodes", ())
+    counts, opcodes = counts_of(case), case.get("opcodes", {})
     instances: dict[str, Any] = by_address(BASE, **counts) if counts else {}
     metrics = {**metrics_of(case), **{name: sum(values) for name, values in counts.items()}}
-    if opcodes:
-        instances[OPCODES], metrics[OPCODES] = [(opcode, 100) for opcode in opcodes], 100 * len(opcodes)
+    executed = list(opcodes.items()) if isinstance(opcodes, dict) else [(opcode, 100) for opcode in opcodes]
+    for name in OPCODES if executed else ():
+        instances[name], metrics[name] = executed, sum(count for _, count in executed)
     if "functions" in case:
         instances["launch__function_pcs"] = [(number, BASE + 16 * first) for number, first in enumerate(case["functions"])]
     return kernel(metrics, instances=instances)
@@ -98,19 +102,20 @@ def ceilings_of(name: str, given: dict[str, Any]) -> Ceilings:
     return Ceilings(f"{name}.json", given["device"], "", tuple(given["capability"]), "2024-01-02", roofs)
 
 
-def run_case(case: Case, one: Kernel, rules: RuleSet, patch: pytest.MonkeyPatch) -> list[RuleOutcome]:
-    """What the rules of a case say."""
+def run_case(case: Case, one: Kernel, rules: RuleSet, patch: pytest.MonkeyPatch) -> tuple[list[RuleOutcome], int]:
+    """What the rules of a case say, and how many instructions they asked for."""
     chosen = RuleSet(tuple(rule for rule in rules.rules if rule.identifier.removeprefix("NcuRoofline") in case["rule"]), ())
     with patch.context() as context:
-        if "texts" in case:
-            texts = dict(enumerate(case["texts"]))
-            context.setattr(IAction, "sass_by_pc", lambda _, address: texts.get((address - BASE) // 16, ""))
+        asked: list[int] = []
+        if case["counts"] or "texts" in case:
+            texts = dict(enumerate(case.get("texts", ())))
+            context.setattr(IAction, "sass_by_pc", lambda _, at: asked.append(at) or texts.get((at - BASE) // 16, ""))
         if "lines" in case:
             places = [line if isinstance(line, str) else f"/src/k.cu:{line}" for line in case["lines"]]
             infos = [ISourceInfo(file, int(line)) for file, line in (place.rsplit(":", 1) for place in places)]
             context.setattr(IAction, "source_info", lambda _, address: infos[(address - BASE) // 16])
         found = {outcome.identifier.removeprefix("NcuRoofline"): outcome for outcome in chosen.run(one)}
-    return [found[name] for name in case["rule"]]
+    return [found[name] for name in case["rule"]], len(set(asked))
 
 
 def as_text(outcome: RuleOutcome) -> str:

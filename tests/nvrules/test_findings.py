@@ -6,7 +6,6 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,48 +20,16 @@ from ncu_roofline.plugin.nvrules.findings import (
     Told,
     advice_rows,
     as_text,
-    findings,
     most_telling,
 )
+from ncu_roofline.plugin.nvrules.findings import findings as findings_of
 from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise
 from tests.cli.command import Command
 from tests.factory import complete, report
 from tests.nvrules.made import FEW_LANES, FILES, launch, slow
 from tests.nvrules.running import our_rules
 
-TEXT, NUMBER = {"type": "string"}, {"type": ["number", "null"]}
-COUNT = {"type": "integer", "minimum": 0}
-
-
-def record(**properties: Any) -> dict[str, Any]:
-    """A JSON object with exactly these properties."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def listing(**properties: Any) -> dict[str, Any]:
-    """An array of such objects."""
-    return {"type": "array", "items": record(**properties)}
-
-
-DOCUMENT = record(
-    schema={"const": "ncu-roofline-advice"},
-    schema_version={"const": 1},
-    reports=listing(report=TEXT, ncu_version=TEXT),
-    gpus=listing(device=TEXT, sentences={"type": "array", "items": TEXT}),
-    findings=listing(
-        id={"type": "string", "pattern": "^[0-9a-f]{12}$"},
-        **dict.fromkeys(("device", "kernel", "name", "rule", "title", "text"), TEXT),
-        type={"enum": ["error", "optimization", "warning", "ok"]},
-        spoken={"enum": ["", "ranges", "longest launch"]},
-        count={"type": "integer", "minimum": 1},
-        launches={**listing(report=TEXT, launch=COUNT), "minItems": 1},
-        **dict.fromkeys(("seconds", "recoverable", "speedup"), NUMBER),
-        share={"type": ["number", "null"], "minimum": 0, "maximum": 1.000001},
-    ),
-    without_advice=listing(rule=TEXT, text=TEXT, launches=COUNT),
-    notes={"type": "array", "items": TEXT},
-    left_out=record(minor=COUNT, findings=COUNT, notes=COUNT, texts=COUNT),
-)
+DOCUMENT = json.loads(Path(__file__).with_name("advice.schema.json").read_text(encoding="utf-8"))
 
 
 def made(folder: Path, name: str) -> Path:
@@ -78,7 +45,7 @@ def found(*paths: Path) -> tuple[Finding, ...]:
     for path in paths:
         with read_report(path) as opened:
             advice += advise(opened, our_rules())
-    return findings(advice, measurements_of(list(paths)), share=0.0).found
+    return findings_of(advice, measurements_of(list(paths)), share=0.0).found
 
 
 def test_documents_follow_their_schema_whose_words_are_documented(run: Command, tmp_path: Path) -> None:
@@ -143,23 +110,11 @@ def test_a_rule_that_spoke_is_not_without_advice(tmp_path: Path) -> None:
         outcomes = (speaking, RuleOutcome("B", "B", "S", "", messages=(unknown,)))
         advice.append(KernelAdvice("r", len(advice), 1.0, outcomes))
     launches = measurements_of(made(tmp_path, "three"))
-    told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings([], launches), {})
+    told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings_of([], launches), {})
     text = "Collect 2\N{EN DASH}7 metrics"
     assert told.silences == [Silence("A", text, 3, alone=False), Silence("B", text, 3)]
     assert as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")
     assert f"A (3 of 3 launches): {text}" in as_text(told, 100, whole=True)
-
-
-def test_rows_for_a_page(tmp_path: Path) -> None:
-    source = made(tmp_path, "three")
-    with read_report(source) as opened:
-        m = measurements_of(opened)
-        rows = advice_rows(findings(advise(opened, our_rules(), m), m).found)
-    names = "id kernel device rule type title text launches share recoverable speedup"
-    assert all(set(row) == set(names.split()) for row in rows)
-    assert {row["kernel"] for row in rows} <= set(roofline(source).kernels["kernel"])
-    assert not [row for row in rows if row["type"] == "none" or "@section" in row["text"]]
-    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 
 
 def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) -> None:
@@ -182,9 +137,17 @@ def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) 
 def test_a_page_has_advice_on_every_kernel_that_matters(tmp_path: Path) -> None:
     """Also on those of which no launch is among the 20 longest; the launch looked at stands for all of its kernel."""
     few = launch("often", {**complete(seconds=1e-3), **FEW_LANES})
-    with read_report(report(tmp_path / "r.ncu-rep", *[launch("long", complete(seconds=2e-3))] * 30, *[few] * 40)) as opened:
+    path = report(tmp_path / "r.ncu-rep", *[launch("long", complete(seconds=2e-3))] * 30, *[few] * 40)
+    with read_report(path) as opened:
         m = measurements_of(opened)
         advice = advise(opened, our_rules(), m.take(most_telling(m, 20)))
     assert [one.launch for one in advice] == [*range(19), 30]
-    (hint,) = (one for one in findings(advice, m).found if one.title == "Lanes without work")
+    all_of = findings_of(advice, m).found
+    (hint,) = (one for one in all_of if one.title == "Lanes without work")
     assert hint.share == pytest.approx(0.4)
+    rows = advice_rows(all_of)
+    names = "id kernel device rule type title text launches share recoverable speedup"
+    assert all(set(row) == set(names.split()) for row in rows)
+    assert {row["kernel"] for row in rows} == set(roofline(path).kernels["kernel"])
+    assert not [row for row in rows if row["type"] == "none" or "@section" in row["text"]]
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows

@@ -22,8 +22,8 @@ def test_what_rules_say(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     said = ""
     with read_report(report(tmp_path / "cases.ncu-rep", *map(data_of, cases.values()))) as opened:
         for (name, case), one in zip(cases.items(), opened.kernels, strict=True):
-            outcomes = run_case(case, one, measured[case["roofs"]] if "roofs" in case else our_rules(), monkeypatch)
-            said += f"=== {name}\n" + "".join(map(as_text, outcomes))
+            outcomes, asked = run_case(case, one, measured[case["roofs"]] if "roofs" in case else our_rules(), monkeypatch)
+            said += f"=== {name}{f' (instructions asked for: {asked})' if asked else ''}\n" + "".join(map(as_text, outcomes))
             promised = [message.speedup for outcome in outcomes for message in outcome.messages if message.speedup is not None]
             if "speedup" in case:
                 assert promised[0] == pytest.approx(case["speedup"], rel=1e-4), name
