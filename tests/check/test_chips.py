@@ -11,7 +11,7 @@ from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check import chips
 from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Passes, chip, passes, targets_of
 from ncu_roofline.plugin.check.section_rules import Content, check_files, metrics_to_collect, section_passes
-from tests.nvrules.cases import toml
+from tests.nvrules.running import toml
 
 CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]

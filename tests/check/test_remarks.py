@@ -17,7 +17,7 @@ from ncu_roofline.plugin.check.chips import all_targets, targets_of
 from ncu_roofline.plugin.check.section_rules import check_files
 from tests.cli.command import Command, assert_refused
 from tests.golden import assert_golden
-from tests.nvrules.cases import toml
+from tests.nvrules.running import toml
 from tests.test_sessions import blocks, printed, written
 
 HERE = Path(__file__).parent

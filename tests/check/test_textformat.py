@@ -16,7 +16,7 @@ from ncu_roofline.chips.fields import release_text
 from ncu_roofline.formats.sectionfile.section import NAMED_ONLY, RELEASES, parse_section, release_of, schema
 from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes, section_text
 from ncu_roofline.plugin.check.section_rules import ERROR, check_files
-from tests.nvrules.cases import toml
+from tests.nvrules.running import toml
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
 EVERY = ("2020.3", "2022.3", "2024.1", "2024.2")

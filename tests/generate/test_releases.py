@@ -18,7 +18,7 @@ from ncu_roofline.plugin.check.section_rules import Content, check_files, sectio
 from ncu_roofline.plugin.generate.lowering import BASE, EVERYWHERE, dialect_of
 from ncu_roofline.plugin.generate.sections import LIGHT_SET, SET
 from tests.generate.made import CAPABILITIES, IDENTIFIERS, architectures, asked, dialect, sampled, section, texts
-from tests.nvrules.cases import toml
+from tests.nvrules.running import toml
 from tests.sectionfile import reading
 
 DATA = toml(Path(__file__).with_name("releases.toml"))

@@ -9,8 +9,7 @@ import pytest
 from ncu_roofline.formats.report import read_report
 from tests.factory import A100, NO_WORK, Metrics, complete, kernel, report, traffic
 from tests.golden import assert_golden
-from tests.nvrules.cases import as_text, ceilings_of, data_of, read_cases, rules_with, run_case
-from tests.nvrules.running import our_rules
+from tests.nvrules.running import as_text, ceilings_of, data_of, our_rules, read_cases, rules_with, run_case
 
 FILES = sorted((Path(__file__).parent / "cases").glob("*.toml"))
 

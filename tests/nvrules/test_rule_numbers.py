@@ -20,8 +20,7 @@ from ncu_roofline.model import Measurements, Roofline, measurements_of
 from ncu_roofline.plugin.nvrules.interface import IAction
 from ncu_roofline.plugin.nvrules.runner import Known, Lender, RuleSet
 from tests.factory import A100, H100, NO_WORK, V100, Metrics, complete, flops, kernel, report, timing, traffic
-from tests.nvrules.cases import rules_with
-from tests.nvrules.running import helper, our_rules
+from tests.nvrules.running import helper, our_rules, rules_with
 from tests.published_report import CEILINGS, REPORT
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"

@@ -18,8 +18,7 @@ from ncu_roofline.plugin.nvrules.interface import IAction
 from ncu_roofline.plugin.nvrules.runner import RuleOutcome, load_rules, plain_text
 from tests.factory import complete, kernel, report
 from tests.golden import assert_golden
-from tests.nvrules.cases import Case, as_text, toml
-from tests.nvrules.running import our_rules
+from tests.nvrules.running import Case, as_text, our_rules, toml
 from tests.sectionfile.section_factory import section
 
 HEAD = """
