@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,37 +14,20 @@ from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, read_re
 from ncu_roofline.formats.report.framing import open_raw
 from ncu_roofline.formats.report.reader import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
-from ncu_roofline.formats.sectionfile.section import RELEASES, FieldType, messages, parse_section, schema, text_of
+from ncu_roofline.formats.sectionfile.section import RELEASES, messages, parse_section, text_of
+from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.formats.wire import build_messages, split
 from ncu_roofline.model import roofline
 from ncu_roofline.plugin.annotate import OVERVIEW, identifier, stripped
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.annotate.made import write_ceilings
 from tests.cli.command import Command
-from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, report, timing, traffic
+from tests.factory import A100, H100, complete, kernel, report, timing
 from tests.golden import assert_golden
+from tests.nvrules.running import data_of, read_cases
 from tests.report.frames import packed, zstd
 from tests.sectionfile.reading import tables, text
 from tests.sectionfile.section_factory import section
-
-CASES: dict[str, tuple[Metrics, dict[str, float]]] = {  # metrics of a launch, measured roofs
-    "all": (complete(), {}),
-    "a counter by the second": (
-        {**complete(dram__bytes=0), "dram__bytes.sum": math.nan, "dram__bytes.sum.per_second": 3e11},
-        {},
-    ),
-    "measured": (complete(), {"fp64_fma": 8e12, "fp64_nofma": 4e12, "l2_read": 4e12, "dram_read": 1.2e12}),
-    # What was not measured is theoretical, so that every measured number is seen.
-    "DRAM measured": (complete(), {"dram_read": 1.2e12}),
-    "FP64 measured": (complete(), {"fp64_fma": 8e12}),
-    # In the chart as in the share beside it: 8 / 1.25 TFLOP/s; device memory has a clock of its own.
-    "measured at 1.25 times the clock": (complete(), {"fp64_fma": 8e12, "dram_read": 1.2e12, "clock": 1.25 * 1.41e9}),
-    "a chip that is not known": ({**complete(), "device__attribute_compute_capability_major": 6}, {}),
-    "no time": ({name: value for name, value in complete().items() if name != "gpu__time_duration.sum"}, {}),
-    "no work": ({**A100, **timing(), **NO_WORK, **traffic(32, 1, 32)}, {}),
-    "work without traffic": ({**A100, **timing(), **flops("d", fma=1000)}, {}),
-    "nothing": ({**A100, "x.sum": 1}, {}),
-}
 
 
 def ceilings(folder: Path, clock: float = math.nan, **values: float) -> Ceilings:
@@ -78,10 +59,10 @@ def described(kernel: Kernel) -> list[str]:
 
 def test_what_is_added(tmp_path: Path) -> None:
     """In the text the first launch with all of it, others with what they have more and less, if that is shorter."""
-    found, first = "", list[str]()
-    for name, (metrics, measured) in CASES.items():
-        source, target = report(tmp_path / "in.ncu-rep", kernel(metrics)), tmp_path / "out.ncu-rep"
-        given = [ceilings(tmp_path, **measured)] if measured else []
+    found, first, path = "", list[str](), Path(__file__).with_name("added.toml")
+    for name, case in read_cases(path)[0].items():
+        source, target = report(tmp_path / "in.ncu-rep", data_of(case)), tmp_path / "out.ncu-rep"
+        given = [ceilings(tmp_path, **case["measured"])] if "measured" in case else []
         annotated(source, target, given)
         assert_kept(source, target)
         with read_report(target) as opened:
@@ -93,7 +74,7 @@ def test_what_is_added(tmp_path: Path) -> None:
         before, after = roofline(source), roofline(target)
         for frame in ("points", "roofs", "kernels"):  # nothing changes for our own model
             assert getattr(before, frame).drop(columns="report").equals(getattr(after, frame).drop(columns="report"))
-    assert_golden(Path(__file__).with_name("added.txt"), found)
+    assert_golden(path.with_suffix(".txt"), found)
 
 
 def test_numbers_by_hand(tmp_path: Path) -> None:
@@ -163,19 +144,10 @@ def test_launches_share_their_sections(tmp_path: Path) -> None:
 def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
     source, target = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "out.ncu-rep"
     annotated(source, target, [ceilings(tmp_path, fp64_fma=8e12)])
-
-    def fields(message: Any) -> Iterator[FieldType]:
-        for one, value in message.ListFields():
-            field = schema().messages[message.DESCRIPTOR.name][one.name]
-            yield field
-            for inner in (value if field.repeated else [value]) if field.kind in schema().messages else ():
-                yield from fields(inner)
-
     with read_report(target) as opened:
-        for data in opened.kernels[0].sections:
-            used = list(fields(messages()["Section"].FromString(data)))
-            assert len(used) > 10
-            assert [field.name for field in used if not field.history.known_to(RELEASES[0])] == []
+        texts = [section_text(messages()["Section"].FromString(data), cc_names=False) for data in opened.kernels[0].sections]
+    assert len(texts) == 2
+    assert [parse_document(text).unknown_to(RELEASES[0]) for text in texts] == [(), ()]
     names = [identifier(precision.id) for precision in load_spec().precisions]
     assert len(set(names)) == len(names)
     assert all(name.isidentifier() for name in names)

@@ -1,24 +1,32 @@
-"""The text of the sections, in every dialect, and with what a specification gains."""
+"""The sections, in every dialect, with measured ceilings, and with what a specification gains; and the command."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import Binding, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST, WeightedSum
 from ncu_roofline.chips.formulas import covers
 from ncu_roofline.chips.tables import counter_of, load_phases
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.section import arch_number, filter_of, metrics_of
 from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import rules
 from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
+from tests.cli.command import Command
 from tests.generate.made import IDENTIFIERS, VERSIONS, collected, dialect, kernel_metrics, profiled, sampled, section, texts
+from tests.golden import assert_golden
 from tests.sectionfile import reading
 
 DOUBLE, SINGLE, TENSOR = (f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "Tensor"))
@@ -36,7 +44,12 @@ _LABEL = re.compile(
 
 def chart(version: str, identifier: str, capability: tuple[int, int] = (8, 0)) -> Chart:
     """The chart of a section for a kernel that has everything."""
-    made = section(version, identifier)
+    return drawn(texts(version)[identifier], capability)
+
+
+def drawn(text: str, capability: tuple[int, int] = (8, 0)) -> Chart:
+    """The chart of a section's text for such a kernel."""
+    made = parse_document(text).section
     (found,) = evaluate_charts(made, kernel_metrics(collected(made, capability), capability), capability)
     return found
 
@@ -222,3 +235,113 @@ def test_the_section_that_samples_a_launch_over_its_time() -> None:
             assert all(name.startswith("pmsampling:") or ".Triage" in name for name in found)
     labels = Counter(re.findall(r"Groups: \"(\w+)\"", texts("2024.2")[PHASES]))  # what is sampled together
     assert labels == {f"{PHASES}_0": 6, f"{PHASES}_1": 1}
+
+
+# Measured ceilings: beside the theoretical roofs, as constants or scaled with the clock.
+
+
+def entry(name: str, value: float, unit: str, theory: float | None = None, **more: float) -> dict[str, Any]:
+    """A ceiling of a file."""
+    found = {"id": name, "value": value, "unit": unit, "clock": {"sm_mhz_mean": 1335.0}}
+    return {**found, "theory": {"at_measured_clock": theory, **more}} if theory else found
+
+
+DRAM, L2 = entry("dram.read", 1.4e12, "B/s", 1.75e12), entry("l2.read", 5e12, "B/s")
+FMA, NOFMA = entry("fp64.fma", 9e12, "FLOP/s", 1e13), entry("fp64.nofma", 4.5e12, "FLOP/s")
+CASES: dict[str, tuple[list[dict[str, Any]], tuple[int, int], str, bool]] = {  # roofs, chip, section, scaled with the clock
+    "constants; L1 was not measured": ([DRAM, L2, FMA], (8, 0), DOUBLE, False),
+    # 0.8 of DRAM's theory and 0.9 of that of FP64; nothing is known of the theory of L2.
+    "scaled with the clock": ([DRAM, L2, FMA], (8, 0), DOUBLE, True),
+    # Under a power limit the value over theory at the mean clock may be above 1: the share is that by the cycle.
+    "shares by the cycle": ([DRAM, entry("fp64.fma", 1.01e13, "FLOP/s", 1e13, fraction=0.998)], (8, 0), DOUBLE, True),
+    "scaled roofs are for their chip only": ([DRAM, FMA], (7, 5), DOUBLE, True),
+    "families of tensor instructions": (
+        [entry("tensor.fp16.wgmma", 8e14, "FLOP/s"), entry("tensor.fp16.mma", 6e14, "FLOP/s")],
+        (9, 0),
+        TENSOR,
+        False,
+    ),
+}
+
+
+def ceilings(folder: Path, *entries: dict[str, Any], name: str = "NVIDIA A100-SXM4-40GB", cc: str = "8.0") -> Ceilings:
+    """A file with these ceilings, read."""
+    document = {"schema": "ert-ceilings", "schema_version": 1, "host": {"time_utc": "2025-03-04T05:06:07Z"}}
+    path = folder / "ceilings.json"
+    path.write_text(json.dumps({**document, "device": {"name": name, "cc": cc}, "ceilings": entries}))
+    return read_ceilings(path)
+
+
+def test_measured_roofs_stand_beside_theory(tmp_path: Path) -> None:
+    """Theory is in the text as well; the two colours of a level differ."""
+    found = ""
+    for name, (entries, capability, identifier, scaled) in CASES.items():
+        given = ceilings(tmp_path, *entries, cc="9.0" if identifier == TENSOR else "8.0")
+        text = render_sections(BASE, given, clock_consistent=scaled)[f"{identifier}.section"]
+        assert "# Measured roofs: ceilings.json, NVIDIA A100-SXM4-40GB, 2025-03-04" in text
+        roofs = drawn(text, capability).roofs
+        plain = {roof.label for roof in drawn(render_sections(BASE)[f"{identifier}.section"], capability).roofs}
+        assert plain <= {roof.label for roof in roofs}
+        shown = [roof for roof in roofs if "measured" in roof.label or identifier == DOUBLE]
+        found += f"=== {name}\n" + "".join(
+            f"{roof.peak_work:.6g} / {roof.peak_traffic:.6g}{'' if roof.metrics else ' (constant)'}: {roof.label}\n"
+            for roof in shown
+        )
+        if not found.count("scaled"):
+            lines = reading.colors(parse_document(text).section).items()
+            assert len({color for label, color in lines if label.startswith("DRAM")}) == 2
+    assert_golden(Path(__file__).with_name("measured.txt"), found)
+
+
+def test_some_roof_is_always_theoretical(tmp_path: Path) -> None:
+    names = ("l1.read", "smem.read", "l2.read", "dram.read", "host.bidir")
+    given = ceilings(tmp_path, *[entry(name, 1e12, "B/s") for name in names], FMA, NOFMA)
+    found = drawn(render_sections(BASE, given, aside=("system",))[f"{DOUBLE}.section"])
+    assert len([roof for roof in found.roofs if "cycles_elapsed" in " ".join(roof.traffic_metrics)]) >= 5
+    assert any(roof.label.startswith("System memory bandwidth") for roof in found.roofs)
+
+
+def test_what_can_not_be_drawn(tmp_path: Path) -> None:
+    """What its own file disproves, and roofs to scale without theory; a hostile name stays a name."""
+    impossible = ceilings(tmp_path, entry("dram.read", 1.4e15, "B/s", 1.75e12), FMA)
+    for scaled in (False, True):
+        with pytest.raises(RooflineError, match=r"dram.read is 800x what theory gives at its clock\. Measure again"):
+            render_sections(BASE, impossible, clock_consistent=scaled)
+    with pytest.raises(RooflineError, match="at_measured_clock"):
+        render_sections(BASE, ceilings(tmp_path, L2), clock_consistent=True)
+    hostile = ceilings(tmp_path, DRAM, name='GPU" } \n } # {{ 7 * 7 }} \\ \u202e\u0000 é')
+    text = render_sections(BASE, hostile)[f"{DOUBLE}.section"]
+    assert "49" not in next(line for line in text.splitlines() if "Measured roofs" in line)
+    assert any('GPU" }' in roof.label for roof in drawn(text).roofs)
+
+
+# The command, as far as it is not in a session.
+
+
+def test_the_committed_pack_is_up_to_date_and_stays_general(run: Command, tmp_path: Path) -> None:
+    assert "are as generated" in run("generate", "--check").out
+    for extra in (["--ncu", "2024.2"], ["--tensor", "bf16"], ["--ceilings", "x.json"]):
+        outcome = run("generate", *extra)
+        assert outcome.code == 2
+        assert "--out" in outcome.err
+    assert run("generate", "--out", tmp_path).code == 0
+    for name in ("sections", "rules"):
+        made, committed = (sorted(path.name for path in folder.iterdir()) for folder in (tmp_path / name, pack_folder(name)))
+        assert made == [one for one in committed if one != "__pycache__"]
+    (tmp_path / "sections" / "RooflineOverview.section").unlink()
+    outcome = run("generate", "--out", tmp_path, "--check")
+    assert outcome.code == 1
+    assert "RooflineOverview.section: is missing" in outcome.err
+
+
+def test_broken_templates(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, names = tmp_path / "templates" / "rules", [path.name for path in (rules.TEMPLATES / "rules").iterdir()]
+    monkeypatch.setattr(rules, "TEMPLATES", tmp_path / "templates")
+    for content in (None, b"{% if %}", b"\xff\xfe"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names if content is not None else ():
+            (folder / name).write_bytes(content or b"")
+        outcome = run("generate", "--out", tmp_path / "out")
+        assert outcome.code == 1
+        assert "Cannot use the template" in outcome.err
+        assert not (tmp_path / "out").exists()

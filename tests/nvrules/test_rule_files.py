@@ -24,7 +24,7 @@ from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.rules import render_rules, rule_templates
 from ncu_roofline.plugin.generate.sections import render_sections
 from ncu_roofline.plugin.nvrules.findings import VERDICT
-from tests.factory import H100, Metrics, complete, flops, kernel, report, timing
+from tests.factory import Metrics, kernel, report, timing
 from tests.generate.made import collected, kernel_metrics
 from tests.nvrules.running import RULES, helper, our_rules
 from tests.published_report import CEILINGS
@@ -34,14 +34,8 @@ TEXTS = render_rules()
 NAMES = sorted({name.removesuffix(".py") for name in TEXTS} - {HELPER})
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
 IMPORTABLE = {"math", "re", "collections", "functools", "itertools", "operator", "NvRules"}
-SECTIONS = {
-    "HierarchicalDoubleRooflineChart",
-    "HierarchicalSingleRooflineChart",
-    "HierarchicalHalfRooflineChart",
-    "HierarchicalTensorRooflineChart",
-    "InstructionRooflineChart",
-    "RooflineOverview",
-}
+SECTIONS = {f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "Half", "Tensor")}
+SECTIONS |= {"InstructionRooflineChart", "RooflineOverview"}
 
 
 def test_the_committed_files_are_what_the_templates_give() -> None:
@@ -157,43 +151,36 @@ class IMetric(object):
     def as_uint64(self): return int(self.v)
     def as_string(self): return self.v if isinstance(self.v, str) else ""
 
-class Action(object):
+class Fake(object):
+    # all that a context leads to
+    MsgType_MSG_NONE, MsgType_MSG_OK, MsgType_MSG_WARNING, MsgType_MSG_ERROR = range(4)
+    def __init__(self): self.said = []
+    def range_by_idx(self, index): return self
+    action_by_idx = range_by_idx
+    def frontend(self): return self
     def metric_by_name(self, name):
         if name in metrics: return IMetric(metrics[name])
         errors.append(name)  # releases before 2023 write an error into the report, whether or not the rule catches it
         raise SystemError("not found: " + name)
-
-class Frontend(object):
-    MsgType_MSG_NONE, MsgType_MSG_OK, MsgType_MSG_WARNING, MsgType_MSG_ERROR = range(4)
-    def __init__(self): self.said = []
     def message(self, kind, text, *title):
         if old and title: raise TypeError("no titles")
         self.said.append([kind, text] + list(title))
         return None if old else len(self.said)
 
 if not old:
-    Action.metric_names = lambda self: list(metrics)
-    Frontend.MsgType_MSG_OPTIMIZATION, Frontend.SpeedupType_GLOBAL, Frontend.SpeedupType_LOCAL = 5, 1, 0
-    Frontend.Severity_SEVERITY_HIGH, Frontend.Severity_SEVERITY_LOW = 2, 1
-    Frontend.speedup = lambda self, message, kind, value: self.said[message - 1].append(value)
-    Frontend.focus_metric = lambda self, *args: self.said[args[0] - 1].append(list(args[1:]))
-
-class Range(object):
-    def action_by_idx(self, index): return Action()
-
-class Context(object):
-    def __init__(self): self.fe = Frontend()
-    def range_by_idx(self, index): return Range()
-    def frontend(self): return self.fe
-
+    Fake.metric_names = lambda self: list(metrics)
+    Fake.MsgType_MSG_OPTIMIZATION, Fake.SpeedupType_GLOBAL, Fake.SpeedupType_LOCAL = 5, 1, 0
+    Fake.Severity_SEVERITY_HIGH, Fake.Severity_SEVERITY_LOW = 2, 1
+    Fake.speedup = lambda self, message, kind, value: self.said[message - 1].append(value)
+    Fake.focus_metric = lambda self, *args: self.said[args[0] - 1].append(list(args[1:]))
 module = types.ModuleType("NvRules")
 module.IMetric, module.get_context = IMetric, lambda handle: handle
 sys.modules["NvRules"] = module
 result = {}
 for name in sys.argv[4:]:
-    context = Context()
+    context = Fake()
     __import__(name).apply(context)
-    result[name] = context.fe.said
+    result[name] = context.said
 result["errors"] = sorted(set(errors))
 print(json.dumps(result))
 """
@@ -206,48 +193,23 @@ def pythons() -> list[Path]:
     return [path for paths in found for path in paths] or pytest.skip("no other Python (set PYENV_ROOT to a pyenv with some)")
 
 
-def said_by_all(folder: Path, interface: str, metrics: Metrics) -> dict[str, list[list[str]]]:
-    """What rules say in each Python, where they all say the same and ask for nothing that is not there."""
-    (folder / "fake.py").write_text(FAKE)
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+@pytest.mark.parametrize("interface", ["new", pytest.param("old", marks=pytest.mark.exhaustive)])
+def test_every_python_says_the_same(tmp_path: Path, interface: str) -> None:
+    """Of what all our sections together collect on an A100; "old": in a report of 2020.3."""
+    metrics: Metrics = {"device__attribute_clock_rate": 1_410_000, "launch__waves_per_multiprocessor": 1.25, **timing()}
+    for text in render_sections().values():
+        metrics |= kernel_metrics(collected(parse_document(text).section, (8, 0)), (8, 0))
+    (tmp_path / "fake.py").write_text(FAKE)
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     said = set()
     for python in pythons():
         command = [str(python), "-W", "error", "fake.py", "metrics.json", str(RULES), interface, *NAMES]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
         assert done.returncode == 0, f"{python}: {done.stderr}"
         said.add(done.stdout)
-    assert len(said) == 1
-    fake: dict[str, list[list[str]]] = json.loads(said.pop())
+    (fake,) = map(json.loads, said)
     assert fake.pop("errors") == []
-    return fake
-
-
-def test_every_python_says_the_same(tmp_path: Path) -> None:
-    metrics: Metrics = complete(
-        H100,
-        **flops("f", 10**6, 10**6, 10**9),  # type: ignore[arg-type]
-        **{
-            "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off.sum": 10**12,
-            "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum": 10**11,
-            "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum": 10**12,
-            "launch__waves_per_multiprocessor": 1.25,
-            "smsp__thread_inst_executed_per_inst_executed.ratio": 20.5,
-            "sm__inst_executed_pipe_xu.sum": 10**6,
-        },
-    )
-    fake = said_by_all(tmp_path, "new", metrics)
+    assert any(text.startswith("FP64 ") for _, text, *_ in fake["NcuRooflineBoundDouble"])
     with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
-        for outcome in our_rules().run(opened.kernels[0]):
+        for outcome in our_rules().run(opened.kernels[0]) if interface == "new" else ():
             assert [message[1] for message in fake[outcome.identifier]] == [m.text for m in outcome.messages]
-    assert any(fake.values())
-
-
-@pytest.mark.exhaustive
-def test_every_python_says_the_same_by_the_oldest_interface(tmp_path: Path) -> None:
-    """Of what all our sections together collect on an A100, as in a report of 2020.3."""
-    metrics: Metrics = {}
-    for text in render_sections().values():
-        made = parse_document(text).section
-        metrics |= kernel_metrics(collected(made, (8, 0)), (8, 0))
-    fake = said_by_all(tmp_path, "old", {**metrics, "device__attribute_clock_rate": 1_410_000, **timing()})
-    assert any(text.startswith("FP64 ") for _, text in fake["NcuRooflineBoundDouble"])

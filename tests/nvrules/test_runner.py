@@ -12,12 +12,15 @@ from types import ModuleType
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.report import KernelData, Value, read_report
+from ncu_roofline.formats.report import KernelData, RuleMessage, Value, read_report
 from ncu_roofline.formats.report.metrics import Metrics
+from ncu_roofline.model import measurements_of
+from ncu_roofline.plugin.annotate import Adviser
 from ncu_roofline.plugin.nvrules.interface import IAction
-from ncu_roofline.plugin.nvrules.runner import RuleOutcome, load_rules, plain_text
+from ncu_roofline.plugin.nvrules.runner import RuleOutcome, collectable, load_rules, plain_text
 from tests.factory import complete, kernel, report
 from tests.golden import assert_golden
+from tests.nvrules.made import FILES
 from tests.nvrules.running import Case, as_text, our_rules, toml
 from tests.sectionfile.section_factory import section
 
@@ -120,6 +123,26 @@ def test_nothing_is_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_markup() -> None:
     for markup, text in toml(CASES)["markup"].items():
         assert plain_text(markup) == text
+
+
+def test_nothing_is_asked_for_that_the_release_can_not_collect() -> None:
+    for case in toml(CASES)["collectable"]:
+        outcome = RuleOutcome(case["rule"], "", "", "", messages=(RuleMessage("none", case["text"], "Title", 1),))
+        for version, expected in (("2022.3.0.0", case.get("instead")), ("2019.5.1", case.get("earlier"))):
+            (message,) = collectable(outcome, version).messages
+            if expected or version > "2020":
+                assert message == RuleMessage("none", expected or case["text"], "Title", 1)
+        assert collectable(outcome, "2023.3.0.0") is outcome
+
+
+def test_annotated_reports_ask_for_the_same(tmp_path: Path) -> None:
+    FILES["busy-2022.3.0.0-A100.ncu-rep"](tmp_path / "r.ncu-rep")
+    with read_report(tmp_path / "r.ncu-rep") as opened:
+        adviser = Adviser(our_rules(), opened.ncu_version, measurements_of(opened))
+        results = adviser.advice(opened.kernels[0], set(), set())[0]
+    texts = [message.text for result in results for message in result.messages]
+    assert any("counts per opcode" in text for text in texts)
+    assert not any("HierarchicalTensor" in text for text in texts)
 
 
 def test_what_many_rules_read_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
