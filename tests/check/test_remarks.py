@@ -13,7 +13,7 @@ import pytest
 import ncu_roofline.plugin.check
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.sectionfile.section import MOST_BYTES, made, parse_section, release_of
-from ncu_roofline.plugin.check.chips import all_targets, targets_of
+from ncu_roofline.plugin.check.chips import BASE, FOREIGN, OK, SUFFIX, UNKNOWN, all_targets, targets_of
 from ncu_roofline.plugin.check.section_rules import check_files
 from tests.cli.command import Command, assert_refused
 from tests.golden import assert_golden
@@ -28,6 +28,29 @@ DEFINED = 'Metrics {{ Metrics {{ Name: "a.sum" }} }}\n'
 DEFINED += 'MetricDefinitions {{ MetricDefinitions {{ Name: "derived__rl_x" Expression: "{}" }} }}\n'
 NEEDS_LIBRARY = {"unknown-metric", "metric-missing", "metric-suffix"}
 RELEASES = {"release": "2022.3"}  # of fixtures that are right in later ones
+
+
+SYSTEMS_ON_A_CHIP = ("GV11B", "GA10B", "GB10B", "GB20B")
+BASES = {"lts__t_sectors", "lts__t_bytes", "lts__lts2xbar_cycles_active", "gpu__time_duration", "dram__bytes"}
+BASES |= {f"{unit}__cycles_elapsed" for unit in ("dram", "sm", "smsp", "lts")}
+BASES |= {f"{unit}__sass_thread_inst_executed_op_dfma_pred_on" for unit in ("sm", "smsp")}
+SUFFIXES = (".sum", ".avg.per_second", ".sum.per_second", ".sum.peak_sustained", ".sum.per_cycle_elapsed")
+
+
+class FakeChip:
+    """Knows `BASES`, on systems on a chip without DRAM."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.names = sorted(base for base in BASES if not (name in SYSTEMS_ON_A_CHIP and base.startswith("dram")))
+
+    def verdict(self, name: str) -> str:
+        base, point, suffix = name.partition(".")
+        if ":" in name or base.startswith("derived__"):
+            return FOREIGN
+        if base not in self.names:
+            return UNKNOWN
+        return OK if point + suffix in SUFFIXES else SUFFIX if suffix else BASE
 
 
 def files_of(case: dict[str, Any]) -> list[list[str]]:
@@ -52,10 +75,10 @@ def files_of(case: dict[str, Any]) -> list[list[str]]:
     return [[HEAD.format(name) + text + "\n" for name, text in zip(case.get("identifiers", ["A"]), texts, strict=True)]]
 
 
-def test_remarks(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_library")
+def test_remarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each code has a file of its name that breaks that rule, with little else."""
     monkeypatch.chdir(tmp_path)
-    request.getfixturevalue("no_library")
     cases = {path.stem: {"file": path.stem, "release": RELEASES.get(path.stem)} for path in FIXTURES}
     for code in NEEDS_LIBRARY:
         cases[code]["library"] = "fake"
@@ -64,7 +87,7 @@ def test_remarks(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: py
         found += f"=== {name}\n"
         with pytest.MonkeyPatch.context() as patch:
             if case.get("library") == "fake":
-                patch.setattr("ncu_roofline.plugin.check.section_rules.chip", request.getfixturevalue("fake_chip"))
+                patch.setattr("ncu_roofline.plugin.check.section_rules.chip", FakeChip)
             for texts in files_of(case):
                 paths = [Path(f"{number}.section") for number in range(len(texts))]
                 for path, text in zip(paths, texts, strict=True):

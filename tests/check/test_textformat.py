@@ -162,24 +162,6 @@ def test_bytes_are_those_of_the_binary_schema() -> None:
     assert roof.Options.Color.ColorValue == 0xFFFF0000
 
 
-def test_fields_have_places_and_values() -> None:
-    root = parse_document(HEAD + 'Metrics {\n  Metrics { Name: "a" }\n  Metrics: [{ Name: "b" },\n    { Name: "c" }]\n}').root
-    owner = root.first("Metrics")
-    assert owner is not None
-    places = [(one.text("Name"), one.line, one.column) for one in owner.all("Metrics")]
-    assert places == [("a", 4, 3), ("b", 5, 13), ("c", 6, 5)]
-    assert [one.name for one in root.walk() if one.value == "c"] == ["Name"]
-
-
-def test_unknown_to_old_releases() -> None:
-    document = parse_document(
-        HEAD + "Body {\n  SetDefault: true\n}\nMetrics {\n  Metrics { Name: 'm' Filter { MinArch: CC_90 } }\n}\n"
-    )
-    found = {year: [(use.name, use.line, use.column) for use in document.unknown_to((year, 3))] for year in (2020, 2022, 2024)}
-    default = ("Body.SetDefault", 4, 3)
-    assert found == {2020: [default, ("MinArch CC_90", 7, 32)], 2022: [default], 2024: []}
-
-
 def test_fields_without_published_number_are_accepted_and_left_out() -> None:
     for owner, name in NAMED_ONLY:
         document = parse_document(HEAD + AROUND[owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))

@@ -59,23 +59,6 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
         assert [name for name in wanted if name not in metrics] == []
 
 
-@pytest.mark.exhaustive
-def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    binary = ncu_releases[release]
-    words = ("--section-folder", binary.parents[2] / "sections")
-    theirs = _sets(ncu(binary, tmp_path, *words, "--list-sets"))
-    all_sets = _sets(ncu(binary, tmp_path, *words, "--section-folder", pack_folder("sections"), "--list-sets"))
-    assert {"full", "Identifier"} < set(theirs)
-    assert {name: text for name, text in all_sets.items() if not name.startswith("ncu_roofline")} == theirs
-    assert set(all_sets) - set(theirs) == {"ncu_roofline", "ncu_roofline_light"}
-
-
-def _sets(listed: str) -> dict[str, str]:
-    """Set -> its sections, whether it is enabled and how many metrics it has, without the wrapping of the columns."""
-    rows = re.findall(r"^(\w+) +(.*(?:\n .*)*)", listed, re.MULTILINE)
-    return {name: "".join(text.split()) for name, text in rows}
-
-
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, factory.Metrics]:
     """A report that carries our sections, with all that they collect and derive, as ncu does while it profiles."""
