@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -141,6 +142,8 @@ def test_table_of_passes(run: Command, tmp_path: Path) -> None:
         ["time.section", "1 (1+0)", "-"],
         ["all together", "2 (1+1)", "-"],
     ]
+    found = json.loads(run("check", tmp_path / "time.section", "--passes", "--chip", "GH100", "--json").out)["passes"]
+    assert [*found.values()] == [{"GH100": {"total": 1, "hardware": 1, "sass": 0}}]
 
 
 def test_files_that_are_no_section(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,6 +26,7 @@ from ncu_roofline.plugin.generate.sections import render_sections
 from tests.cli.command import Command
 from tests.generate.made import IDENTIFIERS, VERSIONS, collected, dialect, kernel_metrics, profiled, sampled, section, texts
 from tests.golden import assert_golden
+from tests.nvrules.running import toml
 from tests.sectionfile import reading
 
 DOUBLE, SINGLE, TENSOR = (f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "Tensor"))
@@ -240,43 +240,28 @@ def test_the_section_that_samples_a_launch_over_its_time() -> None:
 # Measured ceilings: beside the theoretical roofs, as constants or scaled with the clock.
 
 
-def entry(name: str, value: float, unit: str, theory: float | None = None, **more: float) -> dict[str, Any]:
-    """A ceiling of a file."""
-    found = {"id": name, "value": value, "unit": unit, "clock": {"sm_mhz_mean": 1335.0}}
-    return {**found, "theory": {"at_measured_clock": theory, **more}} if theory else found
+MEASURED = toml(Path(__file__).with_name("measured.toml"))
 
 
-DRAM, L2 = entry("dram.read", 1.4e12, "B/s", 1.75e12), entry("l2.read", 5e12, "B/s")
-FMA, NOFMA = entry("fp64.fma", 9e12, "FLOP/s", 1e13), entry("fp64.nofma", 4.5e12, "FLOP/s")
-CASES: dict[str, tuple[list[dict[str, Any]], tuple[int, int], str, bool]] = {  # roofs, chip, section, scaled with the clock
-    "constants; L1 was not measured": ([DRAM, L2, FMA], (8, 0), DOUBLE, False),
-    # 0.8 of DRAM's theory and 0.9 of that of FP64; nothing is known of the theory of L2.
-    "scaled with the clock": ([DRAM, L2, FMA], (8, 0), DOUBLE, True),
-    # Under a power limit the value over theory at the mean clock may be above 1: the share is that by the cycle.
-    "shares by the cycle": ([DRAM, entry("fp64.fma", 1.01e13, "FLOP/s", 1e13, fraction=0.998)], (8, 0), DOUBLE, True),
-    "scaled roofs are for their chip only": ([DRAM, FMA], (7, 5), DOUBLE, True),
-    "families of tensor instructions": (
-        [entry("tensor.fp16.wgmma", 8e14, "FLOP/s"), entry("tensor.fp16.mma", 6e14, "FLOP/s")],
-        (9, 0),
-        TENSOR,
-        False,
-    ),
-}
-
-
-def ceilings(folder: Path, *entries: dict[str, Any], name: str = "NVIDIA A100-SXM4-40GB", cc: str = "8.0") -> Ceilings:
-    """A file with these ceilings, read."""
+def ceilings(folder: Path, *names: str, device: str = "NVIDIA A100-SXM4-40GB", cc: str = "8.0", value: float = 0) -> Ceilings:
+    """A file with some of these ceilings, read."""
+    entries = []
+    for name, measured, unit, *theory in (MEASURED["roofs"].get(name, [name, value, "B/s"]) for name in names):
+        entries.append({"id": name, "value": measured, "unit": unit, "clock": {"sm_mhz_mean": 1335.0}})
+        if theory:
+            entries[-1]["theory"] = dict(zip(("at_measured_clock", "fraction"), theory, strict=False))
     document = {"schema": "ert-ceilings", "schema_version": 1, "host": {"time_utc": "2025-03-04T05:06:07Z"}}
     path = folder / "ceilings.json"
-    path.write_text(json.dumps({**document, "device": {"name": name, "cc": cc}, "ceilings": entries}))
+    path.write_text(json.dumps({**document, "device": {"name": device, "cc": cc}, "ceilings": entries}))
     return read_ceilings(path)
 
 
 def test_measured_roofs_stand_beside_theory(tmp_path: Path) -> None:
     """Theory is in the text as well; the two colours of a level differ."""
     found = ""
-    for name, (entries, capability, identifier, scaled) in CASES.items():
-        given = ceilings(tmp_path, *entries, cc="9.0" if identifier == TENSOR else "8.0")
+    for name, (roofs_of, chip, kind, scaled) in MEASURED["cases"].items():
+        identifier, capability = f"Hierarchical{kind}RooflineChart", tuple(chip)
+        given = ceilings(tmp_path, *roofs_of.split(), cc="9.0" if kind == "Tensor" else "8.0")
         text = render_sections(BASE, given, clock_consistent=scaled)[f"{identifier}.section"]
         assert "# Measured roofs: ceilings.json, NVIDIA A100-SXM4-40GB, 2025-03-04" in text
         roofs = drawn(text, capability).roofs
@@ -295,7 +280,7 @@ def test_measured_roofs_stand_beside_theory(tmp_path: Path) -> None:
 
 def test_some_roof_is_always_theoretical(tmp_path: Path) -> None:
     names = ("l1.read", "smem.read", "l2.read", "dram.read", "host.bidir")
-    given = ceilings(tmp_path, *[entry(name, 1e12, "B/s") for name in names], FMA, NOFMA)
+    given = ceilings(tmp_path, *names, "fma", "nofma", value=1e12)
     found = drawn(render_sections(BASE, given, aside=("system",))[f"{DOUBLE}.section"])
     assert len([roof for roof in found.roofs if "cycles_elapsed" in " ".join(roof.traffic_metrics)]) >= 5
     assert any(roof.label.startswith("System memory bandwidth") for roof in found.roofs)
@@ -303,13 +288,13 @@ def test_some_roof_is_always_theoretical(tmp_path: Path) -> None:
 
 def test_what_can_not_be_drawn(tmp_path: Path) -> None:
     """What its own file disproves, and roofs to scale without theory; a hostile name stays a name."""
-    impossible = ceilings(tmp_path, entry("dram.read", 1.4e15, "B/s", 1.75e12), FMA)
+    impossible = ceilings(tmp_path, "impossible", "fma")
     for scaled in (False, True):
         with pytest.raises(RooflineError, match=r"dram.read is 800x what theory gives at its clock\. Measure again"):
             render_sections(BASE, impossible, clock_consistent=scaled)
     with pytest.raises(RooflineError, match="at_measured_clock"):
-        render_sections(BASE, ceilings(tmp_path, L2), clock_consistent=True)
-    hostile = ceilings(tmp_path, DRAM, name='GPU" } \n } # {{ 7 * 7 }} \\ \u202e\u0000 é')
+        render_sections(BASE, ceilings(tmp_path, "l2"), clock_consistent=True)
+    hostile = ceilings(tmp_path, "dram", device='GPU" } \n } # {{ 7 * 7 }} \\ \u202e\u0000 é')
     text = render_sections(BASE, hostile)[f"{DOUBLE}.section"]
     assert "49" not in next(line for line in text.splitlines() if "Measured roofs" in line)
     assert any('GPU" }' in roof.label for roof in drawn(text).roofs)

@@ -12,17 +12,8 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.plugin.nvrules.findings import (
-    VERDICT,
-    Finding,
-    ReportAdvice,
-    Silence,
-    Told,
-    advice_rows,
-    as_text,
-    most_telling,
-)
-from ncu_roofline.plugin.nvrules.findings import findings as findings_of
+from ncu_roofline.plugin.nvrules import findings as of_launches
+from ncu_roofline.plugin.nvrules.findings import VERDICT, Finding, ReportAdvice, Silence, Told
 from ncu_roofline.plugin.nvrules.runner import KernelAdvice, RuleOutcome, advise
 from tests.cli.command import Command
 from tests.factory import complete, report
@@ -45,7 +36,7 @@ def found(*paths: Path) -> tuple[Finding, ...]:
     for path in paths:
         with read_report(path) as opened:
             advice += advise(opened, our_rules())
-    return findings_of(advice, measurements_of(list(paths)), share=0.0).found
+    return of_launches.findings(advice, measurements_of(list(paths)), share=0.0).found
 
 
 def test_documents_follow_their_schema_whose_words_are_documented(run: Command, tmp_path: Path) -> None:
@@ -110,11 +101,11 @@ def test_a_rule_that_spoke_is_not_without_advice(tmp_path: Path) -> None:
         outcomes = (speaking, RuleOutcome("B", "B", "S", "", messages=(unknown,)))
         advice.append(KernelAdvice("r", len(advice), 1.0, outcomes))
     launches = measurements_of(made(tmp_path, "three"))
-    told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], findings_of([], launches), {})
+    told = Told([ReportAdvice("r", "2024.1", launches, tuple(advice), ())], of_launches.findings([], launches), {})
     text = "Collect 2\N{EN DASH}7 metrics"
     assert told.silences == [Silence("A", text, 3, alone=False), Silence("B", text, 3)]
-    assert as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")
-    assert f"A (3 of 3 launches): {text}" in as_text(told, 100, whole=True)
+    assert of_launches.as_text(told, 100).endswith("\n\nWithout advice: B. --all-findings shows why.")
+    assert f"A (3 of 3 launches): {text}" in of_launches.as_text(told, 100, whole=True)
 
 
 def test_a_page_leaves_out_what_advise_leaves_out(run: Command, tmp_path: Path) -> None:
@@ -140,12 +131,12 @@ def test_a_page_has_advice_on_every_kernel_that_matters(tmp_path: Path) -> None:
     path = report(tmp_path / "r.ncu-rep", *[launch("long", complete(seconds=2e-3))] * 30, *[few] * 40)
     with read_report(path) as opened:
         m = measurements_of(opened)
-        advice = advise(opened, our_rules(), m.take(most_telling(m, 20)))
+        advice = advise(opened, our_rules(), m.take(of_launches.most_telling(m, 20)))
     assert [one.launch for one in advice] == [*range(19), 30]
-    all_of = findings_of(advice, m).found
+    all_of = of_launches.findings(advice, m).found
     (hint,) = (one for one in all_of if one.title == "Lanes without work")
     assert hint.share == pytest.approx(0.4)
-    rows = advice_rows(all_of)
+    rows = of_launches.advice_rows(all_of)
     names = "id kernel device rule type title text launches share recoverable speedup"
     assert all(set(row) == set(names.split()) for row in rows)
     assert {row["kernel"] for row in rows} == set(roofline(path).kernels["kernel"])
