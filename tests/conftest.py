@@ -31,7 +31,7 @@ if hasattr(providers, "_local_constants"):  # private: tests/test_examples.py te
 
 
 QUICK = (  # files whose tests `-m quick` takes: every number's definition, no picture, no process, no browser
-    *("facts/test_[!ac]*", "facts/test_agreement*", "check/test_chips*", "check/test_rules*", "generate/test_agreement*"),
+    *("facts/test_[!ac]*", "facts/test_agreement*", "check/test_chips*", "check/test_remarks*", "generate/test_agreement*"),
     *(
         "model/test_hardware_use*",
         "model/test_headroom*",

@@ -40,43 +40,18 @@ def added(kernel: Kernel) -> Added:
     )
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A file down to its records: headers and records of each block, the names, and what of a record is a result."""
-
-    headers: list[bytes]
-    records: list[list[bytes]]
-    is_result: list[list[bool]]
-    strings: list[list[bytes]]
-
-
-def shape(path: Path) -> Shape:
-    """The blocks of a report."""
-    raw = open_raw(path)
-    blocks = list(scan(raw))
-    results = [{offset for _, offset, _ in block.results()} for block in blocks]
-    found = Shape(
-        [raw.data[block.start + 4 : block.payload] for block in blocks],
-        [[raw.data[offset : offset + length] for offset, length in block.records] for block in blocks],
-        [[offset in own for offset, _ in block.records] for block, own in zip(blocks, results, strict=True)],
-        [list(block.header.strings.strings) for block in blocks],
-    )
-    raw.close()
-    return found
-
-
 def assert_kept(before: Path, after: Path) -> None:
     """Every byte of every record of ``before`` is in its place in ``after``; headers differ in size and names only."""
-    old, new = shape(before), shape(after)
-    assert len(old.headers) == len(new.headers)
-    grown = [number for number, strings in enumerate(new.strings) if strings != old.strings[number]]
-    assert grown == [max(number for number, strings in enumerate(old.strings) if strings)]
-    extra = new.strings[grown[0]][len(old.strings[grown[0]]) :]
-    assert new.strings[grown[0]] == old.strings[grown[0]] + extra
-    assert all(name.startswith(METRIC_PREFIX) for name in extra)
-    for number, (was, now) in enumerate(zip(old.records, new.records, strict=True)):
-        for one, other, result in zip(was, now, old.is_result[number], strict=True):
-            assert other.startswith(one) if result else other == one
-            assert not result or len(other) > len(one)
-        if was == now and number not in grown:
-            assert old.headers[number] == new.headers[number]
+    (old, old_data), (new, new_data) = ((list(scan(raw)), raw.data) for raw in map(open_raw, (before, after)))
+    named = [number for number, block in enumerate(old) if block.header.strings.strings]
+    for number, (was, now) in enumerate(zip(old, new, strict=True)):
+        names, more = list(was.header.strings.strings), list(now.header.strings.strings)
+        assert more[: len(names)] == names
+        assert (more != names) == (number == max(named))
+        assert all(name.startswith(METRIC_PREFIX) for name in more[len(names) :])
+        results = {offset for _, offset, _ in was.results()}
+        for (start, length), (at, new_length) in zip(was.records, now.records, strict=True):
+            one, other = old_data[start : start + length], new_data[at : at + new_length]
+            assert (other.startswith(one) and len(other) > len(one)) if start in results else other == one
+        if not results and more == names:
+            assert old_data[was.start + 4 : was.payload] == new_data[now.start + 4 : now.payload]

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,148 +19,126 @@ from tests.sectionfile.ncu_details import PrintedChart, interval, print_details,
 
 pytestmark = [pytest.mark.ncu, pytest.mark.reports, pytest.mark.exhaustive]
 COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")
-DETAILS = {"2020.3": ["--details-all"], "2022.3": ["--details-all"]}
-RELEASES = ["2020.3", "2022.3", "2024.1", "2024.2"]
+OVERVIEW = "Section: Roofline overview (ncu-roofline, added later)"
+LABELS = {"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}
+VERDICTS = "v100-ncu2022.2-full-1"
+Page = Callable[..., tuple[int, str]]
 
 
-def ncu(binary: Path, home: Path, *words: str | Path) -> tuple[int, str]:
-    done = subprocess.run([binary, *words], capture_output=True, env={**os.environ, "HOME": str(home)}, check=False)
-    return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
+@pytest.fixture(params=["2020.3", "2022.3", "2024.1", "2024.2"])
+def release(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> str:
+    if request.param not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {request.param}")
+    return str(request.param)
 
 
-class Copies(dict[str, Path]):
-    """Annotated copies by name of the report, each made when it is first asked for."""
+@pytest.fixture
+def page(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> Page:
+    """What a release prints of a report: exit code and text."""
 
-    def __init__(self, sources: dict[str, Path], folder: Path) -> None:
-        super().__init__()
-        self._sources, self._folder = sources, folder
+    def shown(path: Path, *words: str) -> tuple[int, str]:
+        details = ["--details-all"] if release < "2023" else ["--print-details", "all"]
+        command = [ncu_releases[release], "--import", path, *(words or ["--page", "details", *details])]
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "HOME": str(tmp_path)}, check=False)
+        return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
 
-    def __missing__(self, name: str) -> Path:
-        annotated(self._sources[name], self._folder / name)
-        self[name] = self._folder / name
-        return self[name]
+    return shown
 
 
 @pytest.fixture(scope="module")
-def copies(real_reports: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Copies:
-    """Annotated copies of all real reports."""
-    return Copies(real_reports, tmp_path_factory.mktemp("copies"))
+def copy(real_reports: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The annotated copy of a real report, made when it is first asked for."""
+    folder, done = tmp_path_factory.mktemp("copies"), dict[str, Path]()
+
+    def made(name: str) -> Path:
+        source = real_reports.get(f"{name}.ncu-rep")
+        if source is None:
+            pytest.skip(f"no {name}.ncu-rep in the collection of reports")
+        if name not in done:
+            done[name] = folder / source.name
+            annotated(source, done[name])
+        return done[name]
+
+    return made
 
 
-def printed(real_reports: dict[str, Path]) -> dict[str, Path]:
-    """The reports whose pages are compared: ncu prints 3 MB a second, so large ones only where all are asked for."""
-    most = 10**9 if os.environ.get("NCU_ROOFLINE_ALL_REPORTS") else 1_000_000
-    return {name: path for name, path in real_reports.items() if path.stat().st_size <= most}
+def table(output: str) -> list[dict[str, str]]:
+    """The raw page, without the lines for people around it: units and one row per kernel; ours left out."""
+    header, *rows = csv.reader(io.StringIO(output[output.index('"ID"') :], newline=""))
+    found = [dict(zip(header, row, strict=True)) for row in rows]
+    return [{key: cell for key, cell in row.items() if not key.startswith(PREFIX)} for row in found]
 
 
-def table(text: str) -> list[dict[str, str]]:
-    """The raw page: units and one row per kernel."""
-    header, *rows = csv.reader(io.StringIO(text, newline=""))
-    return [dict(zip(header, row, strict=True)) for row in rows]
-
-
-def version(path: Path) -> str:
-    with read_report(path) as report:
-        return report.ncu_version
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_raw_page(
-    release: str, real_reports: dict[str, Path], copies: Copies, ncu_releases: dict[str, Path], tmp_path: Path
-) -> None:
-    if release not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {release}")
-    opened = 0
-    for name, source in printed(real_reports).items():
-        words = ["--page", "raw", "--csv", "--print-units", "base"]
-        code, before = ncu(ncu_releases[release], tmp_path, "--import", source, *words)
-        new_code, after = ncu(ncu_releases[release], tmp_path, "--import", copies[name], *words)
-        assert new_code == code, (name, after[-500:])
-        if code:
-            assert version(source)[:6] > release  # older releases refuse newer reports
+def test_pages_keep_what_they_had(release: str, page: Page, real_reports: dict[str, Path], copy: Callable[[str], Path]) -> None:
+    """ncu prints 3 MB a second, so large reports only where all are asked for."""
+    opened, most = 0, 10**9 if os.environ.get("NCU_ROOFLINE_ALL_REPORTS") else 1_000_000
+    for source in real_reports.values():
+        if source.stat().st_size > most:
             continue
-        assert not [word for word in COMPLAINTS if word in after and word not in before], name
-        theirs = [{key: cell for key, cell in row.items() if not key.startswith(PREFIX)} for row in table(_csv(after))]
-        assert theirs == table(_csv(before)), name
-        assert f"{PREFIX}annotated_by" in after
-        opened += 1
+        for words in ((), ("--page", "raw", "--csv", "--print-units", "base")):
+            (code, before), (new_code, after) = page(source, *words), page(copy(source.stem), *words)
+            assert new_code == code, (source.name, after[-500:])
+            if code:
+                with read_report(source) as report:
+                    assert report.ncu_version[:6] > release  # older releases refuse newer reports
+                continue
+            assert not [word for word in COMPLAINTS if word in after and word not in before], source.name
+            if words:
+                assert table(after) == table(before), source.name
+                assert f"{PREFIX}annotated_by" in after
+                opened += 1
+            else:
+                assert OVERVIEW in after
+                rest = iter(after.splitlines())
+                assert all(line in rest for line in before.splitlines() if "---" not in line), source.name  # in the same order
     assert opened >= 9
 
 
-def _csv(output: str) -> str:
-    """Without the lines for people around the table."""
-    return output[output.index('"ID"') :]
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_details_page_keeps_what_it_had(
-    release: str, real_reports: dict[str, Path], copies: Copies, ncu_releases: dict[str, Path], tmp_path: Path
-) -> None:
-    if release not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {release}")
-    for name, source in printed(real_reports).items():
-        words = ["--page", "details", *DETAILS.get(release, ["--print-details", "all"])]
-        code, before = ncu(ncu_releases[release], tmp_path, "--import", source, *words)
-        new_code, after = ncu(ncu_releases[release], tmp_path, "--import", copies[name], *words)
-        assert new_code == code, (name, after[-500:])
-        if code:
-            continue
-        assert "Section: Roofline overview (ncu-roofline, added later)" in after
-        assert not [word for word in COMPLAINTS if word in after and word not in before], name
-        rest = iter(after.splitlines())
-        assert all(line in rest for line in before.splitlines() if "---" not in line), name  # in the same order
-
-
-@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("name", ["bench.fp64.fma", "bench.dram.triad", "bench.tensor.int8.wgmma", "gpp-nw3"])
 def test_copies_of_newer_reports_open_where_these_do(
-    name: str, release: str, h100_reports: Path, ncu_releases: dict[str, Path], tmp_path: Path
+    name: str, release: str, page: Page, h100_reports: Path, tmp_path: Path
 ) -> None:
     """Of 2025.3, with our sections and rules; those of `gpp` hold messages of a kind that old releases refuse."""
-    if release not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {release}")
     source, target = h100_reports / f"{name}.ncu-rep", tmp_path / "out.ncu-rep"
     annotated(source, target)
-    words = ["--page", "details", *DETAILS.get(release, ["--print-details", "all"])]
-    assert ncu(ncu_releases[release], tmp_path, "--import", source, *words)[0] == (name == "gpp-nw3" and release < "2024")
-    code, after = ncu(ncu_releases[release], tmp_path, "--import", target, *words)
+    assert page(source)[0] == (name == "gpp-nw3" and release < "2024")
+    code, after = page(target)
     assert code == 0, after[-500:]
-    assert "Section: Roofline overview (ncu-roofline, added later)" in after
+    assert OVERVIEW in after
     kept = name == "bench.dram.triad"  # without FP64 work, so nothing stands for its FP64 chart
     assert ("Section: Hierarchical Roofline" in after) == kept
 
 
-@pytest.mark.parametrize("release", ["2024.1", "2024.2"])
+@pytest.mark.parametrize("newest", ["2024.1", "2024.2"])
 @pytest.mark.parametrize(
     "name", ["a100-ncu2020.3-full-1", "a100-ncu2021.2-full-1", "a10g-ncu2023.1-roofline-1", "rtx4060-ncu2024.2-custom-4"]
 )
-def test_values_of_the_charts(
-    name: str,
-    release: str,
-    real_reports: dict[str, Path],
-    copies: Copies,
-    ncu_releases: dict[str, Path],
-    tmp_path: Path,
+def test_values_of_the_charts_and_advice_are_printed(
+    name: str, newest: str, copy: Callable[[str], Path], ncu_releases: dict[str, Path], tmp_path: Path
 ) -> None:
-    source = real_reports.get(f"{name}.ncu-rep")
-    if source is None or release not in ncu_releases:
-        pytest.skip(f"no {name}.ncu-rep or no Nsight Compute {release}")
-    printed = read_details(print_details(ncu_releases[release], copies[source.name], tmp_path))
-    points = roofline(source).points
-    roofs = roofline(source).roofs.groupby("roof").value.max()
-    assert len(printed) == points.launch.nunique()
-    for launch, charts in enumerate(printed):
+    if newest not in ncu_releases:
+        pytest.skip(f"no Nsight Compute {newest}")
+    path = copy(name)
+    result, output = roofline(path), print_details(ncu_releases[newest], path, tmp_path)
+    points, roofs = result.points, result.roofs.groupby("roof").value.max()
+    launches = read_details(output)
+    assert len(launches) == points.launch.nunique()
+    for launch, charts in enumerate(launches):
         own = [chart for chart in charts if chart.section.endswith("(ncu-roofline, added later)")]
         rows = points[(points.launch == launch) & (points.precision != "mixed")]
         assert len(own) == rows.precision.nunique() > 0
         for chart, (_, mine) in zip(own, rows.groupby("precision", sort=False), strict=True):
             same_chart(chart, mine, roofs)
+    squeezed = "".join(output.split())
+    with read_report(path) as report:
+        texts = [said.text for kernel in report.kernels for rule in added(kernel).rules for said in rule.messages]
+    assert texts
+    assert [text for text in texts if "".join(text.partition("@")[0].split()) not in squeezed] == []
 
 
 def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> None:
     """One printed chart holds the points of its precision, and their roofs."""
-    labels = {"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}
-    assert [line.label.partition(":")[0] for line in chart.points] == [labels[level] for level in rows.level]
+    assert [line.label.partition(":")[0] for line in chart.points] == [LABELS[level] for level in rows.level]
     for line, (_, row) in zip(chart.points, rows.iterrows(), strict=True):
         for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
             ((_, shown),) = line.parts[part]
@@ -174,40 +153,15 @@ def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> Non
         assert peak * float(values["rl__clock"]) == pytest.approx(expected, rel=0.05)  # clocks of the launches differ
 
 
-@pytest.mark.parametrize("name", ["a100-ncu2021.2-full-1", "rtx4060-ncu2024.2-custom-4"])
-def test_advice_is_printed(name: str, copies: Copies, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    path = copies.get(f"{name}.ncu-rep")
-    if path is None:
-        pytest.skip(f"no {name}.ncu-rep in the collection of reports")
-    newest = max(ncu_releases)
-    code, output = ncu(ncu_releases[newest], tmp_path, "--import", path, "--page", "details", "--print-details", "all")
-    assert code == 0
-    squeezed = "".join(output.split())
-    with read_report(path) as report:
-        texts = [said.text for kernel in report.kernels for rule in added(kernel).rules for said in rule.messages]
-    assert len(texts) >= 10
-    for text in texts:
-        assert "".join(text.partition("@")[0].split()) in squeezed
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_the_verdict_is_printed_first(
-    release: str, real_reports: dict[str, Path], copies: Copies, ncu_releases: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_verdict_is_printed_first(page: Page, copy: Callable[[str], Path]) -> None:
     """Releases print messages in the order in which they are stored."""
-    name = "v100-ncu2022.2-full-1.ncu-rep"
-    if name not in real_reports or release not in ncu_releases:
-        pytest.skip(f"no {name} or no Nsight Compute {release}")
-    path = copies[name]
-    code, output = ncu(ncu_releases[release], tmp_path, "--import", path, "--page", "details")
+    code, output = page(copy(VERDICTS), "--page", "details")
     assert code == 0
-    overviews = output.split("Section: Roofline overview (ncu-roofline, added later)")[1:]
-    with read_report(path) as report:
-        assert len(overviews) == len(report.kernels)
-        most = 0
+    overviews, most = output.split(OVERVIEW)[1:], 0
+    with read_report(copy(VERDICTS)) as report:
         for kernel, overview in zip(report.kernels, overviews, strict=True):
             squeezed = "".join(overview.partition("Section: ")[0].split())
-            places = {}
+            places: dict[str, int] = {}
             for rule in added(kernel).rules:
                 for said in rule.messages:
                     places.setdefault(rule.identifier, squeezed.find("".join(said.text.partition("@")[0].split())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,13 @@ from tests.sectionfile.section_factory import section
 
 SECTION = section(Identifier=f"{OWN}Overview".encode())
 RULE = RuleResult(f"{OWN}Rule", "Rule", f"{OWN}Overview", (RuleMessage("ok", "Said."),))
-ADDITION = Addition([("rl__a", 1.5), ("rl__b", 7), ("rl__c", "text")], [SECTION], [RULE])
-NAMES = ["rl__a", "rl__b", "rl__c"]
+VALUES = {"rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+ADDITION = Addition(list(VALUES.items()), [SECTION], [RULE])
 
 
 def append(path: Path, *additions: Addition) -> Path:
     raw = open_raw(path)
-    return write(path.parent, b"".join(appended(raw, NAMES, additions)), f"{path.stem}+.ncu-rep")
+    return write(path.parent, b"".join(appended(raw, list(VALUES), additions)), f"{path.stem}+.ncu-rep")
 
 
 def strip(path: Path) -> bytes:
@@ -40,68 +41,68 @@ def test_all_kinds_of_results(kind: str, tmp_path: Path) -> None:
     assert not is_annotated(open_raw(path))
     with read_report(done) as report, read_report(path) as before:
         (kernel,), (old,) = report.kernels, before.kernels
-        assert dict(kernel.metrics) == {**old.metrics, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+        assert dict(kernel.metrics) == {**old.metrics, **VALUES}
         assert kernel.sections == (*old.sections, SECTION)
         assert kernel.rule_results == ((*old.rule_results, RULE) if kind in ("kernel", "cmdlist") else ())
     assert strip(done) == data
 
 
-def test_unknown_fields_and_damage_of_order_are_kept(tmp_path: Path) -> None:
-    unknown = b"\xc0\x3e\x01\xca\x3e\x03new"
-    record = result([(0, 2.0)], function=b"k") + unknown + result([(1, 3)])
-    data = file_of(block(strings=["x", "y"]), block([b"source", record], sources=1, kernels=1))
-    done = append(write(tmp_path, data), ADDITION)
-    assert_kept(tmp_path / "x.ncu-rep", done)
-    with read_report(done) as report:
-        assert dict(report.kernels[0].metrics) == {"x": 2.0, "y": 3, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
-    assert strip(done) == data
+def numbers(*rows: tuple[str, float]) -> list[Addition]:
+    """Additions of a number to a launch each."""
+    return [Addition([row]) for row in rows]
 
 
-def test_names_go_behind_the_last_ones(tmp_path: Path) -> None:
-    """No other name's number changes, also where later blocks bring names and the last ones bring none."""
-    blocks = (
-        block([result([(0, 1.0)])], ["first"], kernels=1),
-        block([result([(0, 2.0), (1, 3.0)])], ["second"], kernels=1),
-        block([result([(1, 4.0)])], kernels=1),
-        block(),
-    )
-    data = file_of(*blocks)
+_UNKNOWN = result([(0, 2.0)], function=b"k") + b"\xc0\x3e\x01\xca\x3e\x03new" + result([(1, 3)])
+_BLOCKS = (
+    block([result([(0, 1.0)])], ["first"], kernels=1),
+    block([result([(0, 2.0), (1, 3.0)])], ["second"], kernels=1),
+    block([result([(1, 4.0)])], kernels=1),
+    block(),
+)
+_RECORDS = [result([(0, float(number))]) for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "additions", "expected"),
+    [
+        pytest.param(
+            file_of(block(strings=["x", "y"]), block([b"source", _UNKNOWN], sources=1, kernels=1)),
+            [ADDITION],
+            [{"x": 2.0, "y": 3, **VALUES}],
+            id="unknown fields, damage of order",
+        ),
+        pytest.param(  # no other name's number changes, also where later blocks bring names and the last ones bring none
+            file_of(*_BLOCKS),
+            numbers(("rl__a", 10.0), ("rl__b", 20.0), ("rl__c", 30.0)),
+            [{"first": 1.0, "rl__a": 10.0}, {"first": 2.0, "second": 3.0, "rl__b": 20.0}, {"second": 4.0, "rl__c": 30.0}],
+            id="names go behind the last ones",
+        ),
+        pytest.param(
+            file_of(block(strings=["x"]), block(_RECORDS[:2], kernels=2), block([b"s", _RECORDS[2]], sources=1, kernels=1)),
+            numbers(("rl__a", 0.0), ("rl__a", -1.0), ("rl__a", -2.0)),
+            [{"x": 0.0, "rl__a": 0.0}, {"x": 1.0, "rl__a": -1.0}, {"x": 2.0, "rl__a": -2.0}],
+            id="several blocks, and results in one",
+        ),
+    ],
+)
+def test_where_it_goes(tmp_path: Path, data: bytes, additions: list[Addition], expected: list[dict[str, Any]]) -> None:
     path = write(tmp_path, data)
-    done = append(path, *[Addition([(name, number)]) for name, number in zip(NAMES, (10.0, 20.0, 30.0), strict=True)])
+    done = append(path, *additions)
     assert_kept(path, done)
     with read_report(done) as report:
-        found = [dict(kernel.metrics) for kernel in report.kernels]
-    assert found == [
-        {"first": 1.0, "rl__a": 10.0},
-        {"first": 2.0, "second": 3.0, "rl__b": 20.0},
-        {"second": 4.0, "rl__c": 30.0},
-    ]
+        assert [dict(kernel.metrics) for kernel in report.kernels] == expected
     assert strip(done) == data
 
 
 def test_names_that_another_program_left_are_used_again(tmp_path: Path) -> None:
     """A viewer that saves an annotated report may put its names elsewhere."""
-    data = file_of(block([result([(1, 1.0), (0, 5.0)])], ["rl__b", "x"], kernels=1))
-    path = write(tmp_path, data)
+    path = write(tmp_path, file_of(block([result([(1, 1.0), (0, 5.0)])], ["rl__b", "x"], kernels=1)))
     rest = write(tmp_path, strip(path), "rest.ncu-rep")
     with read_report(rest) as report:
         assert dict(report.kernels[0].metrics) == {"x": 1.0}
     done = append(rest, ADDITION)
     with read_report(done) as report:
-        assert dict(report.kernels[0].metrics) == {"x": 1.0, "rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+        assert dict(report.kernels[0].metrics) == {"x": 1.0, **VALUES}
     assert strip(done) == rest.read_bytes()
-
-
-def test_several_blocks_and_results_in_one(tmp_path: Path) -> None:
-    records = [result([(0, float(number))]) for number in range(3)]
-    data = file_of(block(strings=["x"]), block(records[:2], kernels=2), block([b"s", records[2]], sources=1, kernels=1))
-    done = append(write(tmp_path, data), *[Addition([("rl__a", float(-number))]) for number in range(3)])
-    with read_report(done) as report:
-        assert [kernel.metrics["rl__a"] for kernel in report.kernels] == [0.0, -1.0, -2.0]
-    assert strip(done) == data
-
-
-def test_without_names(tmp_path: Path) -> None:
-    path = write(tmp_path, file_of(block([result([])], kernels=1)))
     with pytest.raises(RooflineError, match="no table of metric names"):
-        append(path, ADDITION)
+        append(write(tmp_path, file_of(block([result([])], kernels=1)), "bare.ncu-rep"), ADDITION)

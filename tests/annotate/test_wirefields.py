@@ -9,37 +9,22 @@ from hypothesis import strategies as st
 from ncu_roofline.formats.report.framing import message
 from ncu_roofline.formats.wire import bytes_field, number_field, split, varint
 
-FIELDS = st.one_of(
-    st.builds(number_field, st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1)),
-    st.builds(bytes_field, st.integers(1, 2**29 - 1), st.binary(max_size=300)),
-    st.builds(lambda number, data: varint(number << 3 | 1) + data, st.integers(1, 99), st.binary(min_size=8, max_size=8)),
-    st.builds(lambda number, data: varint(number << 3 | 5) + data, st.integers(1, 99), st.binary(min_size=4, max_size=4)),
-)
+NUMBER, VALUE = st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1)
+FIXED = [st.builds(lambda n, data, kind=kind: varint(n << 3 | kind) + data, NUMBER, st.binary(min_size=size, max_size=size))
+         for kind, size in ((1, 8), (5, 4))]  # fmt: skip
+FIELDS = st.one_of(st.builds(number_field, NUMBER, VALUE), st.builds(bytes_field, NUMBER, st.binary(max_size=300)), *FIXED)
 
 
-@given(st.lists(FIELDS))
-def test_fields_are_found_where_they_are(fields: list[bytes]) -> None:
+@given(st.lists(FIELDS), VALUE)
+def test_fields_are_found_where_they_are(fields: list[bytes], value: int) -> None:
+    """Numbers are written as protobuf writes them."""
     data = b"".join(fields)
     assert [data[one.start : one.end] for one in split(data)] == fields
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_numbers_are_written_as_protobuf_writes_them(value: int) -> None:
     assert message("Value")(uint64=value).SerializeToString() == number_field(5, value)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\x08",  # a number is missing
-        b"\x0a\x05abc",  # shorter than it says
-        b"\x09abc",  # fixed size, cut
-        b"\x0f",  # wire type 7
-        b"\x0b\x08\x01\x0c",  # a group
-        b"\x00\x01",  # field 0
-        b"\x08" + b"\xff" * 11,  # a number without end
-    ],
-)
-def test_no_message(data: bytes) -> None:
-    with pytest.raises(ValueError, match="byte"):
-        list(split(data))
+def test_no_message() -> None:
+    """Numbers that are missing or without end, too few bytes, wire type 7, a group, field 0."""
+    for data in (b"\x08", b"\x0a\x05abc", b"\x09abc", b"\x0f", b"\x0b\x08\x01\x0c", b"\x00\x01", b"\x08" + b"\xff" * 11):
+        with pytest.raises(ValueError, match="byte"):
+            list(split(data))

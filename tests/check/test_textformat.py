@@ -15,160 +15,74 @@ from hypothesis import strategies as st
 from ncu_roofline.chips.fields import release_text
 from ncu_roofline.formats.sectionfile.section import NAMED_ONLY, RELEASES, parse_section, release_of, schema
 from ncu_roofline.formats.sectionfile.text import SectionSyntaxError, parse_document, read_bytes, section_text
-from tests.check.probes import EVERY, PROBES, probe_bytes
+from ncu_roofline.plugin.check.section_rules import ERROR, check_files
+from tests.nvrules.running import toml
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
-
-
-def _loads(name: str, release: str) -> bool:
-    try:
-        return not parse_document(read_bytes(probe_bytes(name))).unknown_to(release_of(release))
-    except SectionSyntaxError:
-        return False
-
-
+EVERY = ("2020.3", "2022.3", "2024.1", "2024.2")
+PROBES = {
+    name: (one["text"].encode(one.get("encoding", "utf-8")), (one.get("from", "9"), one.get("to", "9")))
+    for name, one in toml(Path(__file__).with_name("probes.toml")).items()
+}
 # Where Python's reader of protobuf's text format is of another mind than the C++ one: in no real file.
 CORNERS = {
     *("minusspace", "minuscomment", "minuszero", "boolhex", "enumoctal", "nonascii", "onenan", "inff"),
     *("questionescape", "bigunicode", "octal400", "badescape", "octalconst", "octalfloat", "uppercaseF"),
 }
+# What stands around a field of these messages.
+AROUND = {
+    "Metric": 'Metrics {{ Metrics {{ Name: "m"\n {} }} }}',
+    "Group": "Group {{\n {} }}",
+    "Filter": "Filter {{\n {} }}",
+    "BodyItem": "Body {{ Items {{\n {} }} }}",
+    "Timeline": "Body {{ Items {{ Timeline {{\n {} }} }} }}",
+    "TimelineGroup": "Body {{ Items {{ Timeline {{ MetricGroups {{\n {} }} }} }} }}",
+    "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
+}
 
 
-@pytest.mark.parametrize("name", [name for name in PROBES if name not in CORNERS])
-def test_verdict_is_that_of_every_release(name: str) -> None:
+def loads(name: str, release: str) -> bool:
+    """Whether a release loads a probe, as we see it."""
+    try:
+        return not parse_document(read_bytes(PROBES[name][0])).unknown_to(release_of(release))
+    except SectionSyntaxError:
+        return False
+
+
+def accepts(name: str, release: str) -> bool:
+    """Whether it does."""
+    first, last = PROBES[name][1]
+    return first <= release <= last
+
+
+def test_verdict_is_that_of_every_release() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert tuple(release for release in EVERY if _loads(name, release)) == PROBES[name][1]
+        for name in PROBES.keys() - CORNERS:
+            assert [loads(name, one) for one in EVERY] == [accepts(name, one) for one in EVERY], name
 
 
-@pytest.mark.sampled("2024.2")
 @pytest.mark.ncu
-@pytest.mark.parametrize("release", EVERY)
-def test_recorded_verdicts_are_those_of_the_real_parser(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("release", [*(pytest.param(one, marks=pytest.mark.exhaustive) for one in EVERY[:3]), EVERY[3]])
+def test_releases_do_what_is_said_of_them(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    """Which probes the real parser accepts; labels, names and numbers of fields and values in its .proto files."""
     if release not in ncu_releases:
         pytest.skip(f"no Nsight Compute {release}")
     folder = tmp_path / "probes"
     folder.mkdir()
-    for name in PROBES:
-        (folder / f"{name}.section").write_bytes(probe_bytes(name))
+    for name, (content, _) in PROBES.items():
+        (folder / f"{name}.section").write_bytes(content)
     command = [str(ncu_releases[release]), "--section-folder", ".", "--list-sections"]
     environment = {**os.environ, "HOME": str(tmp_path)}
     output = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120).stdout
     listed = {words[0] for line in output.decode("utf-8", "replace").splitlines() if (words := line.split())}
-    assert {name for name in PROBES if name in listed} == {
-        name for name, (_, accepted) in PROBES.items() if release in accepted
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "column", "code"),
-    [
-        (HEAD + "Foo: 1", 3, 1, "unknown-field"),
-        (HEAD + 'Metrics {\n  Metrics { Name: "m"\n    Foo: 1 } }', 5, 5, "unknown-field"),
-        (HEAD + "Order: x", 3, 8, "syntax"),
-        (HEAD + "Metrics {\n  Order: 1\n", 4, 10, "syntax"),
-        (HEAD + 'Description: "a\nb"', 3, 14, "syntax"),
-        (HEAD + "\t}", 3, 2, "syntax"),
-        (HEAD + "Order: 1 Order: 2", 3, 17, "syntax"),
-        (
-            HEAD + "Body { Items { RooflineChart { Walls { Value { Constant: 1 Metric { Name: 'm' } } } } } }",
-            3,
-            60,
-            "syntax",
-        ),
-        (HEAD + "Order 1", 3, 7, "syntax"),
-        (HEAD + "Order:", 3, 7, "syntax"),
-        (HEAD + "Order: 1a", 3, 8, "syntax"),
-        (HEAD + "Metrics: 1", 3, 10, "syntax"),
-        (HEAD + "Sets: [ {}, { Identifier: 'x' } ]", 3, 9, "required-field"),
-        (HEAD + "Body { Items { " + "HorizontalContainer { Items { " * 5000, 1, 1, "syntax"),
-        ('Identifier: "A"', 1, 1, "required-field"),
-        ("", 1, 1, "required-field"),
-    ],
-)
-def test_place_and_kind_of_mistakes(text: str, line: int, column: int, code: str) -> None:
-    with pytest.raises(SectionSyntaxError) as caught:
-        parse_document(text)
-    assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code)
-    assert f"line {line}, column {column}: " in str(caught.value)
-
-
-def test_bytes_are_those_of_the_binary_schema() -> None:
-    message = parse_section(
-        parse_document(
-            HEAD
-            + """Order: 7 Sets { Identifier: "s" } Extends: 'x' "y"
-            Description: "caf\\303\\251 \\x41\\n"
-            Body { DisplayName: "b" Items { RooflineChart { Label: "l"
-              AxisWork { Min: 1e3 Max: 1.5e12f }
-              Rooflines { PeakWork { Constant: -2.5 } PeakTraffic { Metric { Name: "m" Filter { MinArch: 0x50 } } }
-                Options { Color { ColorType: ChartColorTypeArgb ColorValue: 0xFFFF0000 } } }
-            } } }"""
-        ).data
-    ).message
-    assert (message.Identifier, message.Order, message.Sets[0].Identifier, message.Extends) == (b"A", 7, b"s", b"xy")
-    assert message.Description.decode() == "caf\N{LATIN SMALL LETTER E WITH ACUTE} A\n"
-    chart = message.Body[0].Items[0].RooflineChart
-    assert (chart.AxisWork.Min, chart.AxisWork.Max) == (1000.0, 1.5e12)
-    roof = chart.Rooflines[0]
-    assert roof.PeakWork.Constant == -2.5
-    assert roof.PeakTraffic.Metric.Filter.MinArch == 80
-    assert roof.Options.Color.ColorValue == 0xFFFF0000
-
-
-def test_fields_have_places_and_values() -> None:
-    root = parse_document(HEAD + 'Metrics {\n  Metrics { Name: "a" }\n  Metrics: [{ Name: "b" },\n    { Name: "c" }]\n}').root
-    owner = root.first("Metrics")
-    assert owner is not None
-    assert [(one.text("Name"), one.line, one.column) for one in owner.all("Metrics")] == [
-        ("a", 4, 3),
-        ("b", 5, 13),
-        ("c", 6, 5),
-    ]
-    assert [one.name for one in root.walk() if one.value == "c"] == ["Name"]
-
-
-def test_unknown_to_old_releases() -> None:
-    text = HEAD + "Body {\n  SetDefault: true\n}\nMetrics {\n  Metrics { Name: 'm' Filter { MinArch: CC_90 } }\n}\n"
-    assert [(use.name, use.line, use.column) for use in parse_document(text).unknown_to((2020, 3))] == [
-        ("Body.SetDefault", 4, 3),
-        ("MinArch CC_90", 7, 32),
-    ]
-    assert [use.name for use in parse_document(text).unknown_to((2022, 3))] == ["Body.SetDefault"]
-    assert not parse_document(text).unknown_to((2024, 1))
-
-
-@pytest.mark.parametrize(("owner", "name"), NAMED_ONLY)
-def test_fields_without_published_number_are_accepted_and_left_out(owner: str, name: str) -> None:
-    inside = f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'
-    around = {
-        "Metric": 'Metrics {{ Metrics {{ Name: "m"\n {} }} }}',
-        "Group": "Group {{\n {} }}",
-        "Filter": "Filter {{\n {} }}",
-        "BodyItem": "Body {{ Items {{\n {} }} }}",
-        "Timeline": "Body {{ Items {{ Timeline {{\n {} }} }} }}",
-        "TimelineGroup": "Body {{ Items {{ Timeline {{ MetricGroups {{\n {} }} }} }} }}",
-        "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
-    }[owner]
-    document = parse_document(HEAD + around.format(inside))
-    assert document.data == parse_document(HEAD + around.format("")).data
-    (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
-    assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
-
-
-@pytest.mark.ncu
-@pytest.mark.parametrize("release", EVERY)
-def test_schema_is_that_of_the_release(release: str, ncu_releases: dict[str, Path]) -> None:
-    """Labels, names and numbers of fields and values, against the .proto files that the release ships."""
-    if release not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {release}")
+    assert PROBES.keys() & listed == {name for name in PROBES if accepts(name, release)}
     root = next(parent for parent in ncu_releases[release].parents if parent.name == "usr")
-    folder = next(root.glob("**/extras/FileFormat"), None)
-    if folder is None:
-        pytest.skip(f"Nsight Compute {release} is here without its .proto files")
-    text = "".join((folder / f"{name}.proto").read_text() for name in ("ProfilerMetricOptions", "ProfilerSection"))
+    if (formats := next(root.glob("**/extras/FileFormat"), None)) is None:
+        return
+    text = "".join((formats / f"{name}.proto").read_text() for name in ("ProfilerMetricOptions", "ProfilerSection"))
     text = re.sub(r"//[^\n]*|/\*.*?\*/|option [^;]*;", "", text, flags=re.DOTALL)
-    fields, values = _known(release_of(release))
+    fields, values = known_to(release_of(release))
     real = set(re.findall(r"(required|optional|repeated|\n)\s+[\w.]+\s+(\w+)\s*=\s*(\d+)\s*(?:\[[^]]*\])?;", text))
     assert fields == {(label.strip(), *rest) for label, *rest in real} - {("repeated", "Sections", "1")}
     aliases = {"MinArch", "MaxArch"}  # ends of the range, which move from release to release
@@ -176,7 +90,7 @@ def test_schema_is_that_of_the_release(release: str, ncu_releases: dict[str, Pat
     assert {one for one in values if one[0] not in aliases} == {one for one in in_use if one[0] not in aliases}
 
 
-def _known(release: tuple[int, int]) -> tuple[set[tuple[str, str, str]], set[tuple[str, str]]]:
+def known_to(release: tuple[int, int]) -> tuple[set[tuple[str, str, str]], set[tuple[str, str]]]:
     """(label, name, number) of the fields, (name, number) of the values that a section of a release can contain."""
     fields, values, seen, pending = set(), set(), set(), ["Section"]
     while pending:
@@ -192,7 +106,7 @@ def _known(release: tuple[int, int]) -> tuple[set[tuple[str, str, str]], set[tup
 
 
 @pytest.mark.ncu
-def test_stock_sections_parse_in_their_release(ncu_releases: dict[str, Path]) -> None:
+def test_stock_sections_parse_in_their_release_and_have_no_errors(ncu_releases: dict[str, Path]) -> None:
     for release, binary in ncu_releases.items():
         files = sorted((binary.parents[2] / "sections").glob("*.section"))
         assert files
@@ -201,35 +115,24 @@ def test_stock_sections_parse_in_their_release(ncu_releases: dict[str, Path]) ->
             assert not document.unknown_to(release_of(release))
             assert document.section.identifier == document.root.text("Identifier")
             assert parse_document(section_text(document.root.message, cc_names=release != "2020.3")).data == document.data
+        found = [one for file in check_files(files, release=release_of(release)) for one in file.findings]
+        errors = [one for one in found if one.severity == ERROR]
+        # NVIDIA's own mistake: this name is in no metric list of any chip, that of 2024.2 itself included.
+        wrong = "mcc__dram_data_bytes" if release == "2024.2" else "\0"
+        assert [one for one in errors if wrong not in one.message] == []
 
 
-def test_releases_are_read_and_written() -> None:
-    assert [release_of(release_text(one)) for one in RELEASES] == list(RELEASES)
-    assert release_of("2024.2.1.0") == (2024, 2)
-    for text in ("", "2024", "24.2", "2024.x", "2024.22", "\N{ARABIC-INDIC DIGIT TWO}024.1"):
-        with pytest.raises(ValueError, match="no release"):
-            release_of(text)
+def test_place_and_kind_of_mistakes() -> None:
+    deep = [f"HEAD Body {{ Items {{ {'HorizontalContainer { Items { ' * 5000}", 1, 1, "syntax"]
+    for text, line, column, code in [*toml(Path(__file__).with_name("mistakes.toml"))["mistakes"], deep]:
+        with pytest.raises(SectionSyntaxError) as caught:
+            parse_document(text.replace("HEAD ", HEAD))
+        assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code), text
+        assert f"line {line}, column {column}: " in str(caught.value)
 
 
-_WORDS = [
-    "Identifier",
-    "Metrics",
-    "Name",
-    "Filter",
-    "MinArch",
-    "CC_80",
-    "Sets",
-    "Order",
-    "true",
-    "80",
-    "-",
-    "1.5",
-    "0x",
-    '"a"',
-    "'",
-    "\\",
-]
-_MARKS = [":", "{", "}", "<", ">", "[", "]", ",", ";", " ", "\n", "#", "\N{MICRO SIGN}", "\0"]
+_WORDS = ["Identifier", "Metrics", "Name", "Filter", "MinArch", "CC_80", "Sets", "Order", "true", "80", "-", "1.5", "0x", '"a"']
+_MARKS = ["'", "\\", *':{}<>[],; \n#"', "\N{MICRO SIGN}", "\0"]
 
 
 @given(st.lists(st.sampled_from(_WORDS + _MARKS), max_size=40).map("".join) | st.text(max_size=60))
@@ -240,3 +143,36 @@ def test_any_text_is_parsed_or_refused_with_a_place(text: str) -> None:
     except SectionSyntaxError as error:
         place = (error.line, error.column)
     assert min(place) >= 1
+
+
+def test_bytes_are_those_of_the_binary_schema() -> None:
+    text = """Order: 7 Sets { Identifier: "s" } Extends: 'x' "y"
+        Description: "caf\\303\\251 \\x41\\n"
+        Body { DisplayName: "b" Items { RooflineChart { Label: "l"
+            AxisWork { Min: 1e3 Max: 1.5e12f }
+            Rooflines { PeakWork { Constant: -2.5 } PeakTraffic { Metric { Name: "m" Filter { MinArch: 0x50 } } }
+            Options { Color { ColorType: ChartColorTypeArgb ColorValue: 0xFFFF0000 } } } } } }"""
+    message = parse_section(parse_document(HEAD + text).data).message
+    assert (message.Identifier, message.Order, message.Sets[0].Identifier, message.Extends) == (b"A", 7, b"s", b"xy")
+    assert message.Description.decode() == "caf\N{LATIN SMALL LETTER E WITH ACUTE} A\n"
+    chart = message.Body[0].Items[0].RooflineChart
+    assert (chart.AxisWork.Min, chart.AxisWork.Max) == (1000.0, 1.5e12)
+    (roof,) = chart.Rooflines
+    assert (roof.PeakWork.Constant, roof.PeakTraffic.Metric.Filter.MinArch) == (-2.5, 80)
+    assert roof.Options.Color.ColorValue == 0xFFFF0000
+
+
+def test_fields_without_published_number_are_accepted_and_left_out() -> None:
+    for owner, name in NAMED_ONLY:
+        document = parse_document(HEAD + AROUND[owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))
+        assert document.data == parse_document(HEAD + AROUND[owner].format("")).data
+        (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
+        assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
+
+
+def test_releases_are_read_and_written() -> None:
+    assert [release_of(release_text(one)) for one in RELEASES] == list(RELEASES)
+    assert release_of("2024.2.1.0") == (2024, 2)
+    for text in ("", "2024", "24.2", "2024.x", "2024.22", "\N{ARABIC-INDIC DIGIT TWO}024.1"):
+        with pytest.raises(ValueError, match="no release"):
+            release_of(text)

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable
 from functools import cache
 
-from ncu_roofline.chips import load_spec
-from ncu_roofline.formats.sectionfile.section import Section, arch_number, name_on
+from ncu_roofline.chips import Architecture, load_spec
+from ncu_roofline.formats.sectionfile.section import Section, arch_number, items_of, name_on, text_of
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.lowering import BASE, Dialect, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
@@ -20,6 +20,7 @@ CAPABILITIES = tuple(a.compute_capability for a in load_spec().architectures)
 SECONDS = 2e-3
 CLOCKS = {"sm": 1.4e9, "smsp": 1.4e9, "l1tex": 1.4e9, "lts": 1.3e9, "dram": 1.2e9, "syslts": 1.1e9}
 SMS, SLICES, BUS_BYTES = 108, 80, 1280
+FILES: dict[str, object] = {}  # sessions bring their own
 
 
 def dialect(version: str) -> Dialect:
@@ -37,6 +38,40 @@ def texts(version: str) -> dict[str, str]:
 def section(version: str, identifier: str) -> Section:
     """A section of a dialect, parsed."""
     return parse_document(texts(version)[identifier]).section
+
+
+@cache
+def asked(version: str) -> dict[tuple[int, int], frozenset[str]]:
+    """Counters and ratios (without suffix) that all sections made for a release ask for, by compute capability.
+
+    Without attributes and what sections derive themselves, which are not of the metric library.
+    """
+    chips = [one.compute_capability for one in architectures(version)]
+    names = {chip: {name for one in texts(version) for name in collected(section(version, one), chip)} for chip in chips}
+    others = ("derived__", "device__attribute_")
+    return {
+        chip: frozenset(name.partition(".")[0] for name in found if not name.startswith(others))
+        for chip, found in names.items()
+    }
+
+
+def architectures(version: str) -> list[Architecture]:
+    """Those that a release profiles."""
+    return [one for one in load_spec().architectures if dialect_of(version).number(one.compute_capability)]
+
+
+def sampled(made: Section, capability: tuple[int, int]) -> dict[str, list[str]]:
+    """What a section samples on a chip, by the group that is sampled together."""
+    ((item, _),), arch = items_of(made.message), arch_number(capability)
+    return {
+        text_of(group.Label): [
+            name for row in group.MetricRows for metric in row.Metrics if (name := name_on(metric, arch)) is not None
+        ]
+        for group in item.Timeline.MetricGroups
+    }
+
+
+IDENTIFIERS = tuple(texts("base"))
 
 
 def profiled(version: str) -> tuple[tuple[int, int], ...]:

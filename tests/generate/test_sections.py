@@ -1,261 +1,332 @@
-"""The text of the sections, in every dialect, and with what a specification gains."""
+"""The sections, in every dialect, with measured ceilings, and with what a specification gains; and the command."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter, defaultdict
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pytest
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
 from ncu_roofline.chips import Binding, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST, WeightedSum
-from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
-from ncu_roofline.formats.sectionfile.section import filter_of, metrics_of
-from ncu_roofline.formats.sectionfile.text import parse_document, section_text
-from ncu_roofline.plugin.generate import sections
+from ncu_roofline.chips.formulas import covers
+from ncu_roofline.chips.tables import counter_of, load_phases
+from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
+from ncu_roofline.formats.sectionfile.charts import Chart, evaluate_charts, parse_expression
+from ncu_roofline.formats.sectionfile.section import arch_number, filter_of, metrics_of
+from ncu_roofline.formats.sectionfile.text import parse_document
+from ncu_roofline.plugin.generate import rules
 from ncu_roofline.plugin.generate.lowering import BASE, dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
-from tests.generate.made import VERSIONS, collected, dialect, kernel_metrics, profiled, section, texts
+from tests.cli.command import Command
+from tests.generate.made import IDENTIFIERS, VERSIONS, collected, dialect, kernel_metrics, profiled, sampled, section, texts
+from tests.golden import assert_golden
+from tests.nvrules.running import toml
 from tests.sectionfile import reading
 
-IDENTIFIERS = tuple(texts("base"))
-SECTIONS = [(version, identifier) for version in VERSIONS for identifier in IDENTIFIERS]
-EACH = pytest.mark.parametrize(("version", "identifier"), SECTIONS)
-SOME_VERSIONS = pytest.mark.sampled("base-*", "2025.4-*")
-CORE = ("HierarchicalDoubleRooflineChart", "HierarchicalSingleRooflineChart", "HierarchicalHalfRooflineChart")
-_TENSOR = ("HierarchicalTensorRooflineChart", "HierarchicalTensorLightRooflineChart")
+DOUBLE, SINGLE, TENSOR = (f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "Tensor"))
+LIGHT, PHASES, SPEC = "HierarchicalTensorLightRooflineChart", "RooflinePhases", load_spec()
+_REST = [version for version in VERSIONS if version not in ("base", "2025.4")]
+EACH_VERSION = pytest.mark.parametrize(
+    "version", ["base", "2025.4", *(pytest.param(version, marks=pytest.mark.exhaustive) for version in _REST)]
+)
+# Names of numbers in units of the field; without one: what ncu prints with its own, and counts.
+_LABEL = re.compile(
+    r"Duration|SM Frequency|Maximum SM Frequency \[kHz\]|.* instructions( \(wgmma\)|, FP64 pipe)?"
+    r"|.* fused share of add, multiply and FMA instructions|.* \[(G?FLOP/s|G?OP/s|FLOP/byte|%|% of cycles)\]|.* traffic"
+)
 
 
-def test_identifiers_and_sets() -> None:
-    assert set(IDENTIFIERS) == {*CORE, *_TENSOR, "InstructionRooflineChart", "RooflineOverview"}
-    for identifier in IDENTIFIERS:
-        made = section("base", identifier)
-        assert made.identifier == identifier
-        assert len(reading.text(made, "Description")) > 100
+def chart(version: str, identifier: str, capability: tuple[int, int] = (8, 0)) -> Chart:
+    """The chart of a section for a kernel that has everything."""
+    return drawn(texts(version)[identifier], capability)
 
 
-def test_sets_are_our_own() -> None:
-    """What stock sets cost is not ours to change; tensor cores are in one of ours with all types, in the other with one."""
-    sets: dict[str, set[str]] = {}
-    for identifier in IDENTIFIERS:
-        for name in reading.sets(section("base", identifier)):
-            sets.setdefault(name, set()).add(identifier)
-    assert set(sets) == {"ncu_roofline", "ncu_roofline_light"}
-    assert set(IDENTIFIERS) - sets["ncu_roofline"] == {"HierarchicalTensorLightRooflineChart"}
-    assert set(IDENTIFIERS) - sets["ncu_roofline_light"] == {"HierarchicalTensorRooflineChart", "InstructionRooflineChart"}
+def drawn(text: str, capability: tuple[int, int] = (8, 0)) -> Chart:
+    """The chart of a section's text for such a kernel."""
+    made = parse_document(text).section
+    (found,) = evaluate_charts(made, kernel_metrics(collected(made, capability), capability), capability)
+    return found
 
 
-def test_committed_files_are_what_is_generated() -> None:
+def test_the_committed_files() -> None:
+    """They are what is generated; each in our sets, which stock sets are not; beside the stock rooflines (11, 12)."""
     folder = pack_folder("sections")
     assert sorted(path.name for path in folder.glob("*")) == sorted(f"{one}.section" for one in IDENTIFIERS)
+    sets: dict[str, set[str]] = defaultdict(set)
     for identifier, text in texts("base").items():
+        made = section("base", identifier)
         assert (folder / f"{identifier}.section").read_bytes() == text.encode(), "run `ncu-roofline generate`"
-
-
-@pytest.mark.sampled("base", "2025.4")
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_text_says_what_was_made(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    monkeypatch.setattr(sections, "section_text", lambda one, **more: made.append(one) or section_text(one, **more))
-    for text, one in zip(render_sections(dialect(version)).values(), made, strict=True):
-        assert parse_document(text).root.message == one
-
-
-@pytest.mark.sampled("2020.3*", "2024.2*")
-@pytest.mark.parametrize("version", VERSIONS)
-def test_generated_twice_is_the_same(version: str) -> None:
-    assert render_sections(dialect(version)) == {f"{name}.section": text for name, text in texts(version).items()}
-
-
-@SOME_VERSIONS
-@EACH
-def test_loads_in_its_release_and_later(version: str, identifier: str) -> None:
-    text = texts(version)[identifier]
-    assert "Generated by `ncu-roofline generate`" in text.splitlines()[0]
-    first = dialect(version).release
-    # Thor's number is the one thing that releases took back.
-    later = [dialect(other).release for other in VERSIONS if version != "2025.1" and dialect(other).release > first]
-    for release in {first, *later[-1:]}:
-        assert parse_document(text).unknown_to(release) == ()
-
-
-def test_later_fields_are_used() -> None:
-    versions = ("base", "2022.3", "2024.1", "2024.2", "2025.4")
-    tensor = {version: texts(version)["HierarchicalTensorRooflineChart"] for version in versions}
-    assert "CC_" not in tensor["base"]
-    assert "CC_90" in tensor["2022.3"]
-    assert "Items { MinArch" in texts("2021.3")["HierarchicalDoubleRooflineChart"]
-    assert "ShowOnlyIfNotZero" in tensor["2024.2"]
-    assert "ShowOnlyIfNotZero" not in tensor["2024.1"]
-    assert "op_utcqmma" in tensor["2025.4"]
-    assert "ops_path" not in tensor["2022.3"]
-    assert "ffma2" in texts("2025.4")["HierarchicalSingleRooflineChart"]
-    assert "ffma2" not in texts("base")["HierarchicalSingleRooflineChart"]
-
-
-@SOME_VERSIONS
-@EACH
-def test_derived_metrics(version: str, identifier: str) -> None:
-    made = section(version, identifier)
-    defined = {name: parse_expression(expression) for name, expression in reading.definitions(made).items()}
-    assert len(defined) == len(made.message.MetricDefinitions.MetricDefinitions)
-    for derived, expression in reading.definitions(made).items():
-        assert derived.startswith("derived__rl_")
-        assert not [name for name in defined[derived].names if name in defined], "derived of derived"
-        if not dialect(version).nested_expressions:
-            left, operator, right = expression.split(" ")
-            assert operator in "+*/"
-            assert left
-            assert right
-    for capability in profiled(version):
-        names = collected(made, capability)
-        used = [name for name in names if name.startswith("derived__")]
-        assert set(used) <= set(defined)
-        for name in used:
-            assert set(defined[name].names) <= names, f"{name} on {capability}"
-
-
-@pytest.mark.sampled("2020.3*", "2024.2*")
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_name_has_one_meaning(version: str) -> None:
-    """Names of derived metrics are global in a report, whichever of the sections are in it."""
-    meanings: dict[str, set[str]] = {}
-    for identifier in IDENTIFIERS:
-        for name, expression in reading.definitions(section(version, identifier)).items():
-            meanings.setdefault(name, set()).add(expression)
-    assert {name: several for name, several in meanings.items() if len(several) > 1} == {}
-
-
-@SOME_VERSIONS
-@EACH
-def test_a_name_has_one_filter(version: str, identifier: str) -> None:
-    forms: dict[bytes, set[str]] = {}
-    for metric in metrics_of(section(version, identifier).message):
-        alternatives = tuple((one.Name, filter_of(one)) for one in (metric, *metric.Options))
-        forms.setdefault(metric.Name, set()).add(repr(alternatives))
-    assert {name: several for name, several in forms.items() if len(several) > 1} == {}
-
-
-@SOME_VERSIONS
-@EACH
-def test_every_chip_has_roofs_and_dots(version: str, identifier: str) -> None:
-    made = section(version, identifier)
-    for capability in profiled(version):
-        metrics = kernel_metrics(collected(made, capability), capability)
-        for chart in evaluate_charts(made, metrics, capability):
-            tensor = identifier in _TENSOR
-            if tensor and (capability == (7, 2) or not dialect(version).ops_path):
-                continue
-            assert len(chart.roofs) >= 2, capability
-            assert len(chart.points) >= 2, capability
-            assert all(reading.colors(made)[one.label] for one in (*chart.roofs, *chart.points))
-
-
-@pytest.mark.parametrize("identifier", IDENTIFIERS)
-@pytest.mark.parametrize(
-    ("version", "capability", "written"),
-    [
-        ("base", (7, 0), {"dram__bytes_write.sum"}),
-        ("base", (9, 0), {"dram__bytes_write.sum"}),
-        ("2025.4", (9, 0), {"dram__bytes_write.sum"}),
-        ("2025.4", (12, 0), {"dram__bytes_op_write.sum"}),
-        ("2025.4", (12, 1), set()),
-    ],
-)
-def test_what_dram_writes_is_collected(identifier: str, version: str, capability: tuple[int, int], written: set[str]) -> None:
-    """It decides on the measured roof; replay passes stay as many, see `test_passes`."""
-    assert {
-        name for name in collected(section(version, identifier), capability) if "dram" in name and "write" in name
-    } == written
-
-
-def test_walls() -> None:
-    made = section("base", "InstructionRooflineChart")
-    (chart,) = evaluate_charts(made, kernel_metrics(collected(made, (8, 0)), (8, 0)), (8, 0))
-    assert [wall.intensity if hasattr(wall, "intensity") else wall.value for wall in chart.walls] == [1, 1 / 4, 1 / 8, 1 / 32]
-
-
-def test_light_type() -> None:
-    name = "HierarchicalTensorLightRooflineChart.section"
-    assert "src_bf16" in render_sections(BASE, light_type="bf16")[name]
-    assert "src_bf16" not in render_sections(BASE)[name]
-
-
-def test_order_is_beside_the_stock_rooflines() -> None:
-    """Those have 11 and 12 in every release; what comes next has 15 (PM sampling)."""
+        assert made.identifier == identifier
+        assert len(reading.text(made, "Description")) > 100
+        for name in reading.sets(made):
+            sets[name].add(identifier)
+    assert {name: set(IDENTIFIERS) - members for name, members in sets.items()} == {
+        "ncu_roofline": {LIGHT},
+        "ncu_roofline_light": {TENSOR, "InstructionRooflineChart"},
+    }
     assert [section("base", identifier).message.Order for identifier in IDENTIFIERS] == [11, *[12] * (len(IDENTIFIERS) - 1)]
 
 
-@pytest.mark.parametrize("version", ["base", "2025.4"])
-def test_levels_on_request_are_drawn_on_request_only(version: str) -> None:
-    name = "HierarchicalDoubleRooflineChart"
-    asked = render_sections(dialect(version), aside=("system",))[f"{name}.section"]
-    assert "FP64 at System memory" in asked
-    assert "FP64 at System memory" not in texts(version)[name]
+@EACH_VERSION
+def test_texts(version: str) -> None:
+    """They load in their release and later, and are the same each time; a name, global in a report, means one thing."""
+    first, meanings = dialect(version).release, defaultdict[str, set[str]](set)
+    assert render_sections(dialect(version)) == {f"{name}.section": text for name, text in texts(version).items()}
+    # Thor's number is the one thing that releases took back.
+    later = [dialect(other).release for other in VERSIONS if version != "2025.1" and dialect(other).release > first]
+    for identifier, text in texts(version).items():
+        assert "Generated by `ncu-roofline generate`" in text.splitlines()[0]
+        for release in {first, *later[-1:]}:
+            assert parse_document(text).unknown_to(release) == ()
+        made = section(version, identifier)
+        for name, expression in reading.definitions(made).items():
+            meanings[name].add(expression)
+        forms: dict[bytes, set[str]] = defaultdict(set)
+        for metric in metrics_of(made.message):
+            forms[metric.Name].add(repr(tuple((one.Name, filter_of(one)) for one in (metric, *metric.Options))))
+        assert {name: several for name, several in forms.items() if len(several) > 1} == {}
+    assert {name: several for name, several in meanings.items() if len(several) > 1} == {}
 
 
-def test_dram_roofs_say_where_they_stand_at_the_maximum_clock() -> None:
-    made = section("base", "HierarchicalDoubleRooflineChart")
+@EACH_VERSION
+def test_derived_metrics_rows_roofs_and_dots_on_every_chip(version: str) -> None:
+    for identifier in IDENTIFIERS:
+        made, nested = section(version, identifier), dialect(version).nested_expressions
+        defined = {name: parse_expression(expression) for name, expression in reading.definitions(made).items()}
+        assert len(defined) == len(made.message.MetricDefinitions.MetricDefinitions)
+        for name, expression in reading.definitions(made).items():
+            assert name.startswith("derived__rl_")
+            assert not [one for one in defined[name].names if one in defined], "derived of derived"
+            assert nested or re.fullmatch(r"\S+ [-+*/] \S+", expression)
+        for capability in profiled(version):
+            names = collected(made, capability)
+            used = {name for name in names if name.startswith("derived__")}
+            assert used <= set(defined)
+            assert all(set(defined[name].names) <= names for name in used), capability
+            labels = [label for label, _ in reading.rows(made, arch_number(capability))]
+            assert max(Counter(labels).values()) == 1
+            assert [label for label in labels if not _LABEL.fullmatch(label)] == []
+            if identifier in (TENSOR, LIGHT) and (capability == (7, 2) or not dialect(version).ops_path):
+                continue
+            for one in evaluate_charts(made, kernel_metrics(names, capability), capability):
+                assert len(one.roofs) >= 2, capability
+                assert len(one.points) >= 2, capability
+                assert all(reading.colors(made)[line.label] for line in (*one.roofs, *one.points))
+
+
+def test_later_fields_and_names_are_used() -> None:
+    tensor = {version: texts(version)[TENSOR] for version in ("base", "2022.3", "2024.1", "2024.2", "2025.4")}
+    has = {
+        word: [word in text for text in tensor.values()] for word in ("CC_90", "ShowOnlyIfNotZero", "op_utcqmma", "ops_path")
+    }
+    assert has == {
+        "CC_90": [False, True, True, True, True],
+        "ShowOnlyIfNotZero": [False, False, False, True, True],
+        "op_utcqmma": [True, False, False, False, True],
+        "ops_path": [True, False, True, True, True],
+    }
+    assert "Items { MinArch" in texts("2021.3")[DOUBLE]
+    # Packed FP32 of 10.x: its counters are of chips that the base dialect can't name, which is said.
+    for version, counted in (("base", False), ("2025.4", True)):
+        assert ("ffma2" in texts(version)[SINGLE]) == counted
+        said = reading.text(section(version, SINGLE), "Description")
+        assert ("On 10.0, 10.3, 10.7 packed instructions are not counted" in said) != counted
+    assert "not counted" not in reading.text(section("base", DOUBLE), "Description")
+
+
+@EACH_VERSION
+def test_the_overview_says_what_its_dialect_can(version: str) -> None:
+    """An addition and a multiplication are more than one operator."""
+    made, nested = section(version, "RooflineOverview"), dialect(version).nested_expressions
+    labels, giga = {metric.Label.decode() for metric in made.message.Header.Metrics}, "G" if nested else ""
+    assert {f"FP64 [{giga}FLOP/s]", f"FP32 [{giga}FLOP/s]", "L2 traffic", "DRAM traffic"} <= labels
+    assert ("FP16 [GFLOP/s]" in labels) == nested
+    tables = [table.Label.decode() for table in reading.tables(made)]
+    assert tables == (["FP64 intensity", "FP32 intensity", "FP16 intensity"] if nested else [])
+
+
+def test_what_dram_writes_is_collected() -> None:
+    """It decides on the measured roof; replay passes stay as many, see `test_passes`."""
+    plain, by_operation = {"dram__bytes_write.sum"}, {"dram__bytes_op_write.sum"}
+    for version, capability, expected in (
+        ("base", (7, 0), plain),
+        ("base", (9, 0), plain),
+        ("2025.4", (9, 0), plain),
+        ("2025.4", (12, 0), by_operation),
+        ("2025.4", (12, 1), set()),
+    ):
+        for identifier in IDENTIFIERS:
+            names = collected(section(version, identifier), capability)
+            assert {name for name in names if "dram" in name and "write" in name} == expected
+
+
+def test_charts_of_a_kind() -> None:
+    """Walls of warp instructions, DRAM at the maximum clock where that is meant, a colour for each type of tensor cores."""
+    walls = chart("base", "InstructionRooflineChart").walls
+    assert [getattr(wall, "intensity", None) or getattr(wall, "value", None) for wall in walls] == [1, 1 / 4, 1 / 8, 1 / 32]
     for capability in ((7, 0), (7, 5), (8, 0)):
-        (chart,) = evaluate_charts(made, kernel_metrics(collected(made, capability), capability), capability)
-        (dram,) = [roof for roof in chart.roofs if roof.label.startswith("DRAM")]
-        nominal = "device__attribute_max_mem_frequency_khz" in dram.traffic_metrics
-        assert nominal is (capability < (8, 0))
+        (dram,) = [roof for roof in chart("base", DOUBLE, capability).roofs if roof.label.startswith("DRAM")]
+        assert ("device__attribute_max_mem_frequency_khz" in dram.traffic_metrics) is (capability < (8, 0))
         assert "on 7.0, 7.5 at the maximum memory clock" in dram.label
-
-
-def test_types_have_their_own_colour_in_the_tensor_chart() -> None:
-    made = section("2024.2", "HierarchicalTensorRooflineChart")
-    (chart,) = evaluate_charts(made, kernel_metrics(collected(made, (8, 0)), (8, 0)), (8, 0))
-    colors: dict[str, set[int]] = {}
-    stated = reading.colors(made)
-    for point in chart.points:
-        colors.setdefault(point.label.partition(" at ")[0].removesuffix(" sparse"), set()).add(stated[point.label])
+    colors, stated = defaultdict[str, set[int]](set), reading.colors(section("2024.2", TENSOR))
+    for point in chart("2024.2", TENSOR).points:
+        colors[point.label.partition(" at ")[0].removesuffix(" sparse")].add(stated[point.label])
     assert all(len(found) == 1 for found in colors.values())
     assert len(set().union(*colors.values())) == len(colors) > 5
 
 
-def test_what_the_committed_section_does_not_count_is_said() -> None:
-    """Packed FP32 of 10.x: its counters are of chips that the base dialect can't name."""
-    name = "HierarchicalSingleRooflineChart"
-    assert "On 10.0, 10.3, 10.7 packed instructions are not counted" in reading.text(section("base", name), "Description")
-    assert "not counted" not in reading.text(section("2025.4", name), "Description")
-    assert "ffma2" in texts("2025.4")[name]
-    assert "not counted" not in reading.text(section("base", "HierarchicalDoubleRooflineChart"), "Description")
+def test_options() -> None:
+    """A level, and a type of the light tensor section, on request."""
+    for version in ("base", "2025.4"):
+        asked = render_sections(dialect(version), aside=("system",))[f"{DOUBLE}.section"]
+        assert ("FP64 at System memory" in asked, "FP64 at System memory" in texts(version)[DOUBLE]) == (True, False)
+    assert "src_bf16" in render_sections(BASE, light_type="bf16")[f"{LIGHT}.section"]
+    assert "src_bf16" not in texts("base")[LIGHT]
 
 
-SPEC = load_spec()
-
-
-def test_a_level() -> None:
-    counters = WeightedSum.of({"tmem__bytes_read": 1, "tmem__bytes_write": 1})
+def test_a_specification_with_more() -> None:
+    """A level, a precision of tensor cores and an architecture need no code."""
     peak = WeightedSum.of({"tmem__bytes_read": 2})
+    counters = WeightedSum.of({"tmem__bytes_read": 1, "tmem__bytes_write": 1})
     level = Level("tmem", "Tensor memory", 9, (Binding(counters, (((10, 0), LAST),), peak, "l1tex"),))
-    files = render_sections(dialect_of("2025.4"), spec=replace(SPEC, levels=(*SPEC.levels, level)))
-    text = files["HierarchicalSingleRooflineChart.section"]
+    text = render_sections(dialect_of("2025.4"), spec=replace(SPEC, levels=(*SPEC.levels, level)))[f"{SINGLE}.section"]
     assert "tmem__bytes_read.sum.per_cycle_elapsed" in text
     assert 'Expression: "tmem__bytes_read.sum.peak_sustained * 2"' in text
     assert "Tensor memory bandwidth, FP32 FMA peak" in text
     assert parse_document(text).section.charts
-
-
-def test_a_tensor_precision() -> None:
     counters = WeightedSum.of({"sm__ops_path_tensor_src_fp2": 1})
     precision = Precision("tensor.fp2", "Tensor FP2", "tensor", "flop", 99, (Binding(counters, (((12, 0), LAST),), counters),))
     spec = replace(SPEC, precisions=(*SPEC.precisions, precision))
     for made in (BASE, dialect_of("2025.4")):
-        text = render_sections(made, spec=spec)["HierarchicalTensorRooflineChart.section"]
+        text = render_sections(made, spec=spec)[f"{TENSOR}.section"]
         assert "Tensor FP2 at L2" in text
         assert "sm__ops_path_tensor_src_fp2.sum.peak_sustained" in text
-    assert (
-        "Tensor FP2 at L2" in render_sections(BASE, spec=spec, light_type="fp2")["HierarchicalTensorLightRooflineChart.section"]
-    )
-
-
-def test_an_architecture() -> None:
+    assert "Tensor FP2 at L2" in render_sections(BASE, spec=spec, light_type="fp2")[f"{LIGHT}.section"]
     newest = replace(SPEC.architectures[-1], compute_capability=(13, 0), bandwidth={"l1": (256.0, "sm")})
-    text = render_sections(BASE, spec=replace(SPEC, architectures=(*SPEC.architectures, newest)))[
-        "InstructionRooflineChart.section"
-    ]
-    assert 'Expression: "l1tex__lsu_writeback_active.sum.peak_sustained * 8"' in text
+    files = render_sections(BASE, spec=replace(SPEC, architectures=(*SPEC.architectures, newest)))
+    expression = 'Expression: "l1tex__lsu_writeback_active.sum.peak_sustained * 8"'
+    assert expression in files["InstructionRooflineChart.section"]
+
+
+def test_the_section_that_samples_a_launch_over_its_time() -> None:
+    """Only for releases that sample, in no set; every chip that does samples each band once."""
+    assert [PHASES in texts(version) for version in ("base", "2020.3", "2023.1", "2023.3", "2024.1")] == [*[False] * 4, True]
+    assert [BASE.samples, dialect("2024.1").samples] == [False, True]
+    assert "Not proven on hardware" in texts("2024.2")[PHASES]
+    for version in ("2024.1", "2024.2", "2025.1", "2025.4"):
+        assert reading.sets(section(version, PHASES)) == ()
+        for chip in profiled(version):
+            found = [name for names in sampled(section(version, PHASES), chip).values() for name in names]
+            if chip < (7, 5):
+                assert found == []
+                continue
+            counters = [counter_of(name) for name in found]
+            bands = [band for band in load_phases().bands if any(covers(one.capabilities, chip) for one in band.collect)]
+            for band in bands:
+                assert sum(name in counters for way in band.metrics for name in way) == 1, (chip, band.id)
+            assert {"fma", "fp64", "tensor", "l2"} <= {band.id for band in bands}
+            assert load_phases().collected_blocks in counters
+            assert all(name.startswith("pmsampling:") or ".Triage" in name for name in found)
+    labels = Counter(re.findall(r"Groups: \"(\w+)\"", texts("2024.2")[PHASES]))  # what is sampled together
+    assert labels == {f"{PHASES}_0": 6, f"{PHASES}_1": 1}
+
+
+# Measured ceilings: beside the theoretical roofs, as constants or scaled with the clock.
+
+
+MEASURED = toml(Path(__file__).with_name("measured.toml"))
+
+
+def ceilings(folder: Path, *names: str, device: str = "NVIDIA A100-SXM4-40GB", cc: str = "8.0", value: float = 0) -> Ceilings:
+    """A file with some of these ceilings, read."""
+    entries = []
+    for name, measured, unit, *theory in (MEASURED["roofs"].get(name, [name, value, "B/s"]) for name in names):
+        entries.append({"id": name, "value": measured, "unit": unit, "clock": {"sm_mhz_mean": 1335.0}})
+        if theory:
+            entries[-1]["theory"] = dict(zip(("at_measured_clock", "fraction"), theory, strict=False))
+    document = {"schema": "ert-ceilings", "schema_version": 1, "host": {"time_utc": "2025-03-04T05:06:07Z"}}
+    path = folder / "ceilings.json"
+    path.write_text(json.dumps({**document, "device": {"name": device, "cc": cc}, "ceilings": entries}))
+    return read_ceilings(path)
+
+
+def test_measured_roofs_stand_beside_theory(tmp_path: Path) -> None:
+    """Theory is in the text as well; the two colours of a level differ."""
+    found = ""
+    for name, (roofs_of, chip, kind, scaled) in MEASURED["cases"].items():
+        identifier, capability = f"Hierarchical{kind}RooflineChart", tuple(chip)
+        given = ceilings(tmp_path, *roofs_of.split(), cc="9.0" if kind == "Tensor" else "8.0")
+        text = render_sections(BASE, given, clock_consistent=scaled)[f"{identifier}.section"]
+        assert "# Measured roofs: ceilings.json, NVIDIA A100-SXM4-40GB, 2025-03-04" in text
+        roofs = drawn(text, capability).roofs
+        plain = {roof.label for roof in drawn(render_sections(BASE)[f"{identifier}.section"], capability).roofs}
+        assert plain <= {roof.label for roof in roofs}
+        shown = [roof for roof in roofs if "measured" in roof.label or identifier == DOUBLE]
+        found += f"=== {name}\n" + "".join(
+            f"{roof.peak_work:.6g} / {roof.peak_traffic:.6g}{'' if roof.metrics else ' (constant)'}: {roof.label}\n"
+            for roof in shown
+        )
+        if not found.count("scaled"):
+            lines = reading.colors(parse_document(text).section).items()
+            assert len({color for label, color in lines if label.startswith("DRAM")}) == 2
+    assert_golden(Path(__file__).with_name("measured.txt"), found)
+
+
+def test_some_roof_is_always_theoretical(tmp_path: Path) -> None:
+    names = ("l1.read", "smem.read", "l2.read", "dram.read", "host.bidir")
+    given = ceilings(tmp_path, *names, "fma", "nofma", value=1e12)
+    found = drawn(render_sections(BASE, given, aside=("system",))[f"{DOUBLE}.section"])
+    assert len([roof for roof in found.roofs if "cycles_elapsed" in " ".join(roof.traffic_metrics)]) >= 5
+    assert any(roof.label.startswith("System memory bandwidth") for roof in found.roofs)
+
+
+def test_what_can_not_be_drawn(tmp_path: Path) -> None:
+    """What its own file disproves, and roofs to scale without theory; a hostile name stays a name."""
+    impossible = ceilings(tmp_path, "impossible", "fma")
+    for scaled in (False, True):
+        with pytest.raises(RooflineError, match=r"dram.read is 800x what theory gives at its clock\. Measure again"):
+            render_sections(BASE, impossible, clock_consistent=scaled)
+    with pytest.raises(RooflineError, match="at_measured_clock"):
+        render_sections(BASE, ceilings(tmp_path, "l2"), clock_consistent=True)
+    hostile = ceilings(tmp_path, "dram", device='GPU" } \n } # {{ 7 * 7 }} \\ \u202e\u0000 é')
+    text = render_sections(BASE, hostile)[f"{DOUBLE}.section"]
+    assert "49" not in next(line for line in text.splitlines() if "Measured roofs" in line)
+    assert any('GPU" }' in roof.label for roof in drawn(text).roofs)
+
+
+# The command, as far as it is not in a session.
+
+
+def test_the_committed_pack_is_up_to_date_and_stays_general(run: Command, tmp_path: Path) -> None:
+    assert "are as generated" in run("generate", "--check").out
+    for extra in (["--ncu", "2024.2"], ["--tensor", "bf16"], ["--ceilings", "x.json"]):
+        outcome = run("generate", *extra)
+        assert outcome.code == 2
+        assert "--out" in outcome.err
+    assert run("generate", "--out", tmp_path).code == 0
+    for name in ("sections", "rules"):
+        made, committed = (sorted(path.name for path in folder.iterdir()) for folder in (tmp_path / name, pack_folder(name)))
+        assert made == [one for one in committed if one != "__pycache__"]
+    (tmp_path / "sections" / "RooflineOverview.section").unlink()
+    outcome = run("generate", "--out", tmp_path, "--check")
+    assert outcome.code == 1
+    assert "RooflineOverview.section: is missing" in outcome.err
+
+
+def test_broken_templates(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, names = tmp_path / "templates" / "rules", [path.name for path in (rules.TEMPLATES / "rules").iterdir()]
+    monkeypatch.setattr(rules, "TEMPLATES", tmp_path / "templates")
+    for content in (None, b"{% if %}", b"\xff\xfe"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names if content is not None else ():
+            (folder / name).write_bytes(content or b"")
+        outcome = run("generate", "--out", tmp_path / "out")
+        assert outcome.code == 1
+        assert "Cannot use the template" in outcome.err
+        assert not (tmp_path / "out").exists()

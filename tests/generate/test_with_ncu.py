@@ -1,4 +1,4 @@
-"""Real Nsight Compute loads the committed sections without a word, and shows them in a report that carries them."""
+"""Real Nsight Compute loads the sections without a word, knows their metrics, and shows them in a report that carries them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.generate.lowering import dialect_of
 from ncu_roofline.plugin.generate.sections import render_sections
 from tests import factory
-from tests.generate.made import collected, kernel_metrics, section, texts
-from tests.generate.test_sections import IDENTIFIERS
+from tests.generate.made import IDENTIFIERS, architectures, asked, collected, kernel_metrics, sampled, section, texts
 from tests.sectionfile import reading
 from tests.sectionfile.ncu_details import PrintedLine, print_details, read_details
 
-pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2", "2024.2-committed")]
-RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
+pytestmark = pytest.mark.ncu
+A100 = (8, 0)
+SAMPLED_CHIPS = {"ga100": (8, 0), "tu102": (7, 5), "ga102": (8, 6), "ad102": (8, 9), "gh100": (9, 0)}
 
 
-@pytest.fixture(params=RELEASES)
+@pytest.fixture(params=["2024.2", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in ("2020.3", "2022.3", "2024.1"))])
 def release(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> str:
     if request.param not in ncu_releases:
         pytest.skip(f"no Nsight Compute {request.param}")
@@ -40,101 +40,106 @@ def ncu(binary: Path, home: Path, *words: str | Path) -> str:
     return output
 
 
-def _written(release: str, dialect: str, folder: Path) -> Path:
-    """The committed sections, or those made for the release."""
-    if dialect == "committed":
-        return pack_folder("sections")
-    for name, text in render_sections(dialect_of(release)).items():
-        (folder / name).write_text(text)
-    return folder
-
-
-@pytest.mark.parametrize("dialect", ["committed", "own"])
+@pytest.mark.parametrize("dialect", ["base", pytest.param("own", marks=pytest.mark.exhaustive)])
 def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    binary, home = ncu_releases[release], tmp_path / "home"
-    home.mkdir()
-    made = tmp_path / "made"
-    made.mkdir()
-    folder = _written(release, dialect, made)
-    listed = ncu(binary, home, "--section-folder", folder, "--list-sections")
-    identifiers = texts("base" if dialect == "committed" else release)
-    assert set(re.findall(r"^(\w+)\s.*section\s*$", listed, re.MULTILINE)) == set(identifiers)
-    sets = ncu(binary, home, "--section-folder", folder, "--list-sets")
+    """The committed sections, or those made for the release."""
+    binary, version, folder = ncu_releases[release], "base" if dialect == "base" else release, pack_folder("sections")
+    if version != "base":
+        folder = tmp_path / "made"
+        folder.mkdir()
+        for name, text in render_sections(dialect_of(release)).items():
+            (folder / name).write_text(text)
+    listed = ncu(binary, tmp_path, "--section-folder", folder, "--list-sections")
+    assert set(re.findall(r"^(\w+)\s.*section\s*$", listed, re.MULTILINE)) == set(texts(version))
+    sets = ncu(binary, tmp_path, "--section-folder", folder, "--list-sets")
     assert set(re.findall(r"^([a-z_]+) ", sets, re.MULTILINE)) == {"ncu_roofline", "ncu_roofline_light"}
-    for identifier in identifiers:
-        metrics = ncu(binary, home, "--section-folder", folder, "--section", identifier, "--list-metrics")
-        assert "sm__cycles_elapsed.avg.per_second" in metrics
-        for name in collected(section("base" if dialect == "committed" else release, identifier), (8, 0)):
-            assert name in metrics, name
+    for identifier in texts(version):
+        metrics = ncu(binary, tmp_path, "--section-folder", folder, "--section", identifier, "--list-metrics")
+        wanted = {"sm__cycles_elapsed.avg.per_second", *collected(section(version, identifier), A100)}
+        assert [name for name in wanted if name not in metrics] == []
 
 
-@pytest.mark.exhaustive
-def test_beside_the_stock_sections(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    binary = ncu_releases[release]
-    stock = binary.parents[2] / "sections"
-    alone = ncu(binary, tmp_path, "--section-folder", stock, "--list-sets")
-    both = ncu(binary, tmp_path, "--section-folder", stock, "--section-folder", pack_folder("sections"), "--list-sets")
-    theirs, all_sets = _sets(alone), _sets(both)
-    assert {"full", "Identifier"} < set(theirs)
-    assert {name: text for name, text in all_sets.items() if not name.startswith("ncu_roofline")} == theirs
-    assert set(all_sets) - set(theirs) == {"ncu_roofline", "ncu_roofline_light"}
-
-
-def _sets(listed: str) -> dict[str, str]:
-    """Set -> its sections, whether it is enabled and how many metrics it has, without the wrapping of the columns."""
-    rows = re.findall(r"^(\w+) +(.*(?:\n .*)*)", listed, re.MULTILINE)
-    return {name: "".join(text.split()) for name, text in rows}
-
-
-@pytest.mark.parametrize("version", ["2024.1", "2024.2"])
-def test_shown_in_a_report(version: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    if version not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {version}")
-    capability = (8, 0)
-    metrics: factory.Metrics = {}
-    for identifier in IDENTIFIERS:
-        made = section("base", identifier)
-        metrics |= kernel_metrics(collected(made, capability), capability)
-    for identifier in IDENTIFIERS:  # ncu computes derived metrics while it profiles
-        for name, expression in reading.definitions(section("base", identifier)).items():
-            value = parse_expression(expression).evaluate(metrics.get)
-            metrics |= {name: value} if value is not None else {}
-    sections = [parse_document(text).data for text in texts("base").values()]
-    report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
-    (printed,) = read_details(print_details(ncu_releases[version], report, tmp_path))
-    theirs = {chart.label: chart for chart in printed if chart.roofs}
-    ours = [chart for name in IDENTIFIERS for chart in evaluate_charts(section("base", name), metrics, capability)]
-    assert len(theirs) == len(ours) == 6
-    for chart in ours:
-        lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
-        shown = {(line.label, _names(line)) for line in lines}
-        for one in (*chart.roofs, *chart.points):
-            assert (one.label, frozenset(one.metrics)) in shown, one
-
-
-def test_traffic_in_headers_is_in_bytes(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    """ncu reads units off the names of metrics, those of derived ones included."""
-    capability = (8, 0)
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, factory.Metrics]:
+    """A report that carries our sections, with all that they collect and derive, as ncu does while it profiles."""
     made = [section("base", identifier) for identifier in IDENTIFIERS]
-    metrics = kernel_metrics({name for one in made for name in collected(one, capability)}, capability)
+    metrics = kernel_metrics({name for one in made for name in collected(one, A100)}, A100)
     metrics["device__attribute_architecture"] = 0x170  # without, ncu shows no units at all
     for name, expression in (pair for one in made for pair in reading.definitions(one).items()):
         value = parse_expression(expression).evaluate(metrics.get)
         metrics |= {name: value} if value is not None else {}
     sections = [parse_document(text).data for text in texts("base").values()]
-    report = factory.report(tmp_path / "made.ncu-rep", factory.kernel(metrics, sections=sections))
-    page = ncu(ncu_releases[release], tmp_path, "--import", report, "--page", "details", "--print-units", "base")
-    shown = {
-        label: name for one in made for label, name in reading.rows(one, arch_number(capability)) if label.endswith(" traffic")
-    }
-    assert len(shown) == 4
-    for label, name in shown.items():
-        rows = set(re.findall(rf"^ +{label} +(\S+) +([\d.,]+)", page, re.MULTILINE))
-        assert {unit.replace("second", "s") for unit, _ in rows} == {"byte/s"}, label
-        for _, value in rows:
-            assert float(value.replace(",", "")) == pytest.approx(float(metrics[name]), rel=1e-3), label
-    assert "byte/s]" not in page
+    path = tmp_path_factory.mktemp("shown") / "made.ncu-rep"
+    return factory.report(path, factory.kernel(metrics, sections=sections)), metrics
+
+
+def test_charts_are_shown(
+    release: str, shown: tuple[Path, factory.Metrics], ncu_releases: dict[str, Path], tmp_path: Path
+) -> None:
+    if release < "2024":
+        pytest.skip("prints no tables of charts")
+    path, metrics = shown
+    (printed,) = read_details(print_details(ncu_releases[release], path, tmp_path))
+    theirs = {chart.label: chart for chart in printed if chart.roofs}
+    ours = [chart for name in IDENTIFIERS for chart in evaluate_charts(section("base", name), metrics, A100)]
+    assert len(theirs) == len(ours) == 6
+    for chart in ours:
+        lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
+        names = {(line.label, _names(line)) for line in lines}
+        for one in (*chart.roofs, *chart.points):
+            assert (one.label, frozenset(one.metrics)) in names, one
 
 
 def _names(line: PrintedLine) -> frozenset[str]:
     return frozenset(name for part in line.parts.values() for name, _ in part)
+
+
+def test_traffic_in_headers_is_in_bytes(
+    release: str, shown: tuple[Path, factory.Metrics], ncu_releases: dict[str, Path], tmp_path: Path
+) -> None:
+    """ncu reads units off the names of metrics, those of derived ones included."""
+    path, metrics = shown
+    page = ncu(ncu_releases[release], tmp_path, "--import", path, "--page", "details", "--print-units", "base")
+    rows = [row for name in IDENTIFIERS for row in reading.rows(section("base", name), arch_number(A100))]
+    traffic = {label: name for label, name in rows if label.endswith(" traffic")}
+    assert len(traffic) == 4
+    for label, name in traffic.items():
+        printed = set(re.findall(rf"^ +{label} +(\S+) +([\d.,]+)", page, re.MULTILINE))
+        assert {unit.replace("second", "s") for unit, _ in printed} == {"byte/s"}, label
+        for _, value in printed:
+            assert float(value.replace(",", "")) == pytest.approx(float(metrics[name]), rel=1e-3), label
+    assert "byte/s]" not in page
+
+
+@pytest.mark.exhaustive
+def test_names_are_known(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    """All chips that the release knows; a filter tells compute capabilities, not chips of one (TU116 has no tensor cores)."""
+    binary, checked = ncu_releases[release], 0
+    listed = ncu(binary, tmp_path, "--list-chips").upper().replace(",", " ").split()
+    known = {}
+    for chip in listed:
+        output = ncu(binary, tmp_path, "--query-metrics", "--chips", chip.lower())
+        known[chip] = set(re.findall(r"^([a-z]\w*__\w+)\s", output, re.MULTILINE))
+    for architecture in architectures(release):
+        names = asked(release)[architecture.compute_capability]
+        here = [known[chip] for chip in architecture.chips if chip in known]
+        assert sorted(names - set().union(*here)) == [], architecture.chips
+        checked += len(here)
+        for chip in architecture.chips if release < "2023.3" else ():  # from then on what a chip lacks is optional
+            assert sorted(names - known.get(chip, names)) == [], chip
+    assert checked == len(listed) > 10
+
+
+@pytest.mark.parametrize(
+    "chip", ["ga100", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in SAMPLED_CHIPS if one != "ga100")]
+)
+def test_samples_are_known(chip: str, release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    if release < "2024":
+        pytest.skip("does not sample")
+    words = ("--query-metrics-collection", "pmsampling", "--query-metrics", "--query-metrics-mode", "base", "--chips", chip)
+    listed = ncu(ncu_releases[release], tmp_path, *words)
+    known = {line.split()[0] for line in listed.splitlines() if "__" in line.partition(" ")[0]}
+    assert len(known) > 500
+    wanted = [name for names in sampled(section(release, "RooflinePhases"), SAMPLED_CHIPS[chip]).values() for name in names]
+    counters = [re.sub(r"\.(avg|sum)(\..*)?$", "", name.removeprefix("pmsampling:")) for name in wanted]
+    assert [name for name in counters if name not in known] == []
