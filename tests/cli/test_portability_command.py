@@ -14,7 +14,7 @@ from tests import published_report
 from tests.analyses import published_portability as paper
 from tests.analyses.test_portability import sweep_table
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
-from tests.inputs.test_roofline_data import GPP
+from tests.inputs.made import GPP
 
 
 @pytest.fixture

@@ -38,8 +38,6 @@ OLD_IDENTITY = {
     "Context": "1",
     "Stream": "7",
 }
-PUSHED = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
-STARTED = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 
 Metrics = Mapping[str, tuple[str, str]]
 
