@@ -19,3 +19,15 @@ def assert_replays(path: Path, folder: Path, answer: Callable[[str], str]) -> No
             given = answer(command).replace(f"{folder}/", "").rstrip()
             found += f"$ {command}\n{given}\n" if given else f"$ {command}\n"
     assert_golden(path, found)
+
+
+def changed(text: str, change: str) -> str:
+    """A text with a change as transcripts spell it: "OLD => NEW" everywhere, "until TEXT" or "twice"; with \\n and the like."""
+    change = change.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    if change == "twice":
+        return text * 2
+    if change.startswith("until "):
+        return text[: text.index(change.removeprefix("until "))]
+    old, _, new = change.partition(" =>")
+    assert old in text, f"no {old!r} is there"
+    return text.replace(old, new.removeprefix(" "))

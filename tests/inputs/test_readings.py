@@ -24,22 +24,10 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import joined, open_ceilings, open_input, recognised
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, MetricTable, PointTable
-from tests.replay import assert_replays
+from tests.replay import assert_replays, changed
 
 HERE = Path(__file__).parent
 COLUMNS = ("work", "traffic", "seconds", "intensity", "performance", "fraction", "fma_share", "launches")
-
-
-def changed(text: str, change: str) -> str:
-    """A text with a change as transcripts spell it."""
-    change = change.encode("latin-1", "backslashreplace").decode("unicode_escape")
-    if change == "twice":
-        return text * 2
-    if change.startswith("until "):
-        return text[: text.index(change.removeprefix("until "))]
-    old, _, new = change.partition(" =>")
-    assert old in text, f"no {old!r} is there"
-    return text.replace(old, new.removeprefix(" "))
 
 
 def number(value: object) -> str:
