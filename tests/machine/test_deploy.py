@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,7 @@ PACK = Pack({"A.section": b"a", "B.py": b"b"}, "2024.2.0.0", "")
 NEXT = Pack({"A.section": b"a2", "C.py": b"c"}, "2024.2.0.0", "")
 EMPTY = {"schema": SCHEMA, "schema_version": 1, "version": "", "ncu": "", "ceilings": ""}
 STOCK = {"Stock.section"}
+SOMEBODYS = "not one that was installed"
 
 
 @pytest.fixture
@@ -58,7 +58,6 @@ def test_deploy_again_and_remove(machine: Machine, folder: Path, tmp_path: Path)
     assert (folder / MANIFEST).read_bytes() == first
     change = deploy(machine, folder, NEXT)
     assert (change.written, change.removed) == (("A.section", "C.py"), ("B.py",))
-    assert names(folder) == {*STOCK, "A.section", "C.py", MANIFEST}
     assert set(remove(machine, folder).removed) == {"A.section", "C.py"}
     assert (names(folder), tree(machine.home)) == (STOCK, {})
     for own in ((), ("Own.section",)):  # a folder that was made goes, unless something else is in it
@@ -68,7 +67,7 @@ def test_deploy_again_and_remove(machine: Machine, folder: Path, tmp_path: Path)
         for name in own:
             (made / name).write_bytes(b"own")
         remove(machine, made)
-        assert tree(tmp_path / "x") == {"y": b"", **{f"y/{name}": b"own" for name in own}} if own else not made.exists()
+        assert (names(made) == set(own)) if own else not made.exists()
 
 
 def test_files_of_the_user(machine: Machine, folder: Path) -> None:
@@ -82,7 +81,7 @@ def test_files_of_the_user(machine: Machine, folder: Path) -> None:
         make()
         before = tree(folder)
         for force in (False, True):
-            with pytest.raises(RooflineError, match="not one that was installed"):
+            with pytest.raises(RooflineError, match=SOMEBODYS):
                 deploy(machine, folder, PACK, force=force)
         assert tree(folder) == before
 
@@ -100,7 +99,7 @@ def test_changed_files_of_ours(machine: Machine, folder: Path) -> None:
     deploy(machine, folder, PACK, force=True)
     assert (folder / "A.section").read_bytes() == b"a"
     (folder / "C.py").write_bytes(b"the user's own")
-    with pytest.raises(RooflineError, match="not one that was installed"):
+    with pytest.raises(RooflineError, match=SOMEBODYS):
         deploy(machine, folder, NEXT, force=True)
     (folder / "C.py").unlink()
     (folder / "B.py").write_bytes(b"changed")  # and no part of the next one
@@ -118,29 +117,17 @@ def test_a_changed_rule_keeps_the_helper_that_it_imports(machine: Machine, folde
     assert names(folder) == {*STOCK, "R.py", "S.py", other, MANIFEST}
 
 
-def test_after_a_failed_proof_nothing_of_ours_is_there(machine: Machine, folder: Path) -> None:
-    assert machine.home
-
-    def refuse() -> None:
-        raise RooflineError("Cannot install", "A.section", "ncu does not list it", "It was taken away.")
-
-    for _ in range(2):
-        with pytest.raises(RooflineError, match="does not list"):
-            deploy(machine, folder, NEXT, refuse)
-        assert (names(folder), tree(machine.home)) == (STOCK, {})
-        deploy(machine, folder, PACK)
-    (folder.parent / "file").write_bytes(b"")
-    with pytest.raises(RooflineError, match=r"Cannot install into .*file.*Sections: .*--dest"):
-        deploy(machine, folder.parent / "file" / "Sections", PACK)
-
-
 @pytest.mark.parametrize("before", [None, NEXT])
-def test_an_error_at_any_step_leaves_nothing(
+def test_after_an_error_at_any_step_nothing_of_ours_is_there(
     machine: Machine, folder: Path, monkeypatch: pytest.MonkeyPatch, before: Pack | None
 ) -> None:
-    """The manifest and two files; where the folder is new, first the list of folders."""
-    real = os.replace
-    for step in range(1, 5 if before is None else 4):
+    """The manifest and two files (where the folder is new, first the list of folders), and the proof."""
+    real, steps = os.replace, 4 if before is None else 3
+
+    def refuse() -> None:
+        raise RooflineError("Cannot install", "A.section", "No space left on device", "It was taken away.")
+
+    for step in range(1, steps + 2):
         if before:
             deploy(machine, folder, before)
         calls = 0
@@ -155,11 +142,10 @@ def test_an_error_at_any_step_leaves_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", failing)
             with pytest.raises(RooflineError, match="No space left on device"):
-                deploy(machine, folder, PACK)
+                deploy(machine, folder, PACK, refuse)
+        assert calls == min(step, steps)
         assert names(folder) == STOCK
-    deploy(machine, folder, PACK)
-    remove(machine, folder)
-    assert names(folder) == STOCK
+    assert tree(machine.home or folder) == {}
 
 
 # Ends like SIGKILL would, without a chance to clean up, before the given renaming.
@@ -180,7 +166,7 @@ deploy(this_machine(), Path(sys.argv[1]), Pack({"A.section": b"a2", "C.py": b"c"
 """
 
 
-@pytest.mark.parametrize(("step", "then"), [(1, PACK), (2, PACK), (2, NEXT), (3, PACK), (3, None)])
+@pytest.mark.parametrize(("step", "then"), [(1, PACK), (2, NEXT), (3, None)])
 def test_killed_at_any_step_and_repaired(machine: Machine, folder: Path, step: int, then: Pack | None) -> None:
     deploy(machine, folder, PACK)
     environ = {**machine.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -192,36 +178,30 @@ def test_killed_at_any_step_and_repaired(machine: Machine, folder: Path, step: i
     if then:
         deploy(machine, folder, then)
         assert {name: (folder / name).read_bytes() for name in names(folder) - {*STOCK, MANIFEST}} == then.files
-        assert remove(machine, folder).kept == ()
-    else:
-        remove(machine, folder)
+    assert remove(machine, folder).kept == ()
     assert names(folder) == STOCK
     assert tree(machine.home or folder) == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{half", "[]", "{}", "[" * 100_000, json.dumps({**EMPTY, "files": ["A"]})),
-        json.dumps({**EMPTY, "schema_version": 2, "files": {}}),
-        json.dumps({**EMPTY, "files": {"own": "no ordinary file"}}),
-        *(
-            json.dumps({**EMPTY, "files": {name: digest(b"own")}})
-            for name in ("", ".", "..", "../x", "/x", "own/x", ".x", "a\0b", "\ud800", "C:x")
-        ),
-    ],
-    ids=lambda text: text[-90:-70],
-)
-def test_manifest_that_is_none(machine: Machine, folder: Path, text: str) -> None:
+NAMES = ("", ".", "..", "../x", "/x", "own/x", ".x", "a\0b", "\ud800", "C:x")
+NO_MANIFESTS = [
+    *("", "{half", "[]", "{}", "[" * 100_000, json.dumps({**EMPTY, "files": ["A"]})),
+    json.dumps({**EMPTY, "schema_version": 2, "files": {}}),
+    json.dumps({**EMPTY, "files": {"own": "no ordinary file"}}),
+    *(json.dumps({**EMPTY, "files": {name: digest(b"own")}}) for name in NAMES),
+]
+
+
+def test_manifest_that_is_none(machine: Machine, folder: Path) -> None:
     (folder / "own").mkdir()
     (folder / "own" / "x").write_bytes(b"own")
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
-    before = tree(folder)
-    actions: list[Callable[[], object]] = [lambda: plan(folder, PACK), lambda: remove(machine, folder)]
-    for action in actions:
-        with pytest.raises(RooflineError, match="Cannot read the manifest"):
-            action()
-    assert tree(folder) == before
+    for text in NO_MANIFESTS:
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        before = tree(folder)
+        for action in (lambda: plan(folder, PACK), lambda: remove(machine, folder)):
+            with pytest.raises(RooflineError, match="Cannot read the manifest"):
+                action()
+        assert tree(folder) == before, text[:90]
 
 
 def test_links_and_pipes(machine: Machine, folder: Path, tmp_path: Path) -> None:
@@ -240,8 +220,7 @@ def test_links_and_pipes(machine: Machine, folder: Path, tmp_path: Path) -> None
         strange = tmp_path / make.__name__
         strange.mkdir()
         make(strange / MANIFEST)
-        with pytest.raises(RooflineError, match="it is no ordinary file"):
-            deploy(machine, strange, PACK)
-        with pytest.raises(RooflineError, match="it is no ordinary file"):
-            read_manifest(strange)
+        for action in (lambda at: deploy(machine, at, PACK), read_manifest):
+            with pytest.raises(RooflineError, match="it is no ordinary file"):
+                action(strange)
     assert not (tmp_path / "absent").exists()
