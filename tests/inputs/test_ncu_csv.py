@@ -1,4 +1,4 @@
-"""CSV of Nsight Compute in each of its layouts: the same kernel; numbers, decimal marks and units of its cells."""
+"""CSV of Nsight Compute: numbers, decimal marks and units of its cells, the GPU, and tables that are cut."""
 
 from __future__ import annotations
 
@@ -7,58 +7,11 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.inputs import FORMATS, open_input
+from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.ncu_csv import decimal_mark, factor_of, read, value_of
 from ncu_roofline.formats.inputs.tables import MetricTable, names_gpu, with_gpu
 from ncu_roofline.model import roofline
-from tests.inputs.ncu_tables import IDENTITY, OLD_IDENTITY, SUMS, long, text_of, wide
-
-PROLOGUE = '==PROF== Connected to process 4711 (/home/user/app)\nsolving "it" ...\n==PROF== Profiling "axpy" - 0: 0%....100%\n'
-EPILOGUE = "==PROF== Disconnected from process 4711\nresidual, 1e-9\n"
-LAYOUTS = {
-    "raw": text_of(wide(SUMS)),
-    "raw of an old release": text_of(wide(SUMS, identity=OLD_IDENTITY)),
-    "live": PROLOGUE + text_of(long(SUMS)) + EPILOGUE,
-    "live of an old release": PROLOGUE + text_of(long(SUMS, identity=OLD_IDENTITY)) + EPILOGUE,
-    "live raw": PROLOGUE + text_of(wide(SUMS)) + EPILOGUE,
-    "lines of the application in between": text_of(long(SUMS)).replace("\n", "\n==WARNING== slow\n12, 13\n\n", 1),
-    "saved again without quotes": text_of(long(SUMS), quoted=False),
-    "semicolons": text_of(wide(SUMS), delimiter=";", quoted=False),
-    "columns in another order": text_of([row[::-1] for row in wide(SUMS)]),
-    "few columns": text_of(long(SUMS, identity={name: IDENTITY[name] for name in ("ID", "Kernel Name")})),
-    "names behind labels": text_of(long({f"Some Label ({name})": value for name, value in SUMS.items()})),
-    "instances": text_of(wide({name: (unit, f"{value} (1; 2; 3)") for name, (unit, value) in SUMS.items()})),
-    "instances with their ids": text_of(long({name: (unit, f"{value} (0: 1; 8: 2)") for name, (unit, value) in SUMS.items()})),
-    "the same launch in two sections": text_of(long(SUMS) + long(SUMS, section="Other")[1:]),
-}
-
-
-def opened(tmp_path: Path, text: str) -> MetricTable:
-    (tmp_path / "x.csv").write_text(text, encoding="utf-8", newline="")
-    table = open_input(tmp_path / "x.csv")
-    assert isinstance(table, MetricTable)
-    return table
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_the_same_kernel(tmp_path: Path, layout: str) -> None:
-    assert [row.id for row in FORMATS if row.call("recognises", LAYOUTS[layout])] == ["ncu-csv"]
-    table = opened(tmp_path, LAYOUTS[layout])
-    assert (table.format, table.warnings) == ("ncu-csv", ())
-    assert names_gpu(table) == ("CC" in LAYOUTS[layout])
-    capability = "8.0" if names_gpu(table) else "7.0"  # what a file says is not overruled
-    result = roofline(with_gpu(table, (7, 0)))
-    (kernel,) = result.kernels.to_dict("records")
-    assert (kernel["status"], kernel["compute_capability"], kernel["missing"]) == ("ok", capability, "fp32 fp16")
-    points = {row.level: row for row in result.points.itertuples()}
-    assert {level: row.intensity for level, row in points.items()} == pytest.approx({"l1": 0.5, "l2": 1.0, "dram": 2.0})
-    assert (points["dram"].performance, points["dram"].fma_share, points["dram"].seconds) == pytest.approx((1.5e12, 0.5, 2e-3))
-    launch = table.launches()[0]
-    assert (launch.name, launch.function_name) == ("void ns::axpy<double>(double *, int)", "axpy")
-    if layout == "live":
-        assert (launch.grid, launch.block, launch.stream, launch.context) == ((108, 2, 1), (256, 1, 1), 7, 1)
-        assert (table.session.process.id, table.session.process.name, table.session.host) == (4711, "app", "node1")
-
+from tests.inputs.ncu_tables import OLD_IDENTITY, SUMS, long, text_of, wide
 
 # Printed value, decimal mark of the file -> value.
 NUMBERS = [
@@ -101,6 +54,15 @@ def test_numbers_marks_and_units() -> None:
     assert [(texts, decimal_mark(texts)) for texts, _ in MARKS] == MARKS
     assert {unit: factor_of(unit) for unit in UNITS} == pytest.approx(UNITS, rel=1e-12)
     assert [factor_of(unit) for unit in ("furlong", "byte/fortnight", "Xbyte", "GB/s/W")] == [None] * 4
+
+
+def test_what_a_file_says_of_its_gpu_is_not_overruled(tmp_path: Path) -> None:
+    for layout, capability in ((wide(SUMS), "8.0"), (long(SUMS, identity=OLD_IDENTITY), "7.0")):
+        (tmp_path / "x.csv").write_text(text_of(layout))
+        table = open_input(tmp_path / "x.csv")
+        assert isinstance(table, MetricTable)
+        assert names_gpu(table) == (capability == "8.0")
+        assert list(roofline(with_gpu(table, (7, 0))).kernels.compute_capability) == [capability]
 
 
 @pytest.mark.parametrize("text", [text_of(wide(SUMS, SUMS)), text_of(long(SUMS))], ids=["raw", "live"])

@@ -69,7 +69,9 @@ def given(table: object) -> Iterator[str]:
         for one in table.rows:
             size = f", {one.grid} x {one.block}" if one.grid else ""
             nvtx = f", in {' > '.join(one.nvtx)}" if one.nvtx else ""
-            yield f"{one.function_name} = {one.name}{size}{nvtx}"
+            process = table.session.process
+            where = f", stream {one.stream} of {process.name} ({process.id}) on {table.session.host}" if process.name else ""
+            yield f"{one.function_name} = {one.name}{size}{nvtx}{where}"
         yield from (f"  {name}: {' '.join(map(number, column))}" for name, column in table.values.items())
         yield from (f"! {text}" for text in (*table.warnings, table.lacks) if text)
 
