@@ -3,8 +3,9 @@
     $ read FILE [FILE ...] | OLD => NEW | until TEXT | twice
     $ points FILE [FILE ...] [--ceilings FILE]
     $ ceilings FILE
+    $ passes FILE FILE
 
-`read` shows what the importer hands over, several files joined; `points` the dots on a roofline; `ceilings` measured roofs.
+`read` shows what the importer hands over, several files joined; `points` the dots on a roofline; `passes` files of one run.
 Files are those of the transcript and those in the folder `files` (NAME=FILE: under another name).  Behind a "|" stands a change
 of the last file: another text in place of one (everywhere; with \\n, \\t and the like), the text up to where something is, the
 text twice.
@@ -23,6 +24,7 @@ from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import joined, open_ceilings, open_input, recognised
+from ncu_roofline.formats.inputs.passes import of_one_run
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, MetricTable, PointTable
 from tests.replay import assert_replays, changed
 
@@ -72,7 +74,7 @@ def given(table: object) -> Iterator[str]:
             process = table.session.process
             where = f", stream {one.stream} of {process.name} ({process.id}) on {table.session.host}" if process.name else ""
             yield f"{one.function_name} = {one.name}{size}{nvtx}{where}"
-        yield from (f"  {name}: {' '.join(map(number, column))}" for name, column in table.values.items())
+        yield from (f"  {name}: {' '.join(map(number, column))}" for name, column in sorted(table.values.items()))
         yield from (f"! {text}" for text in (*table.warnings, table.lacks) if text)
 
 
@@ -103,6 +105,9 @@ def answer(command: str, folder: Path) -> str:
             lines = list(dots(files[:-1], files[-1]) if "--ceilings" in names else dots(files, None))
         elif what == "ceilings":
             lines = list(given(open_ceilings(files[0])))
+        elif what == "passes":
+            merged, why_not = of_one_run([str(path) for path in files], open_input)
+            lines = list(given(merged)) if merged else [why_not or "no passes of one run"]
         else:
             tables = joined([open_input(path) for path in files])
             lines = [line for table in tables for line in given(table)]
