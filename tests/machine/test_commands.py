@@ -19,18 +19,10 @@ from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
 from ncu_roofline.cli import main
 from ncu_roofline.plugin.check.chips import Passes
 from ncu_roofline.plugin.machine import doctor, profile
+from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine.doctor import PROBLEM, examine
 from ncu_roofline.plugin.machine.install import MANIFEST, SCHEMA, digest, recorded_folders
-from ncu_roofline.plugin.machine.machine import (
-    Gpu,
-    Machine,
-    Ncu,
-    expected_folder,
-    find_ncus,
-    parse_listing,
-    sections_folder,
-    this_machine,
-)
+from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu, expected_folder, find_ncus
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
 from tests.machine.fakes import CEILINGS, H100, REPORT, fake_ncu, fake_nvcc, fake_smi, program, set_env, tree, with_driver
@@ -109,18 +101,14 @@ def test_an_ncu_that_does_not_answer(run: Command, bin_folder: Path, monkeypatch
     assert "did not answer" in outcome.err
 
 
-@pytest.mark.parametrize(("package", "version"), [("no_such", (3, 14)), ("backports.zstd", (3, 10)), ("", (3, 14))])
-def test_python_packages(machine: Machine, monkeypatch: pytest.MonkeyPatch, package: str, version: tuple[int, int]) -> None:
+def test_python_packages(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """zstd, without which no .ncu-repz can be read, is a package up to Python 3.13."""
-    monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=version))
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == package else object())
-    if package == "no_such":
-        monkeypatch.setitem(doctor._PACKAGES, package, package)
-    (line,) = (one for one in examine(machine) if one.topic == "Python")
-    if package:
-        assert (line.status, line.text, line.advice) == (PROBLEM, f"{package} missing", f"Run `pip install {package}`.")
-    else:
-        assert "pandas" in line.text
+    for missing, version in (("", (3, 14)), ("backports.zstd", (3, 13)), ("matplotlib", (3, 14))):
+        monkeypatch.setattr(doctor, "sys", SimpleNamespace(version_info=version))
+        monkeypatch.setattr(doctor, "find_spec", lambda name, missing=missing: None if name == missing else object())
+        (line,) = (one for one in examine(machine) if one.topic == "Python")
+        expected = (PROBLEM, f"{missing} missing", f"Run `pip install {missing}`.")
+        assert line[1:] == expected if missing else "pandas" in line.text
 
 
 def test_folders_by_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,32 +132,20 @@ def test_folders_by_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [(one.path, one.version) for one in find_ncus(windows)] == [(bat, "2024.2.0.0")]
     for platform, system in (("win32", "windows"), ("darwin", "darwin"), ("linux", "linux"), ("freebsd14", "linux")):
         monkeypatch.setattr(sys, "platform", platform)
-        assert this_machine().system == system
+        assert here.this_machine().system == system
 
 
 def test_folders_that_can_t_be_looked_into_are_passed_over(machine: Machine, tmp_path: Path, bin_folder: Path) -> None:
     """A name that is too long stands for them: whoever runs the tests may be allowed to read everything."""
     ncu = Ncu(fake_ncu(bin_folder), "2024.2.0.0", "PATH")
-    assert sections_folder(machine, ncu) == expected_folder(machine, ncu)
+    assert here.sections_folder(machine, ncu) == expected_folder(machine, ncu)
     set_env(machine, NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT="1")
-    assert sections_folder(machine, ncu) == bin_folder / "sections"
+    assert here.sections_folder(machine, ncu) == bin_folder / "sections"
     odd = tmp_path / ("x" * 300)
     set_env(machine, PATH=str(odd), HOME=str(odd), CUDA_HOME=str(odd))
     assert [ncu for ncu in find_ncus(machine) if ncu.path.is_relative_to(odd)] == []
     assert find_ncus(machine, str(odd / "ncu"))[0].problem
     assert matching(odd, "*.json") == []
-
-
-def test_listing() -> None:
-    text = (
-        '==WARNING== hello\n"Identifier","Display Name","Enabled","Filename"\n"A","a, ""b""","no","/x/A.section"\n\n'
-        '"Filename","Error"\n"/x/B.section","Error: Line=2 Column=0 has no field named "bad".\n"\n'
-    )
-    listing = parse_listing(text, "more")
-    assert listing.entries == (("A", "/x/A.section"),)
-    assert listing.errors == {"/x/B.section": 'Line=2 Column=0 has no field named "bad".'}
-    assert listing.messages == "==WARNING== hello\nmore"
-    assert parse_listing("").entries == ()
 
 
 def test_output_passes_through_and_a_link_stays_one(
@@ -200,19 +176,16 @@ def test_what_can_be_counted(run: Command, bin_folder: Path) -> None:
     assert words[words.index("-o") + 1] == "50%%"  # percent signs are macros of ncu
 
 
-@pytest.mark.parametrize(
-    ("environ", "rank"),
-    [
-        ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, ""),
-        ({"PMI_RANK": "12"}, "12"),
-        ({"SLURM_PROCID": "5"}, "5"),
-        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "8"}, ""),
-        ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "8", "OMPI_COMM_WORLD_RANK": "1"}, "1"),
-        ({"SLURM_PROCID": "two"}, ""),
-    ],
-)
-def test_ranks(environ: dict[str, str], rank: str) -> None:
-    assert profile.rank_of(environ) == rank
+def test_ranks() -> None:
+    for rank, environ in (
+        ("", {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}),
+        ("12", {"PMI_RANK": "12"}),
+        ("5", {"SLURM_PROCID": "5"}),
+        ("", {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "8"}),
+        ("1", {"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "8", "OMPI_COMM_WORLD_RANK": "1"}),
+        ("", {"SLURM_PROCID": "two"}),
+    ):
+        assert profile.rank_of(environ) == rank
 
 
 def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,20 +204,17 @@ def test_passes_are_told_where_a_library_knows(monkeypatch: pytest.MonkeyPatch) 
     assert "no metric library here knows 77.0" in profile.passes_text(pack, sections, Gpu(0, "X", "", "", (77, 0)))
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("The user does not have permission to access NVIDIA GPU Performance Counters", "permission"),
-        ("==ERROR== Failed to load the driver.", "driver"),
-        ("==ERROR== InterprocessLockFailed", "busy"),
-        ("==ERROR== './app' does not exist or is not an executable. Please", "program"),
-        ("==PROF== Connected to process 3", "killed"),
-    ],
-)
-def test_known_failures(machine: Machine, text: str, found: str) -> None:
-    failure = profile.explain(with_driver(machine), text, -9, "", sys.executable)
-    assert failure.id == found
-    assert found != "killed" or failure.reason == "ncu was ended by signal 9"
+def test_known_failures(machine: Machine) -> None:
+    for text, found in {
+        "The user does not have permission to access NVIDIA GPU Performance Counters": "permission",
+        "==ERROR== Failed to load the driver.": "driver",
+        "==ERROR== InterprocessLockFailed": "busy",
+        "==ERROR== './app' does not exist or is not an executable. Please": "program",
+        "==PROF== Connected to process 3": "killed",
+    }.items():
+        failure = profile.explain(with_driver(machine), text, -9, "", sys.executable)
+        assert failure.id == found
+    assert failure.reason == "ncu was ended by signal 9"
 
 
 SRUN = """#!/bin/bash
