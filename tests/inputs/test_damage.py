@@ -10,8 +10,9 @@ import codecs
 import math
 import random
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,15 +21,13 @@ import pytest
 from ncu_roofline import render, roofline
 from ncu_roofline.analyses.portability import portability, read_runs
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.formats.inputs import open_ceilings, open_input
-from ncu_roofline.formats.inputs.tables import MetricTable, PointTable
 from ncu_roofline.formats.report import Report
 
 HUGE = ("1.5e308", "1e999", "-17", "9" * 300, "9" * 401, "9" * 5000, "1e-320", "0", "0.0")
 BAD_CELLS = ("many", "n/a", "", "-", "1,5", "1.234.567,8", "nan", "0x1f", "12 furlong", "1e", "--", "5%", "1,2,3")
 SPLINTERS = ("\0", "\xff", "\x0c", "\u2028", "{", "]", "#", "%", "<", "-", ",", "\n", "'", '""', "TABLE,", "==", "AI ", "1e308")
-METRIC = "metric"
+METRICS = "values"  # of what ncu printed
 Number = tuple[Hashable, ...]
 
 
@@ -190,31 +189,30 @@ def numbers_of(path: Path) -> dict[Number, float]:
     refusals = []
     for use in (open_input, open_ceilings):
         try:
-            found.update(_numbers(use(path)))
-        except RooflineError as error:  # noqa: PERF203 - of two
+            result = use(path)
+        except RooflineError as error:
             refusals.append(error)
+            continue
+        for part in ("values", "points", "roofs", "by_id"):
+            found.update(numbers_in(getattr(result, part, None), part))
+        if isinstance(result, Report):
+            result.close()
     if refusals and not found:
         raise refusals[0]
     return found
 
 
-def _numbers(result: object) -> Iterator[tuple[Number, float]]:
-    if isinstance(result, Report):
-        result.close()
-    elif isinstance(result, Ceilings):
-        yield from ((("ceiling", id_), one.value) for id_, one in result.by_id.items())
-    elif isinstance(result, MetricTable):
-        for metric, column in result.values.items():
-            named = zip(result.rows, column, strict=True)
-            yield from (((row.name, METRIC, metric), v) for row, v in named if isinstance(v, (int, float)) and v == v)
-    elif isinstance(result, PointTable):
-        for point in result.points:
-            own = (point.name, point.label, point.device, point.rates)
-            yield from (((*own, "seconds", ""), point.seconds), ((*own, "launches", ""), float(point.launches)))
-            for part, values in (("work", point.work), ("traffic", point.traffic), ("share", point.fma_share)):
-                yield from (((*own, part, key), value) for key, value in values.items())
-            yield from (((*own, "roof", roof.id), roof.value) for roof in point.roofs)
-        yield from ((("roof", roof.id), roof.value) for roof in result.roofs)
+def numbers_in(value: object, *key: Hashable) -> Iterator[tuple[Number, float]]:
+    """The numbers in mappings, tuples and what importers hand over, first by their quantity."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield key, value
+    elif is_dataclass(value):
+        about = tuple(text for name, text in vars(value).items() if isinstance(text, str) and name != "columns")
+        for name, inner in vars(value).items():
+            yield from numbers_in(inner, name, about, *key)
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        for name, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from numbers_in(inner, *key, name)
 
 
 def written(path: Path, mutation: Mutation | None, one: Original, seed: int = 0) -> Path:
@@ -239,7 +237,7 @@ def agree(one: float, other: float) -> bool:
 
 
 def quantity(key: Number) -> Hashable:
-    return key[-1] if METRIC in key else key[-2]
+    return key[1] if key[0] == METRICS else key[0]
 
 
 SEEDS = pytest.mark.parametrize(
@@ -281,7 +279,7 @@ def test_a_result_or_one_sentence(tmp_path: Path, name: str, seeds: range) -> No
         for seed in seeds:
             written(path, mutation, one, seed)
             with told(path):  # what ncu measured is judged by the model, with the reports
-                finished = [value for key, value in numbers_of(path).items() if METRIC not in key]
+                finished = [value for key, value in numbers_of(path).items() if key[0] != METRICS]
                 assert not any(math.isinf(value) or value < 0 for value in finished), (what, seed)
             with told(path):
                 render(roofline(path), "json")
