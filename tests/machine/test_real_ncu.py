@@ -58,22 +58,6 @@ def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine:
         assert f"{(ncu.path.parents[2] / 'sections')}" in run("install", "--ncu", ncu.path, "--dry-run").out
 
 
-@pytest.mark.exhaustive
-def test_all_at_once(ncu_releases: dict[str, Path], machine: Machine, run: Command, bin_folder: Path) -> None:
-    if len(ncu_releases) < 2 or not machine.home:
-        pytest.skip("one release only")
-    for release, path in ncu_releases.items():
-        (bin_folder / release).mkdir()
-        (bin_folder / release / "ncu").symlink_to(path)
-    set_env(machine, PATH=":".join(str(bin_folder / release) for release in ncu_releases))
-    assert run("install").code == 0
-    folders = list((machine.home / "Documents" / "NVIDIA Nsight Compute").glob("*/Sections"))
-    assert len(folders) == len(ncu_releases)
-    assert all((folder / MANIFEST).is_file() for folder in folders)
-    assert run("uninstall").code == 0
-    assert not list(machine.home.rglob(MANIFEST))
-
-
 def test_profiling_without_a_driver(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path) -> None:
     """Also where there seems to be one; an old report stays as it was."""
     app = program(tmp_path / "app", "#!/bin/sh\n")

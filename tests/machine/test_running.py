@@ -78,8 +78,11 @@ def test_output_comes_at_once_and_sigterm_ends_ncu(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to_all", [pytest.param(True, marks=pytest.mark.exhaustive), False])
-def test_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
-    profiling = Profiling(tmp_path)
+def test_a_terminal_stays_one_and_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ends = pty.openpty()
+    profiling = Profiling(tmp_path, stdout=ends[1])
+    assert b"first True False" in os.read(ends[0], 1000)
     pid = profiling.process.pid
     os.killpg(pid, signal.SIGINT) if to_all else os.kill(pid, signal.SIGINT)
     _, told = profiling.process.communicate(timeout=60)
@@ -87,15 +90,6 @@ def test_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
     assert told.decode().splitlines()[-1] == "ncu-roofline: interrupted"
     assert b"memory" not in told
     profiling.assert_nothing_is_left()
-
-
-def test_a_terminal_stays_one(tmp_path: Path) -> None:
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    ends = pty.openpty()
-    profiling = Profiling(tmp_path, stdout=ends[1])
-    assert b"first True False" in os.read(ends[0], 1000)
-    os.killpg(profiling.process.pid, signal.SIGTERM)
-    profiling.process.communicate(timeout=60)
     for handle in ends:
         os.close(handle)
 

@@ -3,9 +3,9 @@
 A command is one of ncu-roofline, run in the folder `@/work` of a machine whose home is `@/home` and whose PATH is `@/bin` (the
 demo's ceilings are `@/demo.json`), or
 
-    + ncu FOLDER [VERSION]       + smi NAME=VALUE,... ...      + nvcc RELEASE [CODE]     + driver [ADMIN_ONLY]
-    + env NAME=VALUE ...         + write PATH TEXT             + program PATH SCRIPT     + remove PATH
-    + link PATH TARGET           tree PATH                   cat PATH                   called (how ncu was run last)
+    + ncu FOLDER [VERSION]    + smi NAME=VALUE,... ...    + nvcc RELEASE [CODE]    + driver [ADMIN_ONLY]    + env NAME=VALUE ...
+    + write PATH TEXT         + program PATH SCRIPT       + remove PATH            + link PATH TARGET       + copy PATH PATH
+    tree PATH                 cat PATH                    called (how ncu was run last)
 
 with `| grep REGEX` and `| head N` behind it.
 """
@@ -53,6 +53,8 @@ def set_up(machine: Machine, folder: Path, what: str, words: list[str]) -> None:
     elif what == "write":
         Path(words[0]).parent.mkdir(parents=True, exist_ok=True)
         Path(words[0]).write_text(words[1], encoding="utf-8")
+    elif what == "copy":
+        shutil.copy(*words)
     elif what == "remove":
         Path(words[0]).unlink()
     else:
