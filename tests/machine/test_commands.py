@@ -1,4 +1,4 @@
-"""What transcripts of commands can't show: strangers' manifests, measuring at once, other systems, kinds of failures."""
+"""What transcripts of commands can't show: measuring at once, other systems, kinds of failures, jobs of Slurm."""
 
 from __future__ import annotations
 
@@ -21,40 +21,13 @@ from ncu_roofline.plugin.check.chips import Passes
 from ncu_roofline.plugin.machine import doctor, profile
 from ncu_roofline.plugin.machine import machine as here
 from ncu_roofline.plugin.machine.doctor import PROBLEM, examine
-from ncu_roofline.plugin.machine.install import MANIFEST, SCHEMA, digest, recorded_folders
 from ncu_roofline.plugin.machine.machine import Gpu, Machine, Ncu, expected_folder, find_ncus
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.machine.conftest import rendered_once
-from tests.machine.fakes import CEILINGS, H100, REPORT, fake_ncu, fake_nvcc, fake_smi, program, set_env, tree, with_driver
+from tests.machine.fakes import CEILINGS, H100, REPORT, fake_ncu, fake_nvcc, fake_smi, program, set_env, with_driver
 from tests.schemas import assert_fits
 
 NCU = Ncu(Path("/opt/ncu"), "2024.2.1.0", "PATH")
-
-
-def strangers(folder: Path, name: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    manifest = {"schema": SCHEMA, "schema_version": 1, "version": "", "ncu": "", "ceilings": ""}
-    (folder / MANIFEST).write_text(json.dumps({**manifest, "files": {name: digest(b"the user's")}}))
-
-
-def test_a_strangers_manifest_is_refused(machine: Machine, run: Command, tmp_path: Path) -> None:
-    home, dest = tmp_path / "someone", tmp_path / "someone" / "tuned-sections"
-    for name in ("../.bashrc", str(home / ".bashrc")):
-        strangers(dest, name)
-        (home / ".bashrc").write_bytes(b"the user's")
-        before = tree(home)
-        for words in (("install",), ("uninstall",), ("uninstall", "--dry-run")):
-            outcome = run(*words, "--dest", dest)
-            assert (outcome.code, outcome.err.count("ncu-roofline: ")) == (1, 1)
-            assert f"Cannot read the manifest {dest / MANIFEST}: it is no manifest of this program" in outcome.err
-            assert tree(home) == before
-    for folder in ("one", "two"):
-        run("install", "--dest", tmp_path / folder)
-    strangers(tmp_path / "one", "../x")
-    (tmp_path / "x").write_bytes(b"the user's")
-    outcome = run("uninstall")  # which goes on to the others
-    assert (outcome.code, "Cannot read the manifest" in outcome.err, (tmp_path / "two").exists()) == (1, True, False)
-    assert ((tmp_path / "x").read_bytes(), recorded_folders(machine)) == (b"the user's", [tmp_path / "one"])
 
 
 def test_gpu_and_compiler_measure_once(

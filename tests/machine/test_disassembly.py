@@ -7,6 +7,7 @@ import sys
 import time
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,16 +57,11 @@ def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find_nvdisasm(bare)
     assert found is None or (found.is_file() and found.name == "nvdisasm")
 
-    class NoFile:
-        name = "nvdisasm"
-
-        def locate(self) -> Path:
-            return Path("/nowhere/nvdisasm")
-
     def no_package(_: str) -> Any:
         raise metadata.PackageNotFoundError
 
-    for files in (no_package, lambda _: None, lambda _: [NoFile()]):
+    gone = SimpleNamespace(name="nvdisasm", locate=lambda: Path("/nowhere/nvdisasm"))
+    for files in (no_package, lambda _: None, lambda _: [gone]):
         monkeypatch.setattr(metadata, "files", files)
         assert find_nvdisasm(bare) is None
 
