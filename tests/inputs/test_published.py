@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from ncu_roofline.formats.inputs import open_ceilings
 from ncu_roofline.formats.inputs.nvprof import tensor_peak
 from tests import published, published_report
 from tests.bench import test_cpu_files
-from tests.cli.command import Command
 from tests.inputs import nvprof_logs as logs
 from tests.inputs.made import FILES
 
@@ -26,7 +24,7 @@ def file(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def test_gpp_of_nvprof(tmp_path: Path, run: Command) -> None:
+def test_gpp_of_nvprof(tmp_path: Path) -> None:
     """Six runs, a file of metrics and a file of times each, in any order; the efficiency under measured roofs, too."""
     counts, times = list[Path](), list[Path]()
     for gpp in published.gpp_runs():
@@ -48,33 +46,21 @@ def test_gpp_of_nvprof(tmp_path: Path, run: Command) -> None:
         if gpu.compute_capability == (7, 0):
             assert tensor_peak(f"Tesla {gpu.names[0]}-16GB") == pytest.approx(gpu.sm_count * 1024 * gpu.tensor_clock)
     published_report.write(tmp_path)
-    outcome = run("show", *sweep, "--ceilings", tmp_path / published_report.CEILINGS, "--json")
-    assert (outcome.code, outcome.err) == (0, ""), "what completes each other leaves nothing to warn of"
-    rows = [point for point in json.loads(outcome.out)["points"] if point["level"] == "dram"]
-    assert [100 * point["fraction"] for point in rows] == pytest.approx(published.EFFICIENCY, abs=0.02)
-    assert rows[0]["report"] == "nw1-metrics.csv + nw1-times.csv"
+    rows = roofline(sweep, tmp_path / published_report.CEILINGS).points.query("level == 'dram'")
+    assert list(100 * rows["fraction"]) == pytest.approx(published.EFFICIENCY, abs=0.02)
+    assert rows["report"].iloc[0] == f"{counts[0]} + {times[0]}"
 
 
-@pytest.mark.parametrize("source", ["gpp.txt", "roofs of gpp.txt", "roofs of ERT"])
-def test_gpp_of_plot_scripts_and_roofs_of_others(tmp_path: Path, source: str) -> None:
-    """The roofs name no precision: they stand for FP64, and the roof says so."""
+def test_gpp_of_plot_scripts(tmp_path: Path) -> None:
+    """As points, and its roofs under a report: they name no precision, so they stand for FP64, and the roof says so."""
     published_report.write(tmp_path)
-    gpp, ert = file(tmp_path, "gpp.txt"), tmp_path / "roofline.json"
-    pairs = {"gbytes": [["L1", 2996.77], ["DRAM", 828.758]], "gflops": [["GFLOPs", 7068.86]]}
-    about = {"CONFIG": {"ERT_GPU": [True]}}
-    ert.write_text(json.dumps({"empirical": {key: {"data": data} for key, data in pairs.items()} | {"metadata": about}}))
-    ceilings = {"gpp.txt": None, "roofs of gpp.txt": open_ceilings(gpp), "roofs of ERT": open_ceilings(ert)}[source]
-    result = roofline(tmp_path / published_report.REPORT if ceilings else gpp, ceilings)
-    points = result.points.query("level == 'dram'")
-    assert list(100 * points["fraction"]) == pytest.approx(published.EFFICIENCY, abs=0.02)
-    assert list(points["intensity"]) == pytest.approx(published.INTENSITY_DRAM)
-    if not ceilings:
-        assert points[["work", "seconds"]].isna().all(axis=None)
-        roofs = {"fp.fma": 7068.86e9, "fp.nofma": 3535.79e9, "l1": 14336e9, "l2": 2996.77e9, "dram": 828.758e9}
-        assert dict(result.roofs.set_index("roof")["value"]) == pytest.approx(roofs)
-    if source == "roofs of gpp.txt":
-        (note,) = result.roofs.query("roof == 'fp64.fma' and origin == 'measured'")["notes"]
-        assert note.startswith("taken as FP64")
+    gpp = file(tmp_path, "gpp.txt")
+    for result in (roofline(gpp), roofline(tmp_path / published_report.REPORT, open_ceilings(gpp))):
+        points = result.points.query("level == 'dram'")
+        assert list(100 * points["fraction"]) == pytest.approx(published.EFFICIENCY, abs=0.02)
+        assert list(points["intensity"]) == pytest.approx(published.INTENSITY_DRAM)
+    (note,) = result.roofs.query("roof == 'fp64.fma' and origin == 'measured'")["notes"]
+    assert note.startswith("taken as FP64")
 
 
 def test_stream_of_nersc(tmp_path: Path) -> None:

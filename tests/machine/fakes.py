@@ -111,9 +111,6 @@ H100 = {
     "driver_version": "550.54.15",
     "compute_cap": "9.0",
     "mig.mode.current": "Disabled",
-    "clocks.sm": "345",
-    "clocks.max.sm": "1980",
-    "clocks_throttle_reasons.active": "0x0000000000000001",
 }
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"

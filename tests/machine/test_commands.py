@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import matching
 from ncu_roofline.bench.campaign import Progress
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import LIGHT_TENSOR_SECTION
@@ -61,9 +60,8 @@ def test_gpu_and_compiler_measure_once(
     assert (rows["ceilings"]["status"], H100["uuid"][4:10] in rows["ceilings"]["text"]) == ("ok", True)
     assert all(one.advice.endswith(".") for one in examine(machine) if one.status != "ok")
     monkeypatch.setattr(doctor, "__version__", "99.0")
-    assert [one.advice for one in examine(machine) if one.topic == "sections"] == [
-        "Run `ncu-roofline install` for version 99.0."
-    ]
+    (line,) = (one for one in examine(machine) if one.topic == "sections")
+    assert line.advice == "Run `ncu-roofline install` for version 99.0."
 
 
 def test_an_ncu_that_does_not_answer(run: Command, bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,10 +95,8 @@ def test_folders_by_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert (expected_folder(machine, NCU), machine.data) == (documents, data)
     assert expected_folder(Machine({}, "linux"), NCU) is None
     assert Machine({"HOME": "", "TMPDIR": "/t"}, "linux").data.parts[-2:] == ("share", "ncu-roofline")
-    bat = program(
-        tmp_path / "NVIDIA Corporation" / "Nsight Compute 2024.2.0" / "ncu.bat",
-        "#!/bin/sh\necho 'Version 2024.2.0.0 (build 1)'\n",
-    )
+    folder = tmp_path / "NVIDIA Corporation" / "Nsight Compute 2024.2.0"
+    bat = program(folder / "ncu.bat", "#!/bin/sh\necho 'Version 2024.2.0.0 (build 1)'\n")
     windows = Machine({"PROGRAMFILES": str(tmp_path), "PATH": ""}, "windows", tmp_path / "root")
     assert [(one.path, one.version) for one in find_ncus(windows)] == [(bat, "2024.2.0.0")]
     for platform, system in (("win32", "windows"), ("darwin", "darwin"), ("linux", "linux"), ("freebsd14", "linux")):
@@ -118,7 +114,6 @@ def test_folders_that_can_t_be_looked_into_are_passed_over(machine: Machine, tmp
     set_env(machine, PATH=str(odd), HOME=str(odd), CUDA_HOME=str(odd))
     assert [ncu for ncu in find_ncus(machine) if ncu.path.is_relative_to(odd)] == []
     assert find_ncus(machine, str(odd / "ncu"))[0].problem
-    assert matching(odd, "*.json") == []
 
 
 def test_output_passes_through_and_a_link_stays_one(
@@ -218,9 +213,7 @@ def test_a_job_of_slurm_does_what_it_says(run: Command, tmp_path: Path, options:
     called = [json.loads(line) for line in Path("calls").read_text(encoding="utf-8").splitlines()]
     names = ["my app", "ncu", "my app"] if options else ["ncu"] * 3
     assert [words[:2] for words in called] == [[name, str(task)] for task, name in enumerate(names)]
-    for words in called:
-        if words[0] == "ncu":
-            assert words[words.index("-o") + 1] == ("50%% done.rank1" if options else "50%% done.rank%q{SLURM_PROCID}")
-            assert words[-len(APPLICATION) :] == APPLICATION
-        else:
-            assert words[2:] == APPLICATION[1:]
+    for name, _, *words in called:
+        assert words[-len(APPLICATION) + 1 :] == APPLICATION[1:]
+        report = words[words.index("-o") + 1] if name == "ncu" else ""
+        assert report == ("" if name == "my app" else "50%% done.rank1" if options else "50%% done.rank%q{SLURM_PROCID}")

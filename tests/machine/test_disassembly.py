@@ -40,16 +40,6 @@ def fake(folder: Path, rest: str, chips: tuple[str, ...] = ("SM80",)) -> Path:
     return program(folder / "nvdisasm", text)
 
 
-@pytest.fixture
-def real(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """That of the package."""
-    monkeypatch.setattr(disassembly, "_SECONDS", disassembly._MOST_SECONDS)  # it is large to load where others work
-    tool = find_nvdisasm()
-    if tool is None:
-        pytest.skip("no nvdisasm (pip install nvidia-cuda-nvdisasm)")
-    return tool
-
-
 def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the PATH, else in the package, whose program may have been removed."""
     here, bare = fake(tmp_path / "bin", ""), bare_machine(tmp_path, PATH="")
@@ -129,8 +119,12 @@ CHIPS = [pytest.param(one, marks=() if one == "80" else pytest.mark.exhaustive) 
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-def test_the_real_one(chip: str, real: Path) -> None:
+def test_the_real_one(chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many real functions together are what each is alone; hostile code is refused."""
+    monkeypatch.setattr(disassembly, "_SECONDS", disassembly._MOST_SECONDS)  # it is large to load where others work
+    real = find_nvdisasm()
+    if real is None:
+        pytest.skip("no nvdisasm (pip install nvidia-cuda-nvdisasm)")
     functions = Cubin(fixtures.cubin(chip)).functions.values()
     jumping = [one for one in functions if "BRA" in {line.name for line in decode(one.code, one.capability)}][:3]
     assert len(jumping) == 3

@@ -35,14 +35,11 @@ def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine:
     folder = expected_folder(machine, ncu)
     assert folder
     files = json.loads((folder / MANIFEST).read_bytes())["files"]
-    found = {
-        what: {Path(file).name: name for name, file in list_files(machine, ncu, what).entries} for what in ("sections", "rules")
-    }
-    assert found["sections"]["HierarchicalDoubleRooflineChart.section"] == "HierarchicalDoubleRooflineChart"
-    assert {"LaunchStats", "HierarchicalSingleRooflineChart"} <= set(found["sections"].values())  # stock ones, too
-    assert [name for name in files if name.startswith(HELPER)] == sorted(
-        set(files) - set(found["sections"]) - set(found["rules"])
-    )
+    listed = (list_files(machine, ncu, what).entries for what in ("sections", "rules"))
+    sections, rules = ({Path(file).name: name for name, file in entries} for entries in listed)
+    assert sections["HierarchicalDoubleRooflineChart.section"] == "HierarchicalDoubleRooflineChart"
+    assert {"LaunchStats", "HierarchicalSingleRooflineChart"} <= set(sections.values())  # stock ones, too
+    assert [name for name in files if name.startswith(HELPER)] == sorted({*files} - {*sections} - {*rules})
     installed = tree(machine.home)
     assert "nothing to do" in run("install", "--ncu", ncu.path).out
     assert tree(machine.home) == installed

@@ -21,16 +21,11 @@ from ncu_roofline.formats.sectionfile.charts import (
 from ncu_roofline.formats.sectionfile.section import parse_section
 from tests.sectionfile.ncu_details import PrintedChart, PrintedLine, interval, print_details, read_details
 
-CHARTS = {  # report: charts per kernel, kernels
-    "a10g-ncu2023.1-roofline-1": (5, 4),
-    "a100-ncu2020.3-full-1": (1, 1),
-    "a100-ncu2021.2-full-1": (1, 4),
-    "a100-ncu2022.4-full-1": (1, 14),
-    "a100-ncu2022.4-full-2": (1, 1),  # NaN for every counter
-    "a40-ncu2022.1-full-1": (1, 2),
-    "a40-ncu2022.4-full-1": (1, 5),
-    **{f"rtx4060-ncu2024.2-custom-{number}": (1, 2 if number < 3 else 4) for number in (1, 2, 3, 4)},
-}
+CHARTS = {  # report: charts per kernel, kernels; one has NaN for every counter
+    "a10g-ncu2023.1-roofline-1": (5, 4), "a100-ncu2020.3-full-1": (1, 1), "a100-ncu2021.2-full-1": (1, 4),
+    "a100-ncu2022.4-full-1": (1, 14), "a100-ncu2022.4-full-2": (1, 1), "a40-ncu2022.1-full-1": (1, 2),
+    "a40-ncu2022.4-full-1": (1, 5), **{f"rtx4060-ncu2024.2-custom-{n}": (1, 2 if n < 3 else 4) for n in (1, 2, 3, 4)},
+}  # fmt: skip
 PAIRS = [(name, release) for name in CHARTS for release in ("2024.2", "2024.1")]
 
 
