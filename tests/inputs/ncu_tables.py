@@ -38,17 +38,14 @@ OLD_IDENTITY = {
     "Context": "1",
     "Stream": "7",
 }
-PUSHED = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
-STARTED = "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 
 Metrics = Mapping[str, tuple[str, str]]
 
 
-def text_of(rows: Sequence[Sequence[str]], delimiter: str = ",", quoted: bool = True) -> str:
+def text_of(rows: Sequence[Sequence[str]]) -> str:
     """Rows as CSV."""
     stream = io.StringIO()
-    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
-    csv.writer(stream, quoting=quoting, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    csv.writer(stream, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 

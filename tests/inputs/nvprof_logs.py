@@ -9,10 +9,6 @@ from tests import published
 GPU = f"{published.GPU} (0)"
 KERNEL = "NumBandNgpown_kernel(int, int, GPUComplex*, double const *)"
 OWN = "==4711== NVPROF is profiling process 4711, command: ./gpp 512 2 32768 20\n==4711== Profiling result:\n"
-TRACE_COLUMNS = (
-    *("Start", "Duration", "Grid X", "Grid Y", "Grid Z", "Block X", "Block Y", "Block Z"),
-    *("Registers Per Thread", "Static SMem", "Dynamic SMem", "Size", "Throughput", "Device", "Context", "Stream", "Name"),
-)
 
 
 def _quoted(cells: Sequence[object]) -> str:
@@ -29,31 +25,12 @@ def metrics(values: Mapping[str, object], kernel: str = KERNEL, launches: int = 
     return "\n".join([f"{OWN}==4711== Metric result:", heading, *rows]) + "\n"
 
 
-def summary(times: Mapping[str, tuple[float, int]], unit: str = "us", kind: bool = True) -> str:
-    """``nvprof --csv --print-gpu-summary``: kernel -> (seconds in all, calls); a copy and API calls stand beside them."""
-    scale = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[unit]
-    heading = _quoted((*(["Type"] if kind else []), "Time(%)", "Time", "Calls", "Avg", "Min", "Max", "Name"))
-    first = '"GPU activities",' if kind else ""
-    lines = [f"{OWN}{heading}", f"{',' if kind else ''}%,{unit},,{unit},{unit},{unit},"]
-    for name, (seconds, calls) in (*times.items(), ("[CUDA memcpy HtoD]", (1.0, 3))):
-        each = seconds / calls * scale
-        lines.append(f'{first}50.0,{seconds * scale!r},{calls},{each!r},{each!r},{each!r},"{name}"')
-    if kind:
-        lines.append(f'"API calls",99.0,{7.0 * scale!r},2,{scale!r},{scale!r},{scale!r},"cudaLaunchKernel"')
-    return "\n".join(lines) + "\n"
-
-
-def trace(
-    launches: Sequence[tuple[str, float]], extra: Mapping[str, Sequence[object]] | None = None, numbered: bool = False
-) -> str:
-    """``nvprof --csv --print-gpu-trace``: (kernel, seconds) of each launch, with metrics as further columns."""
-    more = extra or {}
-    lines = [OWN + _quoted((*TRACE_COLUMNS, *more)), "ms,us,,,,,,,,KB,B,MB,GB/s,,,," + "," * len(more)]
-    lines.append(f'0.1,9.0,,,,,,,,,,1.0,9.1,"{GPU}","1","7","[CUDA memcpy HtoD]"' + "," * len(more))
-    for number, (name, seconds) in enumerate(launches):
-        suffix = f" [{100 + number}]" if numbered else ""
-        values = "".join(f",{column[number]}" for column in more.values())
-        lines.append(f'{number},{seconds * 1e6!r},80,1,1,256,1,1,32,0.0,0,,,"{GPU}","1","7","{name}{suffix}"{values}')
+def summary(times: Mapping[str, tuple[float, int]]) -> str:
+    """``nvprof --csv --print-gpu-summary``: kernel -> (seconds in all, calls)."""
+    lines = [OWN + _quoted(("Type", "Time(%)", "Time", "Calls", "Avg", "Min", "Max", "Name")), ",%,us,,us,us,us,"]
+    for name, (seconds, calls) in times.items():
+        each = seconds / calls * 1e6
+        lines.append(f'"GPU activities",50.0,{seconds * 1e6!r},{calls},{each!r},{each!r},{each!r},"{name}"')
     return "\n".join(lines) + "\n"
 
 

@@ -14,9 +14,6 @@ from tests.cli.command import Command
 from tests.machine.fakes import bare_machine
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stand-ins are scripts with #!")
-COMMANDS = ("install", "profile")
-
-
 _packs: dict[tuple[str, str, str], Pack] = {}
 
 
@@ -28,20 +25,15 @@ def rendered_once(version: str, ceilings: Ceilings | None = None, *, tensor: str
     return _packs[key]
 
 
-@pytest.fixture(autouse=True)
-def _quick_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("install", "profile"):
-        monkeypatch.setattr(f"ncu_roofline.cli.{name}.render_pack", rendered_once)
-
-
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The machine that all commands see; its environment can be changed in place."""
     made = bare_machine(tmp_path)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    for name in COMMANDS:
+    for name in ("install", "profile"):
         monkeypatch.setattr(f"ncu_roofline.cli.{name}.this_machine", lambda: made)
+        monkeypatch.setattr(f"ncu_roofline.cli.{name}.render_pack", rendered_once)
     return made
 
 

@@ -12,24 +12,17 @@ NCU = r'''#!{python}
 """Lists sections as ncu does, deploys "stock" files at its first start, runs applications; FAKE_NCU says what goes wrong."""
 import csv, glob, json, os, shutil, subprocess, sys
 
-VERSION = "{version}"
-HERE = os.path.dirname(os.path.abspath(__file__))
-scenario = os.environ.get("FAKE_NCU", "")
-words = sys.argv[1:]
+VERSION, HERE = "{version}", os.path.dirname(os.path.abspath(__file__))
+scenario, words = os.environ.get("FAKE_NCU", ""), sys.argv[1:]
 with open(os.path.join(HERE, "calls"), "a") as stream:
     stream.write(json.dumps(words) + "\n")
 if "--version" in words:
-    print("NVIDIA (R) Nsight Compute Command Line Profiler")
-    print("Version " + VERSION + " (build 1) (public-release)")
+    print("NVIDIA (R) Nsight Compute Command Line Profiler\nVersion " + VERSION + " (build 1) (public-release)")
     sys.exit(0)
-
-
-def value(option, default=None):
-    return words[words.index(option) + 1] if option in words else default
+folders = [words[n + 1] for n, word in enumerate(words) if word == "--section-folder"]
 
 
 def where():
-    folders = [words[n + 1] for n, word in enumerate(words) if word == "--section-folder"]
     if folders:
         return folders
     if os.environ.get("NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT") == "1":
@@ -55,27 +48,21 @@ def table(suffix, header):
                 out.writerow([os.path.basename(path)[: -len(suffix)], "name", "no", path])
     if errors:
         print("\n" + '"Filename","Error"')
-        for path, text in errors:
-            print('"%s","%s\n"' % (path, text))
+        for error in errors:
+            print('"%s","%s\n"' % error)
+    sys.exit(0)
 
 
 if "--list-sections" in words:
     table(".section", ["Identifier", "Display Name", "Enabled", "Filename"])
-    sys.exit(0)
 if "--list-rules" in words:
     table(".py", ["Identifier", "Display Name", "Description", "Filename"])
-    sys.exit(0)
-
-SWITCHES = ("-f",)
 n = 0
 while n < len(words) and words[n].startswith("-"):
-    n += 1 if words[n] in SWITCHES else 2
-application = words[n:]
-folders = [words[k + 1] for k, word in enumerate(words[:n]) if word == "--section-folder"]
+    n += 1 if words[n] == "-f" else 2
 with open(os.path.join(HERE, "seen"), "w") as stream:
     json.dump(dict(folders=[sorted(os.listdir(folder)) for folder in folders]), stream)
-log = open(value("--log-file"), "w")
-code = 0
+log = open(words[words.index("--log-file") + 1], "w")
 
 
 def say(text):
@@ -88,25 +75,23 @@ if scenario == "no driver":
     say("==ERROR== The application returned an error code (1).")
     sys.exit(1)
 say("==PROF== Connected to process 1 (/app)")
-code = subprocess.call(application)
+code, failures = subprocess.call(words[n:]), {
+    "permission": (1, "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"),
+    "busy": (9, "Profiling failed because a driver resource was unavailable."),
+    "mystery": (11, "The moon is in the wrong house."),
+}
 if code:
     say("==ERROR== The application returned an error code (%d)." % code)
-elif scenario == "permission":
-    say("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters")
-    code = 1
-elif scenario == "busy":
-    say("==ERROR== Profiling failed because a driver resource was unavailable.")
-    code = 9
-elif scenario == "mystery":
-    say("==ERROR== The moon is in the wrong house.")
-    code = 11
-if scenario in ("no kernel", "permission", "busy", "mystery") or (code and scenario != "crash late"):
+elif scenario in failures:
+    code, text = failures[scenario]
+    say("==ERROR== " + text)
+if scenario == "no kernel" or scenario in failures or (code and scenario != "crash late"):
     say("==WARNING== No kernels were profiled.")
     sys.exit(code)
 say('==PROF== Profiling "kernel" - 0: 0%....50%....100% - 4 passes')
-name, suffix = value("-o"), ".ncu-repz" if tuple(map(int, VERSION.split(".")[:2])) >= (2026, 3) else ".ncu-rep"
+name = words[words.index("-o") + 1]
 if not name.endswith((".ncu-rep", ".ncu-repz")):
-    name += suffix
+    name += ".ncu-repz" if tuple(map(int, VERSION.split(".")[:2])) >= (2026, 3) else ".ncu-rep"
 shutil.copy(r"{compressed}" if name.endswith("z") else r"{report}", name)
 say("==PROF== Disconnected from process 1")
 sys.exit(code)
@@ -115,10 +100,6 @@ sys.exit(code)
 SMI = r"""#!{python}
 import sys
 query = next((word for word in sys.argv if word.startswith("--query-gpu=")), "").partition("=")[2].split(",")
-known = {known!r}
-if any(field not in known for field in query):
-    print('Field "x" is not a valid field to query.')
-    sys.exit(2)
 for row in {rows!r}:
     print(", ".join(row[field] for field in query))
 """
@@ -130,12 +111,7 @@ H100 = {
     "driver_version": "550.54.15",
     "compute_cap": "9.0",
     "mig.mode.current": "Disabled",
-    "clocks.sm": "345",
-    "clocks.max.sm": "1980",
-    "clocks_throttle_reasons.active": "0x0000000000000001",
 }
-PCIE = {**H100, "name": "NVIDIA H100 PCIe"}
-V100 = {**H100, "name": "Tesla V100-SXM2-16GB", "uuid": "", "compute_cap": "7.0"}
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"
 
@@ -166,18 +142,15 @@ def fake_ncu(folder: Path, version: str = "2024.2.0.0") -> Path:
     return program(folder / "ncu", text)
 
 
-def fake_smi(folder: Path, rows: list[dict[str, str]], known: list[str] | None = None) -> Path:
-    """An nvidia-smi that knows some fields (default: those of the rows) and lists some GPUs."""
-    fields = known if known is not None else list(H100)
-    text = SMI.replace("{python}", sys.executable).replace("{known!r}", repr(fields)).replace("{rows!r}", repr(rows))
-    return program(folder / "nvidia-smi", text)
+def fake_smi(folder: Path, rows: list[dict[str, str]]) -> Path:
+    """An nvidia-smi that lists some GPUs."""
+    return program(folder / "nvidia-smi", SMI.replace("{python}", sys.executable).replace("{rows!r}", repr(rows)))
 
 
 def fake_nvcc(folder: Path, release: str = "12.4", code: int = 0) -> Path:
     """An nvcc that says its release."""
-    return program(
-        folder / "nvcc", f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.131'\nexit {code}\n"
-    )
+    said = f"Cuda compilation tools, release {release}, V{release}.131"
+    return program(folder / "nvcc", f"#!/bin/sh\necho '{said}'\nexit {code}\n")
 
 
 def bare_machine(tmp_path: Path, **environ: str) -> Machine:

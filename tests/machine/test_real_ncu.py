@@ -1,20 +1,21 @@
-"""Installing for real releases of Nsight Compute, each in a home folder of its own."""
+"""Installing for, and profiling with, real releases of Nsight Compute, each in a home folder of its own."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from ncu_roofline.base.files import HELPER
 from ncu_roofline.plugin.machine.install import MANIFEST
-from ncu_roofline.plugin.machine.machine import Machine, Ncu, ask_version, list_files
-from tests.cli.command import Command
-from tests.machine.fakes import tree
+from ncu_roofline.plugin.machine.machine import Machine, Ncu, ask_version, expected_folder, list_files
+from tests.cli.command import Command, assert_no_leftovers
+from tests.machine.fakes import REPORT, program, set_env, tree, with_driver
 
-pytestmark = [pytest.mark.ncu, pytest.mark.sampled("2024.2")]
-RELEASES = ("2020.3", "2022.3", "2024.1", "2024.2")
+pytestmark = pytest.mark.ncu
+RELEASES = ("2024.2", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in ("2020.3", "2022.3", "2024.1")))
 
 
 @pytest.fixture(params=RELEASES)
@@ -25,86 +26,48 @@ def ncu(request: pytest.FixtureRequest, ncu_releases: dict[str, Path], machine: 
     return ask_version(machine, ncu_releases[request.param], "test")
 
 
-def folder_of(machine: Machine, ncu: Ncu) -> Path:
-    assert machine.home
-    return machine.home / "Documents" / "NVIDIA Nsight Compute" / ncu.folder_name / "Sections"
-
-
-def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine: Machine, run: Command) -> None:
+def test_installs_where_it_looks_and_is_removed_without_trace(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path) -> None:
     assert machine.home
     list_files(machine, ncu, "sections")  # what its first start leaves in the home folder
     before = tree(machine.home)
-
     outcome = run("install", "--ncu", ncu.path)
     assert outcome.code == 0, outcome
-    assert "Theoretical roofs: there is no nvidia-smi" in outcome.out
-    folder = folder_of(machine, ncu)
+    folder = expected_folder(machine, ncu)
+    assert folder
     files = json.loads((folder / MANIFEST).read_bytes())["files"]
-    assert "HierarchicalDoubleRooflineChart.section" in files
-    assert any(name.endswith(".py") for name in files)
-    sections = {Path(file).name: identifier for identifier, file in list_files(machine, ncu, "sections").entries}
-    rules = {Path(file).name: identifier for identifier, file in list_files(machine, ncu, "rules").entries}
+    listed = (list_files(machine, ncu, what).entries for what in ("sections", "rules"))
+    sections, rules = ({Path(file).name: name for name, file in entries} for entries in listed)
     assert sections["HierarchicalDoubleRooflineChart.section"] == "HierarchicalDoubleRooflineChart"
-    assert [name for name in files if name.startswith(HELPER)] == sorted(set(files) - set(sections) - set(rules))
-
+    assert {"LaunchStats", "HierarchicalSingleRooflineChart"} <= set(sections.values())  # stock ones, too
+    assert [name for name in files if name.startswith(HELPER)] == sorted({*files} - {*sections} - {*rules})
+    installed = tree(machine.home)
+    assert "nothing to do" in run("install", "--ncu", ncu.path).out
+    assert tree(machine.home) == installed
     assert run("uninstall").code == 0
     assert tree(machine.home) == before
+    own = tmp_path / "own" / "pack"
+    assert f"--section-folder {own}" in run("install", "--ncu", ncu.path, "--dest", own).out
+    assert "HierarchicalTensorRooflineChart" in {name for name, _ in list_files(machine, ncu, "sections", own).entries}
+    assert run("uninstall", "--dest", own).code == 0
+    assert not own.exists()
+    if ncu.release >= (2021, 2):  # before, ncu does not know the variable
+        set_env(machine, NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT="1")
+        assert f"{(ncu.path.parents[2] / 'sections')}" in run("install", "--ncu", ncu.path, "--dry-run").out
 
 
-@pytest.mark.exhaustive
-def test_first_start_after_ours_still_has_stock_sections(ncu: Ncu, machine: Machine, run: Command) -> None:
-    assert run("install", "--ncu", ncu.path).code == 0
-    sections = {identifier for identifier, _ in list_files(machine, ncu, "sections").entries}
-    assert {"LaunchStats", "HierarchicalSingleRooflineChart"} <= sections
-
-
-def test_into_a_folder(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path) -> None:
-    assert machine.home
-    outcome = run("install", "--ncu", ncu.path, "--dest", tmp_path / "own" / "pack")
-    assert outcome.code == 0, outcome
-    assert f"--section-folder {tmp_path / 'own' / 'pack'}" in outcome.out
-    listed = list_files(machine, ncu, "sections", tmp_path / "own" / "pack").entries
-    assert "HierarchicalTensorRooflineChart" in {identifier for identifier, _ in listed}
-    assert run("uninstall", "--dest", tmp_path / "own" / "pack").code == 0
-    assert not (tmp_path / "own" / "pack").exists()
-
-
-@pytest.mark.exhaustive
-def test_reinstalling_changes_nothing(ncu: Ncu, machine: Machine, run: Command) -> None:
-    assert machine.home
-    assert run("install", "--ncu", ncu.path).code == 0
-    before = tree(machine.home)
-    outcome = run("install", "--ncu", ncu.path)
-    assert "nothing to do" in outcome.out
-    assert tree(machine.home) == before
-
-
-def test_installation_folder_where_deployment_is_off(
-    ncu: Ncu, machine: Machine, run: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if ncu.release < (2021, 2):
-        pytest.skip("this release does not know the variable")
-    assert machine.home
-    monkeypatch.setitem(machine.environ, "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT", "1")  # type: ignore[arg-type]
-    outcome = run("install", "--ncu", ncu.path, "--dry-run")
-    assert f"{(ncu.path.parents[2] / 'sections')}" in outcome.out
-    assert tree(machine.home) == {}
-
-
-@pytest.mark.exhaustive
-def test_all_at_once(ncu_releases: dict[str, Path], machine: Machine, run: Command, bin_folder: Path) -> None:
-    assert machine.home
-    if len(ncu_releases) < 2:
-        pytest.skip("one release only")
-    paths = []
-    for release, path in ncu_releases.items():
-        (bin_folder / release).mkdir()
-        (bin_folder / release / "ncu").symlink_to(path)
-        paths.append(str(bin_folder / release))
-    machine.environ["PATH"] = ":".join(paths)  # type: ignore[index]
-    assert run("install").code == 0
-    folders = list((machine.home / "Documents" / "NVIDIA Nsight Compute").glob("*/Sections"))
-    assert len(folders) == len(ncu_releases)
-    assert all((folder / MANIFEST).is_file() for folder in folders)
-    assert run("uninstall").code == 0
-    assert not list(machine.home.rglob(MANIFEST))
+def test_profiling_without_a_driver(ncu: Ncu, machine: Machine, run: Command, tmp_path: Path) -> None:
+    """Also where there seems to be one; an old report stays as it was."""
+    app = program(tmp_path / "app", "#!/bin/sh\n")
+    outcome = run("profile", "--ncu", ncu.path, "--", app)
+    assert (outcome.code, "CUDA driver" in outcome.err.splitlines()[-1]) == (1, True)
+    assert_no_leftovers(Path())
+    with_driver(machine)
+    Path("mine.ncu-rep").write_bytes(REPORT.read_bytes())
+    os.utime("mine.ncu-rep", (1, 1))
+    outcome = run("profile", "--ncu", ncu.path, "-o", "mine", "--force", "--", app)
+    reason = "no kernel was profiled" if ncu.release == (2020, 3) else "the application failed with exit code"
+    assert (outcome.code, reason in outcome.err.splitlines()[-1], "Wrote" in outcome.err) == (1, True, False)
+    outcome = run("profile", "--ncu", ncu.path, "-o", "mine", "--force", "--", "./nope")
+    assert (outcome.code, "the application can't be started" in outcome.err.splitlines()[-1]) == (1, True)
+    assert Path("mine.ncu-rep").stat().st_mtime == 1
+    assert_no_leftovers(Path(), "mine.ncu-rep")

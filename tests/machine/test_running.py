@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +29,6 @@ SLOW = """#!{python}
 import os, pathlib, sys, time
 print("first", sys.stdout.isatty(), sys.stderr.isatty(), end="", flush=True)
 pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
-{more}
 time.sleep(60)
 """
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -38,24 +37,23 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 class Profiling:
     """The program with a stand-in for ncu and an application that does not end."""
 
-    def __init__(self, tmp_path: Path, more: str = "", **options: object) -> None:
-        fake_ncu(tmp_path / "bin")
-        self.work, self.temporary = tmp_path / "work", tmp_path / "temporary"
-        for folder in (self.work, self.temporary, tmp_path / "home"):
-            folder.mkdir()
-        app = program(tmp_path / "app", SLOW.format(python=sys.executable, more=more))
-        environ = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-        environ |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(self.temporary)}
-        words = [sys.executable, "-c", PROGRAM, "profile", "-o", "x", "--", str(app), str(tmp_path / "begun")]
+    def __init__(self, folder: Path, **options: Any) -> None:
+        fake_ncu(folder / "bin")
+        self.places = [folder / name for name in ("work", "temporary", "home")]
+        for place in self.places:
+            place.mkdir()
+        app, begun = program(folder / "app", SLOW.format(python=sys.executable)), folder / "begun"
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        environ |= {"HOME": str(folder / "home"), "TMPDIR": str(folder / "temporary")}
+        words = [sys.executable, "-c", PROGRAM, "profile", "-o", "x", "--", str(app), str(begun)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        self.process = subprocess.Popen(words, cwd=self.work, env=environ, start_new_session=True, **pipes)  # type: ignore[call-overload]
+        self.process = subprocess.Popen(words, cwd=folder / "work", env=environ, start_new_session=True, **pipes)
         deadline = time.monotonic() + 60
-        while not (tmp_path / "begun").exists() or not (tmp_path / "begun").read_text():
+        while not begun.exists() or not begun.read_text():
             assert self.process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        self.tree = descendants(self.process.pid)
-        self.app = int((tmp_path / "begun").read_text())
+        self.tree, self.app = descendants(self.process.pid), int(begun.read_text())
         assert self.app in self.tree
 
     def assert_nothing_is_left(self) -> None:
@@ -63,22 +61,14 @@ class Profiling:
         while alive := self.tree & parents().keys():
             assert time.monotonic() < deadline, alive
             time.sleep(0.02)
-        assert_no_leftovers(self.work)
-        assert_no_leftovers(self.temporary)
+        for place in self.places[:2]:
+            assert_no_leftovers(place)
 
 
-@pytest.fixture
-def terminal() -> Iterator[tuple[int, int]]:
-    """Both ends of one."""
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    ends = pty.openpty()
-    yield ends
-    for handle in ends:
-        os.close(handle)
-
-
-def test_sigterm_ends_ncu(tmp_path: Path) -> None:
+def test_output_comes_at_once_and_sigterm_ends_ncu(tmp_path: Path) -> None:
     profiling = Profiling(tmp_path)
+    assert profiling.process.stdout
+    assert os.read(profiling.process.stdout.fileno(), 100) == b"first False False"  # which is no line yet
     profiling.process.terminate()
     profiling.process.wait(60)
     assert profiling.process.returncode == 143
@@ -87,9 +77,12 @@ def test_sigterm_ends_ncu(tmp_path: Path) -> None:
     profiling.assert_nothing_is_left()
 
 
-@pytest.mark.parametrize("to_all", [True, False])
-def test_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
-    profiling = Profiling(tmp_path)
+@pytest.mark.parametrize("to_all", [pytest.param(True, marks=pytest.mark.exhaustive), False])
+def test_a_terminal_stays_one_and_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ends = pty.openpty()
+    profiling = Profiling(tmp_path, stdout=ends[1])
+    assert b"first True False" in os.read(ends[0], 1000)
     pid = profiling.process.pid
     os.killpg(pid, signal.SIGINT) if to_all else os.kill(pid, signal.SIGINT)
     _, told = profiling.process.communicate(timeout=60)
@@ -97,25 +90,8 @@ def test_an_interrupt_is_called_one(tmp_path: Path, to_all: bool) -> None:
     assert told.decode().splitlines()[-1] == "ncu-roofline: interrupted"
     assert b"memory" not in told
     profiling.assert_nothing_is_left()
-
-
-def test_output_comes_at_once(tmp_path: Path) -> None:
-    """Also what is no line yet."""
-    profiling = Profiling(tmp_path)
-    assert profiling.process.stdout
-    assert os.read(profiling.process.stdout.fileno(), 100) == b"first False False"
-    os.killpg(profiling.process.pid, signal.SIGTERM)
-    profiling.process.communicate(timeout=60)
-
-
-def test_a_terminal_stays_one(tmp_path: Path, terminal: tuple[int, int]) -> None:
-    profiling = Profiling(tmp_path, "print('\\nsecond', os.get_terminal_size().columns, flush=True)", stdout=terminal[1])
-    said = b""
-    while b"second" not in said:
-        said += os.read(terminal[0], 1000)
-    assert b"first True False" in said
-    os.killpg(profiling.process.pid, signal.SIGTERM)
-    profiling.process.communicate(timeout=60)
+    for handle in ends:
+        os.close(handle)
 
 
 def test_what_does_not_end_when_asked_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

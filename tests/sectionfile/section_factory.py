@@ -7,7 +7,6 @@ from typing import Any
 from ncu_roofline.formats.sectionfile.section import messages
 
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
-DRAM_CLOCK = "dram__cycles_elapsed.avg.per_second"
 
 
 def metric(
@@ -32,13 +31,10 @@ def one(name: str, **kwargs: Any) -> dict[str, Any]:
     return {"Metric": metric(name, **kwargs)}
 
 
-def per_second(*per_cycle: str | dict[str, Any], clock: str | dict[str, Any] | None = SM_CLOCK) -> dict[str, Any]:
+def per_second(*per_cycle: str | dict[str, Any], clock: str | dict[str, Any] = SM_CLOCK) -> dict[str, Any]:
     """A Value: sum of metrics times a clock."""
-    as_metric = [metric(m) if isinstance(m, str) else m for m in per_cycle]
-    fields: dict[str, Any] = {"ValuePerCycleMetrics": as_metric}
-    if clock is not None:
-        fields["CyclesPerSecondMetric"] = metric(clock) if isinstance(clock, str) else clock
-    return {"ValueCyclesPerSecondExpression": fields}
+    *summands, cycles = (metric(m) if isinstance(m, str) else m for m in (*per_cycle, clock))
+    return {"ValueCyclesPerSecondExpression": {"ValuePerCycleMetrics": summands, "CyclesPerSecondMetric": cycles}}
 
 
 def options(label: str, color: int | None = None, **more: Any) -> dict[str, Any]:
