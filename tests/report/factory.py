@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,15 +38,9 @@ SESSION = Session(
 
 def saxpy(index: int = 0, **changes: Any) -> KernelData:
     """A kernel with a few metrics; ``changes`` are fields of `KernelData`."""
-    fields: dict[str, Any] = {
-        "name": "saxpy(int, float *)",
-        "grid": (128, 2, 1),
-        "block": (256, 1, 1),
-        "stream": 7,
-        "context": 1,
-        "metrics": {**DEVICE, "dram__bytes.sum": 1e9 + index + 0.25, "launch__grid_size": 256 + index, "text__metric": "a b"},
-    }
-    return KernelData(**{**fields, **changes})
+    metrics = {**DEVICE, "dram__bytes.sum": 1e9 + index + 0.25, "launch__grid_size": 256 + index, "text__metric": "a b"}
+    fields = {"grid": (128, 2, 1), "block": (256, 1, 1), "stream": 7, "context": 1, "metrics": metrics}
+    return KernelData(**{"name": "saxpy(int, float *)", **fields, **changes})
 
 
 def encoded(kernels: Iterable[KernelData], session: Session = SESSION) -> bytes:
@@ -65,6 +60,22 @@ def block(records: Sequence[bytes] = (), strings: Sequence[str] = (), **header: 
     fields = message("BlockHeader")(**{"sources": 0, "kernels": 0, **header})
     fields.strings.strings.extend(text.encode() for text in strings)
     return bytes(pack_block(fields, list(records)))
+
+
+def blocks_of(data: bytes) -> list[tuple[Any, list[bytes]]]:
+    """Header and records of each block of a whole report."""
+    stream, found = io.BytesIO(data[len(file_start()) :]), []
+
+    def record() -> bytes:
+        return stream.read(int.from_bytes(stream.read(4), "little"))
+
+    while head := record():
+        header, records = message("BlockHeader").FromString(head), []
+        end = stream.tell() + header.payload_size
+        while stream.tell() < end:
+            records.append(record())
+        found.append((header, records))
+    return found
 
 
 def result(metrics: Sequence[tuple[int, Value | None]], kind: str = "KernelResult", **fields: Any) -> bytes:
