@@ -48,8 +48,8 @@ class Campaign:
         made_of, found = attack(self.seed, number, self.bases, self.only), []
         self.families[made_of.family] += 1
         # The tables in which numbers are compared: more than the first only where the promise speaks of them.
-        tables = TABLE_LINES[:1] if made_of.promise.launches is not None or made_of.promise.as_of is None else TABLE_LINES
-        for line in [*tables[:1], *tables[1 + number % 2 :][:1], *lines(self.seed, number)]:
+        more = TABLE_LINES[1 + number % 2] if made_of.promise.same or made_of.promise.as_of else None
+        for line in filter(None, [TABLE_LINES[0], more, *lines(self.seed, number)]):
             finding = self.meet(made_of, line)
             self.classes[finding.kind] += 1
             if finding.kind in runs.FINDINGS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -9,15 +10,17 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ncu_roofline.formats.report import Code, CodeFunction, KernelData, RuleMessage, RuleResult
 from ncu_roofline.formats.report.framing import file_start, message
 from ncu_roofline.formats.wire import FIXED32, FIXED64, VARINT, split
-from tests.attack.reports import MESSAGES, Document, Field, embedded_section, encoded, made, repeated, varint
+from tests.attack.reports import MESSAGES, Document, Field, made, repeated, varint
 from tests.factory import by_address, complete, kernel
 from tests.report.damaged import DAMAGED
 from tests.report.factory import block
+from tests.report.factory import encoded as encoded_in
 from tests.report.frames import packed
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 from tests.sectionfile.section_factory import one as value_of
@@ -28,38 +31,8 @@ EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**5
 FLOATS = (0.0, -0.0, -1.0, 5e-324, 3.4e38, 1e308, -1e308, math.nan, math.inf, -math.inf)
 # Texts that terminals, browsers, spreadsheets, parsers and regular expressions would like to misunderstand.
 TEXTS = {
-    "escape": "\x1b[31mX\x1b]0;owned\x07\x1b]52;c;bHM=\x07",
-    "8-bit escape": "a\x9b31mb\x9d0;t\x9c",
-    "control characters": "".join(map(chr, range(32))) + "\x7f\x80\u202e\u2028kernel(int)",
-    "direction": "safe\u202egpj.exe\u2066\u2069\u200b\ufeff",
-    "lines": "one\ntwo\r\nthree\x0bfour\u2028five\x85six\u2029FORGED  1.0 ms\nFORGED\tx",
-    "backspaces": "rm -rf /\b\b\b\b\b\b\b\bharmless",
-    "nul": "a\x00b",
-    "tags": "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&</script>]]>",
-    "json in html": "</script><!--<script>{{7*7}}{% raw %}${7*7}",
-    "markdown": "| a |\n# head\n[x](javascript:alert(1)) `code` **bold** <b>",
-    "formula": '=cmd|" /C calc"!A0',
-    "formula after a tab": "\t=1+1",
-    "separators": 'a,"b"\nc;d\te',
-    "mathtext": "$\\frac{ _x^ $ %d {0} \\",
-    "plot format": "%s %n {x!r} @export(-1) ~",
-    "rich markup": "[bold red]x[/bold red][link=https://example.org]y[/link]",
-    "path": "../../../../etc/passwd",
-    "url": "https://example.org/x.png",
-    "emoji": "\U0001f525\u00fc\u4e2d\u6587\u0301 k\u200dernel",
-    "no character": "\ufffe\uffff\ue000",
-    "nothing": "",
-    "blanks": "   ",
-    "brackets": "<" * 3_000,
-    "templates": "void " + "ns::functor<" * 300 + "float" + ">" * 300 + "(T1 *, T2 const &)",
-    "digits": "k_1d" + "1" * 60 + "x",
-    "digits of a triton kernel": "fused_conv_2d" + "7" * 60 + "_v2",
-    "commas": "k_" + "1,2d3c" * 200 + "x",
-    "mangled": "_ZN" + "9" * 400 + "kernelEv",
-    "deeply mangled": "_Z1k" + "IXsr" * 2_000,
-    "a word without end": "k" * 50_000,
-    "number of 401 digits": "1" * 401,
-    "NaN": "nan",
+    called: "".join(part if isinstance(part, str) else part[0] * part[1] for part in parts)  # or [a part, how often]
+    for called, parts in json.loads(Path(__file__).with_name("texts.json").read_text("utf-8")).items()
 }
 
 
@@ -229,6 +202,10 @@ def names(data: bytes, rng: Dice) -> Change:
 
 # Size: a little of everything would be harmless, a lot of it must be read in time and memory, or refused.  ``scale`` 1 is what
 # the tests of every day take, 10 and more what a campaign may.
+def encoded(*kernels: KernelData) -> bytes:
+    return encoded_in(kernels)
+
+
 def _with(**more: Any) -> bytes:
     return encoded(kernel(complete(), **more), kernel(complete()))
 
@@ -280,7 +257,7 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "messages of a rule": lambda n: _with(
         rule_results=(RuleResult("R", "rule", "S", tuple(RuleMessage("warning", f"{i}", "title") for i in range(1_000 * n))),)
     ),
-    "sections": lambda n: _with(sections=tuple(embedded_section(f"S{index}") for index in range(50 * n))),
+    "sections": lambda n: _with(sections=tuple(Document(made()["two chips"]).results[0].sections) * (50 * n)),
     "roofs and points of a chart": lambda n: _chart(50 * n),
     "an expression in brackets": lambda n: _expression("(" * 5_000 * n + "1" + ")" * 5_000 * n),
     "a long expression": lambda n: _expression("1" + "+1" * 20_000 * n),

@@ -6,30 +6,15 @@ import functools
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.formats.report import (
-    Code,
-    CodeFunction,
-    FocusMetric,
-    ImportedFile,
-    KernelData,
-    RuleMessage,
-    RuleResult,
-    Session,
-)
 from ncu_roofline.formats.report.framing import KINDS, file_start, frame, message, pack_block
 from ncu_roofline.formats.sectionfile.section import ROOT, messages
 from ncu_roofline.formats.wire import BYTES, VARINT, read_varint, split
 from ncu_roofline.plugin.annotate import annotate
-from tests.factory import A100, H100, NO_WORK, Metrics, by_address, complete, flops, kernel, opcodes, timing, traffic
-from tests.instruction_factory import accesses, executed
-from tests.report.factory import blocks_of
-from tests.report.factory import encoded as encoded_in
-from tests.sectionfile.section_factory import chart, one, per_second, point, roof, section
+from tests.report.factory import blocks_of, from_text, write
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
 MESSAGES = {kind.counter: kind.result_message for kind in KINDS}
@@ -194,133 +179,15 @@ class Document:
             result.metrics.remove(metric)
 
 
-# The bases.
-SESSION = Session(
-    host="box", os="Linux", ncu_version="2022.3.0.0", command_line="ncu --set full -o o ./app 'a b'", clock_control="none"
-)
-_DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on"
-_CHARTED = {  # what the chart of the sample section reads
-    f"{_DFMA}.sum.peak_sustained": 3456.0,
-    f"{_DFMA}.sum.per_cycle_elapsed": 350.0,
-    "dram__bytes.sum.peak_sustained": 1280.0,
-    "dram__bytes.sum.per_second": 2.5e11,
-    "dram__cycles_elapsed.avg.per_second": 1.2e9,
-}
-FOCUS = (FocusMetric("dram", 1.5, info="bytes"), FocusMetric("a", severity="77"))
-SAID = (
-    RuleMessage("warning", "said", "title", 1, 12.5, "local", FOCUS),
-    RuleMessage("99", "later", speedup=1.0, speedup_type="55"),
-)
-RULE = RuleResult("Rule", "a rule", "Sample", SAID)
-
-
-def encoded(*kernels: KernelData) -> bytes:
-    """A whole report."""
-    return encoded_in(kernels, SESSION)
-
-
-def embedded_section(identifier: str = "Sample", expression: str = f"{_DFMA}.sum * 2 + 1") -> bytes:
-    """A roofline chart of FP64 against DRAM, with a metric derived by an expression."""
-    peak, work = per_second(f"{_DFMA}.sum.peak_sustained"), per_second(f"{_DFMA}.sum.per_cycle_elapsed")
-    bandwidth = per_second("dram__bytes.sum.peak_sustained", clock="dram__cycles_elapsed.avg.per_second")
-    roofs, points = (roof(peak, bandwidth),), (point(work, one("dram__bytes.sum.per_second")),)
-    return section(chart(roofs=roofs, points=points), Identifier=identifier.encode(), definitions={"derived": expression})
-
-
-def counted(scale: int) -> Metrics:
-    """A kernel of FP64 and FP32 on one A100 with all levels, instructions and units; ``scale`` tells kernels apart."""
-    work = flops("d", add=10**6 * scale, mul=10**6, fma=5 * 10**8) | flops("f", add=2 * 10**8, fma=3 * 10**8 * scale)
-    memory = {"global_ld": (10**6, 8 * 10**6), "shared_ld": (10**6, 2 * 10**6), "shared_st": (10**5, 10**5)}
-    use = {"sm__warps_active.avg.pct_of_peak_sustained_active": 50.0, "launch__waves_per_multiprocessor": 3.5}
-    return {**complete(A100, 1e-3 * scale), **work, **executed(5 * 10**7 * scale, 30.0), **accesses("new", **memory), **use}
-
-
-def _several() -> bytes:
-    return encoded(
-        kernel(counted(1), "void gpp<double>(double *)", nvtx=("solve", "step")),
-        kernel(counted(2), "saxpy(int, float *)", nvtx=("solve",)),
-        kernel(counted(3), "_ZN2ns6kernelEv"),
-        kernel(counted(1), "void gpp<double>(double *)"),
-    )
-
-
-def _two_chips() -> bytes:
-    """With charts, rules, counts by opcode."""
-    rows, counts = (embedded_section(), b""), opcodes(DFMA=10**6, FFMA=2 * 10**6, HMMA_16816_F32=10**5, LDG_E_64=10**5, IADD3=9)
-    by_opcode = {**H100, **timing(), **traffic(10**8, 10**6, 10**7)}
-    return encoded(
-        kernel({**complete(), **_CHARTED}, nvtx=("outer", "inner"), rule_results=(RULE,), sections=rows[:1]),
-        kernel({**H100, **timing(), **NO_WORK, **flops("f", fma=9), **traffic(1, 2, 3)}, "void f<g<h>, (int)2>(float *)"),
-        kernel({**A100, **timing()}, "triton_poi_fused_add_mul_0", sections=rows, clock_locked=True),
-        kernel(by_opcode, "gemm", instances=counts),
-    )
-
-
-def _kinds() -> bytes:
-    """Results of all kinds, and every field of the schema."""
-    counts = {"i": [(1, 2.5), ("A", 3)]}
-    others = [KernelData("one", kind=kind, metrics=complete(), instances=counts) for kind in ("range", "graph", "cmdlist")]
-    document = Document(encoded(kernel(complete()), *others))
-    for result in document.results:
-        _fill(result)
-        if result.DESCRIPTOR.name == "CmdlistResult":
-            size = message("Dim3")(x=8, y=1, z=1)
-            launches = message("CmdlistHead")(display_name=b"list", launches=[{"grid": size, "block": size}] * 2)
-            result.MergeFromString(launches.SerializeToString())
-        result.metrics.add(name_id=len(document.names)).value.uint32 = 5
-        result.metrics.add(name_id=len(document.names) + 1).value.float = 2.5
-    header = document.parts[0][0]
-    document.parts[-1][0].strings.strings.extend([b"other__number.sum", b"other__number.avg"])
-    session = message("Session").FromString(header.session[0])
-    _fill(session)
-    header.session[0] = session.SerializeToString()
-    return document.encode()
-
-
-def _fill(target: Any) -> None:
-    """Give every field that is not set a value: 1, or a text."""
-    for field in target.DESCRIPTOR.fields:
-        if field.message_type is None:
-            if repeated(field):
-                getattr(target, field.name).append(b"")
-            elif not target.HasField(field.name):
-                setattr(target, field.name, b"text" if field.type == field.TYPE_BYTES else 1)
-        elif field.message_type.name not in ("Value", "MetricResult"):
-            inner = getattr(target, field.name)
-            if repeated(field) and not inner:
-                inner.add()
-            for each in inner if repeated(field) else [inner]:
-                each.SetInParent()
-                _fill(each)
-
-
-def _code() -> bytes:
-    base = 0x7F00_0000_0100
-    counts = by_address(base, inst_executed=[64.0] * 9, thread_inst_executed_true=range(9), smsp__pcsamp_sample_count=[2.0] * 9)
-    files = (ImportedFile("/home/user/k.cu", "__global__ void k() {\n}\n"), ImportedFile("k.h", ""))
-    functions = (CodeFunction("_Z1kv", base, 7), CodeFunction("helper", base + 4096))
-    code = Code(b"\x7fELF\2\1\1" + bytes(range(256)), files, functions)
-    both = [kernel(complete(), name, mangled_name="_Z1kv", instances=counts, code=code) for name in ("k()", "k2()")]
-    return encoded(*both, kernel(complete(), "k3()", code=replace(code, cubin=b"")))
-
-
-def _annotated() -> bytes:
-    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        source, found = Path(folder) / "a.ncu-rep", list[bytes]()
-        source.write_bytes(_several())
-        annotate(str(source), found.extend, (), [pack_folder("rules")])
-        return b"".join(found)
-
-
-MADE: dict[str, Callable[[], bytes]] = {
-    "several": _several, "two chips": _two_chips, "kinds": _kinds, "code": _code, "annotated": _annotated
-}  # fmt: skip
-
-
 @functools.cache
 def made() -> Mapping[str, bytes]:
-    """The made reports by name, which hold between them every field that the reader knows."""
-    return {name: build() for name, build in MADE.items()}
+    """The made reports by name: those of `bases.txt`, and one that the rules annotated."""
+    text = Path(__file__).with_name("bases.txt").read_text("utf-8")
+    found = {name: from_text(lines) for name, *lines in (part.splitlines() for part in text.split("=== ")[1:])}
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        chunks = list[bytes]()
+        annotate(str(write(Path(folder), found["several"])), chunks.extend, (), [pack_folder("rules")])
+    return found | {"annotated": b"".join(chunks)}
 
 
 def real(largest: int = 3_000_000) -> Mapping[str, bytes]:

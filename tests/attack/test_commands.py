@@ -18,8 +18,8 @@ from ncu_roofline import roofline
 from ncu_roofline.formats.report.framing import MAGIC, message
 from tests.attack import runs
 from tests.attack.campaign import BASE, REPORT, Campaign
-from tests.attack.changes import ANYTHING, SAME, TEXTS, Attack, names, texts
-from tests.attack.reports import Document, encoded, made
+from tests.attack.changes import ANYTHING, SAME, TEXTS, Attack, encoded, names, texts
+from tests.attack.reports import Document, made
 from tests.attack.runs import EXPLAINED, OK, QUICK_LINES, SLOW_LINES, Line, judge
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel

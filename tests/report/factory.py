@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from google.protobuf import text_format
 
 from ncu_roofline.formats.report import KernelData, Process, ReportData, Session, Value, encode_report
 from ncu_roofline.formats.report.framing import file_start, message, pack_block
@@ -95,3 +98,17 @@ def result(metrics: Sequence[tuple[int, Value | None]], kind: str = "KernelResul
 def file_of(*blocks: bytes) -> bytes:
     """A report of these blocks."""
     return bytes(file_start() + b"".join(blocks))
+
+
+def from_text(lines: Iterable[str]) -> bytes:
+    """A report of lines: "block" with fields of its header, then its records: a message with its fields, or "bytes"."""
+    blocks: list[tuple[Any, list[bytes]]] = []
+    for line in lines:
+        name, _, said = line.partition(" ")
+        if name == "block":
+            blocks.append((text_format.Parse(said, message("BlockHeader")()), []))
+        elif name == "bytes":
+            blocks[-1][1].append(ast.literal_eval(said))
+        else:
+            blocks[-1][1].append(text_format.Parse(said, message(name)()).SerializeToString())
+    return file_start() + b"".join(pack_block(*one) for one in blocks)

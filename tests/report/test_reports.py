@@ -20,7 +20,7 @@ from ncu_roofline.formats.report.framing import file_start, frame, message, open
 from tests.report.damaged import recounted
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.report.frames import MAGIC, packed
-from tests.report.test_reading import CODE, launch, source
+from tests.report.test_reading import CODE
 from tests.report.transcript import transcript
 
 KINDS = ("kernel", "kernel", "range", "graph", "cmdlist")
@@ -113,9 +113,8 @@ def test_only_the_code_that_is_asked_for_is_read_and_of_many_sources_some(
     monkeypatch.setattr(metrics, "IMPORTED_BYTES", 3_000_000)
     monkeypatch.setattr(metrics, "CUBIN_BYTES", 10)
     files = tuple(ImportedFile(f"{number}.cu", "x" * 1_000_000) for number in range(20))
-    whole = block([source(1, Code(CODE.cubin, files, CODE.functions)), launch()], ["a"], sources=1, kernels=1)
-    write(tmp_path, file_of(whole))
-    del whole, code
+    write(tmp_path, encoded([saxpy(code=Code(CODE.cubin, files, CODE.functions))]))
+    del code
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
     with read_report(path) as report:
@@ -156,7 +155,7 @@ OF_KINDS = st.sampled_from(("kernels", "ranges", "cmdlists", "graph_results")).f
     lambda kind: st.builds(lambda data: block([data], ["a", "b"], **{kind: 1}), st.binary(max_size=300))
 )
 MODULES = st.builds(
-    lambda data: block([data, launch()], ["a"], sources=1, kernels=1),
+    lambda data: block([data, result([(0, 1)], source=message("Source")(reference=1))], ["a"], sources=1, kernels=1),
     st.builds(bytes.__add__, st.sampled_from((b"", b"\x08\x01")), st.binary(max_size=300)),
 )
 

@@ -1,9 +1,6 @@
-"""Cubins of our own small kernels: ``python -m tests.sass.fixtures`` compiles them all and writes ``cubins.tar.xz`` anew.
+"""Cubins of our own small kernels, as `kernels/compile.sh` makes them, in ``cubins.tar.xz``.
 
-linked.cubin    all of kernels/*.cu, each compiled apart (-rdc), then linked: functions in sections of their own
-inlined.cubin   stencil.cu alone: one kernel and what is inlined in it
-local.cubin     local.cu alone: functions in the section of the kernel that calls them
-bare.cubin      as linked.cubin, without -lineinfo
+``python -m tests.sass.fixtures`` compiles them all and writes it anew.
 """
 
 from __future__ import annotations
@@ -49,51 +46,24 @@ def cubin(chip: str, name: str = "linked") -> bytes:
 
 def sources() -> dict[str, str]:
     """The text of every source, by its path in the line tables."""
-    return {f"{FOLDER}/{path.name}": path.read_text() for path in sorted(KERNELS.iterdir())}
+    return {f"{FOLDER}/{path.name}": path.read_text() for path in sorted(KERNELS.glob("*.*[uh]"))}
 
 
-def compile_all(nvcc: str, folder: Path, chip: str) -> dict[str, bytes]:
-    """The cubins of a chip, compiled in a folder, to which the sources are copied."""
-
-    def run(*words: object) -> None:
-        subprocess.run([str(word) for word in words], cwd=folder, check=True, capture_output=True)
-
-    def one(source: str, *options: str) -> bytes:
-        run(nvcc, "-std=c++17", f"-arch=sm_{chip}", "-cubin", *options, f"{source}.cu", "-o", f"{source}.cubin")
-        return (folder / f"{source}.cubin").read_bytes()
-
-    for path in KERNELS.iterdir():
-        shutil.copy(path, folder)
-    names = sorted(path.stem for path in KERNELS.glob("*.cu"))
-    made = {}
-    for name, lines in (("linked", ["-lineinfo"]), ("bare", [])):
-        for source in names:
-            one(source, "-rdc=true", *lines)
-        run(Path(nvcc).with_name("nvlink"), f"-arch=sm_{chip}", *(f"{source}.cubin" for source in names), "-o", "linked")
-        made[name] = (folder / "linked").read_bytes()
-    return made | {"inlined": one("stencil", "-lineinfo"), "local": one("local", "-lineinfo")}
+def compiled(chip: str, folder: Path = FOLDER) -> dict[str, bytes]:
+    """The cubins of a chip, compiled in a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    subprocess.run([KERNELS / "compile.sh", chip, folder], check=True, capture_output=True)
+    return {f"{chip}/{name}.cubin": (folder / f"{name}.cubin").read_bytes() for name in NAMES}
 
 
-def nvcc() -> tuple[str, str] | None:
-    """nvcc on PATH or in $NVCC, and its version, as "13.0.88"."""
-    if not (found := shutil.which(os.environ.get("NVCC", "nvcc"))):
-        return None
-    said = re.search(r"V(\d+[.\d]+)", subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout)
-    return found, said[1] if said else ""
-
-
-def main() -> None:
-    """Compile all and write the archive."""
-    if (compiler := nvcc()) is None:
-        raise SystemExit("no nvcc on PATH")
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir()
-    made = {chip: compile_all(compiler[0], FOLDER, chip) for chip in CHIPS}
-    shutil.rmtree(FOLDER)
-    files = {f"{chip}/{name}.cubin": content for chip, each in made.items() for name, content in each.items()}
-    pack(ARCHIVE, {VERSION: compiler[1].encode(), **files})
-    print(ARCHIVE, ARCHIVE.stat().st_size)
+def version() -> bytes:
+    """Of nvcc on PATH or in $NVCC, as "13.0.88"; nothing where there is none."""
+    found = shutil.which(os.environ.get("NVCC", "nvcc"))
+    said = subprocess.run([found, "--version"], capture_output=True, check=True).stdout if found else b""
+    return next(iter(re.findall(rb"V(\d+[.\d]+)", said)), b"")
 
 
 if __name__ == "__main__":
-    main()
+    made = {name: content for chip in CHIPS for name, content in compiled(chip).items()}
+    pack(ARCHIVE, {VERSION: version(), **made})

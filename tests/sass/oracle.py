@@ -1,15 +1,13 @@
-"""Independent readers of cubins: nvdisasm (instructions, lines, blocks), llvm-dwarfdump (innermost lines), pyelftools (tables).
+"""Independent readers of cubins: nvdisasm (instructions, lines, blocks), pyelftools (tables).
 
-What the programs say of the cubins of `fixtures` is recorded in ``answers.tar.xz``, so that tests compare with it anywhere;
-the exhaustive run asks them again, and with UPDATE_GOLDEN=1 writes it anew.
+What nvdisasm says of the cubins of `fixtures` is recorded in ``answers.tar.xz``, so that tests compare with it anywhere; the
+exhaustive run asks it again, and with UPDATE_GOLDEN=1 writes it anew.
 """
 
 from __future__ import annotations
 
-import bisect
 import io
 import re
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -23,9 +21,8 @@ from tests.sass.fixtures import unpacked
 
 ANSWERS = Path(__file__).parent / "answers.tar.xz"
 QUESTIONS = {
-    "listing": ("nvdisasm", "-ndf", "-gi", "-c"),
-    "blocks": ("nvdisasm", "-bbcfg", "-poff"),
-    "lines": ("llvm-dwarfdump", "--debug-line"),
+    "listing": ("-ndf", "-gi", "-c"),
+    "blocks": ("-bbcfg", "-poff"),
 }
 Edges = set[tuple[int, int]]
 """Of a graph: offset of a block's last instruction, offset of the first one of a block that may follow."""
@@ -38,7 +35,6 @@ _OFFSET = re.compile(r"(?:\\l|<entry>|<exit\d+>)([0-9a-f]{4,}):\\ ")
 _EXIT = re.compile(r"<(exit\d+)>([0-9a-f]{4,}):")
 _EDGE = re.compile(r'^"([^"]*)":(\w+)(?::\w)? -> "([^"]*)":')
 _CLUSTER = re.compile(r'^subgraph "cluster_(?:\.text\.)?([^"]*)"')
-_ROW = re.compile(r"0x([0-9a-f]{16})\s+(\d+)\s+\d+\s+(\d+)\s.*?(end_sequence)?$")
 
 
 class Said(NamedTuple):
@@ -53,22 +49,21 @@ class Said(NamedTuple):
     printed: bool
 
 
-def tool(name: str) -> Path:
+def nvdisasm() -> Path:
     """The program; the test is skipped where there is none."""
-    found = find_nvdisasm() if name == "nvdisasm" else shutil.which(name)
+    found = find_nvdisasm()
     if found is None:
-        pytest.skip(f"no {name} on this machine (pip install nvidia-cuda-nvdisasm, package llvm)")
-    return Path(found)
+        pytest.skip("no nvdisasm on this machine (pip install nvidia-cuda-nvdisasm)")
+    return found
 
 
 def ask(question: str, cubin: bytes, folder: Path) -> str:
-    """What a program says of a cubin."""
+    """What nvdisasm says of a cubin."""
     data = bytearray(cubin)
     if question == "listing" and data[7] == 0x33 and data[48] == 70:  # 7.0, which nvdisasm 13.1 no longer takes, as 7.5
         struct.pack_into("<I", data, 48, 0x4B054B)
     (folder / "read.cubin").write_bytes(data)
-    name, *words = QUESTIONS[question]
-    command = [tool(name), *words, "read.cubin"]
+    command = [nvdisasm(), *QUESTIONS[question], "read.cubin"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
@@ -118,44 +113,6 @@ def edges(text: str, cubin: Cubin) -> dict[str, tuple[Edges, set[int]]]:
         elif line.startswith('"'):
             block = line.strip().strip('"')
     return {name: each for name, each in found.items() if name in cubin.functions}
-
-
-def innermost_lines(text: str, cubin: bytes) -> dict[int, dict[int, tuple[str, int]]]:
-    """Section -> offset of an instruction -> the innermost file (without its folder) and line."""
-    starts = iter(_starts(elf_file(cubin)))
-    found: dict[int, dict[int, tuple[str, int]]] = {}
-    files: dict[int, str] = {}
-    rows: list[tuple[int, int, int]] = []
-    for line in text.splitlines():
-        if match := re.match(r"file_names\[\s*(\d+)\]:", line):
-            number = int(match[1])
-            files = {} if number == 1 else files
-        elif match := re.match(r'\s+name: "(.*)"$', line):
-            files[number] = match[1].rpartition("/")[2]
-        elif match := _ROW.match(line):
-            rows.append((int(match[1], 16), int(match[3]), int(match[2])))
-            if match[4]:
-                section, first = next(starts)
-                addresses = [address for address, _, _ in rows]
-                for address in range(addresses[0], addresses[-1], 16):
-                    _, file, source_line = rows[bisect.bisect_right(addresses, address) - 1]
-                    found.setdefault(section, {})[address - addresses[0] + first] = files[file], source_line
-                rows = []
-    assert next(starts, None) is None
-    return found
-
-
-def _starts(elf: Any) -> list[tuple[int, int]]:
-    """Section and offset in it of each sequence of the line table, in its order."""
-    symbols, places = elf.get_section_by_name(".symtab"), []
-    number = [section.name for section in elf.iter_sections()].index(".debug_line")
-    for section in elf.iter_sections():
-        if section["sh_type"] in ("SHT_REL", "SHT_RELA") and section["sh_info"] == number:
-            for each in section.iter_relocations():
-                symbol = symbols.get_symbol(each["r_info_sym"])
-                value = symbol["st_value"] if symbol["st_value"] < 1 << 32 else 0
-                places.append((each["r_offset"], symbol["st_shndx"], value))
-    return [place[1:] for place in sorted(places)]
 
 
 def elf_file(cubin: bytes) -> Any:
