@@ -16,11 +16,11 @@ from typing import Any
 from ncu_roofline.formats.report import Code, CodeFunction, KernelData, RuleMessage, RuleResult
 from ncu_roofline.formats.report.framing import file_start, message
 from ncu_roofline.formats.wire import FIXED32, FIXED64, VARINT, split
-from tests.attack.reports import MESSAGES, Document, Field, made, repeated, varint
+from tests.attack.reports import Document, Field, made, repeated, varint
 from tests.factory import by_address, complete, kernel
 from tests.report.damaged import DAMAGED
 from tests.report.factory import block
-from tests.report.factory import encoded as encoded_in
+from tests.report.factory import report_of as encoded
 from tests.report.frames import packed
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 from tests.sectionfile.section_factory import one as value_of
@@ -132,11 +132,8 @@ def _spliced(data: bytes, start: int, rng: Dice) -> bytes:
 
 def _length(data: bytes, start: int, rng: Dice) -> bytes:
     old = int.from_bytes(data[start : start + 4], "little")
-    return (
-        data[:start]
-        + (rng.choice((*EDGES, old + 1, old - 1, old + 4, old * 2)) % 2**32).to_bytes(4, "little")
-        + data[start + 4 :]
-    )
+    new = rng.choice((*EDGES, old + 1, old - 1, old + 4, old * 2)) % 2**32
+    return data[:start] + new.to_bytes(4, "little") + data[start + 4 :]
 
 
 def _flipped(data: bytes, start: int, rng: Dice) -> bytes:
@@ -151,15 +148,8 @@ BYTES: dict[str, Callable[[bytes, int, Dice], bytes]] = {
     "cut off": lambda data, start, _: data[:start],
     "splice": _spliced,
     "length": _length,
-    "number": lambda data, start, rng: (
-        data[:start]
-        + varint(rng.randrange(1, 30) << 3 | rng.choice((0, 0, 2, 5, 1)))
-        + varint(rng.choice(EDGES))
-        + data[start:]
-    ),
-    "repeat": lambda data, start, rng: (
-        data[:start] + data[start : start + rng.randrange(1, 60)] * rng.choice((2, 3, 99)) + data[start:]
-    ),
+    "number": lambda data, start, rng: data[:start] + varint(rng.randrange(240)) + varint(rng.choice(EDGES)) + data[start:],
+    "repeat": lambda data, start, rng: data[:start] + data[start:][: rng.randrange(60)] * rng.choice((2, 3, 99)) + data[start:],
 }
 
 
@@ -202,24 +192,16 @@ def names(data: bytes, rng: Dice) -> Change:
 
 # Size: a little of everything would be harmless, a lot of it must be read in time and memory, or refused.  ``scale`` 1 is what
 # the tests of every day take, 10 and more what a campaign may.
-def encoded(*kernels: KernelData) -> bytes:
-    return encoded_in(kernels)
-
-
 def _with(**more: Any) -> bytes:
     return encoded(kernel(complete(), **more), kernel(complete()))
 
 
+def _chart(work: Any, moved: Any, count: int = 1, **more: Any) -> bytes:
+    return _with(sections=(section(chart(roofs=(roof(work, moved),) * count, points=(point(work, moved),) * count), **more),))
+
+
 def _expression(text: str) -> bytes:
-    work = value_of("derived")
-    return _with(
-        sections=(section(chart(roofs=(roof(work, work),), points=(point(work, work),)), definitions={"derived": text}),)
-    )
-
-
-def _chart(count: int) -> bytes:
-    work, moved = per_second("dram__bytes.sum.per_second"), value_of("dram__bytes.sum.per_second")
-    return _with(sections=(section(chart(roofs=(roof(work, moved),) * count, points=(point(work, moved),) * count)),))
+    return _chart(value_of("derived"), value_of("derived"), definitions={"derived": text})
 
 
 def _strings(count: int) -> bytes:
@@ -237,7 +219,7 @@ def _sessions(count: int) -> bytes:
 
 _OPCODES = ("sass__thread_inst_executed_true_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode_with_modifier_all")
 _BARE = message("KernelResult")(demangled=b"k").SerializeToString()
-_GPU, _KINDS = "device__attribute_display_name", ("range", "graph", "cmdlist")
+_GPU, _KINDS, _BYTES = "device__attribute_display_name", ("range", "graph", "cmdlist"), "dram__bytes.sum.per_second"
 BOMBS: dict[str, Callable[[int], bytes]] = {
     "a long name": lambda n: encoded(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
     "empty records": lambda n: _with() + block([b""] * (10_000 * n), kernels=10_000 * n),
@@ -258,7 +240,7 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
         rule_results=(RuleResult("R", "rule", "S", tuple(RuleMessage("warning", f"{i}", "title") for i in range(1_000 * n))),)
     ),
     "sections": lambda n: _with(sections=tuple(Document(made()["two chips"]).results[0].sections) * (50 * n)),
-    "roofs and points of a chart": lambda n: _chart(50 * n),
+    "roofs and points of a chart": lambda n: _chart(per_second(_BYTES), value_of(_BYTES), 50 * n),
     "an expression in brackets": lambda n: _expression("(" * 5_000 * n + "1" + ")" * 5_000 * n),
     "a long expression": lambda n: _expression("1" + "+1" * 20_000 * n),
     "an expression of minus signs": lambda n: _expression("-" * 5_000 * n + "1"),
@@ -309,41 +291,25 @@ def rewritten(data: bytes, rng: Dice) -> Change:
     return Document(data).edit(lambda one: REWRITINGS[name](one, rng), headers=False, order=order), name, SAME
 
 
-def _renumbered(document: Document, numbers: Mapping[int, int]) -> None:
-    for metric in (metric for result in document.results for metric in result.metrics):
-        metric.name_id = numbers.get(metric.name_id, metric.name_id)
-
-
-def _shuffled_names(document: Document, rng: Dice) -> None:
+def _names_otherwise(document: Document, rng: Dice) -> None:
+    """In another order, some used by another number than others, and names that nobody uses."""
     listed = [name for header, _ in document.parts for name in header.strings.strings]
     order = rng.sample(range(len(listed)), len(listed))
     for header, _ in document.parts:
         del header.strings.strings[:]
-    document.parts[0][0].strings.strings.extend(listed[old] for old in order)
-    _renumbered(document, {old: new for new, old in enumerate(order)})
+    document.parts[0][0].strings.strings.extend([*(listed[old] for old in order), *listed, b"nobody__uses.sum", b""])
+    for metric in (metric for result in document.results for metric in result.metrics):
+        old = metric.name_id
+        metric.name_id = order.index(old) if rng.random() < 0.5 else old + len(listed)
 
 
-def _names_twice(document: Document, rng: Dice) -> None:
-    """And names that nobody uses."""
-    listed = [name for header, _ in document.parts for name in header.strings.strings]
-    document.parts[-1][0].strings.strings.extend([*listed, b"nobody__uses.sum", b""])
-    _renumbered(document, {old: old + len(listed) for old in range(len(listed)) if rng.random() < 0.5})
-
-
-def _one_block(document: Document, _: Dice) -> None:
-    """Where all results are of one kind and process: else joining would number the launches anew."""
+def _blocks_otherwise(document: Document, rng: Dice) -> None:
+    """Empty ones, and all records in one where all are of one kind and process: else that would number the launches anew."""
     full = [part for part in document.parts if part[1]]
-    kinds = {kind for _, records in full for kind, _ in records if kind in MESSAGES}
-    if len({header.process for header, _ in full}) == len(kinds) == 1:
-        for header, records in document.parts:
-            if records is not full[0][1]:
-                full[0][1].extend(records)
-                full[0][0].strings.strings.extend(header.strings.strings)
-                records.clear()
-                del header.strings.strings[:]
-
-
-def _empty_blocks(document: Document, rng: Dice) -> None:
+    if len({header.process for header, _ in full}) == len({kind for _, part in full for kind, _ in part}) == 1:
+        full[0][1][:] = [record for _, records in full for record in records]
+        full[0][0].strings.strings.extend(name for header, _ in full[1:] for name in header.strings.strings)
+        document.parts = [part for part in document.parts if not part[1] or part[1] is full[0][1]]
     for _ in range(rng.choice((1, 50))):
         header = type(document.parts[0][0])(process=document.parts[0][0].process)
         document.parts.insert(rng.randrange(1, len(document.parts) + 1), (header, []))
@@ -366,7 +332,7 @@ def _metrics_otherwise(document: Document, rng: Dice) -> None:
         result.metrics.extend([*rng.sample(listed, len(listed) // 8), *listed])
 
 
-LAYOUTS = (_shuffled_names, _names_twice, _one_block, _empty_blocks, _metrics_otherwise)
+LAYOUTS = (_names_otherwise, _blocks_otherwise, _metrics_otherwise)
 
 
 def laid_out(data: bytes, rng: Dice) -> Change:
@@ -424,26 +390,25 @@ def scaled(data: bytes, rng: Dice) -> Change:
 
 def moved(data: bytes, rng: Dice) -> Change:
     """A launch is there once more, as the last, or no more: the rows of the others stay."""
-    document, copy = Document(data), Document(data)
-    count, launch, twice = len(document.results), rng.randrange(len(document.results)), rng.random() < 0.5
-    records = next(records for _, records in copy.parts if any(record is copy.results[launch] for _, record in records))
-    if twice:
+    document = Document(data)
+    results = document.results
+    count, launch = len(results), rng.randrange(len(results))
+    records = next(records for _, records in document.parts if any(record is results[launch] for _, record in records))
+    if rng.random() < 0.5:
         header = type(document.parts[0][0])(process=document.parts[-1][0].process)
-        taken = next(record for record in records if record[1] is copy.results[launch])
-        document.parts.append((header, [taken]))
-        pairs = [*((index, index) for index in range(count)), (launch, count)]
-        return document.encode(), f"launch {launch} twice", Promise(as_of=b"", launches=pairs, count=count + 1)
-    gone = copy.results[launch]
-    records[:] = [record for record in records if record[1] is not gone]
+        document.parts.append((header, [record for record in records if record[1] is results[launch]]))
+        twice = Promise(as_of=b"", launches=[*((index, index) for index in range(count)), (launch, count)], count=count + 1)
+        return document.encode(), f"launch {launch} twice", twice
+    records[:] = [record for record in records if record[1] is not results[launch]]
     pairs = [(index, index - (index > launch)) for index in range(count) if index != launch]
-    return copy.encode(), f"without launch {launch}", Promise(as_of=b"", launches=pairs, count=count - 1)
+    return document.encode(), f"without launch {launch}", Promise(as_of=b"", launches=pairs, count=count - 1)
 
 
 # How often which sort comes, and what it is made of ("": any base).
 FAMILIES: dict[str, tuple[int, str, Callable[[bytes, Dice], Change]]] = {
     "fields": (30, "", fields),
     "bytes": (6, "", any_bytes),
-    "damaged": (3, "", damaged),
+    "damaged": (3, "code", damaged),
     "texts": (8, "", texts),
     "names": (8, "", names),
     "size": (5, "", size),

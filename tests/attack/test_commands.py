@@ -18,7 +18,7 @@ from ncu_roofline import roofline
 from ncu_roofline.formats.report.framing import MAGIC, message
 from tests.attack import runs
 from tests.attack.campaign import BASE, REPORT, Campaign
-from tests.attack.changes import ANYTHING, SAME, TEXTS, Attack, encoded, names, texts
+from tests.attack.changes import ANYTHING, SAME, TEXTS, Attack, names, texts
 from tests.attack.reports import Document, made
 from tests.attack.runs import EXPLAINED, OK, QUICK_LINES, SLOW_LINES, Line, judge
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
@@ -28,6 +28,7 @@ from tests.published import gpp_runs
 from tests.published_report import gpp_ceilings, gpp_platforms
 from tests.report.damaged import DAMAGED
 from tests.report.factory import block, write
+from tests.report.factory import report_of as encoded
 from tests.report.frames import packed
 
 # By default few command lines of each sort, all in the exhaustive run.

@@ -51,6 +51,11 @@ def encoded(kernels: Iterable[KernelData], session: Session = SESSION) -> bytes:
     return b"".join(encode_report(ReportData(kernels, session)))
 
 
+def report_of(*kernels: KernelData) -> bytes:
+    """The same of kernels one by one."""
+    return encoded(kernels)
+
+
 def write(folder: Path, data: bytes, name: str = "x.ncu-rep") -> Path:
     """``data`` as a file in ``folder``."""
     path = folder / name
