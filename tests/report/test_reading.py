@@ -51,6 +51,7 @@ def test_what_a_report_says(tmp_path: Path, name: str) -> None:
     def broken(change: Callable[[bytes], bytes]) -> bytes:
         return change(encoded([saxpy(0, code=CODE), saxpy(1), saxpy(2)]))
 
+    assert RULE.speedup == 12.5
     cases = WRITTEN if name == "written" else {name: broken(change) for name, change in DAMAGED.items()}
     said = [f"=== {case}\n{transcript(write(tmp_path, data))}\n" for case, data in cases.items()]
     assert_golden(GOLDEN / f"{name}.txt", "".join(said))

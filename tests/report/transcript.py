@@ -17,9 +17,12 @@ _OF_LIBRARIES = re.compile(
     r"(?<=does not parse )\(.*\)(?=\.| \(bytes)|(?<=is damaged before byte )\d+( \([A-Z].*?\))?|(?<=frame ends at byte )\d+"
     r"|(?<=cut off after )\d+(?= bytes: its)"
 )
-_OF_KERNEL = ("process", "launch", "metrics", "sections", "rule_results", "device", "module", "code", "base_address")
+_OF_KERNEL = (
+    *("process", "launch", "function_name", "mangled_name", "nvtx", "metrics", "sections", "rule_results"),
+    *("device", "module", "code", "base_address"),
+)
 _OF_METRIC = ("instances", "instance_count", "by_address")
-_NOTHING = ("()", "None", "[]", "{}", "[[], []]", "Launch(kind='kernel')", "Process(id=0)", "Session(process=Process(id=0))")
+_NOTHING = re.compile(r"''|\(\)|None|\[\]|\{\}|\[\[\], \[\]\]|Launch\(kind='kernel'\)|(Session\(process=)?Process\(id=0\)\)?")
 
 
 def transcript(path: Path) -> str:
@@ -29,7 +32,7 @@ def transcript(path: Path) -> str:
             answers = {name: answer(ask) for name, ask in _questions(report)}
     except RooflineError as error:
         answers = {"refused": f"{error}"}
-    lines = [f"{name}: {said}\n" for name, said in answers.items() if said not in _NOTHING]
+    lines = [f"{name}: {said}\n" for name, said in answers.items() if not _NOTHING.fullmatch(said)]
     return _OF_LIBRARIES.sub("...", "".join(lines).replace(f"{path.parent}/", ""))
 
 
@@ -44,6 +47,7 @@ def _questions(report: Report) -> ItemsView[str, Callable[[], object]]:
     names = sorted(report.metric_names - DEVICE.keys())
     asked: dict[str, Callable[[], object]] = {
         "session": lambda: report.session if report.session != SESSION else "as written",
+        "device": lambda: report.device,
         "devices": lambda: report.devices,
         "launches": lambda: len(report.launches()),
         "columns": lambda: report.columns(names),

@@ -149,6 +149,16 @@ def field(form: str, place: int, value: int) -> bytes:
     return with_lines(lambda line: struct.pack_into(f"<{form}", line, place, value))
 
 
+def header(change: Callable[[bytearray], bytes]) -> bytes:
+    """Other bytes at the end of the header of the line table."""
+
+    def rewrite(line: bytearray) -> None:
+        stop = 10 + struct.unpack_from("<I", line, 6)[0]
+        line[stop - 40 : stop] = change(line[stop - 40 : stop])
+
+    return with_lines(rewrite)
+
+
 def program(*rows: int, insert: bool = False) -> bytes:
     """Other steps after the first address of the line program, or more of them."""
 
@@ -181,6 +191,9 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "opcode base": (field("B", 14, 0), "damaged"),
     "length": (field("I", 0, 0xFFFFFFFF), "cut off"),
     "header length": (field("I", 6, 1 << 31), "damaged"),
+    "a folder that is not there": (header(lambda end: end.replace(b"shapes.h\0\1", b"shapes.h\0\x09")), "damaged"),
+    "names without end": (header(lambda end: b"x" * len(end)), "cut off"),
+    "constant advances": (program(*b"\x08" * 300, 1, insert=True), "outside the function"),
     "advance": (program(2, *HUGE, 1), "outside the function"),
     "long number": (program(2, *(0xFF,) * 12), "damaged"),
     "line": (program(3, *HUGE[:8], 0x3F, 1), "damaged"),
