@@ -27,7 +27,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -145,9 +144,7 @@ def run(words: list[str], folder: Path, keep: frozenset[str] = frozenset(), limi
     os.chdir(folder)
     try:
         with warnings.catch_warnings(), traced, _time_limit(limit):
-            warnings.simplefilter(
-                "error", RuntimeWarning
-            )  # numpy, about what is no number: users are told in lines of their own
+            warnings.simplefilter("error", RuntimeWarning)  # of numpy: users are told in lines of their own
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 code = main(words)
     except Stopped:
@@ -165,11 +162,10 @@ def run(words: list[str], folder: Path, keep: frozenset[str] = frozenset(), limi
         if path.name not in keep:
             files[path.name] = path.read_bytes()
             path.unlink()
-    texts = []
     for stream in (out, err):
         stream.flush()
-        texts.append(stream.buffer.getvalue())  # type: ignore[attr-defined]
-    return Outcome(code, texts[0], texts[1], seconds, _peak() - before, crash, stopped, files, tuple(_watch.seen))
+    printed = [stream.buffer.getvalue() for stream in (out, err)]  # type: ignore[attr-defined]
+    return Outcome(code, *printed, seconds, _peak() - before, crash, stopped, files, tuple(_watch.seen))
 
 
 @contextlib.contextmanager
@@ -179,19 +175,20 @@ def _time_limit(seconds: float) -> Iterator[None]:
     Where nothing can be raised, in a loop inside C, the process ends in the end and says where it was.
     """
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
+    def stop(*_: object) -> None:
         raise Stopped
 
-    clocks = {"SIGPROF": "ITIMER_PROF", "SIGALRM": "ITIMER_REAL"} if hasattr(signal, "setitimer") else {}  # not on Windows
-    timers = {getattr(signal, name): getattr(signal, timer) for name, timer in clocks.items()}
+    timers = {}
+    if hasattr(signal, "setitimer"):  # not on Windows
+        timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, _ASLEEP * seconds)}
     before = {number: signal.signal(number, stop) for number in timers}
     faulthandler.dump_traceback_later(2 * _ASLEEP * seconds, exit=True, file=sys.__stderr__ or sys.stderr)
     try:
         for timer in timers.values():
-            signal.setitimer(timer, seconds * (_ASLEEP if timer == signal.ITIMER_REAL else 1))
+            signal.setitimer(*timer)
         yield
     finally:
-        for number, timer in timers.items():
+        for number, (timer, _) in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
         faulthandler.cancel_dump_traceback_later()
@@ -199,18 +196,17 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 def _peak() -> int:
     """The most memory that the process ever had, in kB; 0 where the system does not say."""
-    try:
+    with contextlib.suppress(ImportError):
         import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    return 0
 
 
 # Judging.
 # By unit: the most that a number can be on one GPU, for one launch or all launches of a report; the least is 0.
 BOUNDS = {
-    "second": 1e9,
-    "hertz": 1e11,
+    "second": 1e9, "hertz": 1e11,
     **dict.fromkeys(("flop/s", "op/s", "byte/s", "inst/s", "txn/s"), 1e18),
     **dict.fromkeys(("flop", "op", "inst", "txn", "byte", "flop/byte", "inst/txn", "ratio"), 1e24),
 }
@@ -307,24 +303,21 @@ def _library() -> str:
     return plotly_js()
 
 
-class _Tags(HTMLParser):
+class _Page(HTMLParser):
     """Elements that load or do something."""
 
-    found: list[str]
+    found = ""
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         named = {name for name, value in attributes if name.startswith("on") or (value or "").startswith("javascript:")}
         if tag in ("iframe", "object", "embed", "base", "img") or named:
-            self.found.append(f"<{tag} {' '.join(sorted(named))}>")
+            self.found = f"the active element <{tag} {' '.join(sorted(named))}>"
 
 
 def _active(text: str) -> str:
-    tags = _Tags()
-    tags.found = []
-    tags.feed(text)
-    if tags.found:
-        return f"active elements: {tags.found[:3]}"
-    return "" if "Content-Security-Policy" in text else "no Content-Security-Policy"
+    page = _Page()
+    page.feed(text)
+    return page.found or ("" if "Content-Security-Policy" in text else "no Content-Security-Policy")
 
 
 def incomplete(kind: str, data: bytes) -> str:
