@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,10 @@ from ncu_roofline.chips.sass import load_sass
 from ncu_roofline.formats.sass import CodeError
 from ncu_roofline.formats.sass.cubin import jump_tables
 from ncu_roofline.formats.sass.instructions import SIZE, Flow, Instruction, control_flow, decode, immediate_dominators
+from tests.golden import assert_golden
 from tests.sass.fixtures import cubin
 
+LOOPS = Path(__file__).with_name("loops.txt")
 CAPABILITIES = [None, (5, 2), (7, 0), (8, 6), (9, 0), (10, 3), (10, 7), (12, 1), (99, 9)]
 FLOW_OF = {"bra": "branch", "brx": "indirect", "call": "call", "ret": "return", "exit": "exit"}
 
@@ -31,48 +34,32 @@ def code(text: str) -> list[Instruction]:
     return made
 
 
-def loops(flow: Flow) -> dict[int, tuple[set[int], int | None, int]]:
-    """Header -> instructions, parent and depth of each loop, in numbers of instructions."""
-    inside = [{at // SIZE for one in loop.blocks for at in range(flow.blocks[one].start, flow.blocks[one].end, SIZE)}
-              for loop in flow.loops]  # fmt: skip
-    return {loop.header // SIZE: (each, loop.parent, loop.depth) for loop, each in zip(flow.loops, inside, strict=True)}
-
-
-LOOPS: dict[str, dict[int, tuple[set[int], int | None, int]]] = {
-    "add, add, exit": {},
-    "add, add, add, if bra 2, add, if bra 1, exit": {1: ({1, 2, 3, 4, 5}, None, 1), 2: ({2, 3}, 0, 2)},
-    "add, if bra 0, add, if bra 0, exit": {0: ({0, 1, 2, 3}, None, 1)},  # two ways back
-    "if bra 0, add, if bra 1, exit": {0: ({0}, None, 1), 1: ({1, 2}, None, 1)},
-    "exit, bra 1, nop, nop": {},  # the end of the code
-    "if bra 0, exit": {0: ({0}, None, 1)},  # waits until something is so
-    "if exit, if bra 0, exit": {0: ({0, 1}, None, 1)},
-    "bra, exit": {},  # out of the code
-    # A call goes on, and what is called has loops of its own.
-    "add, call 4, if bra 0, exit, add, if bra 4, ret": {0: ({0, 1, 2}, None, 1), 4: ({4, 5}, None, 1)},
-    # Loops that are left by a call stay loops.
-    "add, add, if call 4, bra 1, if bra 0, exit": {0: ({0, 1, 2, 3, 4}, None, 1), 1: ({1, 2, 3}, 0, 2)},
-}
-IRREDUCIBLE: dict[str, dict[int, tuple[set[int], int | None, int]]] = {  # cycles with two entries
-    "if bra 2, add, add, if bra 1, exit": {},
-    "add, if bra 3, add, add, if bra 2, if bra 0, exit": {0: ({0, 1, 2, 3, 4, 5}, None, 1)},
-}
+def loops(flow: Flow) -> dict[int, set[int]]:
+    """Header -> instructions of each loop, in numbers of instructions."""
+    starts = [[flow.blocks[one] for one in loop.blocks] for loop in flow.loops]
+    inside = [{at // SIZE for block in each for at in range(block.start, block.end, SIZE)} for each in starts]
+    return {loop.header // SIZE: each for loop, each in zip(flow.loops, inside, strict=True)}
 
 
 def test_loops_of_code_made_by_hand() -> None:
-    for text, expected in (LOOPS | IRREDUCIBLE).items():
-        flow = control_flow(code(text))
-        assert (loops(flow), flow.irreducible) == (expected, text in IRREDUCIBLE), text
+    """Lines that begin with ">" are code."""
+    text = ""
+    for line in LOOPS.read_text("utf-8").splitlines():
+        text += "" if line.startswith("  ") else f"{line}\n"
+        if line.startswith("> "):
+            flow = control_flow(code(line[2:]))
+            for loop, inside in zip(flow.loops, loops(flow).values(), strict=True):
+                latches = [latch // SIZE for latch in loop.latches]
+                text += f"  {loop.header // SIZE}: {sorted(inside)} {latches} depth {loop.depth} in {loop.parent}\n"
+            text += f"  loop of each: {flow.loop_of}{', and a cycle with several entries' * flow.irreducible}\n"
+    assert_golden(LOOPS, text)
     assert control_flow([]) == Flow((), (), [], [], False, ())
-    nested = control_flow(code(list(LOOPS)[1]))
-    assert nested.loop_of == [-1, 0, 1, 1, 0, 0, -1]
-    assert [loop.latches for loop in nested.loops] == [(5 * SIZE,), (3 * SIZE,)]
-    assert control_flow(code(list(LOOPS)[2])).loops[0].latches == (SIZE, 3 * SIZE)
     assert [tuple(block) for block in control_flow(code("add, add, exit")).blocks] == [(0, 48, ())]
     assert control_flow(code("bra, exit")).blocks[0].successors == ()
     switch = code("add, brx, bra 4, bra 4, if bra 0, exit")
     lost, found = control_flow(switch), control_flow(switch, {SIZE: (2 * SIZE, 3 * SIZE, 99 * SIZE, 7)})
     assert (lost.unresolved, found.unresolved) == ((SIZE,), ())
-    assert loops(found) == {0: ({0, 1, 2, 3, 4}, None, 1)}
+    assert loops(found) == {0: {0, 1, 2, 3, 4}}
 
     def nest(depth: int) -> list[Instruction]:
         return code(", ".join(["add"] * depth + [f"if bra {depth - 1 - index}" for index in range(depth)] + ["exit"]))
@@ -122,7 +109,7 @@ def test_dominators_and_loops_are_those_of_the_definition(graph: list[list[int]]
             if node not in reachable(whole, root, header):  # the header dominates it
                 # Nodes beside what leads to the header can't reach a latch without passing it, as all paths to the latch do.
                 expected.setdefault(header, {header}).update(reachable(backwards, node, header))
-    assert {header: inside for header, (inside, _, _) in loops(flow).items()} == expected
+    assert loops(flow) == expected
 
 
 @given(st.binary(max_size=1000), st.sampled_from(CAPABILITIES))
