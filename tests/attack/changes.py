@@ -113,7 +113,6 @@ FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
     "left out": lambda *_: b"",
     "many times": lambda one, rng: one.encode() * rng.choice((2, 3, 300)),
     "called otherwise": lambda one, rng: one._replace(number=rng.randrange(1, 30)).encode(),
-    "as its neighbour": lambda one, rng: one._replace(number=max(one.number + rng.choice((-1, 1)), 1)).encode(),
     "of another wire type": _rewired,
     "of another length": _lying,
     "a number": _number,
@@ -124,18 +123,7 @@ FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
 }
 
 
-# Bytes that know nothing of what they are, and files that are no report though they begin like one.
-def _spliced(data: bytes, start: int, rng: Dice) -> bytes:
-    source, length = rng.randrange(len(data)), rng.choice((1, 4, 30, 300))
-    return data[:start] + data[source : source + length] + data[start + rng.choice((0, length)) :]
-
-
-def _length(data: bytes, start: int, rng: Dice) -> bytes:
-    old = int.from_bytes(data[start : start + 4], "little")
-    new = rng.choice((*EDGES, old + 1, old - 1, old + 4, old * 2)) % 2**32
-    return data[:start] + new.to_bytes(4, "little") + data[start + 4 :]
-
-
+# Bytes that know nothing of what they are.
 def _flipped(data: bytes, start: int, rng: Dice) -> bytes:
     changed = bytearray(data)
     for place in (start, *(rng.randrange(len(data)) for _ in range(rng.choice((0, 0, 1, 15))))):
@@ -146,8 +134,7 @@ def _flipped(data: bytes, start: int, rng: Dice) -> bytes:
 BYTES: dict[str, Callable[[bytes, int, Dice], bytes]] = {
     "bits": _flipped,
     "cut off": lambda data, start, _: data[:start],
-    "splice": _spliced,
-    "length": _length,
+    "left out": lambda data, start, rng: data[:start] + data[start + rng.choice((1, 4, 30, 300)) :],
     "number": lambda data, start, rng: data[:start] + varint(rng.randrange(240)) + varint(rng.choice(EDGES)) + data[start:],
     "repeat": lambda data, start, rng: data[:start] + data[start:][: rng.randrange(60)] * rng.choice((2, 3, 99)) + data[start:],
 }

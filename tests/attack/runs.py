@@ -206,7 +206,8 @@ def _peak() -> int:
 # Judging.
 # By unit: the most that a number can be on one GPU, for one launch or all launches of a report; the least is 0.
 BOUNDS = {
-    "second": 1e9, "hertz": 1e11,
+    "second": 1e9,
+    "hertz": 1e11,
     **dict.fromkeys(("flop/s", "op/s", "byte/s", "inst/s", "txn/s"), 1e18),
     **dict.fromkeys(("flop", "op", "inst", "txn", "byte", "flop/byte", "inst/txn", "ratio"), 1e24),
 }

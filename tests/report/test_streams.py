@@ -19,9 +19,9 @@ import pytest
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.text import lines_of
-from ncu_roofline.formats.report import ReportData, framing, read_report, write_report
+from ncu_roofline.formats.report import ReportData, framing, read_report, reader, write_report
 from ncu_roofline.formats.report.framing import file_start
-from tests.cli.command import assert_no_leftovers
+from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import complete, kernel, report
 from tests.report.factory import SESSION, encoded, saxpy, write
 from tests.report.frames import MAGIC, by_hand, packed, zstd
@@ -189,29 +189,23 @@ def test_no_room_for_a_stream(feed: Feed, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 # Files that somebody cuts short or writes to while they are read.
-CUT = """
-import os, sys
-from ncu_roofline.cli import main
-from ncu_roofline.formats.report import reader
-whole = reader.Report.__init__
-def cut(self, raw):  # once its blocks were found, before its launches are decoded
-    whole(self, raw)
-    os.truncate(sys.argv[1], int(sys.argv[2]))
-reader.Report.__init__ = cut
-sys.exit(main(sys.argv[3:]))
-"""
-WORDS = ("show {}", "advise {}", "annotate {} -o out.ncu-rep", "render {} -o out.svg")
-CUTS = [(words, size) for words in WORDS for size in (0, 5000, 2_000_000)]
+@pytest.mark.parametrize("size", [0, 5000, 500_000])
+@pytest.mark.parametrize("words", ["show", "advise", "annotate -o out.ncu-rep", "render -o out.svg"])
+def test_cut_short_under_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command, words: str, size: int
+) -> None:
+    whole, path = reader.Report.__init__, tmp_path / "r.ncu-rep"
 
+    def cut(self: reader.Report, raw: framing.RawFile) -> None:
+        whole(self, raw)
+        os.truncate(path, size)  # once its blocks were found, before its launches are decoded
 
-@pytest.mark.parametrize(("words", "size"), [CUTS[1], *(pytest.param(*one, marks=pytest.mark.exhaustive) for one in CUTS)])
-def test_cut_short_under_a_command(tmp_path: Path, words: str, size: int) -> None:
-    path = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), "text__long": "x" * 10_000}) for _ in range(400)])
-    command = [sys.executable, "-c", CUT, str(path), str(size), *words.format(path).split()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
-    said = f"ncu-roofline: Cannot read {path}: it changed while it was read. "
-    assert done.stderr.splitlines()[-1] == f"{said}Wait until nothing writes to it, then run the command again."
-    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (1, "", False)
+    report(path, *[kernel({**complete(), "text__long": "x" * 20_000}) for _ in range(100)])
+    monkeypatch.setattr(reader.Report, "__init__", cut)
+    monkeypatch.chdir(tmp_path)
+    outcome = run(*words.split(), path)
+    assert_refused(outcome, path)
+    assert "it changed while it was read. Wait until nothing writes to it, then run the command again." in outcome.err
     assert_no_leftovers(tmp_path, "r.ncu-rep")
 
 
