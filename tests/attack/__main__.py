@@ -14,50 +14,49 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.attack.attack import Attack
-from tests.attack.bases import made, real
-from tests.attack.campaign import BASE, FAMILIES, REPORT, Campaign, Tally, numbers
-from tests.attack.commands import Line
-from tests.attack.judging import FINDINGS, Finding
+from tests.attack.campaign import BASE, REPORT, Campaign
+from tests.attack.changes import FAMILIES
+from tests.attack.reports import made, real
+from tests.attack.runs import FINDINGS
+from tests.report.factory import write
+
+Tally = tuple[Counter[str], Counter[str], float]
 
 
-def campaign(
-    seed: int, first: int, count: int | None, seconds: float | None, with_real: bool, save: str, only: Sequence[str]
-) -> Tally:
-    """Attacks one after the other; offenders are saved at once, and told."""
+def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace) -> Tally:
+    """Attacks one after the other, so many or for a time; offenders are saved at once, and told."""
     os.environ.update(COLUMNS="120", XDG_DATA_HOME=os.path.join(tempfile.gettempdir(), "attack-no-data"))
+    until, number = time.monotonic() + (args.seconds or 0), first
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        bases = {**made(), **(real() if with_real else {})}
-        one = Campaign(seed, Path(folder), bases, only)
-        for number in numbers(first, count, None if seconds is None else time.monotonic() + seconds):
+        bases = {**made(), **(real() if args.real else {})}
+        one = Campaign(seed, Path(folder), bases, args.only)
+        while number == first or (time.monotonic() < until if count is None else number < first + count):
             for attack, line, finding in one.attack(number):
-                place = Path(save) / f"{seed}-{number}"
+                place = Path(args.save) / f"{seed}-{number}"
                 place.mkdir(parents=True, exist_ok=True)
-                (place / REPORT).write_bytes(attack.data)
-                (place / BASE).write_bytes(bases[attack.base])
-                said = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE, 'result'))}\n{finding.why}\n\n"
+                write(place, attack.data, REPORT)
+                write(place, bases[attack.base], BASE)
+                said = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE))}\n{finding.why}\n\n"
                 with (place / "found.txt").open("a", encoding="utf-8") as stream:
                     stream.write(f"{attack.family}: {attack.what[:500]} (of {attack.base})\n{said}")
-                _tell(seed, number, attack, line, finding)
-        return one.tally
-
-
-def _tell(seed: int, number: int, attack: Attack, line: Line, finding: Finding) -> None:
-    why = finding.why.strip().splitlines()[-1:]
-    print(f"--replay {seed}:{number}  {attack.family}: {attack.what[:90]!r} of {attack.base}")
-    print(f"    {finding.kind}: ncu-roofline {line.text}: {''.join(why)[:300]!r}", flush=True)
+                why = "".join(finding.why.strip().splitlines()[-1:])[:300]
+                print(f"--replay {seed}:{number}  {attack.family}: {attack.what[:90]!r} of {attack.base}")
+                print(f"    {finding.kind}: ncu-roofline {line.text}: {why!r}", flush=True)
+            number += 1
+        return one.classes, one.families, one.slowest
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=None)
-    parser.add_argument("--reports", type=int, default=None)
-    parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--reports", type=int, help="default: 500")
+    parser.add_argument("--seed", type=int, help="default: another one each time")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--real", action="store_true", help="attack real reports, too (NCU_ROOFLINE_REPORTS)")
     parser.add_argument("--save", default="build/attack", help="where offending reports go (default: build/attack)")
@@ -65,32 +64,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--only", action="append", default=[], choices=list(FAMILIES), help="attacks of this family; repeatable"
     )
     parser.add_argument("--replay", metavar="SEED:NUMBER")
-    args = parser.parse_args(argv)
-    started = time.monotonic()
+    args, started = parser.parse_args(argv), time.monotonic()
     if args.replay:
         seed, first = map(int, args.replay.split(":"))
-        tallies = [campaign(seed, first, 1, None, args.real, args.save, args.only)]
+        tallies = [campaign(seed, first, 1, args)]
     else:
         seed = time.time_ns() % 10**6 if args.seed is None else args.seed
         count = 500 if args.reports is None and args.seconds is None else args.reports
         shares = [None if count is None else count // args.jobs + (job < count % args.jobs) for job in range(args.jobs)]
         firsts = [sum(share or 10**6 for share in shares[:job]) for job in range(args.jobs)]
         with ProcessPoolExecutor(args.jobs) as pool:
-            parts = [
-                pool.submit(campaign, seed, first, share, args.seconds, args.real, args.save, args.only)
-                for first, share in zip(firsts, shares, strict=True)
-            ]
+            parts = [pool.submit(campaign, seed, *share, args) for share in zip(firsts, shares, strict=True)]
             tallies = [part.result() for part in parts]
-    return report(seed, tallies, time.monotonic() - started)
-
-
-def report(seed: int, tallies: Sequence[Tally], seconds: float) -> int:
-    """Print what came of it; the exit code."""
-    classes = sum((tally.classes for tally in tallies), type(tallies[0].classes)())
-    families = sum((tally.families for tally in tallies), type(tallies[0].families)())
-    reports = sum(tally.reports for tally in tallies)
-    slowest = max(tally.slowest for tally in tallies)
-    print(f"seed {seed}: {reports} reports, {sum(classes.values())} runs in {seconds:.0f} s, slowest {slowest:.1f} s")
+    classes, families = (sum((tally[index] for tally in tallies), Counter[str]()) for index in range(2))
+    seconds, slowest = time.monotonic() - started, max(tally[2] for tally in tallies)
+    print(f"seed {seed}: {families.total()} reports, {classes.total()} runs in {seconds:.0f} s, slowest {slowest:.1f} s")
     print("reports: " + ", ".join(f"{count} {name}" for name, count in sorted(families.items())))
     print("runs: " + ", ".join(f"{classes[name]} {name}" for name in ("ok", "explained", *FINDINGS)))
     return 1 if any(classes[name] for name in FINDINGS) else 0

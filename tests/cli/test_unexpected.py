@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,8 @@ import pytest
 from ncu_roofline.base.errors import TRACEBACK, UnexpectedError, unexpected
 from ncu_roofline.cli import executors
 from ncu_roofline.formats.report import Report
-from tests.cli.command import Command, Outcome, assert_refused
+from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
-
-COMMANDS = (
-    ("show",),
-    ("render", "-o", "-", "--format", "csv"),
-    ("explain",),
-    ("advise",),
-    ("ranks",),
-    ("compare",),
-)
 
 
 class OddError(Exception):
@@ -31,19 +23,10 @@ class OddError(Exception):
         super().__init__(f"\x1b[31m{one}\n{other}" + "x" * 5000)
 
 
-ERRORS = (
-    OverflowError("integer division result too large for a float"),
-    RecursionError("maximum recursion depth exceeded"),
-    MemoryError(),
-    KeyError("Type"),
-    OddError(1, 2),
-)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    monkeypatch.delenv(TRACEBACK, raising=False)
-    return Command(capsys)
+ERRORS = (OverflowError("too large"), RecursionError("too deep"), MemoryError(), KeyError("Type"), OddError(1, 2))
+COMMANDS = ("show", "render -o - --format csv", "explain", "advise", "ranks", "compare", "show --json")
+CASES = [(error, words) for error in ERRORS for words in COMMANDS]
+FEW = [*CASES[:: len(COMMANDS) + 1], CASES[6]]
 
 
 @pytest.fixture
@@ -52,62 +35,41 @@ def paths(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def break_one(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> type:
+def break_one(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
     """Makes reading the report of rank 2 fail with an error."""
+    monkeypatch.delenv(TRACEBACK, raising=False)
     given = Report.metric_names.fget  # type: ignore[attr-defined]
 
-    class Break:
-        def __init__(self, error: Exception) -> None:
-            def names(one: Report) -> frozenset[str]:
-                if Path(one.path) == paths[2]:
-                    raise error
-                return given(one)  # type: ignore[no-any-return]
+    def broken(error: Exception) -> None:
+        def names(one: Report) -> frozenset[str]:
+            if Path(one.path) == paths[2]:
+                raise error
+            return given(one)  # type: ignore[no-any-return]
 
-            monkeypatch.setattr(Report, "metric_names", property(names))
+        monkeypatch.setattr(Report, "metric_names", property(names))
 
-    return Break
-
-
-def assert_sentence(outcome: Outcome, path: Path, error: Exception) -> None:
-    (line,) = outcome.err.splitlines()
-    assert outcome.code == 1
-    assert line.startswith(f"ncu-roofline: Cannot read {path}: ")
-    assert line.isprintable()
-    assert len(line) < 700 + len(str(path))
-    if isinstance(error, MemoryError):
-        assert ": memory ran out. Free some" in line
-    else:
-        assert type(error).__name__ in line
-        assert "This is a bug: please report this line" in line
-        assert f"{TRACEBACK}=1" in line
+    return broken
 
 
-@pytest.mark.sampled("OverflowError-*", "OddError-show")
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    ("error", "words"), [case if case in FEW else pytest.param(*case, marks=pytest.mark.exhaustive) for case in CASES]
+)
 def test_an_error_of_any_type(
-    run: Command, paths: list[Path], break_one: type, words: tuple[str, ...], error: Exception
+    run: Command, paths: list[Path], break_one: Callable[[Exception], None], error: Exception, words: str
 ) -> None:
-    expected = run(*words, *paths[:2], paths[3])
+    expected = run(*words.split(), *paths[:2], paths[3])
     assert expected.code == 0
     break_one(error)
-    outcome = run(*words, *paths, "--keep-going")
-    assert_sentence(outcome, paths[2], error)
-    assert outcome.out == expected.out
-    refused = run(*words, *paths)
-    assert_sentence(refused, paths[2], error)
-    assert refused.out == ""
-
-
-def test_the_traceback_is_there_for_who_asks(
-    run: Command, paths: list[Path], break_one: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    break_one(OverflowError("too large"))
-    monkeypatch.setenv(TRACEBACK, "1")
-    first, *rest = run("show", *paths).err.splitlines()
-    assert first.startswith(f"ncu-roofline: Cannot read {paths[2]}: ")
-    assert rest[0] == "Traceback (most recent call last):"
-    assert rest[-1] == "OverflowError: too large"
+    outcome, refused = run(*words.split(), *paths, "--keep-going"), run(*words.split(), *paths)
+    assert (outcome.out, refused.out) == (expected.out, "")
+    for each in (outcome, refused):
+        (line,) = each.err.splitlines()
+        assert (each.code, line.startswith(f"ncu-roofline: Cannot read {paths[2]}: "), line.isprintable()) == (1, True, True)
+        assert len(line) < 700 + len(str(paths[2]))
+        told = (type(error).__name__, "This is a bug: please report this line", f"{TRACEBACK}=1")
+        memory = isinstance(error, MemoryError)
+        assert all(text in line for text in ((": memory ran out. Free some",) if memory else told))
+    assert words != "show --json" or len(json.loads(outcome.out)["kernels"]) == 3
 
 
 def _overflow(path: str, name: str) -> str:
@@ -116,8 +78,14 @@ def _overflow(path: str, name: str) -> str:
     return path
 
 
-def test_in_another_process(paths: list[Path]) -> None:
-    """The error travels as its sentence."""
+def test_the_traceback_is_there_for_who_asks_also_from_another_process(
+    run: Command, paths: list[Path], break_one: Callable[[Exception], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_one(OverflowError("too large"))
+    monkeypatch.setenv(TRACEBACK, "1")
+    first, *rest = run("show", *paths).err.splitlines()
+    assert first.startswith(f"ncu-roofline: Cannot read {paths[2]}: ")
+    assert (rest[0], rest[-1]) == ("Traceback (most recent call last):", "OverflowError: too large")
     found = list(executors.in_processes(_overflow, list(map(str, paths)), 2))
     assert [isinstance(one, UnexpectedError) for one in found] == [False, False, True, False]
     error = found[2]
@@ -126,20 +94,20 @@ def test_in_another_process(paths: list[Path]) -> None:
     assert "in _overflow" in error.trace
 
 
-def test_a_command_that_fails_after_reading(run: Command, paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_fails_after_reading_or_lacks_a_package(
+    run: Command, paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("float division by zero")
 
-    monkeypatch.setattr("ncu_roofline.cli.show.render", fail)
-    outcome = run("show", "--json", paths[0])
+    monkeypatch.delenv(TRACEBACK, raising=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("ncu_roofline.cli.show.render", fail)
+        outcome = run("show", "--json", paths[0])
+    (line,) = outcome.err.splitlines()
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.err.startswith(
-        f"ncu-roofline: Cannot run ncu-roofline show --json {paths[0]}: ncu-roofline itself failed: Zero"
-    )
-    assert len(outcome.err.splitlines()) == 1
-
-
-def test_a_package_that_is_missing(run: Command, paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    said = f"ncu-roofline: Cannot run ncu-roofline show --json {paths[0]}: ncu-roofline itself failed: Zero"
+    assert line.startswith(said)
     monkeypatch.setitem(sys.modules, "ncu_roofline.analyses.hierarchical.text", None)
     outcome = run("show", paths[0])
     assert_refused(outcome, f"ncu-roofline show {paths[0]}")
@@ -157,9 +125,3 @@ def test_an_interrupt_stays_one() -> None:
     except RuntimeError as found:
         with pytest.raises(KeyboardInterrupt):
             unexpected("Cannot read", "x", found)
-
-
-def test_other_reports_are_whole(run: Command, paths: list[Path], break_one: type) -> None:
-    break_one(OverflowError("too large"))
-    outcome = run("show", "--json", *paths, "--keep-going")
-    assert len(json.loads(outcome.out)["kernels"]) == 3
