@@ -1,139 +1,276 @@
-"""The runner and the proxy applications build without a GPU, and say what they can say without one."""
+"""Building the benchmark with compilers that are played: targets, the cache, who may write to it, and every way it fails."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.build import build, build_apps
-from ncu_roofline.bench.catalogue import UNPROVEN, rows
-from ncu_roofline.bench.runner import Runner
-from tests.bench.conftest import ROOT
-from tests.sharing import made_once
+from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.bench import build as module
+from ncu_roofline.bench.build import (
+    Built,
+    build,
+    cache_folder,
+    describe,
+    find_compiler,
+    find_host_compiler,
+    native_capabilities,
+    parse_architectures,
+)
+from tests.cli.command import Command, assert_refused
 
-BENCH = ROOT / "bench"
-RULES = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
-LIST = ("list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
-_WITHOUT_GPU = 3
-
-
-@pytest.fixture(scope="module")
-def runner(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runner for sm_80, built once; warnings are errors."""
-    folder = made_once(tmp_path_factory, "runner", lambda out: built_in(out, nvcc))
-    (program,) = folder.rglob(str(RULES["output"]))
-    return program
+RECIPE = {"output": "ncu-roofline-bench", "sources": ["a.cu", "b/c.cpp"], "flags": ["-O3"], "link_flags": ["-cudart", "static"]}
 
 
-def built_in(cache: Path, nvcc: str) -> None:
-    """Build the runner into a folder."""
-    build("8.0", nvcc, cache=cache, strict=True)
+class Toolkit:
+    """A bench folder, a played nvcc beside it, and a cache; ``answers``: what other programs print, None where they fail."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache, self.nvcc, self.version = folder / "bench", folder / "cache", folder / "nvcc", "13.0"
+        self.answers: dict[str, str | None] = {}
+        self.asked: list[str] = []
+        self.put("bench/b/c.cpp", "// c")
+        self.put("bench/a.cu", "// a")
+        self.put("bench/build.json", json.dumps(RECIPE))
+        self.put("nvcc", "")
+
+    def put(self, name: str, text: str = "") -> Path:
+        """A file, which can be executed."""
+        path = self.folder.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def run(self, command: list[str], **_options: Any) -> subprocess.CompletedProcess[str]:
+        """In place of `subprocess.run`."""
+        program, *words = command
+        name = Path(program).name
+        if name in self.answers:
+            answer = self.answers[name]
+            return subprocess.CompletedProcess(command, answer is None, answer or "")
+        if name != "nvcc":
+            raise FileNotFoundError(name)
+        if words == ["--version"]:
+            return subprocess.CompletedProcess(
+                command, 0, f"Cuda compilation tools, release {self.version}, V{self.version}.88"
+            )
+        if "compute_70" in " ".join(words):
+            return subprocess.CompletedProcess(command, 1, "nvcc fatal   : Unsupported gpu architecture 'compute_70'")
+        if "--dryrun" not in words:
+            self.asked.append(" ".join(words))
+            if words[-1].endswith("broken.cu"):
+                said = "broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
+                return subprocess.CompletedProcess(command, 1, said)
+            out = Path(words[words.index("-o") + 1])
+            out.write_text("object" if "-c" in words else "program", encoding="utf-8")
+            out.chmod(0o755)
+        return subprocess.CompletedProcess(command, 0, "")
+
+    def build(self, arch: str = "9.0", **how: Any) -> Built:
+        """Build."""
+        return build(arch, str(self.nvcc), folder=self.folder, cache=self.cache, **how)
 
 
-def call(runner: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
-    """Exit code and lines of the runner."""
-    done = subprocess.run([str(runner), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture
+def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolkit:
+    made = Toolkit(tmp_path)
+    pipes = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "STDOUT", "TimeoutExpired")}
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=made.run, **pipes))
+    for name in ("NVCC", "CUDA_HOME", "CUDA_PATH", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return made
 
 
-def test_the_rules_name_every_source() -> None:
-    found = [path for folder in ("units", "runner", "cpu") for path in (BENCH / folder).iterdir()]
-    sources = {str(path.relative_to(BENCH)) for path in found if path.suffix in (".cu", ".cpp")}
-    assert sources == set(RULES["sources"])
-    apps = {str(path.relative_to(BENCH)) for path in (BENCH / "apps").glob("*.cu")}
-    assert apps == set(RULES["apps"].values())
-    assert not any("-Werror" in flag for flag in RULES["flags"])  # a compiler with new warnings still builds it
-    assert any("-Werror" in flag for flag in RULES["strict_flags"])
+def test_sources_are_compiled_and_linked_for_the_best_target_once(toolkit: Toolkit) -> None:
+    said: list[str] = []
+    built = toolkit.build("9.0,80", say=said.append)
+    assert built.path.read_text(encoding="utf-8") == "program"
+    assert (built.compiler, built.target, built.reused) == ("nvcc 13.0.88", "sm_90a,sm_80", False)
+    assert built.facts() == {"compiler": built.compiler, "target": built.target, "flags": "-O3", "sha256": built.sha256}
+    code = "-gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80"
+    *compiles, link = toolkit.asked
+    assert sorted(line.rpartition("/")[2] for line in compiles) == ["a.cu", "c.cpp"]
+    assert all(line.startswith(f"-c -O3 {code} -I {toolkit.folder} ") for line in compiles)
+    assert link.startswith(f"-cudart static {code} ")
+    assert sorted(path.name for path in built.path.parent.iterdir()) == ["build-info.json", "ncu-roofline-bench"]
+    again = toolkit.build("sm_90a,8.0", say=said.append)
+    assert (again.path, again.sha256, again.reused, describe(built.path)) == (built.path, built.sha256, True, again)
+    assert said == ["compiling ncu-roofline-bench with nvcc 13.0.88 for sm_90a, sm_80 ..."]
+    assert not toolkit.build("9.0,80", force=True).reused
+    assert len(toolkit.asked) == 6
+    mine = describe(toolkit.put("mine", "x"))
+    assert (mine.compiler, len(mine.sha256)) == ("", 64)
 
 
-@pytest.mark.exhaustive
-def test_list_tells_every_kernel_and_what_needs_none(runner: Path, table: list[dict[str, Any]]) -> None:
-    code, rows = call(runner, *LIST)
-    assert code == 0
-    assert {row["ceiling"] for row in rows} == {row["ceiling"] for row in table} | {
-        "host.h2d",
-        "host.d2h",
-        "host.bidir",
-        "launch.stream",
-        "launch.sync",
-        "launch.graph",
-    }
-    assert {row["kernel"] for row in table_rows(rows)} == {row["symbol"] for row in table}
-    assert all(row["capabilities"] and row["reason"] in ("", "emulated") for row in rows)
-    assert {row["unit"] for row in rows} == {"B/s", "FLOP/s", "OP/s", "s"}
+@pytest.mark.parametrize("change", ["source", "flags", "program", "compiler"])
+def test_what_changes_is_built_again(toolkit: Toolkit, change: str) -> None:
+    built = toolkit.build()
+    if change == "source":
+        toolkit.put("bench/a.cu", "// other")
+    elif change == "flags":
+        toolkit.put("bench/build.json", json.dumps({**RECIPE, "flags": ["-O2"]}))
+    elif change == "compiler":
+        toolkit.version = "12.8"
+    else:
+        built.path.write_text("damaged", encoding="utf-8")
+    again = toolkit.build()
+    assert (again.reused, again.path.read_text(encoding="utf-8")) == (False, "program")
+    assert (again.path == built.path) == (change == "program")
 
 
-def table_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that are about kernels of the table."""
-    return [row for row in rows if row["kernel"] not in ("", "bench_empty")]
+def test_what_does_not_compile_leaves_nothing(toolkit: Toolkit) -> None:
+    toolkit.put("bench/broken.cu")
+    recipe = {**RECIPE, "sources": ["a.cu", "broken.cu"], "strict_flags": ["-Werror"], "apps": {"gpp": "a.cu", "x": "b/c.cpp"}}
+    toolkit.put("bench/build.json", json.dumps(recipe))
+    with pytest.raises(RooflineError, match=r"Cannot compile broken\.cu: broken\.cu\(7\): error: expected a ;\. Try"):
+        toolkit.build(strict=True)
+    assert list((toolkit.cache / "bench").iterdir()) == []
+    assert " -O3 -Werror " in toolkit.asked[0]
+    with pytest.raises(RooflineError, match=r"does not compile for compute capability 7\.0\. Name an nvcc of CUDA 12"):
+        toolkit.build("7.0")
+    toolkit.cache.joinpath("bench").rmdir()
+    toolkit.cache.rmdir()
+    toolkit.cache.write_text("a file", encoding="utf-8")
+    with pytest.raises(RooflineError, match="XDG_CACHE_HOME"):
+        toolkit.build()
 
 
-@pytest.mark.exhaustive
-def test_list_is_of_what_the_program_was_compiled_for_unless_told(runner: Path) -> None:
-    assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
+def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be run, also with a digest that matches."""
+    before = os.umask(0)
+    try:
+        program = toolkit.build().path
+    finally:
+        os.umask(before)
+    places = [toolkit.cache, toolkit.cache / "bench", program.parent, program, program.parent / "build-info.json"]
+    assert [place.stat().st_mode & 0o777 for place in places[:3]] == [0o700] * 3
+    shutil.rmtree(toolkit.cache)
+    toolkit.build()
+    for place, mode in zip(places, (0o770, 0o702, 0o720, 0o777, 0o722), strict=True):
+        kept = place.stat().st_mode
+        place.chmod(mode)
+        for force in (False, True):
+            with pytest.raises(RooflineError) as caught:
+                toolkit.build(force=force)
+            said = f"Cannot use {place}: another user may write to it. Set XDG_CACHE_HOME to a folder of your own."
+            assert str(caught.value) == said
+        place.chmod(kept)
+    places = places if os.getuid() == 0 else places[:1]  # only root can give a file away
+    for place in places:
+        with monkeypatch.context() as patch:
+            if os.getuid() == 0:
+                os.chown(place, 12345, -1)
+            else:
+                patch.setattr(os, "getuid", lambda: 12345)
+            with pytest.raises(RooflineError, match="it belongs to another user") as caught:
+                toolkit.build()
+            assert caught.value.path == str(place)
+        os.chown(place, os.getuid(), -1)
+    if os.getuid() == 0:  # a link of another user is no folder of ours
+        (toolkit.folder.parent / "ours").mkdir(mode=0o700)
+        toolkit.cache.rename(toolkit.folder.parent / "away")
+        toolkit.cache.symlink_to(toolkit.folder.parent / "ours")
+        toolkit.build()
+        os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)
+        with pytest.raises(RooflineError, match="it belongs to another user"):
+            toolkit.build()
 
 
-@pytest.mark.exhaustive
-def test_fp8_by_mma_sync_is_listed_as_emulated_where_it_is(runner: Path) -> None:
-    rows = [row for row in call(runner, *LIST)[1] if row["ceiling"] == "tensor.fp8.mma"]
-    by_reason = {row["reason"]: row["capabilities"] for row in rows}
-    assert by_reason == {"": ["8.9", "12.0", "12.1"], "emulated": ["9.0", "10.0", "10.3", "11.0"]}
+def test_which_compiler(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version, text in (("11.7", "11.8 is the oldest"), ("?", "does not tell a version")):
+        toolkit.version = version
+        with pytest.raises(RooflineError, match=text):
+            find_compiler(str(toolkit.nvcc))
+    toolkit.version = "11.8"
+    assert find_compiler(str(toolkit.nvcc)).version == (11, 8)
+    with pytest.raises(RooflineError, match="there is no such program"):
+        find_compiler("/no/nvcc")
+    monkeypatch.setenv("NVCC", str(toolkit.nvcc))
+    assert find_compiler().path == toolkit.nvcc
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv("NVCC", raising=False)
+        monkeypatch.setenv(name, str(toolkit.folder.parent / name))
+        found = toolkit.put(f"{name}/bin/nvcc")
+        assert find_compiler().path == found
+        monkeypatch.delenv(name)
+    on_path = toolkit.put("bin/nvcc")
+    assert find_compiler().path == on_path
 
 
-@pytest.mark.exhaustive
+def test_gpus_and_architectures(toolkit: Toolkit) -> None:
+    with pytest.raises(RooflineError, match=r"Cannot find an NVIDIA GPU: .*missing.*\. Run where there is one"):
+        native_capabilities()
+    toolkit.answers["nvidia-smi"] = "9.0\n8.0\n9.0\n"
+    assert native_capabilities() == ("8.0", "9.0")
+    assert toolkit.build("native").target == "sm_80,sm_90a"
+    toolkit.answers["nvidia-smi"] = "No devices were found"
+    with pytest.raises(RooflineError, match="lists no GPU"):
+        native_capabilities()
+    texts = {"9.0": ("9.0",), "80,9.0,sm_90a": ("8.0", "9.0"), "100a": ("10.0",), "compute_121": ("12.1",)}
+    assert {text: parse_architectures(text) for text in texts} == texts
+    for text in ("", "hopper", "9", "9.0;8.0", "1000"):
+        with pytest.raises(UsageError):
+            parse_architectures(text)
+
+
+def test_a_compiler_of_the_system(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without OpenMP is passed over."""
+    with pytest.raises(RooflineError, match=r"Cannot find a C\+\+ compiler: there is none of .*\. Install GCC or Clang"):
+        find_host_compiler()
+    for name in ("c++", "g++"):
+        toolkit.put(f"bin/{name}")
+    toolkit.answers = {"c++": None, "g++": "new 2.0\n(c)"}
+    assert find_host_compiler().text == "new 2.0"
+    toolkit.answers["g++"] = None
+    with pytest.raises(RooflineError, match="it does not compile and link with -fopenmp"):
+        find_host_compiler()
+    monkeypatch.setenv("CXX", "no-such-compiler -O2")
+    with pytest.raises(RooflineError, match="Cannot find no-such-compiler: CXX names it, and there is no such program"):
+        find_host_compiler()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(RooflineError, match="Cannot measure on this CPU"):
+        module.build_host()
+
+
+def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = {**RECIPE, "strict_flags": [], "apps": {"gpp": "a.cu", "gsrb": "b/c.cpp"}}
+    toolkit.put("bench/build.json", json.dumps(recipe))
+    monkeypatch.setattr(module, "pack_folder", lambda _name: toolkit.folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
+    outcome = run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc)
+    assert outcome.code == 0, outcome.err
+    assert Path(outcome.out.strip()).read_text(encoding="utf-8") == "program"
+    assert "built with nvcc 13.0.88 for sm_80,sm_90a" in outcome.err
+    assert "built before" in run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc).err
+    apps = run("bench", "build", "--apps", "--arch", "8.0", "--nvcc", toolkit.nvcc)
+    assert [Path(line).name for line in apps.out.splitlines()] == ["gpp", "gsrb"]
+    for words in (("run",), ("list",)):
+        assert_refused(run("bench", *words), "an NVIDIA GPU")
+    assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", "/no/nvcc"), "/no/nvcc")
+    assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
+
+
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("platform", "environment", "expected"),
     [
-        ((), 2, "the commands are"),
-        (("device", "--device", "0"), 2, "the commands are"),
-        (("run", "--ceiling"), 2, "expected --name VALUE"),
-        (("serve", "ceiling", "dram.read"), 2, "expected --name VALUE"),
-        (("run", "--ceiling", "l1.read", "--variant", "ldg128_b256_x2", "--device", "x"), 2, "is no number"),
-        (("serve", "--device", ""), 2, "is no number"),
+        ("linux", {"HOME": "/h"}, "/h/.cache/ncu-roofline"),
+        ("linux", {"HOME": "/h", "XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
+        ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
+        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/ncu-roofline"),
+        ("win32", {"LOCALAPPDATA": "/l"}, "/l/ncu-roofline/cache"),
     ],
 )
-def test_wrong_words_are_explained(runner: Path, words: tuple[str, ...], code: int, says: str) -> None:
-    assert call(runner, *words)[0] == code
-    assert says in call(runner, *words)[1][-1]["error"]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("words", "doing"),
-    [
-        (("devices",), "looking for GPUs"),
-        (("serve",), "selecting the GPU"),
-        (("run", "--device", "0"), "selecting the GPU"),
-    ],
-)
-def test_without_a_gpu_it_says_so(runner: Path, words: tuple[str, ...], doing: str) -> None:
-    if call(runner, "devices")[0] == 0:
-        pytest.skip("there is a GPU here")
-    code, (line,) = call(runner, *words)
-    assert code == _WITHOUT_GPU
-    assert doing in line["error"]
-
-
-@pytest.mark.exhaustive
-def test_the_proxy_applications_build(nvcc: str, tmp_path: Path) -> None:
-    programs = build_apps("8.0", nvcc, cache=tmp_path, strict=True)
-    assert [program.path.name for program in programs] == ["gpp", "gsrb", "lecture"]
-    for program in programs:
-        done = subprocess.run([str(program.path), "--unknown", "1"], capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert "usage:" in done.stderr
-
-
-@pytest.mark.exhaustive
-def test_the_list_says_what_was_run_on_hardware(runner: Path) -> None:
-    listed = {row["ceiling"]: row for row in rows(Runner(runner).variants(), ("9.0",))}
-    assert listed["fp64.fma"]["status"] == "run on 9.0"
-    assert listed["tensor.fp16.wgmma"]["status"] == "run on 9.0"
-    assert "tensor.fp16.tcgen05" not in listed
-    everywhere = {row["ceiling"]: row for row in rows(Runner(runner).variants())}
-    assert everywhere["tensor.fp16.tcgen05"]["status"] == UNPROVEN
-    assert listed["dram.read"]["variants"] == ["ldg128_cs_b512_i8", "bulk16k_s5"]
+def test_the_cache_folder(platform: str, environment: dict[str, str], expected: str) -> None:
+    assert cache_folder(environment, platform).as_posix() == expected
+    assert cache_folder({}, "linux").is_absolute()

@@ -1,0 +1,272 @@
+"""What is measured when, and from the trials of sessions to a ceiling: cases as data, statistics, whole machines."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ncu_roofline.bench import measuring
+from ncu_roofline.bench.campaign import Candidate, Silent, candidates
+from ncu_roofline.bench.catalogue import kinds_of, theory
+from ncu_roofline.bench.document import Origin, as_text, ceiling, document
+from ncu_roofline.bench.measuring import FULL, QUICK, Outcome
+from ncu_roofline.bench.runner import Trial, Variant
+from ncu_roofline.bench.telemetry import Telemetry
+from ncu_roofline.formats.ceilings import CPU, GPU, read_ceilings
+from tests.bench.fakes import (
+    EPYC,
+    FAST,
+    H100_LIST,
+    H200,
+    HERE,
+    FakeTelemetry,
+    Program,
+    candidate,
+    device,
+    facts,
+    kind,
+    read_toml,
+    scenario,
+)
+from tests.golden import assert_golden
+
+
+class Counting(Silent):
+    """Counts steps, and in which order ceilings were found."""
+
+    def __init__(self) -> None:
+        self.steps, self.done, self.told = 0, 0, list[str]()
+
+    def start(self, *words: object) -> None:
+        self.steps = int(str(words[0]))
+
+    def step(self, *_words: object) -> None:
+        self.done += 1
+
+    begin = found = Silent.start
+
+    def tell(self, outcome: Outcome) -> None:
+        self.told.append(outcome.kind.id)
+
+
+def digits(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+def told(entry: Mapping[str, Any]) -> Iterator[str]:
+    """An entry of a ceilings file, for people."""
+    accepted = "accepted" if entry["accepted"] else "not accepted"
+    yield f"{entry['id']}: {entry['verdict']}, {accepted}, {digits(entry['value'])} {entry['unit']}"
+    if entry["value"] is not None:
+        assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
+        spread = [f"{entry[name + per] or 0:.2g}" for name in ("cv", "between_session_cv") for per in ("", "_per_cycle")]
+        shares = (entry["theory"]["fraction"], entry["theory"]["fraction_vendor_clock"], entry["per_sm_and_cycle"])
+        counts = [f"{entry['trials']} trials in {entry['sessions']} of {entry['attempts']} sessions"]
+        counts += [f"{entry[name]} {name}" for name in ("outliers", "discarded")]
+        yield f"  {', '.join(counts)}, right {entry['verified']['checksum']}, cv {', '.join(spread)}, {entry['variant']}"
+        held = ", ".join(entry["throttle"]["reasons"]) or "not held back"
+        clocks = [digits(entry["clock"][name]) for name in ("sm_mhz_min", "sm_mhz_mean")]
+        yield f"  {' to '.join(clocks)} MHz, theory {', '.join(map(digits, shares))}, {held}"
+    if entry.get("burst"):
+        yield f"  burst: {', '.join(f'{key} {digits(value)}' for key, value in entry['burst'].items())}"
+    runs = Counter(f"{one['kernel']}{' burst' * (one['role'] == 'burst')} {digits(one['value'])}" for one in entry["variants"])
+    yield f"  runs: {', '.join(f'{count} x {name}' for name, count in runs.items())}"
+    yield from (f"  - {reason}" for reason in entry["reasons"])
+
+
+def test_cases(program: Program) -> None:
+    text = ""
+    for name, case in read_toml("campaigns.toml").items():
+        of, changes = case.pop("of", ["fp64.fma"]), case.pop("settings", {})
+        settings = QUICK if changes.pop("quick", False) else replace(FAST, **changes)
+        on, telemetry = case.pop("device", GPU), FakeTelemetry(case.pop("reasons", [0]))
+        view = telemetry if case.pop("nvml", True) else Telemetry("not installed")
+        budget, spend, counting = case.pop("budget", 1e9), case.pop("spend", 0.0), Counting()
+        program.play(scenario(case), set_up=spend)
+        wanted = [candidate(one, *case.get(one, {}).get("variants", ["best"])) for one in of]
+        made = replace(program.campaign(view, settings, budget, on), progress=counting, told=counting.tell)
+        outcomes = made.run([*wanted, Candidate(kind("fp64.div"), (), "unsupported")][: 9 if len(of) > 1 else 1])
+        assert counting.done == counting.steps, name
+        assert sorted(counting.told) == sorted(of), name
+        lines = [line for one in outcomes for line in told(ceiling(one, device(EPYC if on == CPU else H200), settings, None))]
+        jobs = [f"{one['ceiling']}/{one['variant']} {one['trials']}x{one['min-time-ms']}" for one in program.runs]
+        rests = "".join(f", {pause} ms between" for pause in {one["pause-ms"] for one in program.runs} - {"0"})
+        after = f"{program.clock.now - 1:.3f} s, {program.contexts} contexts{rests}: {', '.join(jobs)}"
+        text += "\n".join([f"# {name}", *lines, f"after {after}", "", ""])
+    assert_golden(HERE / "campaigns.txt", text)
+
+
+def test_numbers_derived_by_hand(program: Program) -> None:
+    """33 TFLOP/s at 1980 MHz on 132 SMs, each with 64 FP64 units of two operations per cycle; a power cap on tensor cores."""
+    program.content = scenario({"tensor.fp16.wgmma": {"clock": 1500, "rate": 743e12, "rested": 1900 / 1500}})
+    entries = {}
+    for name, bits in (("fp64.fma", 0), ("launch.stream", 0), ("tensor.fp16.wgmma", 4)):
+        (outcome,) = program.campaign(FakeTelemetry([bits]), FAST).run([candidate(name)])
+        powered = tuple(replace(record, observed={**record.observed, "power": 650.0}) for record in outcome.sessions)
+        entries[name] = ceiling(outcome._replace(sessions=powered), device(), FAST, None)
+    close, entry, launch, tensor = (lambda value: pytest.approx(value, rel=1e-3)), *entries.values()
+    assert (entry["value"], entry["work"]["operations"], entry["seconds_median"]) == (close(33e12), close(33e12 * 0.020), 0.020)
+    assert entry["theory"]["at_measured_clock"] == pytest.approx(132 * 64 * 2 * 1.98e9)
+    assert entry["theory"]["fraction"] == close(33e12 / (132 * 128 * 1.98e9))
+    assert entry["per_sm_and_cycle"] == close(33e12 / 132 / 1.98e9)
+    assert entry["energy_per_unit_j"] == close(650 / 33e12)
+    assert (entry["clock"]["mem_mhz"], entry["clock"]["mem_mhz_max"], entry["temp_c"]["gpu"]) == (3201, 3201, 55.0)
+    assert (launch["value"], launch["unit"], launch["energy_per_unit_j"]) == (close(1 / 4e5), "s", close(650 / 4e5))
+    assert tensor["theory"]["fraction"] == close(743e12 / (4096 * 132 * 1.5e9))
+    assert (tensor["burst"]["value"], tensor["burst"]["sm_mhz"]) == (close(743e12 * 1900 / 1500), pytest.approx(1900))
+    assert tensor["burst"]["per_sm_and_cycle"] == close(743e12 / 1.5e9 / 132)
+
+
+def test_which_variants_apply() -> None:
+    rows = "tensor.fp8.mma a 8.9,12.0|tensor.fp8.mma a 9.0 emulated|fp64.fma b|fp64.fma c 8.0|fp64.div d|tensor.fp4.mma e 10.0"
+    cells = [(*row.split(), "", "")[:4] for row in rows.split("|")]
+    variants = [Variant(one, name, "FLOP/s", tuple(filter(None, on.split(","))), reason) for one, name, on, reason in cells]
+    kinds = [*kinds_of(variants), kind("dram.read")]
+    found = [c.variants or c.absent for c in candidates(kinds, variants, "9.0", quick=True)]
+    quick, none = "not measured: left out of a quick run", "not measured: the benchmark has no kernel for it"
+    assert found == ["emulated", ("b",), quick, "unsupported", none]
+    assert [c.variants for c in candidates(kinds, variants, "8.0", quick=False)] == [(), ("b", "c"), ("d",), (), ()]
+
+
+@pytest.mark.parametrize("told", [H200, EPYC], ids=["GPU", "CPU"])
+def test_the_file_is_read_back_by_the_reader(program: Program, told: dict[str, Any], tmp_path: Path) -> None:
+    own = device(told)
+    names = ("dram.read", "l1.read", "fp64.fma", *(() if own.is_cpu else ("tensor.fp16.mma", "tensor.fp16.wgmma")))
+    wanted = [*map(candidate, names), Candidate(kind("fp64.div"), (), "emulated")]
+    outcomes = program.campaign(FakeTelemetry(), FAST, kind=own.kind).run(wanted)
+    identity: dict[str, Any] = {"clock_governor": "performance"}
+    if not own.is_cpu:
+        identity = {"driver": "580.65", "other_processes": 2, "ecc": {"current": True, "pending": False}}
+    content = document(own, outcomes, FAST, Origin({"compiler": "nvcc 13.0.88"}, identity, ""))
+    (tmp_path / "c.json").write_text(as_text(content), encoding="utf-8")
+    read = read_ceilings(tmp_path / "c.json")
+    assert (read.kind, read.device, read.compute_capability) == (own.kind, told["name"], (0, 0) if own.is_cpu else (9, 0))
+    assert read.by_id.keys() == set(names)
+    assert (read.by_id["fp64.fma"].clock, read.by_id["fp64.fma"].variant) == (pytest.approx(1.98e9), "best")
+    assert content["derived"]["machine_balance"]["fp64.fma/dram"] == pytest.approx(33 / 4.35, rel=1e-2)
+    assert content["settings"] == {"trials": 15, "sessions": 3, "min_time": 0.02, "data": "random", "seed": 1, "quick": False}
+    warnings, method, theories = (
+        content["warnings"],
+        content["ceilings"][0]["clock"]["method"],
+        content["ceilings"][0]["theory"],
+    )
+    if own.is_cpu:
+        assert content["device"] == {**EPYC, "clock_governor": "performance"}
+        assert ([text.partition(":")[0] for text in warnings], set(theories.values())) == (["no theory"], {None})
+    else:
+        assert getattr(read.compute("tensor.fp16"), "id", "") == "tensor.fp16.wgmma"
+        assert warnings == ["2 other processes used this GPU", "ECC changes at the next reboot: measure again then"]
+    assert method == ("dependent additions" if own.is_cpu else "clock64/globaltimer")
+
+
+def test_intervals_are_the_tabulated_pairs_of_order_statistics() -> None:
+    """Ranks of the 95 % interval of the median as printed in tables of the sign test; it covers as often as it says."""
+    for count, rank in ((6, 1), (9, 2), (11, 2), (15, 4), (20, 6), (31, 10), (50, 18), (100, 40)):
+        assert measuring.median_interval(list(range(1, count + 1))) == (rank, count + 1 - rank)
+    dice, hits = random.Random(1), 0
+    for _ in range(2000):
+        low, high = measuring.median_interval([dice.expovariate(1.0) for _ in range(31)])
+        hits += low <= math.log(2) <= high
+    assert 0.95 <= hits / 2000 < 0.985
+    few = [measuring.median_interval(list(range(count))) for count in (1, 2, 5)]
+    assert few == [(0, 0), (0, 1), (0, 4)]  # too few: the range
+
+
+def test_medians_outliers_variation_still_clocks_and_summaries() -> None:
+    assert [measuring.median(values) for values in ([3, 1, 2], [4, 1, 3, 2])] == [2, 2.5]
+    assert math.isnan(measuring.median([]))
+    values = [100.0, 100.1, 99.9, 100.2, 99.8, 100.0, 50.0, 100.1]
+    assert [i for i, out in enumerate(measuring.outliers(values)) if out] == [6]
+    assert 50.0 not in measuring.kept(values)
+    assert [measuring.outliers([5.0] * 20 + [last])[-1] for last in (5.0005, 5.1)] == [False, True]
+    assert (measuring.variation([9.0, 10.0, 11.0]), measuring.variation([-1.0, 1.0])) == (pytest.approx(0.1), math.inf)
+    clocks: list[list[float]] = [[1000, 1400, 1700, 1900, 1980, 1980, 1979, 1981, 1980, 1980], [1980] * 5, [1980] * 4]
+    found = [measuring.stable_from(one) for one in (*clocks, [1980, 1400] * 10, [0.0] * 10, [])]
+    assert found == [4, 0, None, None, None, None]
+    # The median of session medians: one long or odd session does not outvote the others, and the interval holds what differs.
+    summary = measuring.summarise([[10.0] * 31, [10.2] * 31, [12.0] * 310])
+    assert [summary[key] for key in ("value", "ci95", "trials", "sessions", "min", "max", "cv")] == [
+        10.2,
+        [10, 12],
+        372,
+        3,
+        10,
+        12,
+        0,
+    ]
+    assert summary["between_session_cv"] == pytest.approx(0.1022, abs=1e-3)
+    assert [measuring.summarise([[0.0, 10.0]])[key] for key in ("p05", "p95")] == [0.5, 9.5]
+    # The host must confirm the time, but for a launch; it may have seen less.
+    seen = ((0.02, 0.02), (0.02, 0.0204), (0.02, 0.021), (0.004, 0.0045), (0.004, 0.0047), (0.02, 0.0195))
+    agree = [measuring.timers_agree(Trial(gpu, 1.0, None, None, 5.0, 5.0 + host)) for gpu, host in seen]
+    assert agree == [True, True, False, True, False, True]
+
+
+def machine(case: Mapping[str, Any], noise: float) -> dict[str, Any]:
+    """An H100 at 95 % of theory whose second variants are behind, but for what the case says."""
+    ceilings: dict[str, dict[str, Any]] = {}
+    for name, variants in H100_LIST.items():
+        one, peak = kind(name), theory(kind(name), device(facts("H100")))
+        other = 4e5 if one.unit == "s" else 50e9 if one.domain == "link" else 5e12
+        rate = 0.95 * peak.at({"sm": 1.98e9, "memory": 2.619e9}.get(one.domain)) if peak else other
+        shares = {variant: 1 - 0.02 * place for place, variant in enumerate(variants)}
+        calls: list[dict[str, Any]] = [{"mode": mode} for mode in (case.get("broken", {}).get(name),) if mode]
+        if case.get("capped") and one.kind == "compute" and name != "fp32.fma":  # that warms up
+            calls = [{"clock": 1600, "scale": 1600 / 1980}]
+        calls = [*calls, {}] if case.get("once") or not calls else calls
+        own = 0.08 if name == case.get("noisy") else noise
+        ceilings[name] = {"rate": rate, "noise": own, "variants": shares, "calls": calls, "rested": 1980 / 1600}
+    return {"ceilings": ceilings}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in read_toml("simulations.toml").items()])
+def test_a_whole_machine_within_its_budget(program: Program, case: dict[str, Any]) -> None:
+    """Whatever happens, each ceiling that can be measured has a value; what does not fit are repeats."""
+    settings, noise = (
+        QUICK if case.get("quick") else replace(FULL, budget=case.get("budget", FULL.budget)),
+        case.get("noise", 0.005),
+    )
+    own, (begin, end, bits) = device(facts("H100")), case.get("reasons", (0, 0, 0))
+    program.play(machine(case, noise), case.get("start", 3.0), 0.3)
+    variants = [Variant(one, variant, kind(one).unit, ("9.0",), "") for one, names in H100_LIST.items() for variant in names]
+    wanted = candidates(kinds_of(variants), variants, "9.0", settings.quick)
+    sky = FakeTelemetry(lambda: bits if begin < program.clock.now < end else 0)
+    outcomes = program.campaign(sky, settings, settings.budget).run(wanted)
+    entries = {one["id"]: one for one in document(own, outcomes, settings, Origin({}, {}, ""))["ceilings"]}
+    entries = {one: entry for one, entry in entries.items() if "quick run" not in "".join(entry["reasons"])}
+    gone, refused = {one for one in entries if not entries[one]["value"]}, case.get("refused", [])
+    took, late = program.clock.now - 1, [entry for entry in entries.values() if "out of time" in str(entry["reasons"])]
+    assert gone == set(case.get("gone", ()))
+    assert {one for one, entry in entries.items() if not entry["accepted"]} == (
+        entries.keys() if refused == "all" else gone | {*refused}
+    )
+    assert took <= settings.budget + 8.0  # the last job and its pause
+    assert bool(late) == case.get("late", False)
+    assert all(entry["reasons"][0].startswith("out of time: ") and entry["sessions"] < 3 for entry in late)
+    for one, entry in entries.items():
+        if one in gone:
+            assert (entry["verdict"], entry["reasons"][0].startswith("the benchmark failed: ")) == ("failed", True)
+            assert ("it said nothing for" in entry["reasons"][0]) == (case["broken"][one] == "hang")
+            continue
+        assert math.isfinite(entry["cv"]), one
+        assert (entry["between_session_cv"] is None) == (entry["sessions"] == 1), one
+        assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1], one
+        if {*case} <= {"noise", "start", "quick"}:
+            rate = program.content["ceilings"][one]["rate"]
+            assert took <= 0.55 * settings.budget  # nothing good is thrown away
+            assert entry["value"] == pytest.approx(1 / rate if entry["unit"] == "s" else rate, rel=2 * noise), one
+            assert (entry["sessions"], entry["variant"]["kernel"]) == (settings.sessions, H100_LIST[one][0]), one
+            assert entry["cv"] == pytest.approx(noise, rel=0.75), one
+        if refused == "all":
+            assert (entry["verdict"], entry["throttle"]["reasons"]) == ("throttled", ["hardware thermal slowdown"]), one
+        bursts = "capped" in case and kind(one).kind == "compute" and one != "fp32.fma" and not settings.quick
+        assert (entry["burst"] is not None) == bursts or one == "fp32.fma", one
+        if bursts:
+            assert entry["burst"]["value"] == pytest.approx(entry["value"] * 1980 / 1600, rel=0.02), one
