@@ -37,7 +37,7 @@ def machine(
     monkeypatch.setenv("XDG_DATA_HOME", str(elsewhere / "data"))
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
     monkeypatch.setattr(telemetry, "load", fake_nvml)
-    monkeypatch.setattr(campaign, "TIMING", program.clock.timing())
+    monkeypatch.setattr(campaign, "TIMING", program.timing)
     monkeypatch.setattr(platform, "node", lambda: "node0")
     day = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)
     monkeypatch.setattr(document, "datetime", SimpleNamespace(now=lambda _zone: day))

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -63,20 +62,16 @@ def kind(ceiling: str) -> CeilingKind:
     return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
 
 
-def row(ceiling: str, variant: str = "best", capabilities: Sequence[str] = (), reason: str = "") -> dict[str, Any]:
-    """A line of the runner's list."""
-    told = {"ceiling": ceiling, "variant": variant, "unit": kind(ceiling).unit}
-    return {**told, "capabilities": list(capabilities), "reason": reason}
-
-
 def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[Mapping[str, Any]] = (H200,)) -> dict[str, Any]:
     """A machine with these GPUs that has all of RATES, changed by what ``ceilings`` says."""
     known: dict[str, dict[str, Any]] = {name: {"rate": rate} for name, rate in RATES.items()}
     for name, change in ceilings.items():
         known.setdefault(name, {"rate": 1e12}).update(change)
-    rows = [row(name, variant) for name, one in known.items() for variant in one.get("variants", ["best"])]
-    rows += [row("tensor.int8.tcgen05", capabilities=["10.0"]), row("tensor.fp8.mma", capabilities=["8.9", "12.0"])]
-    rows.append(row("tensor.fp8.mma", "best", ["9.0"], "emulated"))
+    told = [(name, variant, [], "") for name, one in known.items() for variant in one.get("variants", ["best"])]
+    told += [("tensor.int8.tcgen05", "best", ["10.0"], ""), ("tensor.fp8.mma", "best", ["8.9", "12.0"], "")]
+    told += [("tensor.fp8.mma", "best", ["9.0"], "emulated")]
+    keys = ("ceiling", "variant", "capabilities", "reason")
+    rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in told]
     return {"devices": devices, "rows": rows, "ceilings": known}
 
 
@@ -85,35 +80,22 @@ def candidate(ceiling: str, *variants: str) -> Candidate:
     return Candidate(kind(ceiling), variants or ("best",))
 
 
-class Clock:
-    """Time that only passes when somebody waits or works; it begins at 1 s."""
-
-    def __init__(self) -> None:
-        self.now = 1.0
-
-    def timing(self) -> Timing:
-        """As the driver wants it."""
-        return Timing(lambda: self.now, lambda _seconds: None)
-
-
-@dataclass
 class Program:
     """The benchmark program, played: what starts in place of processes (the fixture ``program`` puts it there).
 
-    On its ``clock`` a fresh context takes ``start`` s, each job ``set_up`` s and its trials, a hang all of the patience.
+    Time only passes while it works: a fresh context takes ``start`` s, each job ``set_up`` s and its trials, a hang all of the
+    patience.
     """
 
-    content: Mapping[str, Any] = field(default_factory=scenario)
-    clock: Clock = field(default_factory=Clock)
-    start: float = 0.0
-    set_up: float = 0.0
-    runs: list[dict[str, str]] = field(default_factory=list)
-    contexts: int = 0
+    def __init__(self) -> None:
+        self.play(scenario())
+        self.timing = Timing(lambda: self.now, lambda _seconds: None)
 
     def play(self, content: Mapping[str, Any], start: float = 0.0, set_up: float = 0.0) -> None:
         """From now on, as if nothing had run."""
-        self.content, self.start, self.set_up, self.runs, self.contexts = content, start, set_up, [], 0
-        self.clock.now = 1.0
+        self.content, self.start, self.set_up = content, start, set_up
+        self.runs: list[dict[str, str]] = []
+        self.now, self.contexts = 1.0, 0
 
     def started(self, _path: Path, words: tuple[str, ...]) -> Process:
         """A process of it."""
@@ -128,7 +110,7 @@ class Program:
     def campaign(self, telemetry: Telemetry, settings: Settings, budget: float = 1e9, kind: str = GPU) -> Campaign:
         """The driver's work with it, ``budget`` in s from now."""
         source = Session(Runner(Path("program")), 0)
-        return Campaign(source, telemetry, settings, self.clock.timing(), self.clock.now + budget, kind)
+        return Campaign(source, telemetry, settings, self.timing, self.now + budget, kind)
 
     def trials(self, words: Mapping[str, str], number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of one run, as the clock goes on; ``number`` counts the runs of this ceiling from 0."""
@@ -146,10 +128,10 @@ class Program:
             mhz = drift[trial] if trial < len(drift) else clock
             speed = rate * (mhz / clock if mhz and clock else 1.0) * (1 + noise * dice.uniform(-1, 1))
             speed /= 2 if trial >= count - call.get("outliers", 0) else 1
-            begin = self.clock.now + pause
-            self.clock.now = begin + seconds * (call.get("host", 1.0) if trial < call.get("late", count) else 1.0)
+            begin = self.now + pause
+            self.now = begin + seconds * (call.get("host", 1.0) if trial < call.get("late", count) else 1.0)
             told = {"trial": trial, "seconds": seconds, "work": speed * seconds, "sm_mhz": mhz}
-            yield {**told, "checksum_ok": call.get("mode") != "wrong", "begin": begin, "end": self.clock.now}
+            yield {**told, "checksum_ok": call.get("mode") != "wrong", "begin": begin, "end": self.now}
 
 
 class Process:
@@ -159,7 +141,7 @@ class Process:
         self.program, self.stopped, self.lines = program, False, iter(self._answers(words[0]))
         if words[0] == "serve":
             program.contexts += 1
-            program.clock.now += program.start
+            program.now += program.start
 
     def _answers(self, command: str) -> Iterator[Any]:
         content = self.program.content
@@ -181,7 +163,7 @@ class Process:
         program = self.program
         number = sum(other["ceiling"] == words["ceiling"] for other in program.runs)
         program.runs.append({**words, "context": str(program.contexts)})
-        program.clock.now += program.set_up
+        program.now += program.set_up
         calls = program.content["ceilings"][words["ceiling"]].get("calls", [{}])
         call = calls[min(number, len(calls) - 1)]
         mode, text = call.get("mode"), call.get("text")
@@ -197,7 +179,7 @@ class Process:
         for line in program.trials(words, number, call):
             yield line
             if self.stopped:
-                program.clock.now += float(words["pause-ms"]) / 1e3 + line["seconds"]  # the trial that has begun meanwhile
+                program.now += float(words["pause-ms"]) / 1e3 + line["seconds"]  # the trial that has begun meanwhile
                 break
         yield None if mode == "short" else {"done": True, "grid": 528, **call.get("launch", {})}
 
@@ -207,7 +189,7 @@ class Process:
         if isinstance(found, RunnerFailed):
             if str(found) != HANGS:
                 raise found
-            self.program.clock.now += timeout
+            self.program.now += timeout
             raise RunnerFailed(f"{HANGS} {timeout:.3g} s")
         return found
 
@@ -217,26 +199,21 @@ class Process:
 
 
 FAST = replace(FULL, warm_up=0.1)
-POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x4, 0x8, 0x20, 0x40, 0x80
 
 
 @dataclass
 class FakeTelemetry(Telemetry):
-    """A driver's view that tests set; ``reasons`` are taken one per run (a Watch has a thread of its own), the last goes on."""
+    """A driver's view whose ``reasons`` tests set."""
 
-    reasons: Sequence[int] | Callable[[], int] = (0,)
-    available: bool = True
+    reasons: int | Callable[[], int] = 0
     reason: str = ""
-    runs: int = 0
     reads: int = 0
-    thread: threading.Thread | None = None
+    available = True
 
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
-        """The reasons of the run that is on."""
+        """As of an H200."""
         self.reads += 1
-        if threading.current_thread() is not self.thread:
-            self.thread, self.runs = threading.current_thread(), self.runs + 1
-        told = self.reasons() if callable(self.reasons) else self.reasons[min(self.runs, len(self.reasons)) - 1]
+        told = self.reasons() if callable(self.reasons) else self.reasons
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": told}
 
 

@@ -15,16 +15,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build as module
-from ncu_roofline.bench.build import (
-    Built,
-    build,
-    cache_folder,
-    describe,
-    find_compiler,
-    find_host_compiler,
-    native_capabilities,
-    parse_architectures,
-)
+from ncu_roofline.bench.build import Built, build, describe, find_compiler, find_host_compiler
 from tests.cli.command import Command, assert_refused
 
 RECIPE = {"output": "ncu-roofline-bench", "sources": ["a.cu", "b/c.cpp"], "flags": ["-O3"], "link_flags": ["-cudart", "static"]}
@@ -34,13 +25,11 @@ class Toolkit:
     """A bench folder, a played nvcc beside it, and a cache; ``answers``: what other programs print, None where they fail."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.cache, self.nvcc, self.version = folder / "bench", folder / "cache", folder / "nvcc", "13.0"
+        self.folder, self.cache, self.version, self.asked = folder / "bench", folder / "cache", "13.0", list[str]()
         self.answers: dict[str, str | None] = {}
-        self.asked: list[str] = []
-        self.put("bench/b/c.cpp", "// c")
-        self.put("bench/a.cu", "// a")
-        self.put("bench/build.json", json.dumps(RECIPE))
-        self.put("nvcc", "")
+        for name, text in {"bench/b/c.cpp": "// c", "bench/a.cu": "// a", "bench/build.json": json.dumps(RECIPE)}.items():
+            self.put(name, text)
+        self.nvcc = self.put("nvcc")
 
     def put(self, name: str, text: str = "") -> Path:
         """A file, which can be executed."""
@@ -50,30 +39,23 @@ class Toolkit:
         path.chmod(0o755)
         return path
 
-    def run(self, command: list[str], **_options: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, command: list[str], **_options: Any) -> SimpleNamespace:
         """In place of `subprocess.run`."""
-        program, *words = command
-        name = Path(program).name
-        if name in self.answers:
-            answer = self.answers[name]
-            return subprocess.CompletedProcess(command, answer is None, answer or "")
-        if name != "nvcc":
+        words, name = command[1:], Path(command[0]).name
+        answer = "" if name == "nvcc" else self.answers.get(name, "none")
+        if answer == "none":
             raise FileNotFoundError(name)
-        if words == ["--version"]:
-            return subprocess.CompletedProcess(
-                command, 0, f"Cuda compilation tools, release {self.version}, V{self.version}.88"
-            )
-        if "compute_70" in " ".join(words):
-            return subprocess.CompletedProcess(command, 1, "nvcc fatal   : Unsupported gpu architecture 'compute_70'")
-        if "--dryrun" not in words:
+        if name == "nvcc" and words == ["--version"]:
+            answer = f"Cuda compilation tools, release {self.version}, V{self.version}.88"
+        elif name == "nvcc" and ("compute_70" in " ".join(words) or words[-1].endswith("broken.cu")):
+            text = "broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
+            return SimpleNamespace(returncode=1, stdout=text)
+        elif name == "nvcc" and "--dryrun" not in words:
             self.asked.append(" ".join(words))
-            if words[-1].endswith("broken.cu"):
-                said = "broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
-                return subprocess.CompletedProcess(command, 1, said)
             out = Path(words[words.index("-o") + 1])
             out.write_text("object" if "-c" in words else "program", encoding="utf-8")
             out.chmod(0o755)
-        return subprocess.CompletedProcess(command, 0, "")
+        return SimpleNamespace(returncode=int(answer is None), stdout=answer or "")
 
     def build(self, arch: str = "9.0", **how: Any) -> Built:
         """Build."""
@@ -157,34 +139,31 @@ def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit
     assert [place.stat().st_mode & 0o777 for place in places[:3]] == [0o700] * 3
     shutil.rmtree(toolkit.cache)
     toolkit.build()
-    for place, mode in zip(places, (0o770, 0o702, 0o720, 0o777, 0o722), strict=True):
-        kept = place.stat().st_mode
-        place.chmod(mode)
+
+    def refused(place: Path, reason: str) -> None:
         for force in (False, True):
             with pytest.raises(RooflineError) as caught:
                 toolkit.build(force=force)
-            said = f"Cannot use {place}: another user may write to it. Set XDG_CACHE_HOME to a folder of your own."
-            assert str(caught.value) == said
-        place.chmod(kept)
-    places = places if os.getuid() == 0 else places[:1]  # only root can give a file away
+            assert str(caught.value) == f"Cannot use {place}: {reason}. Set XDG_CACHE_HOME to a folder of your own."
+
+    for place, mode in zip(places, (0o770, 0o702, 0o720, 0o777, 0o722), strict=True):
+        before = place.stat().st_mode
+        place.chmod(mode)
+        refused(place, "another user may write to it")
+        place.chmod(before)
+    if os.getuid():  # only root can give files away
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        refused(toolkit.cache, "it belongs to another user")
+        return
     for place in places:
-        with monkeypatch.context() as patch:
-            if os.getuid() == 0:
-                os.chown(place, 12345, -1)
-            else:
-                patch.setattr(os, "getuid", lambda: 12345)
-            with pytest.raises(RooflineError, match="it belongs to another user") as caught:
-                toolkit.build()
-            assert caught.value.path == str(place)
-        os.chown(place, os.getuid(), -1)
-    if os.getuid() == 0:  # a link of another user is no folder of ours
-        (toolkit.folder.parent / "ours").mkdir(mode=0o700)
-        toolkit.cache.rename(toolkit.folder.parent / "away")
-        toolkit.cache.symlink_to(toolkit.folder.parent / "ours")
-        toolkit.build()
-        os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)
-        with pytest.raises(RooflineError, match="it belongs to another user"):
-            toolkit.build()
+        os.chown(place, 12345, -1)
+        refused(place, "it belongs to another user")
+        os.chown(place, 0, -1)
+    toolkit.cache.rename(toolkit.folder.parent / "ours")
+    toolkit.cache.symlink_to(toolkit.folder.parent / "ours")
+    toolkit.build()
+    os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)  # a link of another user is no folder of ours
+    refused(toolkit.cache, "it belongs to another user")
 
 
 def test_which_compiler(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,32 +175,31 @@ def test_which_compiler(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> No
     assert find_compiler(str(toolkit.nvcc)).version == (11, 8)
     with pytest.raises(RooflineError, match="there is no such program"):
         find_compiler("/no/nvcc")
-    monkeypatch.setenv("NVCC", str(toolkit.nvcc))
-    assert find_compiler().path == toolkit.nvcc
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv("NVCC", raising=False)
-        monkeypatch.setenv(name, str(toolkit.folder.parent / name))
-        found = toolkit.put(f"{name}/bin/nvcc")
-        assert find_compiler().path == found
-        monkeypatch.delenv(name)
-    on_path = toolkit.put("bin/nvcc")
-    assert find_compiler().path == on_path
+    for name, value, path in (
+        ("CUDA_PATH", "b", "b/bin/nvcc"),
+        ("CUDA_HOME", "a", "a/bin/nvcc"),
+        ("PATH", "c", "c/nvcc"),
+        ("NVCC", "n/nvcc", "n/nvcc"),
+    ):
+        found = toolkit.put(path)
+        monkeypatch.setenv(name, str(toolkit.folder.parent / value))
+        assert find_compiler().path == found  # each goes before the ones above
 
 
 def test_gpus_and_architectures(toolkit: Toolkit) -> None:
     with pytest.raises(RooflineError, match=r"Cannot find an NVIDIA GPU: .*missing.*\. Run where there is one"):
-        native_capabilities()
+        module.native_capabilities()
     toolkit.answers["nvidia-smi"] = "9.0\n8.0\n9.0\n"
-    assert native_capabilities() == ("8.0", "9.0")
+    assert module.native_capabilities() == ("8.0", "9.0")
     assert toolkit.build("native").target == "sm_80,sm_90a"
     toolkit.answers["nvidia-smi"] = "No devices were found"
     with pytest.raises(RooflineError, match="lists no GPU"):
-        native_capabilities()
+        module.native_capabilities()
     texts = {"9.0": ("9.0",), "80,9.0,sm_90a": ("8.0", "9.0"), "100a": ("10.0",), "compute_121": ("12.1",)}
-    assert {text: parse_architectures(text) for text in texts} == texts
+    assert {text: module.parse_architectures(text) for text in texts} == texts
     for text in ("", "hopper", "9", "9.0;8.0", "1000"):
         with pytest.raises(UsageError):
-            parse_architectures(text)
+            module.parse_architectures(text)
 
 
 def test_a_compiler_of_the_system(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,16 +239,14 @@ def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, m
     assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
 
 
-@pytest.mark.parametrize(
-    ("platform", "environment", "expected"),
-    [
-        ("linux", {"HOME": "/h"}, "/h/.cache/ncu-roofline"),
-        ("linux", {"HOME": "/h", "XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
-        ("linux", {"XDG_CACHE_HOME": "/c"}, "/c/ncu-roofline"),
-        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/ncu-roofline"),
-        ("win32", {"LOCALAPPDATA": "/l"}, "/l/ncu-roofline/cache"),
-    ],
-)
-def test_the_cache_folder(platform: str, environment: dict[str, str], expected: str) -> None:
-    assert cache_folder(environment, platform).as_posix() == expected
-    assert cache_folder({}, "linux").is_absolute()
+def test_the_cache_folder() -> None:
+    for platform, environment, expected in (
+        ("linux", "HOME=/h", "/h/.cache/ncu-roofline"),
+        ("linux", "HOME=/h XDG_CACHE_HOME=/c", "/c/ncu-roofline"),
+        ("linux", "XDG_CACHE_HOME=/c", "/c/ncu-roofline"),
+        ("darwin", "HOME=/h XDG_CACHE_HOME=/c", "/h/Library/Caches/ncu-roofline"),
+        ("win32", "LOCALAPPDATA=/l", "/l/ncu-roofline/cache"),
+    ):
+        told = dict(one.split("=") for one in environment.split())
+        assert module.cache_folder(told, platform).as_posix() == expected
+    assert module.cache_folder({}, "linux").is_absolute()
