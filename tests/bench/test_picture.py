@@ -22,7 +22,7 @@ from ncu_roofline.rendering.picture import settings
 from ncu_roofline.rendering.plan import spread
 from tests.bench.fakes import HERE, read_toml
 from tests.bench.made import FILES, changed, content, document, entry
-from tests.bench.replay import MEASURED
+from tests.bench.scrubbing import MEASURED
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.golden import assert_golden
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels

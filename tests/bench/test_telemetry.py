@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -143,42 +142,20 @@ def test_only_readings_while_trials_ran_count() -> None:
         assert found == (watts and pytest.approx(watts))
 
 
-@dataclass
-class Play(FakeTelemetry):
-    """A GPU that is idle at 100 W, but loaded with 600 W from 1 s to 2 s; each look at it takes 1 ms of a made-up clock."""
-
-    now: float = 0.0
-    over: threading.Event = field(default_factory=threading.Event)
-    asked: list[bool] = field(default_factory=list)
-
-    def read(self, thorough: bool = True) -> Reading:
-        self.asked.append(thorough)
-        if self.now >= 3.0:
-            self.over.set()
-            time.sleep(0.001)
-        else:
-            self.now += 0.001
-        return {"power": 600.0 if 1.0 <= self.now <= 2.0 else 100.0, **({"temperature": 60.0} if thorough else {})}
-
-    def watched(self, windows: list[tuple[float, float]]) -> dict[str, Any]:
-        with Watch(self, period=0.0, clock=lambda: self.now) as watch:
-            assert self.over.wait(30)
-            return watch.seen_in(windows)
-
-
 def test_a_watch_reads_from_a_thread_and_asks_seldom_for_what_is_slow() -> None:
-    play, threads = Play(), threading.active_count()
-    seen = play.watched([(1.1, 1.4), (1.5, 1.9)])
-    assert (seen["power"], seen["temperature"], play.asked[0]) == (pytest.approx(600.0), 60.0, True)
-    assert play.asked.count(True) == pytest.approx(len(play.asked) / 10, abs=1)
-    short = Play().watched([(1.1, 1.103)])  # without a thorough reading inside: the last one is known
-    assert (0 < short["samples"] < 5, short["temperature"]) == (True, 60.0)
-    before, telemetry = time.monotonic(), FakeTelemetry()
-    with Watch(telemetry, period=0.002) as watch:
-        while telemetry.reads < 3:
-            time.sleep(0.002)
-        seen = watch.seen_in([(before, time.monotonic())])
-    assert (seen["samples"] >= 2, seen["power"], seen["memory_clock"]) == (True, 600.0, 3.201e9)
-    with pytest.raises(ZeroDivisionError), Watch(telemetry, period=0.002):
+    threads, told, asked, clock = threading.active_count(), FakeTelemetry(), list[bool](), iter(range(10**9))
+
+    def read(thorough: bool = True) -> Reading:
+        asked.append(thorough)
+        return {"power": float(len(asked)), **({"temperature": 60.0} if thorough else {})}
+
+    told.read = read  # type: ignore[method-assign]
+    with Watch(told, period=0.0, clock=lambda: float(next(clock))) as watch:  # two ticks for each look: it is at 0.5, 2.5, ...
+        while len(asked) < 100:
+            time.sleep(0.001)
+    assert (asked[0], asked.count(True)) == (True, pytest.approx(len(asked) / 10, abs=1))
+    seen = watch.seen_in([(46.0, 53.0)])  # looks 24 to 27; the temperature was asked for at the 21st
+    assert (seen["samples"], seen["power"], seen["temperature"]) == (4, pytest.approx(25.5, abs=0.2), 60.0)
+    with pytest.raises(ZeroDivisionError), Watch(told, period=0.002):
         1 / 0  # noqa: B018
     assert threading.active_count() == threads

@@ -21,7 +21,7 @@ from ncu_roofline.bench import build
 from ncu_roofline.bench.device import parse_device
 from tests.bench.fakes import H100_LIST, HERE, facts, read_toml
 from tests.bench.made import changed
-from tests.bench.replay import MEASURED, PROMISES, rejudged
+from tests.bench.scrubbing import MEASURED, PROMISES, rejudged
 from tests.cli.command import Command
 
 SCRIPT = HERE.parents[1] / "bench" / "validate-on-gpu"
