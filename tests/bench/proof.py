@@ -35,9 +35,7 @@ _TARGETS = {
 }
 # Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
 _DEGENERATE = re.compile(r"(-RZ(\.H0_H0)?$|-RZ,\s*-RZ|,\s*-0,\s*-0$|,\s*1,\s*1,|, -0\b)")
-# Of packed multiplies and adds sm_80 and sm_90 issue half as FMAs with constants; the common addend then stands in another
-# operand place, where the operand cache does not keep it: some read two registers of one bank.
-_BUSY, _BUSY_PACKED = 0.9, 0.85
+_BUSY = 0.9
 
 
 class Instruction(NamedTuple):
@@ -188,7 +186,6 @@ def busy(loop: list[Instruction], pipe: str, capability: Capability) -> dict[str
         part, count = _part(each, pipe, own, capability)
         cycles[part] += count
         cycles["issue"] += 0.25
-    cycles["registers"] = _register_cycles(loop)
     if pipe in ("dram", "l2", "host"):
         copied = any(each.opcode.startswith("UBLKCP") for each in loop)  # bytes of asynchronous copies: all are then read
         cycles[pipe] += (moved(loop, r"(LDG|STG)") + (moved(loop, "LDS") if copied else 0)) * 32 / own
@@ -221,31 +218,6 @@ def _products(opcode: str, pipe: str) -> float:
     """Multiply-adds; the shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand."""
     depth = {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
     return 128 * 256 * depth if re.match(r"UTC[HIQO]MMA", opcode) else products(opcode)
-
-
-def _register_cycles(loop: list[Instruction]) -> float:
-    """Cycles that the register files of an SM's four parts need: two banks (even, odd), one read of each per cycle.
-
-    Operands kept by .reuse for the same place of the next instruction are free.
-    """
-    kept: dict[int, int] = {}
-    cycles = 0.0
-    for each in loop:
-        if not re.match(r"(FFMA|FADD|FMUL|HFMA2|HADD2|HMUL2)\b", each.opcode):
-            kept, cycles = {}, cycles + 0.25
-            continue
-        read, keep = set(), {}
-        for place, operand in enumerate(each.operands.split(",")[1:]):
-            if match := re.match(r"\s*[-|]*R(\d+)(\.reuse)?", operand):
-                number = int(match[1])
-                if kept.get(place) != number:
-                    read.add(number)
-                if match[2]:
-                    keep[place] = number
-        kept = keep
-        even = sum(number % 2 == 0 for number in read)
-        cycles += max(1, even, len(read) - even) / 4
-    return cycles
 
 
 def counted(loop: list[Instruction], pipe: str) -> float:
@@ -307,6 +279,5 @@ def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], c
             yield f"{flying} loads in flight, {wanted} promised"
     cycles = busy(loop, row["pipe"], capability)
     binding, most = max(cycles.items(), key=lambda item: item[1])
-    share = _BUSY_PACKED if row["ceiling"] in ("fp16.nofma", "bf16.nofma") else _BUSY
-    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < share * most:
+    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < _BUSY * most:
         yield f"{binding} binds ({most:g} cycles per trip) before {row['pipe']} ({cycles[row['pipe']]:g})"

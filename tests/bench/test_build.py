@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,53 +14,79 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.base.errors import RooflineError, UsageError
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.bench import build as module
-from ncu_roofline.bench.build import Built, build, describe, find_compiler, find_host_compiler
+from ncu_roofline.bench.build import Built
+from tests.bench.fakes import HERE, read_toml
 from tests.cli.command import Command, assert_refused
+from tests.golden import assert_golden
 
 RECIPE = {"output": "ncu-roofline-bench", "sources": ["a.cu", "b/c.cpp"], "flags": ["-O3"], "link_flags": ["-cudart", "static"]}
+RECIPE |= {"strict_flags": ["-Werror"], "apps": {"gpp": "a.cu", "gsrb": "b/c.cpp"}}
 
 
 class Toolkit:
-    """A bench folder, a played nvcc beside it, and a cache; ``answers``: what other programs print, None where they fail."""
+    """A bench folder, a played nvcc beside it, and a cache; ``answers``: what programs print, "-" where they fail."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.cache, self.version, self.asked = folder / "bench", folder / "cache", "13.0", list[str]()
-        self.answers: dict[str, str | None] = {}
+        self.place, self.folder, self.cache = folder, folder / "bench", folder / "cache"
+        self.answers, self.release, self.asked = dict[str, str](), "13.0", list[str]()
         for name, text in {"bench/b/c.cpp": "// c", "bench/a.cu": "// a", "bench/build.json": json.dumps(RECIPE)}.items():
             self.put(name, text)
-        self.nvcc = self.put("nvcc")
+        self.put("nvcc")
 
-    def put(self, name: str, text: str = "") -> Path:
+    def put(self, name: str, text: str = "") -> None:
         """A file, which can be executed."""
-        path = self.folder.parent / name
+        path = self.place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
-        return path
 
     def run(self, command: list[str], **_options: Any) -> SimpleNamespace:
         """In place of `subprocess.run`."""
         words, name = command[1:], Path(command[0]).name
-        answer = "" if name == "nvcc" else self.answers.get(name, "none")
-        if answer == "none":
+        if name != "nvcc" and name not in self.answers:
             raise FileNotFoundError(name)
+        answer = self.answers.get(name, "")
         if name == "nvcc" and words == ["--version"]:
-            answer = f"Cuda compilation tools, release {self.version}, V{self.version}.88"
+            answer = f"Cuda compilation tools, release {self.release}, V{self.release}.88"
         elif name == "nvcc" and ("compute_70" in " ".join(words) or words[-1].endswith("broken.cu")):
-            text = "broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
-            return SimpleNamespace(returncode=1, stdout=text)
+            answer = "-broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
         elif name == "nvcc" and "--dryrun" not in words:
-            self.asked.append(" ".join(words))
-            out = Path(words[words.index("-o") + 1])
+            out = Path(words.pop(words.index("-o") + 1))
+            self.asked.append(" ".join(word if word[0] != "/" else Path(word).name for word in words))
             out.write_text("object" if "-c" in words else "program", encoding="utf-8")
             out.chmod(0o755)
-        return SimpleNamespace(returncode=int(answer is None), stdout=answer or "")
+        return SimpleNamespace(returncode=int(answer.startswith("-")), stdout=answer.lstrip("-"))
 
     def build(self, arch: str = "9.0", **how: Any) -> Built:
-        """Build."""
-        return build(arch, str(self.nvcc), folder=self.folder, cache=self.cache, **how)
+        return module.build(arch, str(self.place / "nvcc"), folder=self.folder, cache=self.cache, **how)
+
+    def do(self, step: str) -> str:
+        """What comes out of a step of `build.toml`."""
+        word, _, rest = step.partition(" ")
+        name, _, text = rest.partition(" ")
+        if word == "build":
+            said: list[str] = []
+            built = self.build(name, force=text == "force", strict=text == "strict", say=said.append)
+            whole = [*said, *sorted(self.asked), f"{'kept' if built.reused else built.path.read_text()}: {built.facts()}"]
+            self.asked, digest = [], whole[-1].partition(", 'sha256")[0]
+            assert module.describe(built.path).facts() == built.facts()
+            return "\n".join([*whole[:-1], digest])
+        return {
+            "put": lambda: self.put(name, text),
+            "nvcc": lambda: setattr(self, "release", name),
+            "says": lambda: self.answers.__setitem__(name, text),
+            "env": lambda: os.environ.__setitem__(name, text if name == "CXX" else str(self.place / text)),
+            "ls": lambda: sorted(path.name for path in (self.cache / "bench").iterdir()),
+            "damage": lambda: [path.write_text("damaged") for path in self.cache.glob("bench/*/*") if path.suffix != ".json"][
+                :0
+            ],
+            "compiler": lambda: " ".join(map(str, module.find_compiler(str(self.place / name) if name else "")[::2])),
+            "host": lambda: module.find_host_compiler().text,
+            "native": module.native_capabilities,
+            "arch": lambda: module.parse_architectures(rest),
+        }.get(word, lambda: None)()  # type: ignore[return-value]
 
 
 @pytest.fixture
@@ -68,63 +95,23 @@ def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolkit:
     pipes = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "STDOUT", "TimeoutExpired")}
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=made.run, **pipes))
     for name in ("NVCC", "CUDA_HOME", "CUDA_PATH", "CXX"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return made
 
 
-def test_sources_are_compiled_and_linked_for_the_best_target_once(toolkit: Toolkit) -> None:
-    said: list[str] = []
-    built = toolkit.build("9.0,80", say=said.append)
-    assert built.path.read_text(encoding="utf-8") == "program"
-    assert (built.compiler, built.target, built.reused) == ("nvcc 13.0.88", "sm_90a,sm_80", False)
-    assert built.facts() == {"compiler": built.compiler, "target": built.target, "flags": "-O3", "sha256": built.sha256}
-    code = "-gencode arch=compute_90a,code=sm_90a -gencode arch=compute_80,code=sm_80"
-    *compiles, link = toolkit.asked
-    assert sorted(line.rpartition("/")[2] for line in compiles) == ["a.cu", "c.cpp"]
-    assert all(line.startswith(f"-c -O3 {code} -I {toolkit.folder} ") for line in compiles)
-    assert link.startswith(f"-cudart static {code} ")
-    assert sorted(path.name for path in built.path.parent.iterdir()) == ["build-info.json", "ncu-roofline-bench"]
-    again = toolkit.build("sm_90a,8.0", say=said.append)
-    assert (again.path, again.sha256, again.reused, describe(built.path)) == (built.path, built.sha256, True, again)
-    assert said == ["compiling ncu-roofline-bench with nvcc 13.0.88 for sm_90a, sm_80 ..."]
-    assert not toolkit.build("9.0,80", force=True).reused
-    assert len(toolkit.asked) == 6
-    mine = describe(toolkit.put("mine", "x"))
-    assert (mine.compiler, len(mine.sha256)) == ("", 64)
-
-
-@pytest.mark.parametrize("change", ["source", "flags", "program", "compiler"])
-def test_what_changes_is_built_again(toolkit: Toolkit, change: str) -> None:
-    built = toolkit.build()
-    if change == "source":
-        toolkit.put("bench/a.cu", "// other")
-    elif change == "flags":
-        toolkit.put("bench/build.json", json.dumps({**RECIPE, "flags": ["-O2"]}))
-    elif change == "compiler":
-        toolkit.version = "12.8"
-    else:
-        built.path.write_text("damaged", encoding="utf-8")
-    again = toolkit.build()
-    assert (again.reused, again.path.read_text(encoding="utf-8")) == (False, "program")
-    assert (again.path == built.path) == (change == "program")
-
-
-def test_what_does_not_compile_leaves_nothing(toolkit: Toolkit) -> None:
-    toolkit.put("bench/broken.cu")
-    recipe = {**RECIPE, "sources": ["a.cu", "broken.cu"], "strict_flags": ["-Werror"], "apps": {"gpp": "a.cu", "x": "b/c.cpp"}}
-    toolkit.put("bench/build.json", json.dumps(recipe))
-    with pytest.raises(RooflineError, match=r"Cannot compile broken\.cu: broken\.cu\(7\): error: expected a ;\. Try"):
-        toolkit.build(strict=True)
-    assert list((toolkit.cache / "bench").iterdir()) == []
-    assert " -O3 -Werror " in toolkit.asked[0]
-    with pytest.raises(RooflineError, match=r"does not compile for compute capability 7\.0\. Name an nvcc of CUDA 12"):
-        toolkit.build("7.0")
-    toolkit.cache.joinpath("bench").rmdir()
-    toolkit.cache.rmdir()
-    toolkit.cache.write_text("a file", encoding="utf-8")
-    with pytest.raises(RooflineError, match="XDG_CACHE_HOME"):
-        toolkit.build()
+@pytest.mark.parametrize(("name", "steps"), read_toml("build.toml").items())
+def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda one, which=shutil.which: None if "/usr/local" in one else which(one))
+    text = ""
+    for step in steps:
+        try:
+            found = toolkit.do(step)
+        except RooflineError as error:
+            found = f"! {error}"
+        text += f"$ {step!r}\n{'' if found is None else found}\n".replace(str(toolkit.place), "")
+    text = re.sub(r"[0-9a-f]{20}", "DIGEST", text.replace("\n\n", "\n"))
+    assert_golden(HERE / "build" / f"{name.replace(' ', '-')}.txt", text)
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
@@ -159,84 +146,29 @@ def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit
         os.chown(place, 12345, -1)
         refused(place, "it belongs to another user")
         os.chown(place, 0, -1)
-    toolkit.cache.rename(toolkit.folder.parent / "ours")
-    toolkit.cache.symlink_to(toolkit.folder.parent / "ours")
+    toolkit.cache.rename(toolkit.place / "ours")
+    toolkit.cache.symlink_to(toolkit.place / "ours")
     toolkit.build()
     os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)  # a link of another user is no folder of ours
     refused(toolkit.cache, "it belongs to another user")
 
 
-def test_which_compiler(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    for version, text in (("11.7", "11.8 is the oldest"), ("?", "does not tell a version")):
-        toolkit.version = version
-        with pytest.raises(RooflineError, match=text):
-            find_compiler(str(toolkit.nvcc))
-    toolkit.version = "11.8"
-    assert find_compiler(str(toolkit.nvcc)).version == (11, 8)
-    with pytest.raises(RooflineError, match="there is no such program"):
-        find_compiler("/no/nvcc")
-    for name, value, path in (
-        ("CUDA_PATH", "b", "b/bin/nvcc"),
-        ("CUDA_HOME", "a", "a/bin/nvcc"),
-        ("PATH", "c", "c/nvcc"),
-        ("NVCC", "n/nvcc", "n/nvcc"),
-    ):
-        found = toolkit.put(path)
-        monkeypatch.setenv(name, str(toolkit.folder.parent / value))
-        assert find_compiler().path == found  # each goes before the ones above
-
-
-def test_gpus_and_architectures(toolkit: Toolkit) -> None:
-    with pytest.raises(RooflineError, match=r"Cannot find an NVIDIA GPU: .*missing.*\. Run where there is one"):
-        module.native_capabilities()
-    toolkit.answers["nvidia-smi"] = "9.0\n8.0\n9.0\n"
-    assert module.native_capabilities() == ("8.0", "9.0")
-    assert toolkit.build("native").target == "sm_80,sm_90a"
-    toolkit.answers["nvidia-smi"] = "No devices were found"
-    with pytest.raises(RooflineError, match="lists no GPU"):
-        module.native_capabilities()
-    texts = {"9.0": ("9.0",), "80,9.0,sm_90a": ("8.0", "9.0"), "100a": ("10.0",), "compute_121": ("12.1",)}
-    assert {text: module.parse_architectures(text) for text in texts} == texts
-    for text in ("", "hopper", "9", "9.0;8.0", "1000"):
-        with pytest.raises(UsageError):
-            module.parse_architectures(text)
-
-
-def test_a_compiler_of_the_system(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One without OpenMP is passed over."""
-    with pytest.raises(RooflineError, match=r"Cannot find a C\+\+ compiler: there is none of .*\. Install GCC or Clang"):
-        find_host_compiler()
-    for name in ("c++", "g++"):
-        toolkit.put(f"bin/{name}")
-    toolkit.answers = {"c++": None, "g++": "new 2.0\n(c)"}
-    assert find_host_compiler().text == "new 2.0"
-    toolkit.answers["g++"] = None
-    with pytest.raises(RooflineError, match="it does not compile and link with -fopenmp"):
-        find_host_compiler()
-    monkeypatch.setenv("CXX", "no-such-compiler -O2")
-    with pytest.raises(RooflineError, match="Cannot find no-such-compiler: CXX names it, and there is no such program"):
-        find_host_compiler()
+def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "pack_folder", lambda _name: toolkit.folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
+    words = ("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.place / "nvcc")
+    outcome = run(*words)
+    assert (outcome.code, Path(outcome.out.strip()).read_text(encoding="utf-8")) == (0, "program")
+    assert "built with nvcc 13.0.88 for sm_80,sm_90a" in outcome.err
+    assert "built before" in run(*words).err
+    assert [Path(line).name for line in run(*words, "--apps").out.splitlines()] == ["gpp", "gsrb"]
+    for command in (("run",), ("list",)):
+        assert_refused(run("bench", *command), "an NVIDIA GPU")
+    assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", "/no/nvcc"), "/no/nvcc")
+    assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(RooflineError, match="Cannot measure on this CPU"):
         module.build_host()
-
-
-def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = {**RECIPE, "strict_flags": [], "apps": {"gpp": "a.cu", "gsrb": "b/c.cpp"}}
-    toolkit.put("bench/build.json", json.dumps(recipe))
-    monkeypatch.setattr(module, "pack_folder", lambda _name: toolkit.folder)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
-    outcome = run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc)
-    assert outcome.code == 0, outcome.err
-    assert Path(outcome.out.strip()).read_text(encoding="utf-8") == "program"
-    assert "built with nvcc 13.0.88 for sm_80,sm_90a" in outcome.err
-    assert "built before" in run("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.nvcc).err
-    apps = run("bench", "build", "--apps", "--arch", "8.0", "--nvcc", toolkit.nvcc)
-    assert [Path(line).name for line in apps.out.splitlines()] == ["gpp", "gsrb"]
-    for words in (("run",), ("list",)):
-        assert_refused(run("bench", *words), "an NVIDIA GPU")
-    assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", "/no/nvcc"), "/no/nvcc")
-    assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
 
 
 def test_the_cache_folder() -> None:

@@ -8,8 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
+import timeit
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from ncu_roofline.bench.build import build_host, find_host_compiler
 from ncu_roofline.bench.runner import Job, Runner, Session
 from ncu_roofline.formats.ceilings import CPU
 from tests.bench.fakes import read_toml
-from tests.cli.command import Command
 from tests.sharing import made_once
 
 Lines = list[dict[str, Any]]
@@ -68,13 +66,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built.path
 
 
-@pytest.fixture(scope="module")
-def facts(program: Path) -> dict[str, Any]:
-    """What it says of the CPU."""
-    return ask(program, "device", "--device", "0")[1][-1]
-
-
-def test_it_knows_the_cpu(program: Path, facts: dict[str, Any]) -> None:
+def test_it_knows_the_cpu(program: Path) -> None:
+    facts = ask(program, "device", "--device", "0")[1][-1]
     assert (facts["kind"], facts["index"], bool(facts["name"])) == ("cpu", 0, True)
     assert 1 <= facts["threads"] <= facts["cores"] <= facts["logical_cpus"] == len(os.sched_getaffinity(0))
     assert re.fullmatch(r"CPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", facts["uuid"])
@@ -91,9 +84,9 @@ def test_it_knows_the_cpu(program: Path, facts: dict[str, Any]) -> None:
         assert (code, "OMP_THREAD_LIMIT" in lines[-1]["error"]) == (1, True)
 
 
-def test_every_row_runs_and_its_work_is_what_windows_and_chains_make(program: Path, facts: dict[str, Any]) -> None:
+def test_every_row_runs_and_its_work_is_what_windows_and_chains_make(program: Path) -> None:
     """Counted again from the other end: windows and passes for memory, chains, lanes and steps for arithmetic."""
-    rows = ask(program, "list")[1]
+    rows, facts = ask(program, "list")[1], ask(program, "device")[1][-1]
     assert {row["ceiling"] for row in rows} == CEILINGS
     assert len({(row["ceiling"], row["variant"]) for row in rows}) == len(rows)
     assert all(row["capabilities"] == [] and row["reason"] in ("", "unsupported") for row in rows)
@@ -147,26 +140,22 @@ def test_words_and_what_is_wrong_with_them(program: Path) -> None:
         assert (code, lines[0]["checksum_ok"]) == (0, True)
     assert lines[-1]["passes"] == 1  # trips of a profiled run are whole passes
     assert ask(program, *words_of("fp64.nofma", "wide_c8"), "--trips", "7")[1][-1]["trips"] == 7
-
-
-def test_a_job_ends_when_its_trials_are_enough(program: Path) -> None:
-    """The driver's own process: what is asked for next is done, whenever the word to stop came."""
     session, job = Session(Runner(program, CPU), 0), Job("l1.read", "u8", 40, 0.005)
-    try:
-        trials, done = session.run(job, enough=lambda seen: len(seen) == 3)
-        last, _ = session.run(job._replace(trials=2), enough=lambda seen: len(seen) == 2)  # it has ended by itself
-        again, _ = session.run(job._replace(trials=2))
+    try:  # the driver's own process: what is asked for next is done, whenever the word to stop came
+        trials = [session.run(job, enough=lambda seen: len(seen) == 3)[0]]
+        trials.append(session.run(job._replace(trials=2), enough=lambda seen: len(seen) == 2)[0])  # it has ended by itself
+        trials.append(session.run(job._replace(trials=2))[0])
     finally:
         session.renew()
-    assert ([len(trials), len(last), len(again)], done["threads"] > 0) == ([3, 2, 2], True)
+    assert [len(one) for one in trials] == [3, 2, 2]
 
 
-def test_what_is_called_fused_is_and_the_rest_is_not(program: Path, facts: dict[str, Any]) -> None:
+def test_what_is_called_fused_is_and_the_rest_is_not(program: Path) -> None:
     if not shutil.which("objdump"):
         pytest.skip("no objdump (binutils) to look at the machine code")
     text = subprocess.run(["objdump", "-dC", str(program)], capture_output=True, text=True, check=True).stdout
     blocks = re.split(r"\n(?=[0-9a-f]{8,} <)", text)
-    for form, fused in (("Fused", {"fma", "asimd"} & {*facts["isa"]}), ("Separate", True)):
+    for form, fused in (("Fused", {"fma", "asimd"} & {*ask(program, "device")[1][-1]["isa"]}), ("Separate", True)):
         kernels = [block for block in blocks if re.match(rf"[0-9a-f]+ <void bench::chains<.*{form}", block)]
         assert (len(kernels) >= 8) == bool(fused)
         assert all(bool(FUSED.search(kernel)) == (form == "Fused") for kernel in kernels)
@@ -174,7 +163,8 @@ def test_what_is_called_fused_is_and_the_rest_is_not(program: Path, facts: dict[
 
 
 @pytest.mark.exhaustive
-def test_a_cpu_that_others_use_is_told(program: Path) -> None:
+def test_others_are_told_and_memory_agrees_with_a_copy_by_numpy(program: Path) -> None:
+    """Bytes and seconds are right to a factor: another program's copy, with plain stores and one thread, moves as many."""
     first = {min(os.sched_getaffinity(0))}
     busy = f"import os\nos.sched_setaffinity(0, {first})\nprint(flush=True)\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as other:
@@ -184,20 +174,12 @@ def test_a_cpu_that_others_use_is_told(program: Path) -> None:
         done = ask(program, *words, preexec_fn=lambda: os.sched_setaffinity(0, first))[1][-1]
         other.kill()
     assert (done["disturbed"] > 0.05, done["repeated"] > 0) == (True, True)
-
-
-@pytest.mark.exhaustive
-def test_memory_agrees_with_a_copy_by_numpy(program: Path) -> None:
-    """Bytes and seconds are right to a factor: another program's copy, with plain stores and one thread, moves as many."""
-    words, source = [*words_of("dram.triad", "plain_u8", 5, 20), "--threads", "1"], np.ones(2**25)
-    target, ratios = np.zeros_like(source), []
+    words, source, ratios = (*words_of("dram.triad", "plain_u8", 5, 20), "--threads", "1"), np.ones(2**25), []
+    target = np.zeros_like(source)
     for _ in range(5):  # once is enough: a machine that others use may be busy for one of the two only
-        own, seconds = max(trial["work"] / trial["seconds"] for trial in ask(program, *words)[1][:-1]), []
-        for _ in range(5):
-            begin = time.perf_counter()
-            np.copyto(target, source)
-            seconds.append(time.perf_counter() - begin)
-        ratios.append(own / (2 * source.nbytes / min(seconds)))
+        own = max(trial["work"] / trial["seconds"] for trial in ask(program, *words)[1][:-1])
+        seconds = min(timeit.repeat(lambda: np.copyto(target, source), number=1, repeat=5))
+        ratios.append(own / (2 * source.nbytes / seconds))
     assert any(1 / 3 < ratio < 3 for ratio in ratios)
 
 
@@ -219,20 +201,3 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
     changed(tmp_path / "strict", "row.hpp", "#pragma once", "#pragma once\nint main() { return wrong; }")
     with pytest.raises(RooflineError, match=r"Cannot compile \w+\.cpp: .*error.*Install GCC or Clang"):
         build_host(folder=tmp_path / "strict", cache=tmp_path / "cache")
-
-
-@pytest.mark.exhaustive
-def test_a_cpu_is_measured(run: Command, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where the lock is: other tests measure this CPU, too
-    words = ("bench", "run", "--device", "cpu", "--quick", "--trials", "3", "--sessions", "1", "--budget", "60")
-    outcome = run(*words, "--only", "l1,fp64", "--runner", program, "-o", tmp_path / "cpu.json")
-    content = json.loads((tmp_path / "cpu.json").read_text(encoding="utf-8"))
-    assert outcome.code == (0 if any(entry["accepted"] for entry in content["ceilings"]) else 1), (
-        outcome.err
-    )  # others may disturb
-    assert ("l1.read" in outcome.out, "unproven" in outcome.err, content["device"]["kind"]) == (True, False, CPU)
-    assert [entry["id"] for entry in content["ceilings"]] == ["l1.read", "fp64.fma", "fp64.nofma"]
-    for entry in content["ceilings"]:
-        if entry["verdict"] not in ("unsupported", "not measured"):
-            assert (entry["value"] > 1e9, entry["verified"]["checksum"]) == (True, True)
-    assert run(*words, "--only", "smem", "--runner", program, "-o", tmp_path / "x.json").code == 2

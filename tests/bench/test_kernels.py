@@ -8,9 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,11 @@ from ncu_roofline.bench.build import build, build_apps
 from ncu_roofline.bench.catalogue import UNPROVEN, rows
 from ncu_roofline.bench.runner import Runner
 from tests.bench.fakes import H100_LIST, HERE, MACHINES, read_toml
-from tests.bench.proof import Function, applies, capability_of, disassemble, prove
+from tests.bench.proof import applies, capability_of, disassemble, prove
 from tests.sharing import made_once
 
 Row = dict[str, Any]
+Tools = tuple[Path, Path]
 BENCH = HERE.parents[1] / "bench"
 TOLD = read_toml("kernels.toml")
 UNITS = ("vector", "memory", "mma", "wgmma", "tcgen05")
@@ -64,7 +63,7 @@ def table(model: Path) -> list[Row]:
 
 
 @pytest.fixture(scope="session")
-def disassembler() -> tuple[Path, Path]:
+def disassembler() -> Tools:
     """cuobjdump and nvdisasm of a toolkit or of the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm."""
     places = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)]
     spec = importlib.util.find_spec("nvidia")
@@ -84,38 +83,18 @@ def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path) -> P
     return cubin
 
 
-@pytest.fixture(scope="session")
-def kernels(
-    nvcc: str, disassembler: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], dict[str, Function]]:
-    """Gives the machine code of all kernels for a target; each is compiled once."""
-
-    @cache
-    def for_target(target: str) -> dict[str, Function]:
-        words = [nvcc, "--dryrun", "-cubin", "-gencode", f"arch=compute_{target},code=sm_{target}", "-x", "cu", os.devnull]
-        if subprocess.run(words, capture_output=True, check=False).returncode:  # --list-gpu-code leaves out targets with an a
-            pytest.skip(f"this nvcc does not compile for sm_{target}")
-
-        def compiled(out: Path) -> None:
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(lambda unit: compile_unit(nvcc, BENCH, unit, target, out), UNITS))
-
-        cubins = sorted(made_once(tmp_path_factory, f"cubins-{target}", compiled).iterdir())
-        return {name: function for cubin in cubins for name, function in disassemble(disassembler, cubin).items()}
-
-    return for_target
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_promise_is_kept(target: str, table: list[Row], kernels: Callable[[str], dict[str, Function]], nvcc: str) -> None:
-    code = kernels(target)
+def test_every_promise_is_kept(target: str, table: list[Row], nvcc: str, disassembler: Tools, tmp_path: Path) -> None:
+    words = [nvcc, "--dryrun", "-cubin", "-gencode", f"arch=compute_{target},code=sm_{target}", "-x", "cu", os.devnull]
+    if subprocess.run(words, capture_output=True, check=False).returncode:  # --list-gpu-code leaves out targets with an a
+        pytest.skip(f"this nvcc does not compile for sm_{target}")
+    with ThreadPoolExecutor(2) as pool:
+        cubins = list(pool.map(lambda unit: compile_unit(nvcc, BENCH, unit, target, tmp_path), UNITS))
+    code = {name: function for cubin in cubins for name, function in disassemble(disassembler, cubin).items()}
     found = {row["symbol"]: (row, prove(row, code[row["symbol"]], target)) for row in table if applies(row, target)}
-    version = re.search(
-        r"release (\d+)\.(\d+)", subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    )
-    assert version
-    release = tuple(map(int, version.groups()))
+    told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    release = tuple(map(int, re.findall(r"release (\d+)\.(\d+)", told)[0]))
     broken = {symbol: reason for symbol, (_, reason) in found.items() if reason not in ("", "emulated")}
     if release < (13, 0):  # what the kernels were written against; else one that is as promised is enough for each ceiling
         held = {row["ceiling"] for row, reason in found.values() if reason in ("", "emulated")}
@@ -172,7 +151,7 @@ FIRST = "half of the products are missing"
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=() if one == FIRST else pytest.mark.exhaustive) for one in TOLD["proof"]]
 )
-def test_the_proof_rejects(name: str, tmp_path: Path, nvcc: str, disassembler: tuple[Path, Path], table: list[Row]) -> None:
+def test_the_proof_rejects(name: str, tmp_path: Path, nvcc: str, disassembler: Tools, table: list[Row]) -> None:
     """One architecture is enough."""
     told = TOLD["proof"][name]
     bench = mutate(tmp_path, told["file"], told["changes"])
@@ -209,54 +188,37 @@ def test_the_rules_name_every_source() -> None:
     assert sorted(host["sources"]) == sorted(path.name for path in (BENCH / "openmp").glob("*.cpp"))
 
 
-def call(program: Path, *words: str) -> tuple[int, list[Row]]:
-    """Exit code and lines of the runner."""
-    done = subprocess.run([str(program), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.mark.exhaustive
-def test_the_runner_lists_its_kernels_and_says_what_it_lacks(nvcc: str, table: list[Row], tmp_path: Path) -> None:
-    """Built for sm_80; warnings are errors."""
+def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: Path) -> None:
+    """Built for sm_80; warnings are errors.  What is listed, and what is said without a GPU."""
+    for app in build_apps("8.0", nvcc, cache=tmp_path, strict=True):
+        done = subprocess.run([str(app.path), "--unknown", "1"], capture_output=True, text=True, check=False)
+        assert (done.returncode, "usage:" in done.stderr) == (2, True)
     runner = build("8.0", nvcc, cache=tmp_path, strict=True).path
-    code, listed = call(runner, "list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
-    assert code == 0
+    listed = lines_of(runner, "list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
     without = {"host.bidir", "launch.stream", "launch.sync", "launch.graph"}
     assert {row["ceiling"] for row in listed} == {row["ceiling"] for row in table} | without
     assert {row["kernel"] for row in listed} - {"", "bench_empty"} == {row["symbol"] for row in table}
     assert all(row["capabilities"] and row["reason"] in ("", "emulated") for row in listed)
     assert {row["unit"] for row in listed} == {"B/s", "FLOP/s", "OP/s", "s"}
-    assert {row["reason"]: row["capabilities"] for row in listed if row["ceiling"] == "tensor.fp8.mma"} == {
-        "": ["8.9", "12.0", "12.1"],
-        "emulated": ["9.0", "10.0", "10.3", "11.0"],
-    }
-    assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}  # what it was compiled for
+    emulated = {row["reason"]: row["capabilities"] for row in listed if row["ceiling"] == "tensor.fp8.mma"}
+    assert emulated == {"": ["8.9", "12.0", "12.1"], "emulated": ["9.0", "10.0", "10.3", "11.0"]}
+    assert {tuple(row["capabilities"]) for row in lines_of(runner, "list")} == {("8.0",)}  # what it was compiled for
     here, everywhere = ({row["ceiling"]: row for row in rows(Runner(runner).variants(), of)} for of in (("9.0",), ()))
     assert [here[name]["status"] for name in ("fp64.fma", "tensor.fp16.wgmma")] == ["run on 9.0"] * 2
     assert ("tensor.fp16.tcgen05" in here, everywhere["tensor.fp16.tcgen05"]["status"]) == (False, UNPROVEN)
     assert here["dram.read"]["variants"] == list(H100_LIST["dram.read"])
-    has_gpu = call(runner, "devices")[0] == 0
-    known = ("run", "--ceiling", "l1.read", "--variant", "ldg128_b256_x2", "--device")
+    has_gpu = subprocess.run([str(runner), "devices"], capture_output=True, check=False).returncode == 0
     for words, wanted, says in (
-        ((), 2, "the commands are"),
-        (("device", "--device", "0"), 2, "the commands are"),
-        (("run", "--ceiling"), 2, "expected --name VALUE"),
-        (("serve", "ceiling", "dram.read"), 2, "expected --name VALUE"),
-        ((*known, "x"), 2, "is no number"),
-        (("serve", "--device", ""), 2, "is no number"),
-        (("devices",), 3, "looking for GPUs"),
-        (("serve",), 3, "selecting the GPU"),
-        (("run", "--device", "0"), 3, "selecting the GPU"),
+        ("", 2, "the commands are"),
+        ("device --device 0", 2, "the commands are"),
+        ("run --ceiling", 2, "expected --name VALUE"),
+        ("serve ceiling dram.read", 2, "expected --name VALUE"),
+        ("run --ceiling l1.read --variant ldg128_b256_x2 --device x", 2, "is no number"),
+        ("devices", 3, "looking for GPUs"),
+        ("serve", 3, "selecting the GPU"),
+        ("run --device 0", 3, "selecting the GPU"),
     ):
+        done = subprocess.run([str(runner), *words.split()], input="", capture_output=True, text=True, check=False)
         if wanted == 2 or not has_gpu:
-            code, lines = call(runner, *words)
-            assert (code, says in lines[-1]["error"]) == (wanted, True), words
-
-
-@pytest.mark.exhaustive
-def test_the_proxy_applications_build(nvcc: str, tmp_path: Path) -> None:
-    programs = build_apps("8.0", nvcc, cache=tmp_path, strict=True)
-    assert [program.path.name for program in programs] == ["gpp", "gsrb", "lecture"]
-    for program in programs:
-        done = subprocess.run([str(program.path), "--unknown", "1"], capture_output=True, text=True, check=False)
-        assert (done.returncode, "usage:" in done.stderr) == (2, True)
+            assert (done.returncode, says in json.loads(done.stdout.splitlines()[-1])["error"]) == (wanted, True), words

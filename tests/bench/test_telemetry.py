@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ncu_roofline.bench import telemetry as module
-from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry, Watch, load, names, observe, open_telemetry
-from tests.bench.fakes import EPYC, H200, MACHINES, FakeNvml, FakeTelemetry, device, fake_nvml
+from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Watch, load, names, observe, open_telemetry
+from tests.bench.fakes import H200, HERE, MACHINES, FakeTelemetry, device, fake_nvml, read_toml
+from tests.golden import assert_golden
 
 ABSENT = "this driver's NVML does not have it"
 
@@ -38,10 +39,37 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
     assert [name for name in calls if not hasattr(package, f"nvml{name}")] == []
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, library: FakeNvml, **facts: str) -> Telemetry:
-    """The telemetry of an H200 on a given NVML."""
+def answers_of(told: dict[str, Any]) -> dict[str, Any]:
+    """The answers among what a case says, refusals as errors; of processes 0 is this one."""
+    found = {name: told[name] for name in told if name[0].isupper()}
+    found = {name: NvmlError(one[1:]) if str(one).startswith("!") else one for name, one in found.items()}
+    if isinstance(running := found.get("DeviceGetComputeRunningProcesses"), list):
+        found["DeviceGetComputeRunningProcesses"] = [number or os.getpid() for number in running]
+    return found
+
+
+def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ""
+    for name, told in read_toml("nvml.toml").items():
+        library = fake_nvml(**answers_of(told))
+        monkeypatch.setattr(module, "load", lambda library=library: library)
+        telemetry = open_telemetry(device({**H200, **{key: one for key, one in told.items() if key[0].islower()}}))
+        text += f"# {name}\n{telemetry.available}{telemetry.reason}\nfound by {library.asked[:1]}\n"
+        text += f"{telemetry.identity()}\n{telemetry.read()}\n"
+        library.asked.clear()
+        text += f"quickly {telemetry.read(thorough=False)} by {[one for one, *_ in library.asked]}\n"
+    assert_golden(HERE / "nvml.txt", text)
+    for name in fake_nvml().answers.keys() - {"DeviceGetHandleByPciBusId"}:  # whatever is refused, nothing is raised
+        monkeypatch.setattr(module, "load", lambda name=name: fake_nvml(**{name: NvmlError("Not Supported")}))
+        assert open_telemetry(device()).identity()
+        open_telemetry(device()).read()
+    library = fake_nvml()
     monkeypatch.setattr(module, "load", lambda: library)
-    return open_telemetry(device({**H200, **facts}))
+    telemetry = open_telemetry(device())
+    library.answers = {"DeviceGetPowerUsage": 580_000}
+    assert not any(telemetry.read().values())  # instant and average power are not mixed
+    assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
+    assert names(0x48) == ["hardware slowdown", "hardware thermal slowdown"]
 
 
 class NotFoundError(Exception):
@@ -52,71 +80,24 @@ class RefusedError(Exception):
     """``NVMLError`` of the made-up package."""
 
 
-def install(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    """A made-up package with the answers of an H200."""
-    fake = fake_nvml(**{"Init": None, "DeviceGetName": "NVIDIA H200", **changes})
+def test_the_package_and_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = {"DeviceGetMigMode": NotFoundError(), "DeviceGetName": RefusedError("GPU is lost")}
+    fake = fake_nvml(Init=None, **errors)
     functions = {f"nvml{name}": partial(fake.ask, f"nvml{name}") for name in fake.answers}
     package = SimpleNamespace(NVMLError=RefusedError, NVMLError_FunctionNotFound=NotFoundError, **functions)
     monkeypatch.setitem(sys.modules, "pynvml", package)
-
-
-def test_identity_and_readings(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch)
-    telemetry = open_telemetry(device())
-    assert (telemetry.available, telemetry.identity()) == (True, MACHINES["identity"])
-    quick = {"memory_clock": 3.201e9, "power": 612.5, "reasons": 0x4}
-    assert telemetry.read() == {**quick, "temperature": 58, "memory_temperature": 71, "link": (5, 16)}
-    library = fake_nvml(DeviceGetComputeRunningProcesses=[os.getpid(), 1])
-    own = opened(monkeypatch, library)
-    assert own.identity()["other_processes"] == 1  # this one does not count
-    library.asked.clear()
-    assert (own.read(thorough=False), len(library.asked)) == (quick, 3)
-    library.answers["DeviceGetFieldValues"] = NvmlError("Timeout")
-    assert own.read()["power"] is None  # instant and average power are not mixed
-
-
-def test_what_is_refused_or_missing_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    finding = "DeviceGetHandleByPciBusId"
-    for name in fake_nvml().answers.keys() - {finding}:
-        telemetry = opened(monkeypatch, fake_nvml(**{name: NvmlError("Not Supported")}))
-        telemetry.identity()
-        telemetry.read()
-    telemetry = opened(monkeypatch, FakeNvml({finding: 1}))
-    assert not any(telemetry.read().values())
-    assert {value for key, value in telemetry.identity().items() if key != "pcie"} == {None}
-    for cc, source in (("8.0", "instant"), ("8.6", "average (1 s)"), ("9.0", "average (1 s)")):  # what it calls the usage
-        for fields in ({"82": 71}, NvmlError(f"nvmlDeviceGetFieldValues: {ABSENT}")):
-            old = opened(monkeypatch, fake_nvml(DeviceGetFieldValues=fields), cc=cc)
-            assert (old.read()["power"], old.identity()["power_source"]) == (580.0, source)
-
-
-def test_an_old_driver_and_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = {f"DeviceGet{name}": NotFoundError() for name in ("CurrentClocksEventReasons", "FieldValues", "MigMode")}
-    lost = {"DeviceGetName": RefusedError("GPU is lost")}
-    install(monkeypatch, **missing, **lost, DeviceGetCurrentClocksThrottleReasons=0x48)
-    seen = open_telemetry(device())
-    assert [seen.identity()[name] for name in ("mig_enabled", "power_source")] == [None, "average (1 s)"]
-    assert [seen.read()[name] for name in ("power", "memory_temperature", "reasons")] == [580.0, None, 0x48]
+    assert (open_telemetry(device()).identity()["vbios"], open_telemetry(device()).identity()["mig_enabled"]) == (
+        "96.00.BC.00.01",
+        None,
+    )
     for name, told in {"nvmlDeviceGetMigMode": ABSENT, "nvmlNew": ABSENT, "nvmlDeviceGetName": "GPU is lost"}.items():
         with pytest.raises(NvmlError, match=f"^{name}: {told}$"):
             load().ask(name, 0)
-    assert Nvml(sys.modules["pynvml"]).tell("nvmlDeviceGetName", 0) is None
-    assert names(0x48) == ["hardware slowdown", "hardware thermal slowdown"]
-
-
-def test_who_cannot_be_asked_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    lost = opened(monkeypatch, fake_nvml(DeviceGetHandleByPciBusId=NvmlError("nvmlDeviceGetHandleByPciBusId: Not Found")))
-    assert (lost.available, lost.reason) == (False, "nvmlDeviceGetHandleByPciBusId: Not Found")
-    library = fake_nvml(DeviceGetHandleByUUID=1)
-    assert opened(monkeypatch, library, pci_bus_id="").available
-    assert library.asked[0] == ("DeviceGetHandleByUUID", H200["uuid"])
-    monkeypatch.undo()
-    install(monkeypatch, Init=RefusedError("Driver Not Loaded"))
+    assert Nvml(package).tell("nvmlDeviceGetName", 0) is None
+    fake.answers["Init"] = RefusedError("Driver Not Loaded")
     assert open_telemetry(device()).reason == "nvmlInit: Driver Not Loaded"
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert open_telemetry(device()).reason == "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
-    blind = open_telemetry(device(EPYC))
-    assert (blind.reason, blind.identity(), blind.read()) == ("", {}, {})
 
 
 def test_only_readings_while_trials_ran_count() -> None:
