@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from ncu_roofline.bench.campaign import Campaign, Candidate
 from ncu_roofline.bench.catalogue import CeilingKind
@@ -33,8 +35,12 @@ UNITS = {"dram": "B/s", "l3": "B/s", "l2": "B/s", "l1": "B/s", "smem": "B/s", "h
 
 
 def read_toml(name: str) -> Any:
-    """The tables of a file beside this one."""
     return import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads((HERE / name).read_text(encoding="utf-8"))
+
+
+def some(names: Iterable[str], first: tuple[str, ...]) -> list[Any]:
+    """All names as parameters, but for the first ones for the exhaustive run."""
+    return [pytest.param(name, marks=() if name in first else pytest.mark.exhaustive) for name in names]
 
 
 MACHINES: dict[str, Any] = read_toml("machines.toml")
@@ -52,7 +58,6 @@ H200, SECOND, MIG, EPYC = map(facts, ("H200", "SECOND", "MIG", "EPYC"))
 
 
 def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> Device:
-    """A device as the driver knows it."""
     return parse_device({"index": index, **told, **changes})
 
 
@@ -76,7 +81,6 @@ def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[M
 
 
 def candidate(ceiling: str, *variants: str) -> Candidate:
-    """A ceiling that can be measured in these ways."""
     return Candidate(kind(ceiling), variants or ("best",))
 
 
@@ -95,10 +99,9 @@ class Program:
         """From now on, as if nothing had run."""
         self.content, self.start, self.set_up = content, start, set_up
         self.runs: list[dict[str, str]] = []
-        self.now, self.contexts = 1.0, 0
+        self.now, self.contexts, self.granted = 1.0, 0, list[float]()
 
     def started(self, _path: Path, words: tuple[str, ...]) -> Process:
-        """A process of it."""
         path = Path("scenario.json")  # of a session of a user
         if path.is_file() and (text := path.read_text(encoding="utf-8")) != self.content.get("text"):
             told = json.loads(text)
@@ -153,7 +156,6 @@ class Process:
             yield from ({"index": index, **told} for index, told in enumerate(content["devices"]))
 
     def send(self, line: str) -> None:
-        """A job, or the word to stop."""
         self.stopped = line == "stop"
         if not self.stopped:
             words = line.split()
@@ -184,7 +186,7 @@ class Process:
         yield None if mode == "short" else {"done": True, "grid": 528, **call.get("launch", {})}
 
     def line(self, timeout: float) -> dict[str, Any] | None:
-        """The next one."""
+        self.program.granted.append(timeout)
         found = next(self.lines, None)
         if isinstance(found, RunnerFailed):
             if str(found) != HANGS:
@@ -194,7 +196,6 @@ class Process:
         return found
 
     def end(self) -> None:
-        """Its end."""
         self.lines = iter(())
 
 
@@ -211,7 +212,6 @@ class FakeTelemetry(Telemetry):
     available = True
 
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
-        """As of an H200."""
         self.reads += 1
         told = self.reasons() if callable(self.reasons) else self.reasons
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": told}
@@ -225,7 +225,6 @@ class FakeNvml(Nvml):
         self.asked: list[tuple[Any, ...]] = []
 
     def ask(self, name: str, *inputs: Any) -> Any:
-        """The answer, or what it computes from the inputs."""
         self.asked.append((name.removeprefix("nvml"), *inputs))
         answer = self.answers.get(name.removeprefix("nvml"), NvmlError(f"{name}: this driver's NVML does not have it"))
         if isinstance(answer, Exception):
@@ -239,5 +238,4 @@ class FakeNvml(Nvml):
 
 
 def fake_nvml(**answers: Any) -> FakeNvml:
-    """The NVML of an H200, with some answers changed."""
     return FakeNvml({**MACHINES["nvml"], **answers})

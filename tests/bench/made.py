@@ -81,13 +81,11 @@ def changed(content: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def content(name: str) -> dict[str, Any]:
-    """What a file of `files.toml` says."""
     told = dict(CHANGES[name])
     return changed(document(told.pop("number", 1), told.pop("speed", 1.0)), told)
 
 
 def write(name: str, path: Path) -> Path:
-    """The same as a file."""
     path.write_text(json.dumps(content(name), indent=1), encoding="utf-8")
     return path
 

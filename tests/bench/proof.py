@@ -108,12 +108,10 @@ def hot_loop(function: Function, target: str) -> list[Instruction]:
 
 
 def width(opcode: str) -> int:
-    """Bytes per thread of a load or store."""
     return next((bits // 8 for bits in (256, 128, 64) if re.search(rf"\.(ENL2\.)?{bits}\b", opcode)), 4)
 
 
 def moved(loop: Iterable[Instruction], opcodes: str) -> int:
-    """Bytes per thread that loads and stores of a kind move."""
     return sum(width(each.opcode) for each in loop if re.match(opcodes, each.opcode))
 
 

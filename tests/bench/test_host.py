@@ -35,20 +35,17 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 
 
 def ask(program: Path, *words: str, **changed: Any) -> tuple[int, Lines]:
-    """Exit code and lines of the program."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")} | changed.pop("env", {})
     done = subprocess.run([str(program), *words], capture_output=True, text=True, check=False, env=environment, **changed)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def words_of(ceiling: str, variant: str, trials: int = 1, milliseconds: int = 1) -> tuple[str, ...]:
-    """A run of one row."""
     words = ["run", "--device", "0", "--ceiling", ceiling, "--variant", variant]
     return (*words, "--trials", str(trials), "--min-time-ms", str(milliseconds))
 
 
 def changed(folder: Path, name: str, old: str, new: str) -> None:
-    """Another text in a source."""
     text = (folder / name).read_text(encoding="utf-8")
     assert old in text, (name, old)
     (folder / name).write_text(text.replace(old, new), encoding="utf-8")
@@ -56,7 +53,6 @@ def changed(folder: Path, name: str, old: str, new: str) -> None:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, built once."""
     try:
         find_host_compiler()
     except RooflineError as error:
@@ -124,16 +120,8 @@ def test_every_row_runs_and_its_work_is_what_windows_and_chains_make(program: Pa
 
 
 def test_words_and_what_is_wrong_with_them(program: Path) -> None:
-    for words, code, says in (
-        ((), 2, "the commands are"),
-        (("run", "--device"), 2, "expected --name VALUE"),
-        (("run", "--variant", "u8"), 2, "--ceiling is missing"),
-        (("run", "--ceiling", "l1.read", "--variant", "none"), 2, "there is no ceiling l1.read in variant none"),
-        (("device", "--device", "x"), 2, "is no number"),
-        (("device", "--device", "1"), 3, "there is no device 1, the CPU is device 0"),
-        (("device", "--threads", "100000"), 2, "this process may use"),
-    ):
-        found, lines = ask(program, *words)
+    for words, (code, says) in read_toml("kernels.toml")["words"]["cpu"].items():
+        found, lines = ask(program, *words.split())
         assert (found, says in lines[-1]["error"]) == (code, True), words
     for more in (("--data", "zeros"), ("--seed", "7"), ("--trips", "1")):
         code, lines = ask(program, *words_of("l1.read", "u8"), *more)

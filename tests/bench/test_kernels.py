@@ -32,7 +32,6 @@ TARGETS = ("70", "75", "80", "86", "87", "89", "90a", "100a", "103a", "110", "12
 
 
 def build_model(bench: Path, out: Path, optimise: str = "-O2") -> Path:
-    """Compile the CPU model of the kernels in ``bench``."""
     compiler = shutil.which(os.environ.get("CXX", "g++"))
     if not compiler:
         pytest.skip("no C++ compiler on this machine (set CXX): the CPU model of the kernels can't be built")
@@ -58,7 +57,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def table(model: Path) -> list[Row]:
-    """What every kernel promises."""
     return lines_of(model, "table")
 
 
@@ -76,7 +74,6 @@ def disassembler() -> Tools:
 
 
 def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path) -> Path:
-    """The cubin of one translation unit for one target."""
     cubin = out / f"{unit}.{target}.cubin"
     words = [nvcc, *CODE_FLAGS, "-gencode", f"arch=compute_{target},code=sm_{target}", "-o", str(cubin)]
     subprocess.run([*words, str(bench / "units" / f"{unit}.cu")], check=True, capture_output=True)
@@ -177,17 +174,6 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
 # The runner and the applications
 
 
-def test_the_rules_name_every_source() -> None:
-    rules = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
-    found = [path for folder in ("units", "runner", "cpu") for path in (BENCH / folder).iterdir()]
-    assert {str(path.relative_to(BENCH)) for path in found if path.suffix in (".cu", ".cpp")} == set(rules["sources"])
-    assert {str(path.relative_to(BENCH)) for path in (BENCH / "apps").glob("*.cu")} == set(rules["apps"].values())
-    assert not any("-Werror" in flag for flag in rules["flags"])  # a compiler with new warnings still builds it
-    assert any("-Werror" in flag for flag in rules["strict_flags"])
-    host = json.loads((BENCH / "openmp" / "build.json").read_text(encoding="utf-8"))
-    assert sorted(host["sources"]) == sorted(path.name for path in (BENCH / "openmp").glob("*.cpp"))
-
-
 @pytest.mark.exhaustive
 def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: Path) -> None:
     """Built for sm_80; warnings are errors.  What is listed, and what is said without a GPU."""
@@ -209,16 +195,7 @@ def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: 
     assert ("tensor.fp16.tcgen05" in here, everywhere["tensor.fp16.tcgen05"]["status"]) == (False, UNPROVEN)
     assert here["dram.read"]["variants"] == list(H100_LIST["dram.read"])
     has_gpu = subprocess.run([str(runner), "devices"], capture_output=True, check=False).returncode == 0
-    for words, wanted, says in (
-        ("", 2, "the commands are"),
-        ("device --device 0", 2, "the commands are"),
-        ("run --ceiling", 2, "expected --name VALUE"),
-        ("serve ceiling dram.read", 2, "expected --name VALUE"),
-        ("run --ceiling l1.read --variant ldg128_b256_x2 --device x", 2, "is no number"),
-        ("devices", 3, "looking for GPUs"),
-        ("serve", 3, "selecting the GPU"),
-        ("run --device 0", 3, "selecting the GPU"),
-    ):
+    for words, (wanted, says) in TOLD["words"]["gpu"].items():
         done = subprocess.run([str(runner), *words.split()], input="", capture_output=True, text=True, check=False)
         if wanted == 2 or not has_gpu:
             assert (done.returncode, says in json.loads(done.stdout.splitlines()[-1])["error"]) == (wanted, True), words

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -31,7 +29,7 @@ from ncu_roofline.formats.ceilings import (
 )
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
-from tests.bench.fakes import HERE
+from tests.bench.fakes import HERE, some
 from tests.bench.made import FILES, changed, document
 from tests.bench.scrubbing import MEASURED as TRIALS
 from tests.bench.scrubbing import PROMISES, rejudged, scrubbed
@@ -122,34 +120,10 @@ def test_the_file_of_the_package_is_made_of_the_recorded_trials() -> None:
     assert any("applied afterwards" in warning for warning in shipped["warnings"])
 
 
-def test_what_the_trials_say_of_the_chip() -> None:
-    """Pipes run at their theory; bursts at a higher clock than the power limit sustains; energy falls with the type's width."""
-    entries = {entry["id"]: entry for entry in rejudged(TRIALS)["ceilings"]}
-    tensor = (f"tensor.{name}.wgmma" for name in ("fp16", "bf16", "tf32", "int8", "fp8"))
-    full = [*tensor, "tensor.fp64.mma", "tensor.fp16.mma", "fp64.fma", "smem.read"]
-    for name, share in {**dict.fromkeys(full, 0.99), "fp32.fma": 0.98, "l1.read": 0.98}.items():
-        assert share < entries[name]["theory"]["fraction"] < 1.001, name
-    for name in ("tensor.fp16.wgmma", "tensor.bf16.wgmma", "tensor.fp8.wgmma"):
-        entry, burst = entries[name], entries[name]["burst"]
-        assert burst["value"] > 1.05 * entry["value"]
-        assert burst["sm_mhz"] > 1.05 * entry["clock"]["sm_mhz_mean"]
-        assert entry["throttle"]["reasons"] == ["power cap"]
-        assert entry["power_w"] > 0.95 * TRIALS["device"]["power_limit_w"]
-    order = ["fp64.fma", "fp32.fma", "fp16.fma", "tensor.tf32.wgmma", "tensor.fp16.wgmma", "tensor.fp8.wgmma"]
-    joules = [entries[name]["energy_per_unit_j"] for name in order]
-    assert joules == sorted(joules, reverse=True)
-    assert joules[0] == pytest.approx(700.1 / 33.606e12, rel=1e-3)
-
-
 def words_of(rule: str, message: RuleMessage) -> str:
     """What a rule said; of the verdict, which has other words by now, its limit and how full that is."""
     found = re.search(r"[A-Z]\w+(?: FMA)?(?:-bound)? at \d+ %", message.text) if rule.endswith("Verdict") else None
     return found[0].replace("-bound", "") if found else message.text
-
-
-def some(names: Iterable[str], first: tuple[str, ...]) -> list[Any]:
-    """All names as parameters, but for the first ones for the exhaustive run."""
-    return [pytest.param(name, marks=() if name in first else pytest.mark.exhaustive) for name in names]
 
 
 APPS = (*(f"gpp-nw{nw}" for nw in range(1, 7)), "lecture-a", "lecture-c", "gsrb")

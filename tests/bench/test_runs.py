@@ -1,12 +1,19 @@
-"""`ncu-roofline bench` from end to end around a played program, without GPU and nvcc: plays are sessions of a user there."""
+"""`ncu-roofline bench` around a played program (plays are sessions of a user there), and the program as a process."""
 
 from __future__ import annotations
 
+import gc
 import io
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +21,17 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build, campaign, measure, telemetry
+from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench.device import choose, local_rank, parse_device
+from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
 from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
-from tests.bench.fakes import H200, HERE, RATES, SECOND, Program, device, fake_nvml, scenario
+from tests.bench.fakes import H200, HERE, MACHINES, RATES, SECOND, Program, device, fake_nvml, scenario
 from tests.bench.made import FILES
-from tests.cli.command import Command
+from tests.cli.command import Command, assert_no_leftovers
 from tests.schemas import assert_fits
 from tests.test_sessions import test_session as play
 
@@ -97,26 +106,12 @@ def test_which_of_several_gpus() -> None:
     assert choose(both[:1], "auto", 3) == (both[0],)  # its launcher bound the rank to it
     with pytest.raises(RooflineError, match=r"rank 2 of this node has no GPU of its own, there are 2\. Start 2 ranks per node"):
         choose(both, "auto", 2)
+    found = {words: local_rank(dict(one.split("=") for one in words.split())) for words in MACHINES["ranks"]}
+    assert {words: -1 if rank is None else rank for words, rank in found.items()} == MACHINES["ranks"]
     for value in (float("inf"), float("nan"), 10**400, "7", True, [], -1):
         assert parse_device({**H200, "sm_count": value, "sm_clock_max_mhz": value}).sm_count == 0
         with pytest.raises(ValueError, match="a device has no index"):
             parse_device({**H200, "index": value})
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ("", None),
-        ("SLURM_LOCALID=0 SLURM_NTASKS=1", None),
-        ("SLURM_LOCALID=3 SLURM_NTASKS=8", 3),
-        ("OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_SIZE=2 SLURM_LOCALID=0 SLURM_NTASKS=1", 1),
-        ("PMI_LOCAL_RANK=2", 2),
-        ("MPI_LOCALRANKID=1 PMI_SIZE=4", 1),
-        ("SLURM_LOCALID=none", None),
-    ],
-)
-def test_local_ranks(environment: str, expected: int | None) -> None:
-    assert local_rank(dict(one.split("=") for one in environment.split())) == expected
 
 
 @pytest.mark.exhaustive
@@ -146,3 +141,143 @@ def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str], monkeypa
     monkeypatch.setattr(outputs.sys, "stderr", stream)
     shown("NVIDIA H200", True)
     assert all(text in stream.getvalue() for text in ("NVIDIA H200", "1/3", "dram.read ...", "\ufffd[31m 33 TFLOP/s\n"))
+
+
+# By ceiling: what the program does before its trials, and what is said of it.
+BREAKS = {
+    "mute": ("say(error='', fatal=True)", "^it failed without a reason$"),
+    "fatal": ("say(error='x' * 9000, fatal=True)", "^x{50,130}[.]{3}x{50,130}$"),
+    "crash": ("sys.stderr.write('CUDA error: misaligned'); sys.exit(3)", r"^it ended with code 3 \(CUDA error: misaligned\)$"),
+    "abort": ("os.abort()", "^it was killed by signal 6$"),
+    "nonsense": ("print('Segmentation fault', flush=True)", "^it printed no JSON: 'Segmentation fault'$"),
+    "deep": ("print('[' * 900000, flush=True)", r"^it printed no JSON: '\[{80}'$"),
+    "list": ("print('[]', flush=True)", "^it printed no JSON: "),
+    "end": ("sys.exit()", "^it ended before its last trial$"),
+    "hang": (
+        "p = subprocess.Popen(['sleep', '90']); print(p.pid, file=open('child', 'w'), flush=True); time.sleep(90)",
+        "nothing for 0.5 s$",
+    ),
+    "closed": ("os.close(1); time.sleep(90)", "^it ended before its last trial$"),
+}
+ACTS = {name: act for name, (act, _) in BREAKS.items()} | {"loud": "sys.stderr.write('x' * 300000 + chr(10))"}
+SERVING = f"""#!{sys.executable} -S
+import json, os, subprocess, sys, time
+say = lambda **line: print(json.dumps(line), flush=True)
+if sys.argv[1] == "list": say(ceiling="hang", variant="a", unit="B/s"); sys.exit()
+if os.path.exists("device.json") and sys.argv[1] == "devices": print(open("device.json").read()); sys.exit()
+while sys.argv[1] == "devices": say(); time.sleep(0.1)
+open("starts", "a").write("x")
+for line in sys.stdin:
+    if "error" in line: say(error="out of memory."); continue
+    exec({ACTS!r}.get(line.split()[1], ""))
+    for i in range(3): say(trial=i, seconds=0.01, work=1e9, sm_mhz=1980, checksum_ok=True, begin=1 + i, end=1.01 + i)
+    say(done=True, grid=528)
+"""
+
+
+def children() -> set[int]:
+    """The processes that this one started and that run, or that nobody asked for their end; where the system tells."""
+    with suppress(OSError):
+        return {int(one) for task in Path("/proc/self/task").iterdir() for one in (task / "children").read_text().split()}
+    return set()
+
+
+@pytest.fixture
+def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A real program in the current folder; after it no thread, open file and child more than before, which may be others'."""
+    threads, files, others = threading.active_count(), len(list(Path("/proc/self").glob("fd/*"))), children()
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "program"
+    path.write_text(SERVING, encoding="utf-8")
+    path.chmod(0o755)
+    yield path
+    gc.collect()
+    assert (threading.active_count() <= threads, children() <= others) == (True, True)
+    assert len(list(Path("/proc/self").glob("fd/*"))) <= files
+
+
+def run(session: Session, ceiling: str = "fp64.fma", timeout: float = 60.0) -> list[Trial]:
+    return session.run(Job(ceiling, "best", 3, 0.01), timeout)[0]
+
+
+def test_one_process_takes_job_after_job_and_is_closed_at_the_end(serving: Path) -> None:
+    session = Session(Runner(serving), 0)
+    for ceiling in ("fp64.fma", "loud", "fp64.fma"):
+        assert run(session, ceiling) == [Trial(0.01, 1e9, 1.98e9, True, 1.0 + i, 1.01 + i) for i in range(3)]
+    with pytest.raises(RunnerFailed, match=r"^out of memory$"):
+        run(session, "error")  # of one job only
+    assert len(run(session)) == 3
+    assert Path("starts").read_text(encoding="utf-8") == "x"
+    (child,) = {one for one in children() if f"{serving}" in Path(f"/proc/{one}/cmdline").read_text(encoding="utf-8")}
+    os.kill(child, signal.SIGKILL)  # between two jobs
+    with pytest.raises(RunnerFailed, match=r"^it was killed by signal 9 \(x+[.]{3}x+\)$"):
+        run(session)
+    assert len(run(session)) == 3
+    session.renew()
+    session.renew()
+    assert Path("starts").read_text(encoding="utf-8") == "xx"
+
+
+def test_what_breaks_the_program_costs_one_job(serving: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(Runner(serving), 0, start=10.0)
+    for number, (ceiling, (_, reason)) in enumerate(BREAKS.items(), 1):
+        begin = time.monotonic()
+        assert len(run(session)) == 3
+        with pytest.raises(RunnerFailed, match=reason):
+            run(session, ceiling, timeout=0.5 if ceiling == "hang" else 60.0)
+        assert time.monotonic() - begin < 30
+        assert len(Path("starts").read_text(encoding="utf-8")) == number
+    session.renew()
+    child, deadline = int(Path("child").read_text(encoding="utf-8")), time.monotonic() + 30
+    with suppress(OSError):  # what it started ends with it: then nobody, or only its zombie, is there
+        while " Z " not in Path(f"/proc/{child}/stat").read_text(encoding="utf-8"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    for path in (serving.parent / "missing", Path(__file__)):
+        with pytest.raises(RunnerFailed, match="it can't be started"):
+            run(Session(Runner(path), 0))
+    monkeypatch.setattr(runner_module, "_QUICK_CALL", 0.5)
+    with pytest.raises(RunnerFailed, match="it said nothing for"):  # lines come, but no end
+        Runner(serving).devices()
+
+
+def test_patience_interruptions_and_numbers_that_are_none(program: Program) -> None:
+    session = Session(Runner(Path("program")), 0, start=10.0)
+    assert [len(run(session, timeout=20.0)) for _ in range(2)] == [3, 3]
+    assert program.granted == [30.0, *[20.0] * 7]  # of two jobs with three trials and an end each
+    with pytest.raises(KeyboardInterrupt):  # it may be in the middle of a kernel: the next job gets another process
+        session.run(Job("fp64.fma", "best", 3, 0.01), 20.0, lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert (len(run(session)), program.contexts) == (3, 2)
+    good = {"trial": 0, "seconds": 1.0, "work": 1.0, "sm_mhz": 1.0, "begin": 1.0, "end": 2.0}
+
+    def trial(**changes: Any) -> list[Trial]:
+        program.trials = lambda *_: iter([{**good, **changes}])  # type: ignore[method-assign]
+        return run(Session(Runner(Path("program")), 0))
+
+    for key in ("seconds", "work", "begin", "end"):
+        for value in (json.loads("1e400"), float("nan"), 10**400, "7", True, [], 1e200, None, -1, 0):
+            with pytest.raises(RunnerFailed, match=r"a trial (has no time or no work|does not say when it was)"):
+                trial(**{key: value})
+    for clock, check in ((0, None), (None, "yes"), ("7", 1)):
+        assert trial(sm_mhz=clock, checksum_ok=check) == [Trial(1.0, 1.0, None, None, 1.0, 2.0)]
+
+
+# What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
+LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+LISTENING += "; from ncu_roofline.cli import main; sys.exit(main())"
+
+
+def test_ctrl_c_leaves_nothing_behind(serving: Path, tmp_path: Path) -> None:
+    Path("device.json").write_text(json.dumps({**H200, "index": 0}), encoding="utf-8")
+    Path("here").mkdir()
+    words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(serving), "--quick", "-o", "here/x.json"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(HERE.parents[1])}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not Path("child").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert_no_leftovers(tmp_path / "here")
