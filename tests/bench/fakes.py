@@ -101,14 +101,55 @@ class Program:
         self.runs: list[dict[str, str]] = []
         self.now, self.contexts, self.granted = 1.0, 0, list[float]()
 
-    def started(self, _path: Path, words: tuple[str, ...]) -> Process:
+    def started(self, _path: Path, words: tuple[str, ...]) -> Program:
+        """A process of it, one after the other; what it says is a line, a failure, or None at its end."""
         path = Path("scenario.json")  # of a session of a user
         if path.is_file() and (text := path.read_text(encoding="utf-8")) != self.content.get("text"):
             told = json.loads(text)
             names = [facts(one) if isinstance(one, str) else one for one in told.pop("devices", ["H200"])]
             whole = {key: told.pop(key) for key in ("error", "rows") if key in told}
             self.play({**scenario(told, names), **whole, "text": text})
-        return Process(self, words)
+        devices = ({"index": index, **told} for index, told in enumerate(self.content.get("devices", ())))
+        answers = {"list": self.content.get("rows"), "devices": devices}.get(words[0], ())
+        failed = words[0] != "list" and self.content.get("error")
+        self.lines, serves = iter([RunnerFailed(self.content["error"])] if failed else answers), words[0] == "serve"
+        self.contexts, self.now = self.contexts + serves, self.now + self.start * serves
+        return self
+
+    def send(self, line: str) -> None:
+        self.stopped = line == "stop"
+        if not self.stopped:
+            words = line.split()
+            self.lines = self._job({words[i][2:]: words[i + 1] for i in range(0, len(words), 2)})
+
+    def _job(self, words: dict[str, str]) -> Iterator[Any]:
+        number = sum(other["ceiling"] == words["ceiling"] for other in self.runs)
+        self.runs.append(words)
+        self.now += self.set_up
+        calls = self.content["ceilings"][words["ceiling"]].get("calls", [{}])
+        call = calls[min(number, len(calls) - 1)]
+        mode = call.get("mode")
+        if mode in MACHINES["failures"]:
+            yield RunnerFailed(call.get("text", MACHINES["failures"][mode]), fatal=mode != "error")
+        for line in self.trials(words, number, call):
+            yield line
+            if self.stopped:
+                self.now += float(words["pause-ms"]) / 1e3 + line["seconds"]  # the trial that has begun meanwhile
+                break
+        yield None if mode == "short" else {"done": True, "grid": 528, **call.get("launch", {})}
+
+    def line(self, timeout: float) -> dict[str, Any] | None:
+        self.granted.append(timeout)
+        found = next(self.lines, None)
+        if isinstance(found, RunnerFailed):
+            if str(found) != HANGS:
+                raise found
+            self.now += timeout
+            raise RunnerFailed(f"{HANGS} {timeout:.3g} s")
+        return found
+
+    def end(self) -> None:
+        self.lines = iter(())
 
     def campaign(self, telemetry: Telemetry, settings: Settings, budget: float = 1e9, kind: str = GPU) -> Campaign:
         """The driver's work with it, ``budget`` in s from now."""
@@ -117,10 +158,8 @@ class Program:
 
     def trials(self, words: Mapping[str, str], number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of one run, as the clock goes on; ``number`` counts the runs of this ceiling from 0."""
-        one, seconds, pause = (
-            self.content["ceilings"][words["ceiling"]],
-            *(float(words[f"{w}-ms"]) / 1e3 for w in ("min-time", "pause")),
-        )
+        one, told = self.content["ceilings"][words["ceiling"]], ("min-time-ms", "pause-ms")
+        seconds, pause = (float(words[name]) / 1e3 for name in told)
         rate = one["rate"] * one.get("variants", {}).get(words["variant"], 1.0) * call.get("scale", 1.0)
         clock, noise = call.get("clock", one.get("clock", 1980)), call.get("noise", one.get("noise", 0.0005))
         if pause:
@@ -135,68 +174,6 @@ class Program:
             self.now = begin + seconds * (call.get("host", 1.0) if trial < call.get("late", count) else 1.0)
             told = {"trial": trial, "seconds": seconds, "work": speed * seconds, "sm_mhz": mhz}
             yield {**told, "checksum_ok": call.get("mode") != "wrong", "begin": begin, "end": self.now}
-
-
-class Process:
-    """One process of a played program; what it says is a line, a failure, or None at its end."""
-
-    def __init__(self, program: Program, words: tuple[str, ...]) -> None:
-        self.program, self.stopped, self.lines = program, False, iter(self._answers(words[0]))
-        if words[0] == "serve":
-            program.contexts += 1
-            program.now += program.start
-
-    def _answers(self, command: str) -> Iterator[Any]:
-        content = self.program.content
-        if command == "list":
-            yield from content["rows"]
-        elif content.get("error"):
-            yield RunnerFailed(content["error"])
-        elif command == "devices":
-            yield from ({"index": index, **told} for index, told in enumerate(content["devices"]))
-
-    def send(self, line: str) -> None:
-        self.stopped = line == "stop"
-        if not self.stopped:
-            words = line.split()
-            self.lines = self._play({words[i][2:]: words[i + 1] for i in range(0, len(words), 2)})
-
-    def _play(self, words: dict[str, str]) -> Iterator[Any]:
-        program = self.program
-        number = sum(other["ceiling"] == words["ceiling"] for other in program.runs)
-        program.runs.append({**words, "context": str(program.contexts)})
-        program.now += program.set_up
-        calls = program.content["ceilings"][words["ceiling"]].get("calls", [{}])
-        call = calls[min(number, len(calls) - 1)]
-        mode, text = call.get("mode"), call.get("text")
-        failures = {
-            "crash": text or "it ended with code 3 (CUDA error: an illegal memory access was encountered)",
-            "fatal": text or "an illegal memory access was encountered",
-            "garbage": "it printed no JSON: 'Segmentation fault (core dumped)'",
-            "error": text or "out of memory",
-            "hang": HANGS,
-        }
-        if mode in failures:
-            yield RunnerFailed(failures[mode], fatal=mode != "error")
-        for line in program.trials(words, number, call):
-            yield line
-            if self.stopped:
-                program.now += float(words["pause-ms"]) / 1e3 + line["seconds"]  # the trial that has begun meanwhile
-                break
-        yield None if mode == "short" else {"done": True, "grid": 528, **call.get("launch", {})}
-
-    def line(self, timeout: float) -> dict[str, Any] | None:
-        self.program.granted.append(timeout)
-        found = next(self.lines, None)
-        if isinstance(found, RunnerFailed):
-            if str(found) != HANGS:
-                raise found
-            self.program.now += timeout
-            raise RunnerFailed(f"{HANGS} {timeout:.3g} s")
-        return found
-
-    def end(self) -> None:
-        self.lines = iter(())
 
 
 FAST = replace(FULL, warm_up=0.1)

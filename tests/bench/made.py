@@ -4,55 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.bench.fakes import H200, read_toml
 
+BASE = read_toml("document.toml")
 RATES = {"dram.read": (4.35e12, "B/s"), "fp64.fma": (33e12, "FLOP/s"), "launch.stream": (4e5, "s")}
 
 
 def entry(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
     """An accepted ceiling whose interval is 0.03 % to both sides; what ``more`` says replaces."""
-    known = value or 0.0
-    spread = {"cv": 1e-3, "trials": 93, "sessions": 3, "between_session_cv": 1e-4}
-    verdict = {"accepted": value is not None, "verdict": "ok" if value is not None else "emulated", "reasons": []}
-    return {
-        "id": name,
-        "kind": {"B/s": "bandwidth", "s": "latency"}.get(unit, "compute"),
-        "level": "dram" if name.startswith("dram") else None,
-        "unit": unit,
-        "value": value,
-        "ci95": [known * (1 - 3e-4), known * (1 + 3e-4)],
-        **spread,
-        **verdict,
-        "variant": {"kernel": "best"},
-        "clock": {"sm_mhz_mean": 1980.0, "mem_mhz": 3201.0},
-        "power_w": 600.0,
-        "per_sm_and_cycle": known / (1.98e9 * 132) if name.startswith("fp") else None,
-        "variants": [{"kernel": "best", "session": 1, "value": value, "values": [value] * 3, "sm_mhz": [1980.0] * 3}],
-        **more,
-    }
+    known, kinds = value or 0.0, {"B/s": "bandwidth", "s": "latency"}
+    own = {"id": name, "kind": kinds.get(unit, "compute"), "level": "dram" if name.startswith("dram") else None, "unit": unit}
+    own |= {"value": value, "accepted": value is not None, "verdict": "ok" if value is not None else "emulated"}
+    own |= {"ci95": [known * (1 - 3e-4), known * (1 + 3e-4)]}
+    own["per_sm_and_cycle"] = known / (1.98e9 * 132) if name.startswith("fp") else None
+    own["variants"] = [{"kernel": "best", "session": 1, "value": value, "values": [value] * 3, "sm_mhz": [1980.0] * 3}]
+    return {**deepcopy(BASE["entry"]), **own, **more}
 
 
 def document(number: int = 1, speed: float = 1.0, entries: list[dict[str, Any]] | None = None, **device: Any) -> dict[str, Any]:
     """The file of GPU ``number`` whose rates are ``speed`` times the usual ones, or with these entries."""
     if entries is None:
-        entries = [
-            entry(name, 1 / (rate * speed) if unit == "s" else rate * speed, unit) for name, (rate, unit) in RATES.items()
-        ]
+        rates = {name: (rate * speed, unit) for name, (rate, unit) in RATES.items()}
+        entries = [entry(name, 1 / rate if unit == "s" else rate, unit) for name, (rate, unit) in rates.items()]
         entries.append(entry("tensor.fp8.mma", None, "FLOP/s", reasons=["emulated"]))
-    return {
-        "schema": "ert-ceilings",
-        "schema_version": 1,
-        "tool": {"name": "ncu-roofline", "version": "1.0.0", "build": {"compiler": "nvcc 13.0.88"}},
-        "host": {"name": f"node{number // 4}", "cpu": "a CPU", "time_utc": "2026-01-02T03:04:05Z"},
-        "device": {**H200, "index": number % 4, "uuid": f"GPU-{number:08d}", "driver": "580.65", **device},
-        "settings": {"data": "random"},
-        "ceilings": entries,
-        "warnings": [],
-    }
+    made = {**deepcopy(BASE["document"]), "ceilings": entries}
+    made["host"]["name"] = f"node{number // 4}"
+    return {**made, "device": {**H200, "index": number % 4, "uuid": f"GPU-{number:08d}", "driver": "580.65", **device}}
 
 
 def _absent(value: Any) -> Any:

@@ -15,24 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import parse_capability
 from tests.bench.fakes import read_toml
 
-Capability = tuple[int, int]
 _INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
 _RESOURCES = re.compile(r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)")
-_RATES = read_toml("kernels.toml")["rates"]
-_TENSOR = r"([HIDQ]G?MMA|UTC[HIQO]MMA)"
-_ALU = r"(IMAD|IADD|LOP3|ISETP|SHF|LEA|MOV|SEL|PRMT|IMNMX|FSETP|FSEL|FMNMX|PLOP|P2R|R2P|IABS|VIADD|FCHK|VIMNMX)"
-# What the hot loop of a kernel is made of, by the pipe that must bind.
+_TOLD = read_toml("kernels.toml")
 _HALF = r"H(FMA|ADD|MUL)2"
-_TARGETS = {
-    "fp64": r"D(FMA|ADD|MUL)",
-    "fp32": r"F(FMA|ADD|MUL)",
-    "fp16": _HALF,
-    "bf16": _HALF,
-    "int32": r"IMAD$",
-    "shared": "LDS",
-}
 # Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
 _DEGENERATE = re.compile(r"(-RZ(\.H0_H0)?$|-RZ,\s*-RZ|,\s*-0,\s*-0$|,\s*1,\s*1,|, -0\b)")
 _BUSY = 0.9
@@ -156,26 +145,21 @@ def loads_in_flight(loop: list[Instruction]) -> int:
     return most
 
 
-def rate(pipe: str, capability: Capability) -> float | None:
+def rate(pipe: str, capability: str) -> float | None:
     """Operations or bytes per cycle and SM of a pipe or level; None where the part has no such pipe."""
-    text = "{}.{}".format(*capability)
-    text = _RATES["relatives"].get(text, text)
-    if pipe in _RATES:
-        return float(_RATES[pipe].get(text, _RATES[pipe]["else"]))
-    if found := _RATES["unpublished"].get(text, {}).get(pipe):
+    of = _TOLD["relatives"].get(capability, capability)
+    told = _TOLD["rates"].get(pipe, {})
+    if found := told.get(of, told.get("else")):
         return float(found)
-    architecture = load_spec().architecture((int(text.partition(".")[0]), int(text.partition(".")[2])))
+    architecture = load_spec().architecture(parse_capability(of) or (0, 0))
     assert architecture is not None, capability
     if pipe in ("l1", "shared"):
         return float(architecture.bandwidth[pipe][0])
-    if pipe == "bf16":
-        return _RATES["bfloat"].get(text) or architecture.peaks.get("fp16.fma")
-    if pipe == "tensor.fp8":
-        return architecture.peaks.get(pipe, architecture.peaks.get("tensor.fp8fp6fp4"))
-    return architecture.peaks.get(pipe if pipe.startswith("tensor.") else f"{pipe}.fma")
+    names = {"bf16": ["fp16.fma"], "tensor.fp8": [pipe, "tensor.fp8fp6fp4"]}.get(pipe, [pipe, f"{pipe}.fma"])
+    return next((architecture.peaks[name] for name in names if name in architecture.peaks), None)
 
 
-def busy(loop: list[Instruction], pipe: str, capability: Capability) -> dict[str, float]:
+def busy(loop: list[Instruction], pipe: str, capability: str) -> dict[str, float]:
     """Cycles of an SM per trip of a warp, by part: what ``pipe`` names, and all that could stand in its way."""
     cycles: dict[str, float] = defaultdict(float)
     own = rate(pipe, capability)
@@ -190,7 +174,7 @@ def busy(loop: list[Instruction], pipe: str, capability: Capability) -> dict[str
     return cycles
 
 
-def _part(each: Instruction, pipe: str, own: float, capability: Capability) -> tuple[str, float]:
+def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[str, float]:
     opcode = each.opcode
     if found := _products(opcode, pipe):  # of a group of four warps, one issues for all
         return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
@@ -209,7 +193,7 @@ def _part(each: Instruction, pipe: str, own: float, capability: Capability) -> t
         return pipe, 64 / own
     if re.match(r"(MUFU|I2F|F2I|F2F)", opcode):
         return "xu", 2.0
-    return ("alu", 0.5) if re.match(_ALU, opcode) else ("other", 0.25)
+    return ("alu", 0.5) if re.match(_TOLD["alu"], opcode) else ("other", 0.25)
 
 
 def _products(opcode: str, pipe: str) -> float:
@@ -225,10 +209,10 @@ def counted(loop: list[Instruction], pipe: str) -> float:
     return sum(_products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
 
 
-def capability_of(target: str) -> Capability:
-    """(9, 0) of "90a"."""
+def capability_of(target: str) -> str:
+    """ "9.0" of "90a"."""
     digits = re.sub(r"\D", "", target)
-    return int(digits[:-1]), int(digits[-1])
+    return f"{digits[:-1]}.{digits[-1]}"
 
 
 def applies(row: dict[str, Any], target: str) -> bool:
@@ -241,10 +225,8 @@ def applies(row: dict[str, Any], target: str) -> bool:
 def prove(row: dict[str, Any], function: Function, target: str) -> str:
     """Why a kernel's code does not do what its row promises: "" where it does, "emulated" where a pipe is missing."""
     pipe, capability = row["pipe"], capability_of(target)
-    pattern = (
-        r"LDS" if "bulk" in row["variant"] else _TENSOR if pipe.startswith("tensor.") else _TARGETS.get(pipe, r"(LDG|STG)")
-    )
-    loop = hot_loop(function, pattern)
+    kinds = _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
+    loop = hot_loop(function, "LDS" if "bulk" in row["variant"] else kinds)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
     emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
     if emulates or (loop and rate(pipe, capability) is None):
@@ -252,7 +234,7 @@ def prove(row: dict[str, Any], function: Function, target: str) -> str:
     return "; ".join(_reasons(row, function, loop, capability)) if loop else "no loop holds what it should be made of"
 
 
-def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], capability: Capability) -> Iterator[str]:
+def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], capability: str) -> Iterator[str]:
     spills = sum(each.opcode.startswith(("LDL", "STL")) for each in function.instructions)
     if spills or function.stack or function.local:
         yield f"local memory: {spills} loads and stores, {function.stack} bytes of stack"

@@ -60,16 +60,14 @@ class Machine:
         elif words[0] == "list":
             told = [(name, one["variant"], one["kernel"]) for name, one in PROMISES.items()]
             told += [(name, variants[0], "") for name, variants in H100_LIST.items() if name not in PROMISES]
-            told = [one for one in told if one[0] not in self.lie.get("rows", ())]
-            lines = [{"ceiling": name, "variant": variant, "kernel": kernel, "reason": ""} for name, variant, kernel in told]
+            keys = ("ceiling", "variant", "kernel")
+            lines = [dict(zip(keys, one, strict=True)) for one in told if one[0] not in self.lie.get("rows", ())]
             lines.append({"ceiling": "tensor.fp8.mma", "variant": "x", "reason": "emulated"})
         elif words[0] == "run":
             lie = self.lie if "fp64.fma" in words else {}
             promise = {**PROMISES[words[words.index("--ceiling") + 1]], **lie.get("promise", {})}
-            lines = [
-                {"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})},
-                {"done": True, **promise},
-            ]
+            trial = {"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})}
+            lines = [trial, {"done": True, **promise}]
         return script.Done(0, "".join(f"{json.dumps(line)}\n" for line in lines), "")
 
     def ncu(self, words: list[str]) -> Any:
@@ -193,13 +191,12 @@ def test_runs_that_prove_less(recorded: Machine, tmp_path: Path) -> None:
     assert failed["build runner"] == "there is no compiler: see above"
     assert failed["ceilings ceilings.json"] == "ceilings.json was not written"
     listed = [script.Listed("tensor.fp8.mma", "best", "bench_tensor_fp8_mma", "emulated")]
-    for capability, name, state, reason in (
-        ("9.0", "tensor.fp8.mma", "skip", "the runner lists it as emulated on this GPU"),
-        ("8.0", "tensor.fp16.wgmma", "skip", "no kernel and no known peak on compute capability 8.0"),
-        ("9.0", "fp64.fma", "FAIL", "missing: the runner lists no kernel of it, and this GPU has a peak for it"),
-    ):
-        lacking = script.absent(name, listed, parse_device(facts("H200", name="a GPU", cc=capability)))
-        assert (lacking.state, lacking.reason) == (state, reason)
+    cases = (("9.0", "tensor.fp8.mma"), ("8.0", "tensor.fp16.wgmma"), ("9.0", "fp64.fma"))
+    lacking = [script.absent(name, listed, parse_device(facts("H200", name="a GPU", cc=cc))) for cc, name in cases]
+    assert [one.state for one in lacking] == ["skip", "skip", "FAIL"]
+    assert [one.reason.partition(":")[0] for one in lacking] == [
+        *("the runner lists it as emulated on this GPU", "no kernel and no known peak on compute capability 8.0", "missing")
+    ]
 
 
 # Its folder and its programs
@@ -213,24 +210,22 @@ def contents(folder: Path, *names: str) -> dict[str, bytes | None]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-STRANGERS = ("ceilings.json log.txt reports/mine.ncu-rep", "reports/gpp-nw1.ncu-rep", ".validate-on-gpu log.txt", "mine.txt")
+FOREIGN, STRANGE = "it is not empty, and no earlier run wrote it: it has no", "it holds what this program did not write:"
 
 
 def test_what_somebody_else_put_into_a_folder_is_kept(tmp_path: Path) -> None:
-    for number, names in enumerate(STRANGERS):
-        folder, reason = tmp_path / str(number), "it is not empty, and no earlier run wrote it: it has no .validate-on-gpu"
-        before = contents(folder, *names.split())
-        assert (script.prepare(folder), contents(folder)) == (reason, before)
-    for name, told in (
-        ("mine.txt", "mine.txt"),
-        ("reports/mine.ncu-rep", "reports/mine.ncu-rep"),
-        ("reports/x/y", "reports/x"),
-    ):
-        folder = tmp_path / f"run {told.replace('/', ' ')}"
-        assert script.prepare(folder) == ""
-        before = contents(folder, name, "ceilings.json")
-        assert script.prepare(folder).startswith(f"it holds what this program did not write: {told}")
-        assert contents(folder) == before
+    strangers = (
+        "ceilings.json log.txt reports/mine.ncu-rep",
+        "reports/gpp-nw1.ncu-rep",
+        ".validate-on-gpu log.txt",
+        "mine.txt",
+    )
+    guests = {"mine.txt ceilings.json": "mine.txt", "reports/mine.ncu-rep": "reports/mine", "reports/x/y log.txt": "reports/x"}
+    for number, (names, told) in enumerate([*((one, "") for one in strangers), *guests.items()]):
+        assert not told or script.prepare(tmp_path / str(number)) == ""
+        before = contents(tmp_path / str(number), *names.split())
+        assert script.prepare(tmp_path / str(number)).startswith(f"{STRANGE} {told}" if told else FOREIGN)
+        assert contents(tmp_path / str(number)) == before
     own = tmp_path / "own"
     assert script.prepare(own) == ""
     before = contents(own)
