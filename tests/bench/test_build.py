@@ -137,14 +137,14 @@ def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit
         place.chmod(mode)
         refused(place, "another user may write to it")
         place.chmod(before)
-    if os.getuid():  # only root can give files away
-        monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: 12345)
         refused(toolkit.cache, "it belongs to another user")
+    if os.getuid():  # only root can give files away
         return
-    for place in places:
-        os.chown(place, 12345, -1)
-        refused(place, "it belongs to another user")
-        os.chown(place, 0, -1)
+    os.chown(program, 12345, -1)
+    refused(program, "it belongs to another user")
+    os.chown(program, 0, -1)
     toolkit.cache.rename(toolkit.place / "ours")
     toolkit.cache.symlink_to(toolkit.place / "ours")
     toolkit.build()

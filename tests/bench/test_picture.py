@@ -110,18 +110,13 @@ def test_bytes_are_the_same_every_time(suffix: str) -> None:
     assert render(MACHINES["H100"], suffix) == render(MACHINES["H100"], suffix)
 
 
-def test_bench_draw(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    FILES["epyc.json"](Path("epyc.json"))
-    outcome = run("bench", "draw", "epyc.json", "-o", "roof.SVG", "--theme", "dark")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "Wrote roof.SVG\n")
-    assert Path("roof.SVG").read_bytes() == render(content("epyc.json"), "svg", "dark")
-    assert_refused(run("bench", "draw", "epyc.json", "-o", "roof.SVG"), "roof.SVG")
-    assert_refused(run("bench", "draw", "epyc.json", "-o", "roof.html"), "roof.html", 2)
+def test_draw_says_what_it_did(tmp_path: Path) -> None:
+    """`bench draw` itself is in draw.session."""
+    path = tmp_path / "roof.SVG"
+    assert draw(content("epyc.json"), path, "dark") == f"Wrote {path}"
+    assert path.read_bytes() == render(content("epyc.json"), "svg", "dark")
     with pytest.raises(RooflineError, match="exists"):
-        draw(content("a.json"), "roof.SVG")
-    assert run("bench", "draw", "epyc.json", "-o", "roof.SVG", "--force").code == 0
-    assert Path("roof.SVG").read_bytes().startswith(b"<?xml")
+        draw(content("a.json"), path)
     for suffix, theme in (("gif", "light"), ("png", "pink")):
         with pytest.raises(ValueError, match="is not one of"):
             render(content("a.json"), suffix, theme)

@@ -28,8 +28,10 @@ from ncu_roofline.formats.ceilings import (
     registry,
 )
 from ncu_roofline.formats.report import RuleMessage, read_report
+from ncu_roofline.plugin.machine.install import render_pack
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
-from tests.bench.fakes import HERE, some
+from tests.bench import test_cpu_files
+from tests.bench.fakes import EPYC, H200, HERE, device, some
 from tests.bench.made import FILES, changed, document
 from tests.bench.scrubbing import MEASURED as TRIALS
 from tests.bench.scrubbing import PROMISES, rejudged, scrubbed
@@ -65,8 +67,8 @@ def test_each_file(path: Path) -> None:
         assert NOT_COMPARABLE.split(", ")[1] in content["warnings"][0]
         return
     assert scrubbed(content) == content
-    device, tool = content["device"], content["tool"]
-    assert all((device["driver"], device["power_limit_w"], tool["version"], content["host"]["time_utc"]))
+    gpu_facts, tool = content["device"], content["tool"]
+    assert all((gpu_facts["driver"], gpu_facts["power_limit_w"], tool["version"], content["host"]["time_utc"]))
     assert content["settings"]["data"] == "random"
     accepted = [entry for entry in content["ceilings"] if entry["accepted"]]
     on_chip = [entry for entry in accepted if CeilingKind(entry["id"], entry["unit"]).domain in ("sm", "memory")]
@@ -105,6 +107,18 @@ def test_scrubbing_takes_names_and_leaves_measurements(tmp_path: Path) -> None:
     assert not re.search(
         r"GPU-[0-9a-f]{8}|uuid|pci_bus_id|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}|/(tmp|home|root|work|usr)\b", told
     )
+
+
+def test_a_file_of_a_cpu_applies_to_no_gpu(tmp_path: Path) -> None:
+    cpu = device(EPYC)
+    found = read_ceilings(test_cpu_files.write(tmp_path / "cpu.json", cpu))
+    assert (cpu.kind, cpu.capability_text, cpu.gpu, cpu.is_mig, device().kind) == ("cpu", "", None, False, "gpu")
+    for name, capability in ((H200["name"], (9, 0)), (H200["name"], (0, 0)), (EPYC["name"], (9, 0)), ("", (0, 0))):
+        assert not found.applies_to(name, capability)
+    assert found.applies_to(EPYC["name"], (0, 0))  # in a log of LIKWID, say
+    assert render_pack("2025.3", None).files == render_pack("2025.3", found).files  # sections and rules are of GPUs
+    with pytest.raises(ValueError, match="compute capability"):
+        device(EPYC, kind="npu")
 
 
 # The H100 whose trials, counters and rules were recorded

@@ -58,24 +58,22 @@ def test_documents_fit_their_schemas_and_the_picture_never_replaces_the_measurem
     assert (outcome.code, "the picture of the roofline would replace the measurements" in outcome.err) == (2, True)
 
 
-@pytest.mark.parametrize("words", ["", "--quick", "--skip dram", "--data zeros", "ranks", "no place"])
-def test_a_whole_run_is_kept(run: Command, machine: Program, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
-    """A part of one, what flatters and ranks are not; ranks write a file each and say nothing."""
+@pytest.mark.parametrize("case", ["alone", "ranks", "no place"])
+def test_a_whole_run_is_kept(run: Command, machine: Program, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """Ranks keep nothing, write a file each and say nothing."""
     FILES["runner"](Path("runner"))
     Path("out").mkdir()
-    machine.content, ranks, options = scenario(devices=[H200, SECOND]), words == "ranks", words.split() if "--" in words else []
-    if ranks:
-        monkeypatch.setenv("SLURM_NTASKS", "2")
-        monkeypatch.setenv("SLURM_LOCALID", "1")
-    if words == "no place":
+    machine.content, ranks = scenario(devices=[H200, SECOND]), case == "ranks"
+    for name, text in {"SLURM_NTASKS": "2", "SLURM_LOCALID": "1"}.items() if ranks else ():
+        monkeypatch.setenv(name, text)
+    if case == "no place":
         Path(os.environ["XDG_DATA_HOME"]).write_text("", encoding="utf-8")
-    short = ("--trials", "3", "--sessions", "1", "--no-picture", "-o", "out")
-    outcome = run("bench", "run", "--runner", "runner", *short, *options)
+    outcome = run("bench", "run", "--runner", "runner", "--trials", "3", "--sessions", "1", "--no-picture", "-o", "out")
     assert outcome.code == 0, outcome.err
     (path,) = Path("out").iterdir()
     assert ((outcome.out == ""), read_ceilings(path).uuid) == (ranks, (SECOND if ranks else H200)["uuid"])
-    assert ("not kept for --ceilings auto: Cannot " in outcome.err) == (words == "no place")
-    assert [Path(one.path).read_bytes() for one in kept(this_machine())] == ([] if words else [path.read_bytes()])
+    assert ("not kept for --ceilings auto: Cannot " in outcome.err) == (case == "no place")
+    assert [Path(one.path).read_bytes() for one in kept(this_machine())] == ([path.read_bytes()] if case == "alone" else [])
 
 
 def test_measure_for_other_commands(machine: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
