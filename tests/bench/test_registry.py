@@ -20,13 +20,7 @@ from ncu_roofline.bench.files import merge, open_file
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.spec import find_gpu
-from ncu_roofline.formats.ceilings import (
-    MEASURED,
-    NOT_COMPARABLE,
-    model_name,
-    read_ceilings,
-    registry,
-)
+from ncu_roofline.formats.ceilings import MEASURED, NOT_COMPARABLE, model_name, read_ceilings, registry
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.plugin.machine.install import render_pack
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
