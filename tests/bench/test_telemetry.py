@@ -26,16 +26,14 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
     assert {name: getattr(package, f"NVML_{name}") for name in told["numbers"]} == told["numbers"]
     own = [told["numbers"][name] for name in ("FI_DEV_MEMORY_TEMP", "FI_DEV_POWER_INSTANT", "COMPUTEMODE_COUNT")]
     assert own == [module.MEMORY_TEMPERATURE, module.POWER_INSTANT, len(module.COMPUTE_MODES)]
-    modes = {
-        getattr(package, f"NVML_COMPUTEMODE_{name.replace(' ', '_').upper()}"): name for name in module.COMPUTE_MODES.values()
-    }
+    words = {name: name.replace(" ", "_").upper() for name in module.COMPUTE_MODES.values()}
+    modes = {getattr(package, f"NVML_COMPUTEMODE_{word}"): name for name, word in words.items()}
     assert modes == module.COMPUTE_MODES
     bits = {getattr(package, f"nvmlClocksThrottleReason{name}"): words for name, words in told["reasons"].items()}
     assert bits.items() <= module.REASONS.items()
     assert hasattr(package.c_nvmlFieldValue_t().value, "uiVal")
-    # Its newer name is not in every package.
     calls = {*MACHINES["nvml"], "DeviceGetHandleByUUID", "DeviceGetCurrentClocksThrottleReasons"}
-    calls -= {"DeviceGetCurrentClocksEventReasons"}
+    calls -= {"DeviceGetCurrentClocksEventReasons"}  # its newer name is not in every package
     assert [name for name in calls if not hasattr(package, f"nvml{name}")] == []
 
 
