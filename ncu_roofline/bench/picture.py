@@ -189,7 +189,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         f"status: {status}": status,
         "of peak: of the theory at the vendor's clock": has_peaks,
         f"at clock: of the theory at the {clock} clock measured with it": any(roof.at_clock > 0 for roof in drawn),
-        "pJ: power of the whole board over the rate": any(roof.energy > 0 for roof in drawn),
+        "energy (pJ): power of the whole board over the rate": any(roof.energy > 0 for roof in drawn),
     }
     text = "; ".join(part for part, there in subtitle.items() if there)
     # Places that the axes reach to; of bandwidths alone so much that they can be told apart.

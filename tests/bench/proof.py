@@ -1,107 +1,252 @@
-"""The static proof: what the table promises of a kernel is what its machine code does."""
+"""The static proof: machine code as nvdisasm prints it, what its hot loops do and what binds them, held to what the table says.
+
+Rates are per cycle and SM: operations from the architecture data of the package, the rest from data sheets and microbenchmarks.
+"""
 
 from __future__ import annotations
 
-import json
+import math
 import re
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.bench.pipes import busy, counted, rate
-from tests.bench.sass import Function, Instruction, hot_loop, loads_in_flight, moved, operations
+from ncu_roofline.chips import load_spec
+from ncu_roofline.chips.fields import parse_capability
+from tests.bench.fakes import read_toml
 
-# What the hot loop of a kernel is made of, by the pipe that must bind.
-_TARGETS = {
-    "fp64": r"D(FMA|ADD|MUL)",
-    "fp32": r"F(FMA|ADD|MUL)",
-    "fp16": r"H(FMA|ADD|MUL)2",
-    "bf16": r"H(FMA|ADD|MUL)2",
-    "int32": r"IMAD$",
-    "shared": r"LDS",
-}
-_TENSOR = r"([HIDQ]G?MMA|UTC[HIQO]MMA)"
+_INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
+_RESOURCES = re.compile(r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)")
+_TOLD = read_toml("kernels.toml")
+_HALF = r"H(FMA|ADD|MUL)2"
+# Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
+_DEGENERATE = re.compile(r"(-RZ(\.H0_H0)?$|-RZ,\s*-RZ|,\s*-0,\s*-0$|,\s*1,\s*1,|, -0\b)")
 _BUSY = 0.9
-# One add of each kind: what does more is fused.  Packed FP32 is fused or absent.
-_HALF_OF = {
-    "fp64": Instruction("", "DADD", ""),
-    "fp32": Instruction("", "FADD", ""),
-    "fp16": Instruction("", "HADD2", ""),
-    "bf16": Instruction("", "HADD2", ""),
-}
-# Packed multiplies and adds: sm_80 and sm_90 issue half of them as FMAs with constants, and the common addend then stands in
-# another operand place, where the operand cache does not keep it: some read two registers of one bank.
-_BUSY_PACKED = 0.85
-_EMULATION = {"tensor.fp8": r"F2FP|HADD2|PRMT"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A kernel on an architecture: "" where the promise holds, else why not; whether it is emulated."""
+class Instruction(NamedTuple):
+    """One instruction: opcode with modifiers, operands as text."""
 
-    symbol: str
-    reason: str
-    emulated: bool = False
+    opcode: str
+    operands: str
 
 
-def capability_of(target: str) -> tuple[int, int]:
-    """(9, 0) of "90a"."""
+@dataclass
+class Function:
+    """A kernel: its instructions, where its labels stand, its bytes of stack and local memory."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    stack: int = 0
+    local: int = 0
+
+
+def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
+    """The functions of a cubin; ``tools``: cuobjdump and nvdisasm."""
+
+    def said(tool: Path, *words: str) -> str:
+        return subprocess.run([str(tool), *words, str(cubin)], check=True, capture_output=True, text=True).stdout
+
+    functions: dict[str, Function] = {}
+    current = Function()
+    for line in said(tools[1], "-c").splitlines():
+        if match := re.match(r"\.text\.(\S+):", line):
+            current = functions.setdefault(match[1], Function())
+        elif line.startswith("//-----"):
+            current = Function()
+        elif match := re.match(r"\s*(\.L_\S+|\$\S+):", line):
+            current.labels[match[1]] = len(current.instructions)
+        elif match := _INSTRUCTION.match(line):
+            current.instructions.append(Instruction(match[3], match[4].strip()))
+    for name, stack, local in _RESOURCES.findall(said(tools[0], "--dump-resource-usage")):
+        if name in functions:
+            functions[name].stack, functions[name].local = int(stack), int(local)
+    return functions
+
+
+def hot_loop(function: Function, target: str) -> list[Instruction]:
+    """The loop (jump backwards) that holds most instructions of the kind ``target``; the shortest such.  [] if there is none.
+
+    Blocks that call slow paths (divisions of odd numbers) are left out.
+    """
+    code, found = function.instructions, []
+    for end, each in enumerate(code):
+        match = re.search(r"(\.L_[^)\s]+)", each.operands) if each.opcode.startswith("BRA") else None
+        start = function.labels.get(match[1], end) if match else end
+        if start < end and (count := sum(bool(re.match(target, one.opcode)) for one in code[start : end + 1])):
+            found.append((count, start - end, -end))
+    if not found:
+        return []
+    _, length, end = max(found)
+    start, end = length - end, -end
+    borders = {index for index in function.labels.values() if start < index <= end}
+    blocks: list[list[Instruction]] = [[]]
+    for index in range(start, end + 1):
+        if index in borders and blocks[-1]:
+            blocks.append([])
+        blocks[-1].append(code[index])
+        if code[index].opcode.startswith(("BRA", "EXIT", "BSYNC")):
+            blocks.append([])
+    # ptxas also leaves loops by a CALL to a plain label
+    return [
+        each for block in blocks if not any(one.opcode[:4] == "CALL" and "$" in one.operands for one in block) for each in block
+    ]
+
+
+def width(opcode: str) -> int:
+    return next((bits // 8 for bits in (256, 128, 64) if re.search(rf"\.(ENL2\.)?{bits}\b", opcode)), 4)
+
+
+def moved(loop: Iterable[Instruction], opcodes: str) -> int:
+    return sum(width(each.opcode) for each in loop if re.match(opcodes, each.opcode))
+
+
+def products(opcode: str) -> float:
+    """Multiply-adds of a tensor instruction, of the whole of it; 0 for others."""
+    if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
+        return math.prod(int(each) for each in match.groups()[1:])
+    match = re.match(r"[HIDQ]MMA\.(16|8)8(\d+)", opcode)
+    return int(match[1]) * 8 * int(match[2]) if match else 0
+
+
+def operations(each: Instruction, kind: str) -> float:
+    """Operations of the kind (fp64, fp32, fp16, bf16, int32) that an instruction does per thread."""
+    opcode = each.opcode
+    if kind == "fp64":
+        return 2 if opcode.startswith("DFMA") else 1 if re.match(r"D(ADD|MUL)\b", opcode) else 0
+    if kind == "fp32":
+        packed = 2 if re.match(r"F(FMA|ADD|MUL)2", opcode) else 1
+        return packed * (2 if opcode.startswith("FFMA") else 1 if re.match(r"F(ADD|MUL)", opcode) else 0)
+    if kind in ("fp16", "bf16") and not opcode.startswith("HADD2.F32"):  # that is a conversion
+        fused = opcode.startswith("HFMA2") and not _DEGENERATE.search(each.operands)
+        return 4 if fused else 2 if re.match(_HALF, opcode) else 0
+    return 2 if kind == "int32" and opcode == "IMAD" else 0
+
+
+def loads_in_flight(loop: list[Instruction]) -> int:
+    """The most loads of a thread that are under way before the first of them is used."""
+    waiting: dict[int, int] = {}
+    most = 0
+    for each in loop * 2:  # the loads of a trip may overlap those of the next
+        registers = [int(text) for text in re.findall(r"\bR(\d+)", each.operands)]
+        is_load = each.opcode.startswith(("LDG", "LDS"))
+        for used in registers[1:] if is_load else registers:
+            waiting = {first: count for first, count in waiting.items() if not first <= used < first + count}
+        if is_load:
+            words = width(each.opcode) // 4
+            halves = [(registers[0], 4), (registers[1], 4)] if words == 8 and "ENL2" in each.opcode else [(registers[0], words)]
+            for first, count in halves:
+                waiting = {one: size for one, size in waiting.items() if one + size <= first or first + count <= one}
+                waiting[first] = count
+            most = max(most, len(waiting) * min(4, words) * 4 // width(each.opcode))
+    return most
+
+
+def rate(pipe: str, capability: str) -> float | None:
+    """Operations or bytes per cycle and SM of a pipe or level; None where the part has no such pipe."""
+    of = _TOLD["relatives"].get(capability, capability)
+    told = _TOLD["rates"].get(pipe, {})
+    if found := told.get(of, told.get("else")):
+        return float(found)
+    architecture = load_spec().architecture(parse_capability(of) or (0, 0))
+    assert architecture is not None, capability
+    if pipe in ("l1", "shared"):
+        return float(architecture.bandwidth[pipe][0])
+    names = {"bf16": ["fp16.fma"], "tensor.fp8": [pipe, "tensor.fp8fp6fp4"]}.get(pipe, [pipe, f"{pipe}.fma"])
+    return next((architecture.peaks[name] for name in names if name in architecture.peaks), None)
+
+
+def busy(loop: list[Instruction], pipe: str, capability: str) -> dict[str, float]:
+    """Cycles of an SM per trip of a warp, by part: what ``pipe`` names, and all that could stand in its way."""
+    cycles: dict[str, float] = defaultdict(float)
+    own = rate(pipe, capability)
+    assert own, f"no rate of {pipe} on {capability}"
+    for each in loop:
+        part, count = _part(each, pipe, own, capability)
+        cycles[part] += count
+        cycles["issue"] += 0.25
+    if pipe in ("dram", "l2", "host"):
+        copied = any(each.opcode.startswith("UBLKCP") for each in loop)  # bytes of asynchronous copies: all are then read
+        cycles[pipe] += (moved(loop, r"(LDG|STG)") + (moved(loop, "LDS") if copied else 0)) * 32 / own
+    return cycles
+
+
+def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[str, float]:
+    opcode = each.opcode
+    if found := _products(opcode, pipe):  # of a group of four warps, one issues for all
+        return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
+    if re.match(r"(LDG|LDS|STG|STS|LDL|STL)", opcode):
+        level = "shared" if pipe == "shared" else "l1"
+        return level, width(opcode) * 32 / (rate(level, capability) or 1)
+    if re.match(_HALF, opcode):
+        name = "bf16" if "BF16" in opcode else "fp16"
+        part = pipe if pipe in ("fp16", "bf16") else "half"
+        return part, 4 * 32 / (rate(name, capability) or 256)  # an add takes the pipe as long as an FMA
+    for kind, pattern in (("fp64", r"D(FMA|ADD|MUL|SETP)"), ("fp32", r"F(FMA|ADD|MUL)")):
+        if re.match(pattern, opcode):
+            packed = 2 if kind == "fp32" and re.match(r"F(FMA|ADD|MUL)2", opcode) else 1
+            return kind, 2 * packed * 32 / (rate(kind, capability) or 1)
+    if pipe == "int32" and opcode == "IMAD":
+        return pipe, 64 / own
+    if re.match(r"(MUFU|I2F|F2I|F2F)", opcode):
+        return "xu", 2.0
+    return ("alu", 0.5) if re.match(_TOLD["alu"], opcode) else ("other", 0.25)
+
+
+def _products(opcode: str, pipe: str) -> float:
+    """Multiply-adds; the shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand."""
+    depth = {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
+    return 128 * 256 * depth if re.match(r"UTC[HIQO]MMA", opcode) else products(opcode)
+
+
+def counted(loop: list[Instruction], pipe: str) -> float:
+    """Operations per thread and trip of the pipe's kind, from the machine code."""
+    if not pipe.startswith("tensor."):
+        return sum(operations(each, pipe) for each in loop)
+    return sum(_products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
+
+
+def capability_of(target: str) -> str:
+    """ "9.0" of "90a"."""
     digits = re.sub(r"\D", "", target)
-    return int(digits[:-1]), int(digits[-1])
+    return f"{digits[:-1]}.{digits[-1]}"
 
 
 def applies(row: dict[str, Any], target: str) -> bool:
     """Whether a kernel exists on a target; those of wgmma and tcgen05 need the targets with an a."""
-    major, minor = capability_of(target)
-    number = major * 10 + minor
+    number = int(re.sub(r"\D", "", target))
     special = re.search(r"(wgmma|tcgen05)$", row["ceiling"])
     return row["since"] <= number and (not row["until"] or number <= row["until"]) and (not special or target.endswith("a"))
 
 
-def prove(row: dict[str, Any], function: Function, target: str) -> Finding:
-    """Hold one kernel's code to its row."""
-    capability = capability_of(target)
-    pipe = row["pipe"]
-    loop = hot_loop(function, _target(row))
+def prove(row: dict[str, Any], function: Function, target: str) -> str:
+    """Why a kernel's code does not do what its row promises: "" where it does, "emulated" where a pipe is missing."""
+    pipe, capability = row["pipe"], capability_of(target)
+    kinds = _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
+    loop = hot_loop(function, "LDS" if "bulk" in row["variant"] else kinds)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
-    if (pattern := _EMULATION.get(pipe)) and any(re.match(pattern, each.opcode) for each in loop or function.instructions):
-        return Finding(row["symbol"], "", emulated=True)
-    if not loop:
-        return Finding(row["symbol"], "no loop holds what it should be made of")
-    if rate(pipe, capability) is None:
-        return Finding(row["symbol"], "", emulated=True)
-    reasons = [*_memory_of(function), *_work(row, loop), *_bytes(row, loop), *_bound(row, loop, capability)]
-    return Finding(row["symbol"], "; ".join(reasons))
+    emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
+    if emulates or (loop and rate(pipe, capability) is None):
+        return "emulated"
+    return "; ".join(_reasons(row, function, loop, capability)) if loop else "no loop holds what it should be made of"
 
 
-def _target(row: dict[str, Any]) -> str:
-    if row["pipe"].startswith("tensor."):
-        return _TENSOR
-    if "bulk" in row["variant"]:
-        return r"LDS"
-    return _TARGETS.get(row["pipe"], r"(LDG|STG)")
-
-
-def _memory_of(function: Function) -> Iterable[str]:
+def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], capability: str) -> Iterator[str]:
     spills = sum(each.opcode.startswith(("LDL", "STL")) for each in function.instructions)
     if spills or function.stack or function.local:
         yield f"local memory: {spills} loads and stores, {function.stack} bytes of stack"
-
-
-def _work(row: dict[str, Any], loop: list[Any]) -> Iterable[str]:
     pipe = "fp32" if row["ceiling"] == "dram.triad" else row["pipe"]
     if row["operations"] and abs(counted(loop, pipe) - row["operations"]) > 1e-6:
         yield f"{counted(loop, pipe):g} operations per trip, {row['operations']:g} promised"
-    fused = sum(operations(each, pipe) > operations(_HALF_OF[pipe], pipe) for each in loop) if pipe in _HALF_OF else 0
+    one = 2 if pipe in ("fp16", "bf16") else 1  # what does more is fused; packed FP32 is fused or absent
+    fused = sum(operations(each, pipe) > one for each in loop) if pipe in ("fp64", "fp32", "fp16", "bf16") else 0
     if row["ceiling"].endswith(".nofma") and fused:
         yield f"{fused} fused multiply-adds where none was meant"
     if row["ceiling"].endswith(".fma") and sum(operations(each, pipe) > 0 for each in loop) > fused:
         yield "multiplies and adds apart where fused ones were meant"
-
-
-def _bytes(row: dict[str, Any], loop: list[Any]) -> Iterable[str]:
     bulk = "bulk" in row["variant"]
     found = moved(loop, r"LDS") if bulk or row["pipe"] == "shared" else moved(loop, r"(LDG|STG)")
     if found != row["bytes"]:
@@ -109,20 +254,10 @@ def _bytes(row: dict[str, Any], loop: list[Any]) -> Iterable[str]:
     if bulk and not any(each.opcode.startswith("UBLKCP") for each in loop):
         yield "no asynchronous copy"
     if row["bytes"] and not bulk and "write" not in row["ceiling"] and "stg" not in row["variant"]:
-        wanted = 16 if row["streams"] == 3 else 8
-        if loads_in_flight(loop) < wanted:
-            yield f"{loads_in_flight(loop)} loads in flight, {wanted} promised"
-
-
-def _bound(row: dict[str, Any], loop: list[Any], capability: tuple[int, int]) -> Iterable[str]:
+        wanted, flying = 16 if row["streams"] == 3 else 8, loads_in_flight(loop)
+        if flying < wanted:
+            yield f"{flying} loads in flight, {wanted} promised"
     cycles = busy(loop, row["pipe"], capability)
     binding, most = max(cycles.items(), key=lambda item: item[1])
-    wanted = _BUSY_PACKED if row["ceiling"] in ("fp16.nofma", "bf16.nofma") else _BUSY
-    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < wanted * most:
+    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < _BUSY * most:
         yield f"{binding} binds ({most:g} cycles per trip) before {row['pipe']} ({cycles[row['pipe']]:g})"
-
-
-def read_table(program: Path) -> list[dict[str, Any]]:
-    """The rows of the table, from the model program."""
-    text = subprocess.run([str(program), "table"], check=True, capture_output=True, text=True).stdout
-    return [json.loads(line) for line in text.splitlines()]

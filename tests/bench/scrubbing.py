@@ -1,28 +1,34 @@
-"""What the registry of measured ceilings keeps of a file: no names of hosts, GPUs and files."""
+"""A ceilings file without names of hosts, GPUs and files, as the registry keeps it; and judged anew by today's rules."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.document import as_text
-from ncu_roofline.formats.ceilings import MEASURED
+from ncu_roofline.bench.catalogue import CeilingKind
+from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.document import Origin, as_text, document
+from ncu_roofline.bench.measuring import Outcome, Record, Settings, judge
+from ncu_roofline.bench.telemetry import REASONS
+from ncu_roofline.formats import ceilings as form
+from tests.bench.fakes import HERE
 
-# Of the machine that a GPU sits in, what its numbers depend on.
+# Of the machine that a GPU sits in, what its numbers depend on; and what tells one GPU, machine or file from others.
 _HOST = ("cpu", "container", "time_utc")
-# Names of one GPU, machine or file among others; of merged files also the lists of them.
 _TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
+_READ = {name: (HERE / "measured_h100" / f"{name}.json").read_text(encoding="utf-8") for name in ("ceilings", "promises")}
+MEASURED, PROMISES = map(json.loads, _READ.values())
 
 
 def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The same document of `bench run` or `bench merge` without names of hosts, GPUs and files, with "status" measured.
+    """The same document of `bench run` or `bench merge` without names, with "status" measured.
 
     Raises RooflineError if a name that was taken out stands elsewhere, in a warning for instance.
     """
-    host = content.get("host") or {}
-    result = {key: content[key] for key in ("schema", "schema_version")}
-    result |= {"status": MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
+    host, result = content.get("host") or {}, {key: content[key] for key in ("schema", "schema_version")}
+    result |= {"status": form.MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
     result["host"] = {key: host[key] for key in _HOST if key in host}
     result["device"]["uuid"] = ""
     text = as_text(result)
@@ -34,20 +40,53 @@ def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        # A variant's "values" are its trials; a merged ceiling's are GPUs by name.
-        return {key: _without(inner) for key, inner in value.items() if key not in _TELLING or _is_trials(key, inner)}
+    if isinstance(value, Mapping):  # a variant's "values" are its trials; a merged ceiling's are GPUs by name
+        trials = isinstance(value.get("values"), list) and not any(isinstance(one, Mapping) for one in value["values"])
+        return {key: _without(inner) for key, inner in value.items() if key not in _TELLING or (key == "values" and trials)}
     return [_without(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _is_trials(key: str, value: Any) -> bool:
-    return key == "values" and isinstance(value, list) and not any(isinstance(one, Mapping) for one in value)
-
-
 def _names(content: Mapping[str, Any]) -> Iterator[str]:
-    """Names of hosts and GPUs that a document holds."""
     host, device = content.get("host") or {}, content.get("device") or {}
     places = [device, *(device.get("gpus") or [])]
     found = [host.get("name"), *(host.get("names") or []), *(place.get("host") for place in places)]
     found += [place.get(key) for place in places for key in ("uuid", "serial", "pci_bus_id")]
     yield from (name for name in found if isinstance(name, str) and name)
+
+
+def rejudged(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The file that today's rules make of the trials in ``content``; the warm-up's clock is taken to be the GPU's highest."""
+    facts = content["device"]
+    device = parse_device({**facts, "uuid": facts.get("uuid") or "not told"})
+    outcomes = [_outcome(entry, device) for entry in content["ceilings"]]
+    identity = {**{key: value for key, value in facts.items() if key != "mig"}, "mig_enabled": facts["mig"]["enabled"]}
+    made = document(device, outcomes, Settings(**content["settings"]), Origin(content["tool"]["build"], identity, ""))
+    return {**made, "tool": content["tool"], "host": content["host"]}
+
+
+def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
+    kind = CeilingKind(entry["id"], entry["unit"])
+    if entry["value"] is None:
+        return Outcome(kind, absent=entry["reasons"][0])
+    variant = entry["variant"]["kernel"]
+    first = next(run for run in entry["variants"] if run["role"] == "session" and run["kernel"] == variant)
+    records = [_record(entry, kind, run, device, run is first) for run in entry["variants"]]
+    own = tuple(record for record in records if record.variant == variant and record.role == "session")
+    others = tuple(record for record in records if record.variant != variant)
+    burst = next((record for record in records if record.role == "burst"), None)
+    return Outcome(kind, own, others, burst, "", tuple(text for text in entry["reasons"] if text.startswith("out of time")))
+
+
+def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device, first: bool) -> Record:
+    """One run; what the file keeps of all runs together goes to the ``first``, the last session's work and time to all."""
+    throttle, clocks = entry["throttle"]["reasons"], [megahertz * 1e6 for megahertz in run["sm_mhz"]]
+    observed = {"memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6, "power": entry["power_w"]}
+    observed |= {"temperature": entry["temp_c"]["gpu"], "memory_temperature": entry["temp_c"]["mem"]}
+    observed["reasons"] = sum(bit for bit, name in REASONS.items() if name in throttle)
+    judged = judge(kind, run["values"], clocks, observed, device.sm_clock_max, True, device.kind)
+    seconds = entry["burst"]["seconds"] if run["role"] == "burst" and entry["burst"] else entry["seconds_median"]
+    launch = {key: value for key, value in entry["variant"].items() if key != "kernel"}
+    trials = (run["values"], [seconds] * len(run["values"]), clocks, next(iter(entry["work"].values())))
+    told = {"discarded": entry["discarded"] if first else 0, "verified": entry["verified"]["checksum"]}
+    told |= {"rejections": judged[0], "notes": judged[1], "launch": launch, "observed": observed}
+    return Record(kind, run["kernel"], run["role"], run["session"], *trials, **told)

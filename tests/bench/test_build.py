@@ -1,139 +1,170 @@
-"""The runner and the proxy applications build without a GPU, and say what they can say without one."""
+"""Building the benchmark with compilers that are played: targets, the cache, who may write to it, and every way it fails."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.build import build, build_apps
-from ncu_roofline.bench.catalogue import UNPROVEN, rows
-from ncu_roofline.bench.runner import Runner
-from tests.bench.conftest import ROOT
-from tests.sharing import made_once
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.bench import build as module
+from ncu_roofline.bench.build import Built
+from tests.bench.fakes import HERE, read_toml
+from tests.cli.command import Command, assert_refused
+from tests.golden import assert_golden
 
-BENCH = ROOT / "bench"
-RULES = json.loads((BENCH / "build.json").read_text(encoding="utf-8"))
-LIST = ("list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")
-_WITHOUT_GPU = 3
-
-
-@pytest.fixture(scope="module")
-def runner(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runner for sm_80, built once; warnings are errors."""
-    folder = made_once(tmp_path_factory, "runner", lambda out: built_in(out, nvcc))
-    (program,) = folder.rglob(str(RULES["output"]))
-    return program
+RECIPE = {"output": "ncu-roofline-bench", "sources": ["a.cu", "b/c.cpp"], "flags": ["-O3"], "link_flags": ["-cudart", "static"]}
+RECIPE |= {"strict_flags": ["-Werror"], "apps": {"gpp": "a.cu", "gsrb": "b/c.cpp"}}
 
 
-def built_in(cache: Path, nvcc: str) -> None:
-    """Build the runner into a folder."""
-    build("8.0", nvcc, cache=cache, strict=True)
+class Toolkit:
+    """A bench folder, a played nvcc beside it, and a cache; ``answers``: what programs print, "-" where they fail."""
+
+    def __init__(self, folder: Path) -> None:
+        self.place, self.folder, self.cache = folder, folder / "bench", folder / "cache"
+        self.answers, self.release, self.asked = dict[str, str](), "13.0", list[str]()
+        for name, text in {"bench/b/c.cpp": "// c", "bench/a.cu": "// a", "bench/build.json": json.dumps(RECIPE)}.items():
+            self.put(name, text)
+        self.put("nvcc")
+
+    def put(self, name: str, text: str = "") -> None:
+        path = self.place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def run(self, command: list[str], **_options: Any) -> SimpleNamespace:
+        words, name = command[1:], Path(command[0]).name
+        if name != "nvcc" and name not in self.answers:
+            raise FileNotFoundError(name)
+        answer = self.answers.get(name, "")
+        if name == "nvcc" and words == ["--version"]:
+            answer = f"Cuda compilation tools, release {self.release}, V{self.release}.88"
+        elif name == "nvcc" and ("compute_70" in " ".join(words) or words[-1].endswith("broken.cu")):
+            answer = "-broken.cu(3): warning: unused variable\nbroken.cu(7): error: expected a ;"
+        elif name == "nvcc" and "--dryrun" not in words:
+            out = Path(words.pop(words.index("-o") + 1))
+            self.asked.append(" ".join(word if word[0] != "/" else Path(word).name for word in words))
+            out.write_text("object" if "-c" in words else "program", encoding="utf-8")
+            out.chmod(0o755)
+        return SimpleNamespace(returncode=int(answer.startswith("-")), stdout=answer.lstrip("-"))
+
+    def build(self, arch: str = "9.0", **how: Any) -> Built:
+        return module.build(arch, str(self.place / "nvcc"), folder=self.folder, cache=self.cache, **how)
+
+    def do(self, step: str) -> str:
+        """What comes out of a step of `build.toml`."""
+        word, _, rest = step.partition(" ")
+        name, _, text = rest.partition(" ")
+        if word == "build":
+            said: list[str] = []
+            built = self.build(name, force=text == "force", strict=text == "strict", say=said.append)
+            whole = [*said, *sorted(self.asked), f"{'kept' if built.reused else built.path.read_text()}: {built.facts()}"]
+            self.asked, digest = [], whole[-1].partition(", 'sha256")[0]
+            assert module.describe(built.path).facts() == built.facts()
+            return "\n".join([*whole[:-1], digest])
+        return {
+            "put": lambda: self.put(name, text),
+            "nvcc": lambda: setattr(self, "release", name),
+            "says": lambda: self.answers.__setitem__(name, text),
+            "env": lambda: os.environ.__setitem__(name, text if name == "CXX" else str(self.place / text)),
+            "ls": lambda: sorted(path.name for path in (self.cache / "bench").iterdir()),
+            "damage": lambda: [path.write_text("damaged") for path in self.cache.glob("bench/*/*") if path.suffix != ".json"][
+                :0
+            ],
+            "compiler": lambda: " ".join(map(str, module.find_compiler(str(self.place / name) if name else "")[::2])),
+            "host": lambda: module.find_host_compiler().text,
+            "native": module.native_capabilities,
+            "arch": lambda: module.parse_architectures(rest),
+            "cache": lambda: module.cache_folder(dict(one.split("=") for one in text.split()), name).as_posix(),
+        }.get(word, lambda: None)()  # type: ignore[return-value]
 
 
-def call(runner: Path, *words: str) -> tuple[int, list[dict[str, Any]]]:
-    """Exit code and lines of the runner."""
-    done = subprocess.run([str(runner), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture
+def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolkit:
+    made = Toolkit(tmp_path)
+    pipes = {name: getattr(subprocess, name) for name in ("DEVNULL", "PIPE", "STDOUT", "TimeoutExpired")}
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=made.run, **pipes))
+    for name in ("NVCC", "CUDA_HOME", "CUDA_PATH", "CXX"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return made
 
 
-def test_the_rules_name_every_source() -> None:
-    found = [path for folder in ("units", "runner", "cpu") for path in (BENCH / folder).iterdir()]
-    sources = {str(path.relative_to(BENCH)) for path in found if path.suffix in (".cu", ".cpp")}
-    assert sources == set(RULES["sources"])
-    apps = {str(path.relative_to(BENCH)) for path in (BENCH / "apps").glob("*.cu")}
-    assert apps == set(RULES["apps"].values())
-    assert not any("-Werror" in flag for flag in RULES["flags"])  # a compiler with new warnings still builds it
-    assert any("-Werror" in flag for flag in RULES["strict_flags"])
+@pytest.mark.parametrize(("name", "steps"), read_toml("build.toml").items())
+def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda one, which=shutil.which: None if "/usr/local" in one else which(one))
+    text = ""
+    for step in steps:
+        try:
+            found = toolkit.do(step)
+        except RooflineError as error:
+            found = f"! {error}"
+        text += f"$ {step!r}\n{'' if found is None else found}\n".replace(str(toolkit.place), "")
+    text = re.sub(r"[0-9a-f]{20}", "DIGEST", text.replace("\n\n", "\n"))
+    assert_golden(HERE / "build" / f"{name.replace(' ', '-')}.txt", text)
 
 
-@pytest.mark.exhaustive
-def test_list_tells_every_kernel_and_what_needs_none(runner: Path, table: list[dict[str, Any]]) -> None:
-    code, rows = call(runner, *LIST)
-    assert code == 0
-    assert {row["ceiling"] for row in rows} == {row["ceiling"] for row in table} | {
-        "host.h2d",
-        "host.d2h",
-        "host.bidir",
-        "launch.stream",
-        "launch.sync",
-        "launch.graph",
-    }
-    assert {row["kernel"] for row in table_rows(rows)} == {row["symbol"] for row in table}
-    assert all(row["capabilities"] and row["reason"] in ("", "emulated") for row in rows)
-    assert {row["unit"] for row in rows} == {"B/s", "FLOP/s", "OP/s", "s"}
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
+def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be run, also with a digest that matches."""
+    before = os.umask(0)
+    try:
+        program = toolkit.build().path
+    finally:
+        os.umask(before)
+    places = [toolkit.cache, toolkit.cache / "bench", program.parent, program, program.parent / "build-info.json"]
+    assert [place.stat().st_mode & 0o777 for place in places[:3]] == [0o700] * 3
+    shutil.rmtree(toolkit.cache)
+    toolkit.build()
+
+    def refused(place: Path, reason: str) -> None:
+        for force in (False, True):
+            with pytest.raises(RooflineError) as caught:
+                toolkit.build(force=force)
+            assert str(caught.value) == f"Cannot use {place}: {reason}. Set XDG_CACHE_HOME to a folder of your own."
+
+    for place, mode in zip(places, (0o770, 0o702, 0o720, 0o777, 0o722), strict=True):
+        before = place.stat().st_mode
+        place.chmod(mode)
+        refused(place, "another user may write to it")
+        place.chmod(before)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: 12345)
+        refused(toolkit.cache, "it belongs to another user")
+    if os.getuid():  # only root can give files away
+        return
+    os.chown(program, 12345, -1)
+    refused(program, "it belongs to another user")
+    os.chown(program, 0, -1)
+    toolkit.cache.rename(toolkit.place / "ours")
+    toolkit.cache.symlink_to(toolkit.place / "ours")
+    toolkit.build()
+    os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)  # a link of another user is no folder of ours
+    refused(toolkit.cache, "it belongs to another user")
 
 
-def table_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that are about kernels of the table."""
-    return [row for row in rows if row["kernel"] not in ("", "bench_empty")]
-
-
-@pytest.mark.exhaustive
-def test_list_is_of_what_the_program_was_compiled_for_unless_told(runner: Path) -> None:
-    assert {tuple(row["capabilities"]) for row in call(runner, "list")[1]} == {("8.0",)}
-
-
-@pytest.mark.exhaustive
-def test_fp8_by_mma_sync_is_listed_as_emulated_where_it_is(runner: Path) -> None:
-    rows = [row for row in call(runner, *LIST)[1] if row["ceiling"] == "tensor.fp8.mma"]
-    by_reason = {row["reason"]: row["capabilities"] for row in rows}
-    assert by_reason == {"": ["8.9", "12.0", "12.1"], "emulated": ["9.0", "10.0", "10.3", "11.0"]}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        ((), 2, "the commands are"),
-        (("device", "--device", "0"), 2, "the commands are"),
-        (("run", "--ceiling"), 2, "expected --name VALUE"),
-        (("serve", "ceiling", "dram.read"), 2, "expected --name VALUE"),
-        (("run", "--ceiling", "l1.read", "--variant", "ldg128_b256_x2", "--device", "x"), 2, "is no number"),
-        (("serve", "--device", ""), 2, "is no number"),
-    ],
-)
-def test_wrong_words_are_explained(runner: Path, words: tuple[str, ...], code: int, says: str) -> None:
-    assert call(runner, *words)[0] == code
-    assert says in call(runner, *words)[1][-1]["error"]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("words", "doing"),
-    [
-        (("devices",), "looking for GPUs"),
-        (("serve",), "selecting the GPU"),
-        (("run", "--device", "0"), "selecting the GPU"),
-    ],
-)
-def test_without_a_gpu_it_says_so(runner: Path, words: tuple[str, ...], doing: str) -> None:
-    if call(runner, "devices")[0] == 0:
-        pytest.skip("there is a GPU here")
-    code, (line,) = call(runner, *words)
-    assert code == _WITHOUT_GPU
-    assert doing in line["error"]
-
-
-@pytest.mark.exhaustive
-def test_the_proxy_applications_build(nvcc: str, tmp_path: Path) -> None:
-    programs = build_apps("8.0", nvcc, cache=tmp_path, strict=True)
-    assert [program.path.name for program in programs] == ["gpp", "gsrb", "lecture"]
-    for program in programs:
-        done = subprocess.run([str(program.path), "--unknown", "1"], capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert "usage:" in done.stderr
-
-
-@pytest.mark.exhaustive
-def test_the_list_says_what_was_run_on_hardware(runner: Path) -> None:
-    listed = {row["ceiling"]: row for row in rows(Runner(runner).variants(), ("9.0",))}
-    assert listed["fp64.fma"]["status"] == "run on 9.0"
-    assert listed["tensor.fp16.wgmma"]["status"] == "run on 9.0"
-    assert "tensor.fp16.tcgen05" not in listed
-    everywhere = {row["ceiling"]: row for row in rows(Runner(runner).variants())}
-    assert everywhere["tensor.fp16.tcgen05"]["status"] == UNPROVEN
-    assert listed["dram.read"]["variants"] == ["ldg128_cs_b512_i8", "bulk16k_s5"]
+def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "pack_folder", lambda _name: toolkit.folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
+    words = ("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.place / "nvcc")
+    outcome = run(*words)
+    assert (outcome.code, Path(outcome.out.strip()).read_text(encoding="utf-8")) == (0, "program")
+    assert "built with nvcc 13.0.88 for sm_80,sm_90a" in outcome.err
+    assert "built before" in run(*words).err
+    assert [Path(line).name for line in run(*words, "--apps").out.splitlines()] == ["gpp", "gsrb"]
+    for command in (("run",), ("list",)):
+        assert_refused(run("bench", *command), "an NVIDIA GPU")
+    assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", "/no/nvcc"), "/no/nvcc")
+    assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(RooflineError, match="Cannot measure on this CPU"):
+        module.build_host()
