@@ -167,16 +167,12 @@ def changed(frames: SourceRoofline, tables: str, where: str = "index >= 0", **va
     return frames
 
 
-def longer(times: int, *, counted: bool = True) -> SourceRoofline:
-    """With so many times its instructions, one behind the other; only the first were executed where not all are ``counted``."""
+def longer(times: int) -> SourceRoofline:
+    """With so many times its instructions, one behind the other."""
     frames = source_frames()
-    table = frames.instruction_columns
-    made = {name: np.concatenate([values] * times) for name, values in table.items()}
-    count = len(table["offset"])
-    made["function"][:] = next(name for name in table["function"] if name)
-    made["offset"] = 16 * np.arange(times * count)
-    for name in () if counted else ("executed", "samples"):
-        made[name][count:] = 0.0
+    made = {name: np.concatenate([values] * times) for name, values in frames.instruction_columns.items()}
+    made["function"][:] = frames.instruction_columns["function"][0]
+    made["offset"] = 16 * np.arange(len(made["offset"]))
     return replace(frames, instruction_columns=made)
 
 

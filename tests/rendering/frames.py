@@ -103,12 +103,11 @@ class _Roofs:
 
     def __init__(self, roofs: pd.DataFrame) -> None:
         self.origin = "measured" if roofs.origin.eq("measured").any() else "theoretical"
-        of = {name: roofs.groupby(["origin", name])["value"].max().to_dict() for name in ("precision", "level")}
-        self.compute, self.bandwidth = of["precision"], of["level"]
+        self.highest = roofs.assign(of=roofs.precision + roofs.level).groupby(["origin", "of"])["value"].max().to_dict()
 
     def limit(self, precision: str, level: str, intensity: float, origin: str = "") -> float:
         origin = origin or self.origin
-        return float(min(self.compute[origin, precision], intensity * self.bandwidth[origin, level]))
+        return float(min(self.highest[origin, precision], intensity * self.highest[origin, level]))
 
 
 def _point_rows(
@@ -123,7 +122,7 @@ def _point_rows(
         intensity *= 10 ** rng.uniform(0.02, 0.8)
     whole, rows = min(attainable) * rng.uniform(0.12, 0.97), list[dict[str, Any]]()
     for precision in precisions:
-        compute = float(roofs.compute[roofs.origin, precision])
+        compute = float(roofs.highest[roofs.origin, precision])
         share = 1.0 if precision == main else min(0.9 * compute / whole, 10 ** rng.uniform(-2.0, -0.8))
         performance, work, mine = whole * share, whole * share * base["seconds"], list[dict[str, Any]]()
         # 60 % fused instructions, as the published GPP has; tensor pipes know no such mix.

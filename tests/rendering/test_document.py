@@ -10,19 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ncu_roofline.rendering import document as doc
 from ncu_roofline.rendering import table as layout
-from ncu_roofline.rendering.document import (
-    ALIKE,
-    MISSING,
-    Column,
-    Document,
-    Note,
-    Table,
-    bars,
-    markdown,
-    sparkline,
-    terminal,
-)
+from ncu_roofline.rendering.document import Column, Document, Note, Table, markdown, terminal
 from ncu_roofline.rendering.table import RED, TextColumn, columns_wide, cut, cut_apart, listing, numbered, wrapped
 from tests.golden import assert_golden
 
@@ -30,12 +20,12 @@ NAN = float("nan")
 GOLDEN = Path(__file__).parent / "golden"
 COLUMNS = (
     Column("kernel", "str", "", "name"),
-    Column("gpu", "str", "", "GPU", "GPU", omit=ALIKE),
+    Column("gpu", "str", "", "GPU", "GPU", omit=doc.ALIKE),
     Column("launches", "int", "", "launches", omit=1),
     Column("least", "float", "second", "run time", "time", to="most"),
     Column("intensity", "float", "flop/byte", "work / traffic", "{unit}"),
     Column("share", "float", "ratio", "share of the roof at a level", "of {level} roof", 2),
-    Column("overhead", "float", "second", "launch overhead", omit=MISSING),
+    Column("overhead", "float", "second", "launch overhead", omit=doc.MISSING),
     Column("bound", "str", "", "what limits it", "bound by", missing="unknown", words=str.upper),
 )
 ROWS = (
@@ -80,13 +70,13 @@ def test_wide_characters_take_two_columns_and_marks_none() -> None:
 
 
 def test_sparklines_have_means_where_room_is_short_and_tell_what_is_unknown() -> None:
-    assert sparkline([0.0, 0.5, 1.0, NAN], 4) == "\u2581\u2585\u2588?"
-    assert sparkline([0.0, 1.0, 1.0, NAN], 2) == "\u2585\u2588"
+    assert doc.sparkline([0.0, 0.5, 1.0, NAN], 4) == "\u2581\u2585\u2588?"
+    assert doc.sparkline([0.0, 1.0, 1.0, NAN], 2) == "\u2585\u2588"
 
 
 @given(st.lists(st.floats(0, 1)))
 def test_bars_are_as_long_as_shares(shares: list[float]) -> None:
-    found = bars(shares)
+    found = doc.bars(shares)
     pairs = sorted(zip(shares, map(len, found), strict=True))
     assert [length for _, length in pairs] == sorted(length for _, length in pairs)
     assert [bool(bar) for bar in found] == [share > 0 for share in shares]

@@ -100,32 +100,29 @@ def faults(made: Figure, texts: list[Text]) -> list[str]:
 # Every letter can be read, is inside, and covers no other, whatever is drawn and how large the paper is.
 
 
-def drawer(frames: Any) -> Any:
-    """What draws a result."""
-    makers = {TimeRoofline: time_figure, Comparison: comparison_figure, SourceRoofline: source_figure}
-    return makers.get(type(frames), figure)
-
-
-DRAWN = [pytest.param(name, how, id=f"{name} {how}") for name, case in CASES.items() for how in case.get("draw", ())]
-DRAWN += [
-    pytest.param(name, how, id=f"{name} {how}", marks=LONG) for name, case in CASES.items() for how in case.get("draw-more", ())
+MAKERS: dict[Any, Any] = {TimeRoofline: time_figure, Comparison: comparison_figure, SourceRoofline: source_figure}
+DRAWN = [
+    pytest.param(name, how, id=f"{name} {how}", marks=[LONG] * (key != "draw"))
+    for name, case in CASES.items()
+    for key in ("draw", "draw-more")
+    for how in case.get(key, ())
 ]
 
 
 @pytest.mark.parametrize(("name", "options"), DRAWN)
 def test_texts_are_large_enough_inside_and_apart(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     frames = made(name, tmp_path)
-    figure, texts = drawn(frames, drawer(frames), **options)
-    assert faults(figure, texts) == []
+    drawing, texts = drawn(frames, MAKERS.get(type(frames), figure), **options)
+    assert faults(drawing, texts) == []
     assert name == "nothing" or len(texts) > 8
     if "width" in options:
-        assert figure.get_size_inches()[0] == pytest.approx(float(options["width"].removesuffix("in")))
+        assert drawing.get_size_inches()[0] == pytest.approx(float(options["width"].removesuffix("in")))
     if paper := PRESETS.get(options.get("preset", "")):
-        width, height = figure.get_size_inches() * 72
+        width, height = drawing.get_size_inches() * 72
         assert (width, height if paper.height else 0) == pytest.approx((paper.width, paper.height))
     if name == "compared":  # hollow before, full after
-        marks = [figure.findobj(lambda one, gid=gid: one.get_gid() == gid) for gid in ("before", "after")]
-        hollow = [{to_rgba(line.get_markerfacecolor()) == figure.get_facecolor() for line in lines} for lines in marks]
+        marks = [drawing.findobj(lambda one, gid=gid: one.get_gid() == gid) for gid in ("before", "after")]
+        hollow = [{to_rgba(line.get_markerfacecolor()) == drawing.get_facecolor() for line in lines} for lines in marks]
         assert hollow == [{True}, {False}]
     if name == "compared-gpus":  # times of two models are not compared
         assert not any("run time" in one.get_text() or " ms" in one.get_text() for one in texts)
@@ -368,13 +365,14 @@ def test_no_pyplot_and_no_display() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-@pytest.mark.parametrize("name", ["svg", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("png", "pdf"))])
+@pytest.mark.parametrize("name", ["svg", pytest.param("png", marks=LONG), pytest.param("pdf", marks=LONG)])
 def test_bytes_are_reproducible_whatever_the_settings(name: str) -> None:
-    first = render(make_roofline(3, odd=True), name, preset="page", title="<script>alert(1)</script>")
+    frames, options = make_roofline(3, odd=True), {"preset": "page", "title": "<script>alert(1)</script>"}
+    first = render(frames, name, **options)
     odd = {"font.family": "monospace", "lines.linewidth": 9, "axes.facecolor": "red", "savefig.bbox": "tight"}
     with matplotlib.rc_context(odd):
         before = dict(matplotlib.rcParams)
-        assert render(make_roofline(3, odd=True), name, preset="page", title="<script>alert(1)</script>") == first
+        assert render(frames, name, **options) == first
         assert dict(matplotlib.rcParams) == before
     if name == "svg":
         assert "script" not in {element.tag.rpartition("}")[2] for element in ET.fromstring(first).iter()}

@@ -17,7 +17,7 @@ import pytest
 
 from ncu_roofline import analyses as package
 from ncu_roofline.analyses import ANALYSES, FORMATS, Format, format_for, render, text_table
-from ncu_roofline.analyses.compare.text import LONGEST, MARKER, main_pair, pairs
+from ncu_roofline.analyses.compare.text import LONGEST, MARKER
 from ncu_roofline.analyses.hierarchical.style import level_style
 from ncu_roofline.analyses.hierarchical.text import works_of
 from ncu_roofline.base.errors import RooflineError
@@ -25,9 +25,9 @@ from ncu_roofline.model import columns
 from ncu_roofline.model import roofline as roofline_of
 from ncu_roofline.rendering.chart import Listing, Point
 from ncu_roofline.rendering.table import escape
-from tests.analyses.comparison_made import MADE, compared, many, ordinary, steps
+from tests.analyses.comparison_made import MADE, compared, many, ordinary
 from tests.factory import A100, NO_WORK, complete, flops, kernel, opcodes, report
-from tests.rendering.cases import LATENCY, Markup, chart_of, timed
+from tests.rendering.cases import LATENCY, chart_of, timed
 from tests.rendering.frames import make_roofline
 
 
@@ -36,11 +36,7 @@ def csv_rows(data: bytes) -> list[dict[str, str]]:
 
 
 def strict_json(data: bytes) -> dict[str, Any]:
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    result: dict[str, Any] = json.loads(data, parse_constant=refuse)
-    return result
+    return json.loads(data, parse_constant=lambda constant: pytest.fail(constant))  # type: ignore[no-any-return]
 
 
 def test_formats_and_suffixes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,18 +50,15 @@ def test_formats_and_suffixes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TypeError, match="the title is text, not an object of type int"):
-        render(make_roofline(1), "png", title=5)
-    for name, table, words in (
-        ("gif", "", r"format must be one of html, .* not 'gif'"),
-        ("csv", "x", "table 'x' is not one of points, roofs, kernels"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            render(make_roofline(1), name, table=table)
     monkeypatch.setattr(package, "find_spec", lambda _: None)
-    words = r"Cannot render parquet: .*pyarrow is not installed.*pip install 'ncu-roofline\[parquet\]'"
-    with pytest.raises(RooflineError, match=words):
-        render(make_roofline(1), "parquet")
+    for form, options, error, words in (
+        ("png", {"title": 5}, TypeError, "the title is text, not an object of type int"),
+        ("gif", {}, ValueError, r"format must be one of html, .* not 'gif'"),
+        ("csv", {"table": "x"}, ValueError, "table 'x' is not one of points, roofs, kernels"),
+        ("parquet", {}, RooflineError, r"Cannot render parquet: .*pyarrow is not installed.*'ncu-roofline\[parquet\]'"),
+    ):
+        with pytest.raises(error, match=words):
+            render(make_roofline(1), form, **options)
 
 
 def test_data_formats_hold_the_frames() -> None:
@@ -171,12 +164,9 @@ def test_a_precision_and_the_part_that_is_all_of_it_are_one_row(tmp_path: Path) 
 
 
 def test_a_precision_beside_others_stands_under_its_own_roof(tmp_path: Path) -> None:
-    work = {
-        **flops("d", fma=10**9),
-        **flops("f", fma=round(0.017 * 64 * 108 * 1.41e6)),
-        "dram__bytes.sum": round(0.22 * 1555.2e6),
-    }
-    (works,) = works_of(roofline_of(report(tmp_path / "r.ncu-rep", kernel({**complete(), **work})))).values()
+    work = {**flops("d", fma=10**9), **flops("f", fma=round(0.017 * 64 * 108 * 1.41e6))}
+    one = kernel({**complete(), **work, "dram__bytes.sum": round(0.22 * 1555.2e6)})
+    (works,) = works_of(roofline_of(report(tmp_path / "r.ncu-rep", one))).values()
     shares = {row["precision"]: row["fraction"] for row in works}
     assert (shares["fp32"], shares["mixed"]) == pytest.approx((0.017, 0.22), rel=1e-3)
     assert shares["fp64"] == pytest.approx(2e12 / 9.74592e12)  # 108 SMs of 32 lanes, 2 FLOP each, at 1.41 GHz
@@ -219,17 +209,10 @@ def test_a_comment_is_never_too_long_and_says_so(tmp_path: Path, count: int) -> 
     assert data.decode().count("<details>") == data.decode().count("</details>") == 2
 
 
-def test_dots_stand_at_the_level_that_binds_in_the_last_of_several_states(tmp_path: Path) -> None:
+def test_dots_before_and_after_stand_at_the_level_that_binds(tmp_path: Path) -> None:
     chart = chart_of(ordinary(tmp_path))
     assert chart
     after, before, *_ = (mark for mark in chart.rows[0][0].marks if isinstance(mark, Point))  # type: ignore[union-attr]
     assert (after.fill, before.fill) == ("full", "none")
     assert (before.x, before.y) == pytest.approx((8e9 / 5.6e9, 8e9 / 4e-3))  # operations over bytes of DRAM, over seconds
     assert (after.x, after.y) == pytest.approx((8e9 / 2e8, 8e9 / 2e-3))
-    states = steps(tmp_path)
-    pair = main_pair(pairs(states))
-    assert pair
-    assert (pair.whole["step"], pair.whole["against"]) == (3, "baseline")
-    times = [column for column in Markup(render(states, "html")).data["columns"] if column["heading"].endswith("[s]")]
-    assert [column["heading"] for column in times] == ["Time before [s]", "Time after [s]", "saved [s]"]
-    assert [column["values"][0] for column in times] == pytest.approx([4e-3, 1e-3, 3e-3])
