@@ -176,21 +176,6 @@ def longer(times: int) -> SourceRoofline:
     return replace(frames, instruction_columns=made)
 
 
-def extreme() -> SourceRoofline:
-    """The frames with counts that only damaged reports have, and loops that are inside of each other."""
-    values = np.array([1e308, -1e308, 1e-308, np.inf, -np.inf, -1.0, 0.0, np.nan])
-    frames = source_frames()
-    for table in f"{COUNTED} stall total".split():
-        names = [name for name, of in getattr(frames, f"{table}_columns").items() if of.dtype == np.float64]
-        odd = {name: np.resize(np.roll(values, len(name)), len(getattr(frames, f"{table}_columns")[name])) for name in names}
-        frames = changed(frames, table, **odd)
-    far = {
-        name: np.resize([by, 1.0, 1 / by], 4)
-        for name, by in (("intensity", 1e300), ("performance", 1e-300), ("attainable", 1e308))
-    }
-    return changed(frames, "loop", parent=frames.loop_columns["loop"][::-1].copy(), **far)
-
-
 def with_texts(text: str) -> SourceRoofline:
     """The frames with a text in every column of texts, and in the source."""
     frames = source_frames(texts={text: (text,) * 20})
@@ -229,7 +214,7 @@ BUILT: dict[str, Callable[[Path], Any]] = {
         source_frames(texts={**TEXTS, "smooth.cu": (*SOURCE.splitlines(), *(f"// {line}" for line in range(3000)))}),
         "line instruction", "line == 15", line=2500,
     ),
-    "source-mixed": lambda _: mixed(), "source-long": lambda _: longer(560), "source-extreme": lambda _: extreme(),
+    "source-mixed": lambda _: mixed(), "source-long": lambda _: longer(560),
     "source-hostile": lambda _: source_frames(
         texts={**TEXTS, "smooth.cu": tuple(f"{HOSTILE}{line}" for line in SOURCE.splitlines())}
     ),

@@ -172,10 +172,9 @@ SOURCES = ("source", "source-no-lines", "source-no-text", "source-no-samples", "
 def test_nothing_overlaps_or_overflows(open_page: Open, tmp_path: Path, case: str, themes: dict[str, tuple[int, ...]]) -> None:
     frames = made(case, tmp_path)
     names = frames.kernels["kernel"] if case == "crowded" else ()
+    advice = [{"kernel": name, "title": "DRAM", "text": "fewer bytes"} for name in names]
     for theme, widths in themes.items():
-        page = open_page(
-            frames, theme=theme, advice=[{"kernel": name, "title": "DRAM", "text": "fewer bytes"} for name in names]
-        )
+        page = open_page(frames, theme=theme, advice=advice)
         for width in widths:
             page.set_viewport_size({"width": width, "height": 900})
             if case == "crowded":

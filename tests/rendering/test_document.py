@@ -1,7 +1,8 @@
-"""A document said once, for a terminal and as Markdown; its tables, their printers, and names that are cut for a column."""
+"""A document said once, for a terminal and as Markdown; names: short ones of kernels (names.toml), and cut for a column."""
 
 from __future__ import annotations
 
+import string
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ncu_roofline.base.texts import MAX_LENGTH, clean, shorten
+from ncu_roofline.model.names import matching_brackets, parse, short_names, split_arguments
 from ncu_roofline.rendering import document as doc
 from ncu_roofline.rendering import table as layout
 from ncu_roofline.rendering.document import Column, Document, Note, Table, markdown, terminal
 from ncu_roofline.rendering.table import RED, TextColumn, columns_wide, cut, cut_apart, listing, numbered, wrapped
 from tests.golden import assert_golden
+from tests.rendering.frames import tomllib
 
 NAN = float("nan")
 GOLDEN = Path(__file__).parent / "golden"
@@ -62,16 +66,17 @@ def test_what_is_printed() -> None:
     assert_golden(GOLDEN / "document.txt", "".join(f"== {name}\n{text.rstrip()}\n\n" for name, text in shown.items()))
 
 
-def test_wide_characters_take_two_columns_and_marks_none() -> None:
+def test_texts_of_a_terminal() -> None:
     texts = ("µs", "日本", "e\N{COMBINING ACUTE ACCENT}", "\N{DEVANAGARI LETTER KA}\N{DEVANAGARI VOWEL SIGN U}")
-    assert list(map(columns_wide, texts)) == [2, 4, 1, 1]
+    assert list(map(columns_wide, texts)) == [2, 4, 1, 1]  # wide characters take two columns, and marks none
     assert listing([{"a": "日本", "b": "x"}, {"a": "abcd", "b": "y"}]) == ["A     B", "日本  x", "abcd  y"]
     assert listing([]) == []
-
-
-def test_sparklines_have_means_where_room_is_short_and_tell_what_is_unknown() -> None:
     assert doc.sparkline([0.0, 0.5, 1.0, NAN], 4) == "\u2581\u2585\u2588?"
-    assert doc.sparkline([0.0, 1.0, 1.0, NAN], 2) == "\u2585\u2588"
+    assert doc.sparkline([0.0, 1.0, 1.0, NAN], 2) == "\u2585\u2588"  # means where room is short
+    assert wrapped("see abcdefghijkl now", 8, "  ") == ["see", "  abcdef", "  ghijkl", "  now"]
+    assert wrapped("see abcdefghijkl now", 8, "  ", whole=True) == ["see", "  abcdefghijkl", "  now"]
+    assert wrapped(["a b", "", "c"], 8, "  ", first="- ") == ["- a b", "- c"]
+    assert wrapped("a b\n\nc", 8) == ["a b c"]
 
 
 @given(st.lists(st.floats(0, 1)))
@@ -91,13 +96,6 @@ def test_lines_are_wrapped_as_textwrap_does(text: str, width: int, indent: str, 
     assume(max(map(len, text.split()), default=0) <= width - len(indent))  # longer words are cut where they begin a line
     expected = textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
     assert wrapped(text, width, indent, whole=whole) == expected
-
-
-def test_words_longer_than_a_line() -> None:
-    assert wrapped("see abcdefghijkl now", 8, "  ") == ["see", "  abcdef", "  ghijkl", "  now"]
-    assert wrapped("see abcdefghijkl now", 8, "  ", whole=True) == ["see", "  abcdefghijkl", "  now"]
-    assert wrapped(["a b", "", "c"], 8, "  ", first="- ") == ["- a b", "- c"]
-    assert wrapped("a b\n\nc", 8) == ["a b c"]
 
 
 NODES = ("double *,doubl...ng long *", "double *,unsig...ng long *", "double*,double*,long*")
@@ -133,3 +131,38 @@ def test_any_names_fit_and_differ(names: list[str], most: int) -> None:
     assert all(len(text) <= most for text in found.values())
     assert len(set(found.values())) == len(names)
     assert all(text == name for name, text in found.items() if len(name) <= most and " #" not in text)
+
+
+NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("full", "short"), [*(([full], [short]) for full, short in NAMES["alone"]), *NAMES["apart"]])
+def test_short_names(full: list[str], short: list[str]) -> None:
+    assert short_names(full) == short
+
+
+@given(st.lists(st.text(max_size=80) | st.text(alphabet=string.ascii_letters + "<>()[]{}:,*& _1", max_size=120), max_size=12))
+def test_any_names(full: list[str]) -> None:
+    short = short_names(full)
+    assert len(short) == len(full)
+    assert all(0 < len(name) <= MAX_LENGTH and name.isprintable() for name in short)
+    assert len(set(short)) == len(set(full))
+    assert short == short_names(full)
+
+
+def test_hostile_names_end() -> None:
+    for name in ("a<" * 3000, "a<" * 2000 + ">" * 2000 + "(int)", "(" * 5000, "::" * 3000, "operator" * 900, "_Z9" * 2000):
+        assert len(short_names([name])[0]) <= MAX_LENGTH
+
+
+def test_parts_of_names() -> None:
+    brackets = {"a<b>(c)": {1: 3, 4: 6}, "f<(a > b)>": {2: 8, 1: 9}, "operator<<(x)": {10: 12}}
+    assert {text: matching_brackets(text) for text in brackets} == brackets
+    assert split_arguments("a, b<c, d>, (e, f)") == ("a", "b<c, d>", "(e, f)")
+    assert split_arguments("  ") == ()
+    name = parse("void ns::K<A>::run<1, B<2>>(int, char const*) const")
+    assert name is not None
+    parts = (name.scopes, name.base, name.template, name.arguments)
+    assert parts == (("ns", "K<A>"), "run", ("1", "B<2>"), ("int", "char const*"))
+    assert clean("a\t\tb\n\u202ec\ud800") == "a b c"
+    assert [shorten("abcdefghij", most) for most in (10, 9, 3)] == ["abcdefghij", "abcd...ij", "abc"]

@@ -92,17 +92,12 @@ def test_places_are_logarithmic_and_limits_show_dots_and_ridges() -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "meets", "ends"),
     [
-        ("bandwidth", 1e12, 1e13 / 2, ((0.01, 1e10), (5.0, 5e12))),
-        ("bandwidth", 1e10, 5e12, ((0.1, 1e9), (100.0, 1e12))),
-        ("bandwidth", 1e16, 5e12, None),
-        ("compute", 4e12, 2e12, ((2.0, 4e12), (100.0, 4e12))),
-        ("compute", 4e12, math.inf, ((0.01, 4e12), (100.0, 4e12))),
-        ("compute", 4e14, 2e12, None),
-        ("compute", 4e12, 1e9, None),
-        ("wall", 1.0, math.inf, ((1.0, 1e9), (1.0, 1e13))),
-        ("wall", 200.0, math.inf, None),
+        ("bandwidth", 1e12, 1e13 / 2, ((0.01, 1e10), (5.0, 5e12))), ("bandwidth", 1e10, 5e12, ((0.1, 1e9), (100.0, 1e12))),
+        ("compute", 4e12, 2e12, ((2.0, 4e12), (100.0, 4e12))), ("compute", 4e12, math.inf, ((0.01, 4e12), (100.0, 4e12))),
+        ("bandwidth", 1e16, 5e12, None), ("compute", 4e14, 2e12, None), ("compute", 4e12, 1e9, None),
+        ("wall", 1.0, math.inf, ((1.0, 1e9), (1.0, 1e13))), ("wall", 200.0, math.inf, None),
     ],
-)
+)  # fmt: skip
 def test_roofs_end_where_they_meet_or_at_the_edge(kind: str, value: float, meets: float, ends: object) -> None:
     assert roof_ends(VIEW, kind, value, meets) == ends
 

@@ -43,11 +43,10 @@ def rows(markup: Markup, frame: str) -> list[dict[str, Any]]:
 def hostile(roofline: FakeRoofline) -> FakeRoofline:
     """The same with a hostile text in every text column that is no id."""
     ids = {"level", "precision", "unit", "kind", "origin", "status", "binds", "roof", "roof_origin", "locality_to"}
-    frames = [frame.copy() for frame in (roofline.points, roofline.roofs, roofline.kernels)]
+    frames = [frame.copy() for frame in vars(roofline).values()]
     for frame in frames:
-        for name in frame.columns:
-            if not pd.api.types.is_numeric_dtype(frame[name]) and name not in ids:
-                frame[name] = pd.Series([f"{HOSTILE}{name}"] * len(frame), dtype=object)
+        for name in set(frame.select_dtypes(exclude="number")) - ids:
+            frame[name] = pd.Series([f"{HOSTILE}{name}"] * len(frame), dtype=object)
     return FakeRoofline(*frames)
 
 

@@ -28,7 +28,7 @@ from ncu_roofline.analyses import render
 from ncu_roofline.analyses.compare.frames import Comparison
 from ncu_roofline.analyses.compare.picture import figure as comparison_figure
 from ncu_roofline.analyses.hierarchical.picture import chart, figure, footnotes, mixes, sweep_marks
-from ncu_roofline.analyses.hierarchical.style import Band, level_order, level_style, precision_label
+from ncu_roofline.analyses.hierarchical.style import level_order, level_style, precision_label
 from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.picture import figure as source_figure
 from ncu_roofline.analyses.time.frames import TimeRoofline
@@ -205,15 +205,6 @@ def test_walls_and_open_dots_of_instructions(tmp_path: Path) -> None:
     assert walls[1] == [1 / ways for ways in (32, 16, 8, 4, 2, 1)]
     at = {mark.fill: mark.x for mark in first.marks if mark.role == "dot" and mark.hue == level_style("l1")}
     assert at["full"] > at["none"] == 1 / 32  # global loads are open
-
-
-def test_bands() -> None:
-    one, other = Band.of(1.0, 0.95, 1.05), Band.of(2.0, math.nan, math.nan)
-    assert (one.joined(other).low, one.joined(other).high, one.joined(other).line) == (0.95, 2.0, 1.5)
-    assert Band.of(1.0, 1.0, 1.005).joined(Band.of(1.002, 1.002, 1.002)).text("flop/s") == "1 FLOP/s"
-    ends = [(1.91e12, 2.1e12), (8e11, 1.2e12), (9.5e12, 10e12)]
-    texts = ["1.91 to 2.10 TFLOP/s", "800 GFLOP/s to 1.2 TFLOP/s", "9.50 to 10.0 TFLOP/s"]
-    assert [Band.of(low, low, high).text("flop/s") for low, high in ends] == texts
 
 
 # How it is drawn

@@ -95,11 +95,8 @@ def test_the_listing_is_the_hottest_stretch(weights: list[int], most: int) -> No
     start, end = hottest(weights, most)
     assert end - start == min(most, len(weights))
     assert sum(weights[start:end]) == max(sum(weights[i : i + end - start]) for i in range(len(weights) - (end - start) + 1))
-
-
-def test_the_only_hot_instruction_stands_in_the_middle() -> None:
-    assert hottest([0.0] * 10 + [0.3] + [0.0] * 10, 5) == (8, 13)
-    assert hottest([0.1, *[0.0] * 9], 5) == (0, 5)
+    assert hottest([0.0] * 10 + [0.3] + [0.0] * 10, 5) == (8, 13)  # the only hot one stands in the middle
+    assert [hottest([one, *[0.0] * 9], 5) for one in (0.1, 0.2)] == [(0, 5)] * 2
     assert hottest([0.2, *[0.0] * 9, 0.15, 0.1, *[0.0] * 9], 5) == (8, 13)
 
 
