@@ -107,13 +107,11 @@ def timed(gpus: int = 2) -> TimeRoofline:
     rows = []
     for device, scale in (("GPU one", 1.0), ("GPU two", 3.0))[:gpus]:
         machine = {"device": device, "compute_roof": 8e12 * scale, "bandwidth_roof": 1e12 * scale}
-        rows += [
-            point("stream", work=1e8, traffic=1e9, seconds=3e-3 / scale, launches=3, **machine),
-            point("matmul", work=1e11, traffic=1e9, seconds=2e-2 / scale, **machine),
-            point("tiny", work=1e4, traffic=1e5, seconds=3e-6, **machine),
-            point("ideal", work=8e9, traffic=1e9, seconds=1e-3 / scale, **machine),
-            point("single", work=8e9, traffic=1e8, **{**machine, "precision": "fp32", "compute_roof": 16e12 * scale}),
-        ]
+        kinds = {"stream": (1e8, 1e9, 3e-3 / scale), "matmul": (1e11, 1e9, 2e-2 / scale), "tiny": (1e4, 1e5, 3e-6)}
+        for name, (work, traffic, seconds) in (kinds | {"ideal": (8e9, 1e9, 1e-3 / scale)}).items():
+            launches = 3 if name == "stream" else 1
+            rows.append(point(name, work=work, traffic=traffic, seconds=seconds, launches=launches, **machine))
+        rows.append(point("single", work=8e9, traffic=1e8, **machine | {"precision": "fp32", "compute_roof": 16e12 * scale}))
     idle = {"kernel": "copy", "seconds": 1e-3, "status": "zero-flop", "device": "GPU one", "launches": 7}
     return time_roofline(time_frames(rows, [idle], dram=[row["traffic"] for row in rows] + [5e8]), launch_latency=LATENCY)
 

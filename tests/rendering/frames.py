@@ -171,8 +171,8 @@ def _usage(chip: Chip, levels: Sequence[str], rng: random.Random) -> dict[str, A
 
 def _unknown_tensor(kernel: dict[str, Any], points: list[dict[str, Any]]) -> None:
     """Make the tensor work of a kernel unknown: what binds it is withheld."""
-    kernel["reason"] = "the tensor pipe was active in 43 % of the cycles but its operations were not collected"
-    kernel |= {"verdict": "tensor work unknown", "tensor_active": 0.43}
+    why = "the tensor pipe was active in 43 % of the cycles but its operations were not collected"
+    kernel |= {"verdict": "tensor work unknown", "tensor_active": 0.43, "reason": why}
     kernel |= dict.fromkeys(("headroom", "headroom_compute", "speedup", "recoverable"), NAN)
     kernel["notes"] = "; ".join(filter(None, [kernel["notes"], "tensor cores were busy in 43% of the cycles"]))
     for row in points:
@@ -284,6 +284,5 @@ def many(copies: int) -> FakeRoofline:
         frames.append(pd.concat(parts, ignore_index=True))
     points, kernels = frames
     away = np.random.default_rng(1).uniform(0.4, 2.5, len(points))
-    return FakeRoofline(
-        points.assign(intensity=points["intensity"] * away, performance=points["performance"] / away), few.roofs, kernels
-    )
+    points = points.assign(intensity=points["intensity"] * away, performance=points["performance"] / away)
+    return FakeRoofline(points, few.roofs, kernels)

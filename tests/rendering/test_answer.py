@@ -88,9 +88,8 @@ def test_launches_that_are_short_or_without_a_run_time(tmp_path: Path, by: str) 
     assert alone.sentences[0] == "1 kernel, 2 launches, 16 \N{MICRO SIGN}s: too short to judge."
     longest = "in its longest launch, " * (by == "launch")
     assert alone.sentences[1].startswith(f"a: {longest}too short to judge: 8 us a launch; ")
-    (beside,), (only,) = (
-        answers_of(roofline(report(tmp_path / "b.ncu-rep", *some), by=by)) for some in ((short, longer), (longer,))
-    )
+    (beside,) = answers_of(roofline(report(tmp_path / "b.ncu-rep", short, longer), by=by))
+    (only,) = answers_of(roofline(report(tmp_path / "b.ncu-rep", longer), by=by))
     headroom = only.sentences[0].partition(": ")[2].rstrip(".")
     assert beside.sentences[0] == f"2 kernels, 1 ms: {headroom}; 0.8 % of the time is in launches too short to judge."
     timeless = {name: value for name, value in complete().items() if name != "gpu__time_duration.sum"}
@@ -120,27 +119,21 @@ def test_one_clock_is_told_or_what_it_is_of(tmp_path: Path) -> None:
 # Notes of points and roofs: all that make a number doubtful, of the others the commonest.
 
 COMMON = ("sectors x 32 B", "wavefronts x 128 B", "sum of sectors x 32 B", "of all units", "read", "written")
-BOUNDS = (
-    *("lower bound: loads of global memory", "loads only (return path)", "wgmma: unproven"),
-    "tensor instructions, true of Volta only",
-)
+BOUNDS = ("lower bound: loads of global memory", "loads only (return path)", "wgmma: unproven", "true of Volta only")
 
 
-def noted(points: Any, roofs: Any) -> Any:
-    return SimpleNamespace(points=pd.DataFrame(points), roofs=pd.DataFrame(roofs))
+def noted(points: Any, roofs: Any, most: int) -> list[str]:
+    return row_notes(SimpleNamespace(points=pd.DataFrame(points), roofs=pd.DataFrame(roofs)), most)  # type: ignore[arg-type]
 
 
 def test_lower_bounds_survive_then_the_commonest_notes_with_what_they_are_of() -> None:
     notes = [note for index, note in enumerate(COMMON) for _ in range(20 - index)]
     for most in (0, 4, 8):
-        shown = [
-            note.rstrip(".").lower()
-            for note in row_notes(noted({"notes": [*notes, *BOUNDS[:3]]}, {"notes": [BOUNDS[3]]}), most)
-        ]
-        assert shown == [note.lower() for note in (*BOUNDS, *COMMON[: max(0, most - 4)])]
-    assert row_notes(noted({"notes": ["c", "a", "a; b", "b", "b"]}, {"notes": []}), 2) == ["B.", "A."]
+        shown = noted({"notes": [*notes, *BOUNDS[:3]]}, {"notes": [BOUNDS[3]]}, most)
+        assert [note.lower() for note in shown] == [f"{note.lower()}." for note in (*BOUNDS, *COMMON[: max(0, most - 4)])]
+    assert noted({"notes": ["c", "a", "a; b", "b", "b"]}, {"notes": []}, 2) == ["B.", "A."]
     points = {"level": ["l1", "l2", "dram"] * 2, "precision": ["fp32"] * 3 + ["fp16"] * 3}
     points["notes"] = ["back; all", "back; all", "all", "back; all; odd", "back; all; odd", "all; odd"]
     roofs = {"level": ["l2", "dram", ""], "label": ["L2", "DRAM", "FP32 FMA"], "notes": ["L2 slices", "top", "clock"]}
     wanted = {"L1, L2: back.", "All.", "FP16: odd.", "L2 slices.", "DRAM: top.", "FP32 FMA: clock."}
-    assert set(row_notes(noted(points, roofs), 9)) == wanted
+    assert set(noted(points, roofs, 9)) == wanted

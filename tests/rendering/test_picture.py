@@ -133,9 +133,8 @@ def test_the_check_of_texts_sees_faults() -> None:
     assert faults(made, texts) == []
     texts[0].set_fontsize(5)
     texts[1].set_position((-100, 100))
-    made.text(0.5, 0.5, "one")
-    made.text(0.51, 0.5, "two", rotation=30, rotation_mode="anchor")
-    found = {fault.rpartition(" is ")[2].rpartition(" has ")[2] for fault in faults(made, [*texts, *made.texts])}
+    more = [made.text(0.5, 0.5, "one"), made.text(0.51, 0.5, "two", rotation=30, rotation_mode="anchor")]
+    found = {fault.rpartition(" is ")[2].rpartition(" has ")[2] for fault in faults(made, texts + more)}
     assert found >= {"outside", "5 points", "'two' covers 'one'"}
 
 

@@ -177,8 +177,7 @@ def test_one_scale_for_faster_and_slower(tmp_path: Path) -> None:
     faster, slower = compared(tmp_path, (there[0],), (there[1],)), compared(tmp_path, (there[1],), (there[0],))
     small = replace(slower, kernel_columns={**slower.kernel_columns, "time_change": np.array([0.004])})
     for result, end in ((faster, "2.00x faster"), (slower, "2.00x slower"), (small, "1.004x slower")):
-        chart = chart_of(result)
-        assert chart
+        chart: Any = chart_of(result)
         assert [row.end for blocks in chart.rows for one in blocks if isinstance(one, Listing) for row in one.rows] == [end]
         assert result is small or f"{end}: " in render(result, "text").decode()
 
@@ -210,9 +209,8 @@ def test_a_comment_is_never_too_long_and_says_so(tmp_path: Path, count: int) -> 
 
 
 def test_dots_before_and_after_stand_at_the_level_that_binds(tmp_path: Path) -> None:
-    chart = chart_of(ordinary(tmp_path))
-    assert chart
-    after, before, *_ = (mark for mark in chart.rows[0][0].marks if isinstance(mark, Point))  # type: ignore[union-attr]
+    chart: Any = chart_of(ordinary(tmp_path))
+    after, before, *_ = (mark for mark in chart.rows[0][0].marks if isinstance(mark, Point))
     assert (after.fill, before.fill) == ("full", "none")
     assert (before.x, before.y) == pytest.approx((8e9 / 5.6e9, 8e9 / 4e-3))  # operations over bytes of DRAM, over seconds
     assert (after.x, after.y) == pytest.approx((8e9 / 2e8, 8e9 / 2e-3))
