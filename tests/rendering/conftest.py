@@ -27,16 +27,10 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def window() -> dict[str, int]:
-    """Size of the window of every page."""
-    return {"width": 1366, "height": 900}
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path: Path, window: dict[str, int]) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Opens the page of a result, at a ``link`` behind its #; at the end nothing may have been logged, thrown or fetched."""
     complaints: list[str] = []
-    context = browser.new_context(viewport=window, offline=True, accept_downloads=True)
+    context = browser.new_context(viewport={"width": 1366, "height": 900}, offline=True, accept_downloads=True)
 
     def route(request: Any) -> None:
         if request.request.url.startswith(("file:", "data:", "blob:")):

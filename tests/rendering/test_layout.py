@@ -1,65 +1,104 @@
-"""Geometry: limits, lines, boxes, and labels that find a place."""
+"""Papers that pictures are drawn on, and geometry: limits, lines, boxes, and labels that find a place."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import RendererAgg
 
+from ncu_roofline.analyses import render
 from ncu_roofline.rendering import plan as layout
+from ncu_roofline.rendering.paper import DEFAULT, Paper, PaperError, length, paper_of
 from ncu_roofline.rendering.plan import Box, Obstacles, View, overlap, roof_ends
+from tests.rendering.cases import timed
+from tests.rendering.frames import make_roofline
+
+
+def test_lengths_and_presets() -> None:
+    lengths = {"3.3in": 237.6, "84mm": 238.11, "8.4 cm": 238.11, "240pt": 240.0, "800px": 600.0, ".5in": 36.0}
+    assert {text: length(text) for text in lengths} == pytest.approx(lengths, abs=0.01)
+    assert paper_of() == DEFAULT
+    assert paper_of(preset="column") == Paper(3.3 * 72, 0.0, 8.0, 300.0)
+    assert paper_of(preset="column", font=7, dpi=600) == Paper(3.3 * 72, 0.0, 7.0, 600.0)
+    assert paper_of(3.3, "50mm") == Paper(3.3 * 72, pytest.approx(141.73, abs=0.01), DEFAULT.font, DEFAULT.dpi)
+    assert paper_of("800px", dpi=200).width == pytest.approx(288)
+    assert paper_of("3.3IN").width == paper_of(3.3).width
+
+
+NO_LENGTHS = ("", "3.3", "in", "-3in", "1e3in", "3.3 feet", "nan in", "3,3in", "\u0663in")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        *(({"width": text}, r"is not a length such as 3\.3in") for text in NO_LENGTHS),
+        ({"width": "0in"}, "0 is not between 1.5 and 60 inches"), ({"width": float("nan")}, "nan is not between"),
+        ({"height": "0.1in"}, "0.1 is not between 1.5 and 200 inches"), ({"font": 5}, "5 is not between 6 and 72 points"),
+        ({"dpi": 0}, "dpi 0 is not between 36 and 2400 dots per inch"), ({"dpi": 2401}, "dpi 2401 is not between 36 and 2400"),
+        ({"dpi": 10**400}, "dpi inf is not between"), ({"dpi": "x"}, "dpi 'x' is no number of dots per inch"),
+        ({"width": 10**400}, "width inf is not between"), ({"width": [3]}, r"width \[3\] is no number of inches"),
+        ({"preset": "poster"}, "preset 'poster' is not one of column, page, slide"),
+        ({"width": "2in", "font": 20}, "width 2in has no room for letters of 20 points"),
+    ],
+)  # fmt: skip
+def test_papers_that_nobody_can_draw_on(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(PaperError, match=words):
+        paper_of(**asked)
+
+
+def test_dots_that_are_too_many_are_refused_before_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    canvases: list[float] = []
+    start = RendererAgg.__init__
+
+    def watched(self: RendererAgg, width: float, height: float, dpi: float) -> None:
+        canvases.append(width * height)
+        start(self, width, height, dpi)
+
+    monkeypatch.setattr(RendererAgg, "__init__", watched)
+    for frames, paper in (
+        (make_roofline(1), {"dpi": 2400}),
+        (timed(1), {"width": "60in", "dpi": 2400}),
+        (make_roofline(1), {"width": "60in", "height": "200in", "dpi": 100}),
+    ):
+        with pytest.raises(PaperError, match=r"dpi \d+ makes \d+ million dots of it, more than 100"):
+            render(frames, "png", **paper)
+    assert 0 < max(canvases) < 1e6
+    with pytest.raises(PaperError, match=r"height 1\.5in has no room for the picture"):
+        render(make_roofline(3), "png", height="1.5in", font=14)
+
 
 VIEW = View(0.01, 100.0, 1e9, 1e13, 400.0, 200.0)
 
 
-def test_places_are_logarithmic() -> None:
-    assert VIEW.x(1.0) == pytest.approx(200.0)
-    assert VIEW.y(1e11) == pytest.approx(100.0)
-    assert VIEW.holds(1.0, 1e10)
-    assert not VIEW.holds(1000.0, 1e10)
-
-
-def test_limits_show_dots_and_ridges() -> None:
+def test_places_are_logarithmic_and_limits_show_dots_and_ridges() -> None:
+    assert (VIEW.x(1.0), VIEW.y(1e11)) == pytest.approx((200.0, 100.0))
+    assert (VIEW.holds(1.0, 1e10), VIEW.holds(1000.0, 1e10)) == (True, False)
     x0, x1, y0, y1 = layout.limits([(0.05, 2e10), (40.0, 3e12)], [8e12, 4e12], [1.5e12, 15e12])
-    assert x0 < 0.05
-    assert x1 > 40.0
-    assert y0 < 2e10
-    assert y1 > 8e12
-    assert x0 < 4e12 / 15e12
-    assert x1 > 8e12 / 1.5e12
-
-
-def test_limits_end_somewhere() -> None:
-    x0, x1, y0, y1 = layout.limits([(1e-30, 1e-30)], [1e13], [1e12])
+    assert x0 < min(0.05, 4e12 / 15e12)
+    assert x1 > max(40.0, 8e12 / 1.5e12)
+    assert y0 < 2e10 < 8e12 < y1
+    x0, x1, y0, y1 = layout.limits([(1e-30, 1e-30)], [1e13], [1e12])  # they end somewhere
     assert x1 / x0 <= 1.0001 * 10**layout.MAX_DECADES
     assert y1 / y0 < 10 ** (layout.MAX_DECADES + 2)
-
-
-def test_limits_without_anything() -> None:
     x0, x1, y0, y1 = layout.limits([], [], [])
-    assert 0 < x0 < x1
-    assert 0 < y0 < y1
+    assert min(x1 - x0, y1 - y0) > 0 < min(x0, y0)
 
 
-def test_roofs_end_where_they_meet_or_at_the_edge() -> None:
-    assert roof_ends(VIEW, "bandwidth", 1e12, 1e13 / 2) == ((0.01, 1e10), (5.0, 5e12))
-    (_, low), (_, high) = roof_ends(VIEW, "bandwidth", 1e10, 5e12) or ((0, 0), (0, 0))
-    assert (low, high) == (1e9, 1e12)
-    assert roof_ends(VIEW, "bandwidth", 1e16, 5e12) is None
-    assert roof_ends(VIEW, "compute", 4e12, 2e12) == ((2.0, 4e12), (100.0, 4e12))
-    assert roof_ends(VIEW, "compute", 4e12, math.inf) == ((0.01, 4e12), (100.0, 4e12))
-    assert roof_ends(VIEW, "compute", 4e14, 2e12) is None
-    assert roof_ends(VIEW, "compute", 4e12, 1e9) is None
-    assert roof_ends(VIEW, "wall", 200.0, math.inf) is None
-
-
-def test_turned_boxes() -> None:
-    a = Box(0, 0, 100, 4, 45.0)
-    assert not overlap(a, Box(30, -30, 20, 20))
-    assert overlap(a, Box(30, 30, 20, 20))
-    assert not overlap(a, Box(-4, 4, 100, 4, 45.0))
+@pytest.mark.parametrize(
+    ("kind", "value", "meets", "ends"),
+    [
+        ("bandwidth", 1e12, 1e13 / 2, ((0.01, 1e10), (5.0, 5e12))), ("bandwidth", 1e10, 5e12, ((0.1, 1e9), (100.0, 1e12))),
+        ("compute", 4e12, 2e12, ((2.0, 4e12), (100.0, 4e12))), ("compute", 4e12, math.inf, ((0.01, 4e12), (100.0, 4e12))),
+        ("bandwidth", 1e16, 5e12, None), ("compute", 4e14, 2e12, None), ("compute", 4e12, 1e9, None),
+        ("wall", 1.0, math.inf, ((1.0, 1e9), (1.0, 1e13))), ("wall", 200.0, math.inf, None),
+    ],
+)  # fmt: skip
+def test_roofs_end_where_they_meet_or_at_the_edge(kind: str, value: float, meets: float, ends: object) -> None:
+    assert roof_ends(VIEW, kind, value, meets) == ends
 
 
 boxes = st.builds(Box, *[st.floats(-50, 50)] * 2, *[st.floats(0.5, 40)] * 2, st.floats(-90, 90))
@@ -68,23 +107,20 @@ boxes = st.builds(Box, *[st.floats(-50, 50)] * 2, *[st.floats(0.5, 40)] * 2, st.
 @given(boxes, boxes)
 def test_overlap_is_symmetric_and_within_bounds(a: Box, b: Box) -> None:
     assert overlap(a, b) == overlap(b, a)
+    assert not overlap(Box(0, 0, 100, 4, 45.0), Box(30, -30, 20, 20))
+    assert overlap(Box(0, 0, 100, 4, 45.0), Box(30, 30, 20, 20))
     if overlap(a, b):
         (al, ab, ar, at), (bl, bb, br, bt) = a.bounds(), b.bounds()
-        assert al <= br
-        assert bl <= ar
-        assert ab <= bt
-        assert bb <= at
+        assert max(al, bl) <= min(ar, br)
+        assert max(ab, bb) <= min(at, bt)
 
 
-def test_labels_do_not_touch_each_other() -> None:
+def test_labels_touch_neither_each_other_nor_dots_and_stay_inside() -> None:
     obstacles = Obstacles(VIEW)
     places = [obstacles.place(layout.around((200, 100), 30, 8, reach=9)) for _ in range(12)]
     found = [place[0] for place in places if place]
     assert len(found) > 8
     assert not [1 for i, a in enumerate(found) for b in found[:i] if overlap(a, b)]
-
-
-def test_labels_avoid_dots_and_stay_inside() -> None:
     obstacles = Obstacles(VIEW)
     obstacles.add(Box(225, 100, 10, 10), 5.0)
     place = obstacles.place(layout.around((200, 100), 30, 8))
@@ -95,7 +131,7 @@ def test_labels_avoid_dots_and_stay_inside() -> None:
     assert obstacles.place([(Box(225, 100, 5, 5), 0.0)], limit=2.0) is None
 
 
-def test_labels_stand_along_their_line_rather_near_to_a_part_of_it() -> None:
+def test_labels_stand_along_their_line_near_to_a_part_of_it_and_have_leaders_only_away_from_their_dot() -> None:
     line = ((0.0, 0.0), (120.0, 90.0))
     places = layout.along(line, 60, 8, off=6, near=1)
     boxes = [box for box, _ in sorted(places, key=lambda place: place[1])]
@@ -103,10 +139,5 @@ def test_labels_stand_along_their_line_rather_near_to_a_part_of_it() -> None:
     assert not any(overlap(box, layout.segment(*line)) for box in boxes)
     assert math.dist((boxes[0].x, boxes[0].y), line[1]) < math.dist((boxes[-1].x, boxes[-1].y), line[1])
     assert layout.along(line, 160, 8) == []
-
-
-def test_leaders_only_for_labels_away_from_their_dot() -> None:
     assert layout.leader((0, 0), Box(10, 0, 14, 8)) is None
-    start, end = layout.leader((0, 0), Box(0, 20, 14, 8)) or ((0, 0), (0, 0))
-    assert start == (0, 3.2)
-    assert end == (0, 16)
+    assert layout.leader((0, 0), Box(0, 20, 14, 8)) == ((0, 3.2), (0, 16))
