@@ -23,16 +23,7 @@ REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 COUNTS = accesses(global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 2 * 10**6), shared_st=(10**6, 2 * 10**6))
 _CAPABILITY = "device__attribute_compute_capability_"
-DEVICES = {
-    "A100": A100,
-    "H100": H100,
-    "TU116": {
-        **A100,
-        "device__attribute_display_name": "NVIDIA GeForce GTX 1660 Ti",
-        f"{_CAPABILITY}major": 7,
-        f"{_CAPABILITY}minor": 5,
-    },
-}
+DEVICES = {"A100": A100, "H100": H100}
 
 
 def basic(major: int = 8, minor: int = 0) -> Metrics:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import reading
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, Ceilings, read_ceilings, registry
@@ -147,16 +146,6 @@ def test_which_gpu(tmp_path: Path, run: Command) -> None:
         assert_refused(run("generate", "-o", tmp_path / "out", *more, "--ceilings", foreign), foreign)
 
 
-def test_each_gpu_gets_its_own(tmp_path: Path) -> None:
-    h100 = kernel(complete(H100, clock=1.98e9))
-    ceilings = write(tmp_path, document(ceiling("dram.read", 1.4e12)))
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(complete()), h100), ceilings)
-    dram = result.points[result.points["level"] == "dram"]
-    assert dram["attainable"].tolist() == pytest.approx([4 * 1.4e12, 4 * 1555.2e9])
-    with pytest.raises(RooflineError, match=r"measured on NVIDIA A100.* the reports are from NVIDIA H100.*Give ceilings"):
-        roofline(report(tmp_path / "r.ncu-rep", h100), ceilings)
-
-
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
     """Keeps ceilings of the user's own GPU in folders of the test."""
@@ -178,9 +167,8 @@ def chosen(run: Command, *words: object) -> tuple[dict[str, float], list[str]]:
     return {row["device"]: row["value"] for row in rows}, outcome.err.splitlines()
 
 
-def test_which_file_comes_first(run: Command, tmp_path: Path, own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_file_comes_first(run: Command, source: Path, tmp_path: Path, own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """A named one; the user's own, the newest of them; what was left in the cache; measured before published."""
-    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
     cache = tmp_path / "CACHE" / "ncu-roofline" / "ceilings" / "x.json"
     cache.parent.mkdir(parents=True)
     write(cache.parent, document(ceiling("dram.read", 1.4e12))).rename(cache)
@@ -224,21 +212,8 @@ def test_variants_of_a_model_are_not_mixed_up(run: Command, tmp_path: Path, own:
     assert [shelf.find(A100_NAME), shelf.find(A100_NAME, (8, 6)), shelf.find("")] == [kept, None, None]
 
 
-def test_published_ones_are_drawn_as_such(run: Command, tmp_path: Path) -> None:
-    source = report(tmp_path / "r.ncu-rep", kernel(complete()))
+def test_published_ones_are_drawn_as_such(run: Command, source: Path, tmp_path: Path) -> None:
     for suffix, told, other in (("svg", "published roof<", "measured roof<"), ("html", "<td>published<", "<td>measured<")):
         assert run("render", source, "--ceilings", "auto", "-o", tmp_path / f"r.{suffix}").code == 0
         text = (tmp_path / f"r.{suffix}").read_text(encoding="utf-8")
         assert (NOT_COMPARABLE in text, told in text, other in text) == (True, True, False)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.reports
-def test_every_real_report_gets_what_its_gpu_is(run: Command, real_reports: dict[str, Path]) -> None:
-    known = {one.device for one in registry()}
-    for name, path in real_reports.items():
-        outcome = run("show", path, "--ceilings", "auto", "--json", "--top", "1")
-        (said,) = [line for line in outcome.err.splitlines() if "ceilings of" in line]
-        drawn = {row["device"] for row in json.loads(outcome.out)["roofs"] if row["source"] == "published"}
-        assert drawn <= known
-        assert ("no ceilings of" in said) == (not any(f"ceilings of {device}:" in said for device in known)), name
