@@ -1,4 +1,4 @@
-"""Reports that sessions name: those of `made.toml`, a folder of ranks, and the published steps of GPP."""
+"""Reports that sessions name: those of `made.toml`, and a folder of ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, timing
 from tests.instruction_factory import accesses, executed
 from tests.machine.fakes import fake_ncu
 from tests.made_up_code import smooth
-from tests.published_report import gpp_report
 
 REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
@@ -90,16 +89,8 @@ def write_sixteen(folder: Path) -> None:
     write_ranks(folder, 16, Faults(slow={3}, uneven={5}, skipping={7, 8, 9, 11}))
 
 
-def write_step(path: Path) -> None:
-    """The published runs of GPP, one report each: nw 1, 2 and 3 as n2, n10 and n100."""
-    data, step = gpp_report(), ("n2", "n10", "n100").index(path.stem.removeprefix("gpp-"))
-    path.parent.mkdir(exist_ok=True)
-    write_report(path, ReportData([data.kernels[step]], data.session))
-
-
 FILES: dict[str, Callable[[Path], None]] = {
     **{f"{name}.ncu-rep": write(name) for name in REPORTS},
-    **{f"sweep/gpp-{step}.ncu-rep": write_step for step in ("n2", "n10", "n100")},
     "sixteen-ranks": write_sixteen,
     "ncu": lambda path: fake_ncu(path.parent),
 }

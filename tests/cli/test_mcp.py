@@ -19,7 +19,7 @@ from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 
 DEMO = Path(ncu_roofline.__file__).parent / "data" / "demo"
-BEFORE, AFTER = DEMO / "stencil-before-made-up.ncu-repz", DEMO / "stencil-after-made-up.ncu-repz"
+BEFORE, AFTER = (str(DEMO / f"stencil-{when}-made-up.ncu-repz") for when in ("before", "after"))
 GPP = str(DEMO / "gpp-v100.ncu-rep")
 needs_sdk = pytest.mark.skipif(not importlib.util.find_spec("mcp"), reason="no SDK of the Model Context Protocol (extra mcp)")
 
@@ -69,7 +69,7 @@ def test_tools_answer_in_words_and_in_few_rows_of_the_documents(
     instructions, tools, said = asked(
         ("roofline", {"report": GPP, "top": 2}),
         ("roofline", {"report": GPP, "kernel": "gpu<3>"}),
-        ("compare", {"before": str(BEFORE), "after": str(AFTER), "top": 1}),
+        ("compare", {"before": BEFORE, "after": AFTER, "top": 1}),
         ("source", {"report": str(DEMO / "smooth-made-up.ncu-repz"), "top": 3}),
         ("explain", {"report": GPP}),
         ("run", {"trace": "trace.json"}),

@@ -24,7 +24,6 @@ from tests.factory import complete, kernel, report
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"
-PROGRAM = (sys.executable, "-m", "ncu_roofline")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there is no such thing")
 
 
@@ -85,7 +84,8 @@ def test_a_terminal_is_not_waited_for() -> None:
     import pty
 
     main_end, other_end = pty.openpty()
-    done = subprocess.run((*PROGRAM, "show", "-"), stdin=other_end, capture_output=True, text=True, check=False, timeout=60)
+    words = [sys.executable, "-m", "ncu_roofline", "show", "-"]
+    done = subprocess.run(words, stdin=other_end, capture_output=True, text=True, check=False, timeout=60)
     os.close(main_end)
     os.close(other_end)
     assert_refused(Outcome(done.returncode, done.stdout, done.stderr), STANDARD_INPUT_NAME, code=2)

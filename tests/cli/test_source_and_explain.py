@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,38 +92,33 @@ def test_it_runs_where_instructions_are_shown_and_only_there(
 
 
 @pytest.mark.reports
-def test_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
+@pytest.mark.parametrize("chosen", ["a100-ncu2020.3-full-1", pytest.param("full|a100.*custom", marks=pytest.mark.exhaustive)])
+def test_real_reports(run: Command, real_reports: dict[str, Path], chosen: str) -> None:
     """Those without source counters are refused; of the others every table fits every terminal."""
-    check_real(run, real_reports["a100-ncu2020.3-full-1.ncu-rep"])
+    for path in (path for name, path in real_reports.items() if re.search(chosen, name)):
+        with read_report(path) as opened:
+            counted = any("inst_executed" in one.metrics.names() for one in opened.kernels)
+        if not counted:
+            assert_refused(run("source", path), path)
+        for words in ((), *(("--by", by) for by in BY)) if counted else ():
+            for width in (60, 80, 120, 200):
+                outcome = run("source", path, "--no-disassembly", *words, "--width", width)
+                assert outcome.code == 0, outcome.err
+                assert [line for line in outcome.out.splitlines() if columns_wide(line) > width] == []
+
+
+@pytest.mark.reports
+def test_what_is_said_of_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
     lost = real_reports["a100-ncu2022.4-full-2.ncu-rep"]  # its rules say, too, that metrics of the section were not found
     outcome = run("source", lost)
     assert_refused(outcome, lost)
     assert "although it was collected with section SourceCounters: ncu got none of its metrics" in outcome.err
     said = " ".join(run("show", real_reports["v100-ncu2022.2-full-1.ncu-rep"]).out.split())
     assert "1.9x to the FP64 FMA roof; miniWeather_mpi_openacc.F90:288: FP64 divisions, 29 % of samples. " in said
-
-
-@pytest.mark.exhaustive
-@pytest.mark.reports
-def test_all_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
-    for name, path in real_reports.items():
-        if "full" in name or (name.startswith("a100") and "custom" in name):
-            check_real(run, path)
-
-
-def check_real(run: Command, path: Path) -> None:
-    with read_report(path) as opened:
-        counted = any("inst_executed" in one.metrics.names() for one in opened.kernels)
-    if not counted:
-        assert_refused(run("source", path), path)
-        return
-    for words in ((), *(("--by", by) for by in BY)):
-        for width in (60, 80, 120, 200):
-            started = time.process_time()
-            outcome = run("source", path, "--no-disassembly", *words, "--width", width)
-            assert outcome.code == 0, outcome.err
-            assert time.process_time() - started < 20
-            assert [line for line in outcome.out.splitlines() if columns_wide(line) > width] == []
+    names = ("a40-ncu2022.1-full-1.ncu-rep", "a40-ncu2022.4-full-1.ncu-rep")
+    outcome = run("compare", *(real_reports[name] for name in names), "--fail-if", "fraction < 0.9 * baseline")
+    assert outcome.out.startswith(f"{names[1]} against {names[0]} (baseline)")
+    assert (outcome.code in (0, 1), "nan" in outcome.out) == (True, False)
 
 
 CHIPS = [(architecture, name) for architecture in load_spec().architectures for name in architecture.chips]
@@ -171,23 +166,17 @@ def test_every_name_is_one_of_the_chip(architecture: Any, name: str) -> None:
     assert [one for one in names if one != WARPS and found.verdict(one) != OK] == []
 
 
-@pytest.mark.parametrize(
-    "architecture",
-    [
-        pytest.param(one, marks=() if "GH100" in one.chips else pytest.mark.exhaustive, id=one.name)
-        for one in load_spec().architectures
-        if one.tensor_passes
-    ],
-)
-def test_passes_that_are_told(architecture: Any) -> None:
+@pytest.mark.parametrize("chosen", ["GH100", pytest.param("", marks=pytest.mark.exhaustive)])
+def test_passes_that_are_told(chosen: str) -> None:
     if not libraries():
         pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
-    spec, name = load_spec(), architecture.chips[0]
-    core = spec.collect(architecture.compute_capability, spec.core, spec.chain, lacking=True)
-    before, after = passes(name, core), passes(name, (*core, *tensor_metrics(((architecture, ""),), LAST_RELEASE)[0]))
-    if before is None or after is None:
-        pytest.skip(f"no libnvperf_host here schedules {name}")
-    assert after.total - before.total == architecture.tensor_passes
+    spec = load_spec()
+    for one in (one for one in spec.architectures if one.tensor_passes and chosen in ("", *one.chips)):
+        core = spec.collect(one.compute_capability, spec.core, spec.chain, lacking=True)
+        tensor = tensor_metrics(((one, ""),), LAST_RELEASE)[0]
+        before, after = passes(one.chips[0], core), passes(one.chips[0], (*core, *tensor))
+        if before is not None and after is not None:  # where a library here schedules it
+            assert after.total - before.total == one.tensor_passes
 
 
 @pytest.mark.reports
