@@ -11,7 +11,6 @@ from tests.factory import A100, H100, NO_WORK, by_address, complete, kernel, rep
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A report of one launch."""
     return report(tmp_path / "r.ncu-rep", kernel(complete()))
 
 

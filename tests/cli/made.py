@@ -21,13 +21,13 @@ from tests.made_up_code import smooth
 REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 COUNTS = accesses(global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 2 * 10**6), shared_st=(10**6, 2 * 10**6))
-_CAPABILITY = "device__attribute_compute_capability_"
 DEVICES = {"A100": A100, "H100": H100}
 
 
 def basic(major: int = 8, minor: int = 0) -> Metrics:
     """What ``ncu --set basic`` collects: times and throughputs, no operations; of a compute capability."""
-    return {**A100, f"{_CAPABILITY}major": major, f"{_CAPABILITY}minor": minor, **timing(), "dram__bytes.sum": 100}
+    of = "device__attribute_compute_capability_"
+    return {**A100, f"{of}major": major, f"{of}minor": minor, **timing(), "dram__bytes.sum": 100}
 
 
 def section(identifier: str) -> bytes:

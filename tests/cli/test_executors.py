@@ -141,9 +141,7 @@ def named(path: str, name: str) -> str:
     return name if name != "0" else str(1 / int(path[-1]))
 
 
-class Missing:
-    """Work that only the client has."""
-
+class Missing:  # at a worker: work that only the client has
     __reduce__ = lambda _: (getattr, (os, "no_such_function"))  # type: ignore[assignment]  # noqa: E731
 
 

@@ -44,8 +44,7 @@ def test_several_processes_give_the_same(run: Command, tmp_path: Path, monkeypat
     paths = [report(tmp_path / f"{len(some)}.ncu-rep", *(kernel(complete(seconds=one)) for one in some)) for some in times]
     bad = tmp_path / "2b.ncu-rep"
     bad.write_bytes(b"text")
-    words = ("show", "--json", *paths[:2], bad, *paths[2:], "--keep-going")
-    one_by_one = run(*words)
+    one_by_one = run(*(words := ("show", "--json", *paths[:2], bad, *paths[2:], "--keep-going")))
     monkeypatch.setattr(executors, "PARALLEL_FROM_BYTES", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert run(*words) == one_by_one
@@ -72,8 +71,8 @@ def test_what_nobody_reads_is_refused(run: Command, tmp_path: Path, monkeypatch:
 
 
 def test_what_takes_reports_is_in_the_session(run: Command) -> None:
-    text = Path(__file__).with_name("reading.session").read_text(encoding="utf-8")
-    text += Path(__file__).with_name("portability.session").read_text(encoding="utf-8")
+    sessions = (Path(__file__).with_name(f"{name}.session") for name in ("reading", "portability"))
+    text = "".join(path.read_text(encoding="utf-8") for path in sessions)
     for command in COMMANDS:
         usage = run(command, "--help").out.partition("\n\n")[0].replace("[PLATFORM=]FILE [", "REPORT [")
         assert " REPORT" not in usage or f"$ ncu-roofline {command} " in text, command

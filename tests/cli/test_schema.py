@@ -10,6 +10,7 @@ import os
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +92,12 @@ def test_every_document_is_tried(run: Command) -> None:
         assert version in (None, {"const": int(found["$id"].rpartition(":")[2])})
 
 
-NAMES = sorted(path.name for path in TRACES.glob("*.[!m]*")) or ["none"]
-
-
-@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NAMES[1:])])
-def test_real_traces(run: Command, name: str) -> None:
-    if not (TRACES / name).exists():
-        pytest.skip("no collection of real traces (set NCU_ROOFLINE_TRACES)")
-    done = run("show", TRACES / name, "--json")
-    if done.code:
-        pytest.skip(f"refused: {done.err.strip()[-120:]}")
-    assert_fits(json.loads(done.out).get("view", "roofline"), done.out)
+@pytest.mark.parametrize("most", [1, pytest.param(None, marks=pytest.mark.exhaustive)])
+@pytest.mark.skipif(not TRACES.is_dir(), reason="no collection of real traces (set NCU_ROOFLINE_TRACES)")
+def test_real_traces(run: Command, most: int | None) -> None:
+    outcomes = (run("show", path, "--json") for path in sorted(TRACES.glob("*.[!m]*")))
+    for done in islice((done for done in outcomes if done.code == 0), most):
+        assert_fits(json.loads(done.out).get("view", "roofline"), done.out)
 
 
 @pytest.mark.exhaustive

@@ -38,7 +38,6 @@ files.os.replace = runner.load_rules = stand
 {more}
 sys.exit(main(sys.argv[1:]))
 """
-# The default handler also where the test's own parent ignores the signal.
 STARTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
