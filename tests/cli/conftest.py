@@ -9,6 +9,11 @@ import pytest
 from tests.factory import A100, H100, NO_WORK, by_address, complete, kernel, report, timing, traffic
 
 
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return report(tmp_path / "r.ncu-rep", kernel(complete()))
+
+
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A report of three launches on two chips, one of them without floating-point work, one with counts by instruction."""

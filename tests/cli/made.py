@@ -1,4 +1,4 @@
-"""Reports that sessions name: those of `made.toml`, a folder of ranks, and the published steps of GPP."""
+"""Reports that sessions name: those of `made.toml`, and a folder of ranks."""
 
 from __future__ import annotations
 
@@ -17,27 +17,17 @@ from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, timing
 from tests.instruction_factory import accesses, executed
 from tests.machine.fakes import fake_ncu
 from tests.made_up_code import smooth
-from tests.published_report import gpp_report
 
 REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 COUNTS = accesses(global_ld=(10**6, 8 * 10**6), shared_ld=(10**6, 2 * 10**6), shared_st=(10**6, 2 * 10**6))
-_CAPABILITY = "device__attribute_compute_capability_"
-DEVICES = {
-    "A100": A100,
-    "H100": H100,
-    "TU116": {
-        **A100,
-        "device__attribute_display_name": "NVIDIA GeForce GTX 1660 Ti",
-        f"{_CAPABILITY}major": 7,
-        f"{_CAPABILITY}minor": 5,
-    },
-}
+DEVICES = {"A100": A100, "H100": H100}
 
 
 def basic(major: int = 8, minor: int = 0) -> Metrics:
     """What ``ncu --set basic`` collects: times and throughputs, no operations; of a compute capability."""
-    return {**A100, f"{_CAPABILITY}major": major, f"{_CAPABILITY}minor": minor, **timing(), "dram__bytes.sum": 100}
+    of = "device__attribute_compute_capability_"
+    return {**A100, f"{of}major": major, f"{of}minor": minor, **timing(), "dram__bytes.sum": 100}
 
 
 def section(identifier: str) -> bytes:
@@ -99,16 +89,8 @@ def write_sixteen(folder: Path) -> None:
     write_ranks(folder, 16, Faults(slow={3}, uneven={5}, skipping={7, 8, 9, 11}))
 
 
-def write_step(path: Path) -> None:
-    """The published runs of GPP, one report each: nw 1, 2 and 3 as n2, n10 and n100."""
-    data, step = gpp_report(), ("n2", "n10", "n100").index(path.stem.removeprefix("gpp-"))
-    path.parent.mkdir(exist_ok=True)
-    write_report(path, ReportData([data.kernels[step]], data.session))
-
-
 FILES: dict[str, Callable[[Path], None]] = {
     **{f"{name}.ncu-rep": write(name) for name in REPORTS},
-    **{f"sweep/gpp-{step}.ncu-rep": write_step for step in ("n2", "n10", "n100")},
     "sixteen-ranks": write_sixteen,
     "ncu": lambda path: fake_ncu(path.parent),
 }

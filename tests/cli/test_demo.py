@@ -16,12 +16,11 @@ from tests import demo_reports, published_report
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 
 BUNDLED = Path(ncu_roofline.__file__).parent / "data" / "demo"
-TOLD = ("gpp", "gemm", "basic")
 FILES = [name for one in GALLERY.values() for name in one.files]
 
 
 def test_the_gallery(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is written and named, what it tells to try works, and its sentences are what the program finds."""
+    """Everything is written and named, and what it tells to try works; `demo.session` has what is in its reports."""
     folder = tmp_path / "new" / "a demo"
     outcome = run("demo", "--out", folder)
     assert (outcome.code, outcome.err) == (0, "")
@@ -36,21 +35,6 @@ def test_the_gallery(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(tried) == sum(len(one.next_steps) for one in GALLERY.values())
     for words in tried:
         assert run(*shlex.split(words)).code == 0, words
-    drawn = {name: one.frames(folder) for name, one in GALLERY.items()}
-    verdicts = {name: one.kernels.set_index("kernel")["verdict"].to_dict() for name, one in drawn.items() if name in TOLD}
-    assert (verdicts["gpp"]["sigma_gpp_gpu<1>"], verdicts["gpp"]["sigma_gpp_gpu<6>"]) == ("memory: DRAM", "compute: FP64 FMA")
-    assert verdicts["gemm"]["square_made_up_gemm"] == "compute: Tensor FP16"
-    assert verdicts["gemm"]["skinny_made_up_gemm"] == "memory: DRAM"
-    assert drawn["basic"].points.empty
-    assert {"memory: DRAM", "compute: ALU pipe", "latency"} <= set(verdicts["basic"].values())
-    sweep = drawn["sweep"].kernels
-    assert (list(sweep["label"]), sweep["verdict"].iloc[-1]) == ([f"nw{step}" for step in range(1, 7)], "compute: FP64 FMA")
-    changed = drawn["compare"].kernels.set_index("kernel")
-    said = changed.loc["stencil", ["outcome", "verdict_before", "verdict"]].tolist()
-    assert said == ["faster", "memory: DRAM", "compute: FP64 FMA"]
-    assert set(changed["outcome"]) == {"faster", "slower", "same", "added", "removed"}
-    findings = drawn["source"].findings
-    assert set(zip(findings["finding"], findings["line"], strict=True)) >= {("excess", 16), ("fp64-by-accident", 4)}
 
 
 def test_files_are_overwritten_with_force_only(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,13 +61,9 @@ def test_files_are_overwritten_with_force_only(run: Command, tmp_path: Path, mon
     assert_refused(run(*words), tmp_path / last)
     assert run(*words, "--force").code == 0
     assert (tmp_path / last).read_bytes() != b"precious"
-
-
-def test_files_go_into_a_folder_of_their_own(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
     assert_refused(run("demo", "-o", "-"), "standard output", code=2)
     assert run("demo", "--only", "nothing").code == 2
-    assert_no_leftovers(tmp_path)
+    monkeypatch.chdir(tmp_path)
     assert run("demo", "--only", "gemm").code == 0
     assert_no_leftovers(tmp_path / "ncu-roofline-demo", *GALLERY["gemm"].files)
 
@@ -94,18 +74,14 @@ def test_samples() -> None:
     assert bundled == {name for one in GALLERY.values() for name in one.samples}
     assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 600_000
     published = {published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS}
-    assert bundled - published == set(demo_reports.reports())
+    assert bundled == published | set(demo_reports.reports())
     for name, data in demo_reports.reports().items():
         with read_report(BUNDLED / name) as opened:  # byte by byte, once unpacked: releases of zstd pack differently
             assert opened._raw.data[:] == b"".join(encode_report(data)), name
     for one in GALLERY.values():
-        made_up = set()
-        for name in one.samples:
-            if name.endswith("repz"):
-                with read_report(BUNDLED / name) as opened:
-                    made_up |= {"made_up" in kernel.name for kernel in opened.kernels} or {False}
-        assert len(made_up) <= 1, one.title
-        assert ("made-up" in one.title) == all("made-up" in name for name in one.samples) == (made_up == {True}), one.title
+        names = [kernel.name for name in one.samples if name.endswith("repz") for kernel in read_report(BUNDLED / name).kernels]
+        made_up = {"made_up" in name for name in names} or {False}
+        assert made_up == {"made-up" in one.title} == {"made-up" in name for name in one.samples}, one.title
     for step in demo_reports.STEPS:
         with read_report(BUNDLED / f"gpp-h100-nw{step}.ncu-repz") as opened:
             assert (opened.ncu_version, f"--nw {step} " in opened.session.command_line) == ("2025.3.1.0", True)

@@ -18,11 +18,11 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.cli import executors
 from ncu_roofline.cli.executors import in_processes, outcomes_on, read_batch
 from tests.analyses.ranks_made import write_ranks
-from tests.cli.command import Command, Outcome, assert_refused
+from tests.cli.command import Command, assert_refused
 from tests.factory import complete, kernel, report
 from tests.processes import descendants, parents
 
-ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 # Two processes that read for ever; each leaves a file beside its report.
 ENDLESS = """
 import os, sys
@@ -74,8 +74,7 @@ def test_they_end_with_their_parent(tmp_path: Path, paths: list[str], ended_by: 
     """Quietly; while they read, and while they start."""
     (tmp_path / "endless.py").write_text(ENDLESS)
     words = [sys.executable, str(tmp_path / "endless.py"), *paths[:2]]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environ, start_new_session=True)
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True)
     deadline = time.monotonic() + 60
     while not (all(Path(f"{path}.begun").exists() for path in paths[:2]) if at_work else len(descendants(process.pid)) >= 2):
         assert process.poll() is None
@@ -120,10 +119,9 @@ def a_cluster(elsewhere: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A scheduler with a worker in another folder, and its address; both end with the block."""
     pytest.importorskip("distributed", reason="distributed is not installed")
     (elsewhere / "cluster.py").write_text(CLUSTER)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     words = [sys.executable, str(elsewhere / "cluster.py")]
-    with subprocess.Popen(words, cwd=elsewhere, env=environment, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(words, cwd=elsewhere, env=ENVIRONMENT, **pipes) as process:  # type: ignore[call-overload]
         yield process, process.stdout.readline().strip()
         process.communicate("", timeout=60)
 
@@ -143,16 +141,8 @@ def named(path: str, name: str) -> str:
     return name if name != "0" else str(1 / int(path[-1]))
 
 
-class Missing:
-    """Work that only the client has."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return getattr, (os, "no_such_function")
-
-
-def assert_refused_cluster(outcome: Outcome, address: object) -> None:
-    assert_refused(outcome, address)
-    assert outcome.err.startswith(f"ncu-roofline: Cannot use the dask cluster {address}: ")
+class Missing:  # at a worker: work that only the client has
+    __reduce__ = lambda _: (getattr, (os, "no_such_function"))  # type: ignore[assignment]  # noqa: E731
 
 
 @pytest.mark.exhaustive
@@ -187,10 +177,12 @@ def test_no_cluster(run: Command, folder: Path, monkeypatch: pytest.MonkeyPatch)
         closed.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{closed.getsockname()[1]}"
         for where in (address, "nope://host:1", "missing.json", "empty.json", "other.json"):
-            assert_refused_cluster(run("ranks", "report.1.ncu-rep", "--dask", where), where)
+            outcome = run("ranks", "report.1.ncu-rep", "--dask", where)
+            assert_refused(outcome, where)
+            assert outcome.err.startswith(f"ncu-roofline: Cannot use the dask cluster {where}: ")
     monkeypatch.setitem(sys.modules, "distributed", None)
     outcome = run("ranks", "report.1.ncu-rep", "--dask", "tcp://host:8786")
-    assert_refused_cluster(outcome, "tcp://host:8786")
+    assert_refused(outcome, "tcp://host:8786")
     assert "pip install 'ncu-roofline[dask]'" in outcome.err
 
 

@@ -34,18 +34,17 @@ LINE = (
     "/data/telltale-one/x:/data/telltale-two/y 1/2"
 )
 STENCIL = "_Z7stencilPKfPfi"
-NO_FILES = ("stalls", "totals", "findings", "loops")
 STARTS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml", "parquet": b"PAR1", "html": b"<!DOCTYPE html>", "json": b"{\n"}
 # The command that writes an analysis; a view of the rooflines otherwise.
 COMMANDS = {
     "source": "source {coded}",
-    "ranks": "ranks {before} {after} --ceilings {ceilings}",
-    "run": "render {trace}",
-    "portability": "portability A={before} B={after} --ceilings A={ceilings}",
-    "counted": "render {before} --run {trace} --ceilings {ceilings}",
-    "run-comparison": "compare {trace} {later}",
-    "budget": "budget check {before} --budget {budget}",
-    "comparison": "compare {before} {after} --ceilings {ceilings} --fail-if time>baseline",
+    "ranks": "ranks {before} {after} --ceilings {in}/c.json",
+    "run": "render {in}/a.pt.trace.json",
+    "portability": "portability A={before} B={after} --ceilings A={in}/c.json",
+    "counted": "render {before} --run {in}/a.pt.trace.json --ceilings {in}/c.json",
+    "run-comparison": "compare {in}/a.pt.trace.json {in}/b.pt.trace.json",
+    "budget": "budget check {before} --budget {in}/budget.toml",
+    "comparison": "compare {before} {after} --ceilings {in}/c.json --fail-if time>baseline",
 }
 
 
@@ -63,21 +62,18 @@ def given(tmp_path: Path) -> dict[str, Path]:
     code, folder = code_of("80", STENCIL), tmp_path / "telltale-folder"
     assert (len(old), old in code.cubin) == (len(new), True)
     before = write(folder / "old" / "before.ncu-rep", kernel(complete(), "void solve()"), kernel({**A100, **timing()}))
+    after = write(folder / "new" / "after.ncu-rep", kernel(complete(seconds=2e-3), "void solve()"))
     files = tuple(ImportedFile(file.name.replace(old.decode(), new.decode()), file.text) for file in code.files)
     replaced = Code(code.cubin.replace(old, new), files, code.functions)
-    texts = {"ceilings": json.dumps(document(ceiling("dram.read", 1.25e12))),
-             "budget": 'version = 1\nrows = "kernels"\n[[limits]]\nname = "none"\nfail_if = ["time > 1"]\n'}  # fmt: skip
-    args = {"device": 0, "grid": [8, 1, 1], "block": [128, 1, 1]}
-    for name in ("trace", "later"):
-        event = {"ph": "X", "cat": "kernel", "name": "void solve()", "pid": 1, "tid": 7, "ts": 1.0, "dur": 2.0, "args": args}
-        texts[name] = json.dumps({"schemaVersion": 1, "traceEvents": [event]})
-    found = {}
-    for name, text in texts.items():
-        found[name] = folder / (f"{name}.toml" if name == "budget" else f"{name}.pt.trace.json")
-        found[name].write_text(text)
-    after = write(folder / "new" / "after.ncu-rep", kernel(complete(seconds=2e-3), "void solve()"))
     coded = made_report(folder / "coded.ncu-rep", "80", STENCIL, code=replaced)
-    return {**found, "before": before, "after": after, "coded": coded}
+    args = {"device": 0, "grid": [8, 1, 1], "block": [128, 1, 1]}
+    event = {"ph": "X", "cat": "kernel", "name": "void solve()", "pid": 1, "tid": 7, "ts": 1.0, "dur": 2.0, "args": args}
+    trace = json.dumps({"schemaVersion": 1, "traceEvents": [event]})
+    budget = 'version = 1\nrows = "kernels"\n[[limits]]\nname = "none"\nfail_if = ["time > 1"]\n'
+    texts = {"c.json": json.dumps(document(ceiling("dram.read", 1.25e12))), "budget.toml": budget}
+    for name, text in (texts | dict.fromkeys(("a.pt.trace.json", "b.pt.trace.json"), trace)).items():
+        (folder / name).write_text(text)
+    return {"before": before, "after": after, "coded": coded, "in": folder}
 
 
 def read(data: bytes) -> str:
@@ -96,7 +92,7 @@ def read(data: bytes) -> str:
 def test_no_format_of_any_analysis_names_a_folder(run: Command, tmp_path: Path, given: dict[str, Path], view: str) -> None:
     """Each is written as what its name says."""
     target = tmp_path / "out"
-    line = COMMANDS.get(view, f"render {{before}} {{after}} --ceilings {{ceilings}} --view {view}")
+    line = COMMANDS.get(view, f"render {{before}} {{after}} --ceilings {{in}}/c.json --view {view}")
     for name, form in ANALYSES[view].formats.items():
         if form.needs:
             pytest.importorskip(form.needs)
@@ -113,13 +109,13 @@ def test_no_format_of_any_analysis_names_a_folder(run: Command, tmp_path: Path, 
             assert data.startswith(STARTS.get(name, b""))
             found = read(data)
             assert TELLTALE not in found, (name, table)
-            assert view != "source" or table in NO_FILES or picture or "stencil.cu" in found
+            assert view != "source" or table in ("stalls", "totals", "findings", "loops") or picture or "stencil.cu" in found
 
 
 def test_nothing_printed_names_a_folder(run: Command, given: dict[str, Path], tmp_path: Path) -> None:
     before, after = given["before"], given["after"]
     for words in ("show", "show --json", "ranks", "compare", "compare --json", "advise", "advise --json"):
-        outcome = run(*words.split(), before, after, "--ceilings", given["ceilings"])
+        outcome = run(*words.split(), before, after, "--ceilings", given["in"] / "c.json")
         assert (outcome.code, TELLTALE in outcome.out.lower()) == (0, False), words
     outcome = run("annotate", before, "-o", tmp_path / "out.ncu-rep")
     assert (outcome.out.startswith("before.ncu-rep: 2 launches"), TELLTALE in outcome.out.lower()) == (True, False)

@@ -38,7 +38,6 @@ files.os.replace = runner.load_rules = stand
 {more}
 sys.exit(main(sys.argv[1:]))
 """
-# The default handler also where the test's own parent ignores the signal.
 STARTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,26 +46,21 @@ print("there", file=sys.stderr, flush=True)
 sys.exit(main())
 """
 FIRST_MOMENT = """
+from unittest.mock import Mock
 from ncu_roofline import __main__
-
-def interrupted(*_):
-    raise KeyboardInterrupt
-
-__main__.signal.getsignal = interrupted
+__main__.signal.getsignal = Mock(side_effect=KeyboardInterrupt)
 __main__.main()
 """
 WORDS = {
     "help": ["--help"],
     "show": ["show", REPORT],
     "input": ["show", "-"],
-    "png": ["render", REPORT, "-o", "out.png"],
     "html": ["render", REPORT, "-o", "out.html"],
     "advise": ["advise", REPORT, "--ceilings", CEILINGS],
     "annotate": ["annotate", REPORT, "-o", "out.ncu-rep"],
     "ranks": ["ranks", REPORT, "-o", "out.csv"],
 }
 BY_DEFAULT = (("help", 5), ("input", 1000), ("advise", 400))
-ENDS = {".png": b"IEND\xaeB`\x82", ".html": b"</html>"}
 
 
 @pytest.mark.parametrize(("name", "number"), [("ranks", signal.SIGTERM), ("advise", signal.SIGHUP)])
@@ -88,11 +82,11 @@ def test_nothing_is_left(tmp_path: Path, name: str, number: signal.Signals) -> N
     assert_no_leftovers(tmp_path)
 
 
-def test_handlers() -> None:
+def test_handlers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Tidying up is not disturbed, who listens already goes on listening, and other threads have no signals."""
-    steps = []
+    steps: list[object] = []
 
-    def work() -> None:
+    def tidying() -> None:
         try:
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
@@ -101,23 +95,36 @@ def test_handlers() -> None:
             os.kill(os.getpid(), signal.SIGHUP)
             steps.append("ended")
 
+    def load(*_: object) -> None:  # as numpy, whose extension modules forget what kept them from being loaded
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("numpy C-extensions failed")
+
     with pytest.raises(Terminated) as caught, ended_by_signals():
-        work()
+        tidying()
     assert (steps, caught.value.number) == (["begun", "ended"], signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    heard: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    thread = threading.Thread(target=lambda: steps.append(main(["show", "missing.ncu-rep"])))
+    thread.start()
+    thread.join()
+    before = [signal.signal(signal.SIGTERM, lambda number, _: steps.append(number))]
+    before.append(signal.signal(signal.SIGINT, signal.default_int_handler))
     try:
         with ended_by_signals():
             os.kill(os.getpid(), signal.SIGTERM)
-        assert heard == [signal.SIGTERM]
+        assert steps[2:] == [1, signal.SIGTERM]
+        monkeypatch.setattr(cli, "parse", load)
+        capsys.readouterr()
+        assert (main(["show", REPORT]), signal.getsignal(signal.SIGINT)) == (130, signal.default_int_handler)
     finally:
-        signal.signal(signal.SIGTERM, before)
-    codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(main(["show", "missing.ncu-rep"])))
-    thread.start()
-    thread.join()
-    assert codes == [1]
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGINT, before[1])
+    assert capsys.readouterr() == ("", "ncu-roofline: interrupted\n")
+
+
+def test_the_first_moment() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_MOMENT], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"ncu-roofline: interrupted\n")
 
 
 @pytest.mark.parametrize(
@@ -150,23 +157,4 @@ def test_ctrl_c(tmp_path: Path, name: str, milliseconds: int) -> None:
     assert not list(temporary.iterdir())
     for path in place.iterdir():
         assert path.name in WORDS[name]
-        assert path.read_bytes().rstrip(b"\n").endswith(ENDS.get(path.suffix, b""))
-
-
-def test_an_import_that_makes_another_error_of_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """As that of numpy, whose extension modules forget what kept them from being loaded; and the program's first moment."""
-
-    def load(*_: object) -> None:
-        with suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        raise ImportError("numpy C-extensions failed")
-
-    monkeypatch.setattr(cli, "parse", load)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        assert (main(["show", REPORT]), signal.getsignal(signal.SIGINT)) == (130, signal.default_int_handler)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert capsys.readouterr() == ("", "ncu-roofline: interrupted\n")
-    done = subprocess.run([sys.executable, "-c", FIRST_MOMENT], capture_output=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"ncu-roofline: interrupted\n")
+        assert name != "html" or path.read_bytes().rstrip(b"\n").endswith(b"</html>")
