@@ -1,0 +1,124 @@
+"""Files of this room's sessions: traces and exports, whole and damaged, and small reports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.analyses.makers import written
+from tests.analyses.traces_made import BF16, HOSTILE, LATE, MM, SOFTMAX, call, document, event, write
+
+SIZES = [[64, 1024, 1024], [], []], [BF16, "Scalar", "Scalar"], ["", "-1", "False"]
+SQUARES = [[2048, 2048], [2048, 2048]], [BF16, BF16]
+MAIN, ODD = "void main_loop<double>(double *, int)", 'void odd("\x7f\u202e]\\n[[limits]]")'
+GNU, NSIGHT = "void foo<4, unsigned long>(float*, unsigned long)", "void foo<(int)4, unsigned long>(float *, T2)"
+
+
+def trace(softmax: float, copy: float = 40, spread: float = 0, last: str = "aten::relu") -> dict[str, Any]:
+    """Calls of a softmax whose kernels take some us, more or less by a ``spread``, copies, and one of something else."""
+    events = []
+    for number, more in enumerate((-2, -1, 0, 1, 2)):
+        events.append(call("aten::_softmax", 1000 + 1500 * number, softmax * (1 + more * spread), *SIZES))
+        events.append(call("aten::copy_", 2200 + 1500 * number, copy, *SQUARES))
+    return document(*events, call(last, 9500, 60, [[1024, 1024]], [BF16]))
+
+
+def rank(number: int, us: float) -> dict[str, Any]:
+    return document(call("aten::mm", 1000, us)) | {"distributedInfo": {"rank": number, "world_size": 2}}
+
+
+def small(softmax: float) -> dict[str, Any]:
+    """Operators of 2 us beside a large one."""
+    calls = (call(f"aten::small{number}", 2000 + 100 * number, 2, *SQUARES) for number in range(3))
+    return document(call("aten::_softmax", 1000, softmax, *SIZES), *calls)
+
+
+def counted(*launches: tuple[float, float, str, int], step: Any = ()) -> dict[str, Any]:
+    """Products of 64 x 64 matrices whose kernels (at, us, name, grid) a report may have."""
+    shapes = [[64, 64], [64, 64]], [BF16, BF16], ["", ""]
+    size = {"stream": 7, "block": [128, 1, 1]}
+    calls = (call("aten::mm", at, us, *shapes, called=name, grid=[grid, 1, 1], **size) for at, us, name, grid in launches)
+    return document(step, *calls)
+
+
+def other_size() -> dict[str, Any]:
+    larger = call("aten::_softmax", 1000, 800, [[128, 1024, 1024], [], []], *SIZES[1:])
+    return document(larger, [{**LATE[0], "name": "graph_kernel<8>"}])
+
+
+def database(path: Path, *statements: str) -> None:
+    with sqlite3.connect(path) as opened:
+        for statement in statements:
+            opened.execute(statement)
+
+
+def files(**contents: bytes) -> dict[str, Callable[[Path], Any]]:
+    return {name: lambda path, data=data: path.write_bytes(data) for name, data in contents.items()}  # type: ignore[misc]
+
+
+def traces(**documents: Any) -> dict[str, Callable[[Path], Any]]:
+    return {f"{name}.json": lambda path, one=one: write(path, one) for name, one in documents.items()}  # type: ignore[misc]
+
+
+def reports(**kernels: list[dict[str, Any]]) -> dict[str, Callable[[Path], Any]]:
+    return {f"{name}.ncu-rep": lambda path, one=one: written(path.parent, path.stem, one) for name, one in kernels.items()}  # type: ignore[misc]
+
+
+TEXT = json.dumps(document(MM)).encode()
+STEADY = {"gpu": "H100", "ms": 0.04, "idle": True, "fp32": 1e6, "l1": 2e6, "l2_sectors": 31250, "dram": 1e6}
+NAMED = {**STEADY, "name": NSIGHT, "mangled": "_Z3fooILi4EmEvPfT0_"}
+FILES: dict[str, Callable[[Path], Any]] = {
+    "run.json.gz": lambda path: write(path, document(MM, SOFTMAX, LATE)),
+    **traces(
+        two=document(MM, SOFTMAX),
+        hostile=document(MM, SOFTMAX, LATE, HOSTILE),
+        rank0=rank(0, 100), rank1=rank(1, 300), rank2=rank(2, 300),
+        a=trace(400), b=trace(480), gelu=trace(480, last="aten::gelu"), spread=trace(400, spread=0.01),
+        steady=trace(440), mild=trace(440, spread=0.02), wild=trace(440, spread=0.1),
+        small4=small(400), small8=small(800),
+        late=document(call("aten::_softmax", 1000, 400, *SIZES), LATE), larger=other_size(),
+        relu=document(call("aten::relu", 1, 50, [[8]], [BF16])),
+        foo=counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (3000, 50, "other(int)", 8)),
+        foo8=counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (4000, 10, GNU.replace("4", "8"), 8)),
+        annotated=counted((1000, 20, GNU, 8), (3000, 50, "other(int)", 8), step=[event("user_annotation", "step", 900, 3000)]),
+        cpu=document(MM[:1]),
+    ),
+    **files(
+        **{
+            "cut.json.gz": gzip.compress(TEXT)[:-20],
+            "cut.json": TEXT[:-9],
+            "bad.sqlite": b"SQLite format 3\x00" + bytes(200),
+            "long.csv": b"Total Time (ns),Instances,Name\n1000,10," + b"k" * 200_000 + b"\n",
+            "open.csv": b'Total Time (ns),Instances,Name\n1000,10,"k1\n1000,10,k2\n',
+        }
+    ),
+    "none.sqlite": lambda path: database(path, "CREATE TABLE other (a INTEGER)"),
+    "view.sqlite": lambda path: database(
+        path, "CREATE TABLE kept (start INTEGER)", "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM kept"
+    ),
+    **reports(
+        now=[{"name": MAIN, "ms": [5, 5.1, 4.9]}, {"name": ODD}],
+        longer=[{"name": MAIN, "ms": 5.3}, {"name": ODD}],
+        spread=[{"name": MAIN, "ms": 5.15}, {"name": ODD}],
+        bytes=[{"name": MAIN, "ms": 5, "dram": 9e9}, {"name": ODD}],
+        less=[{"name": MAIN, "ms": 4, "fp64": 1e6, "dram": 1e6}, {"name": ODD}],
+        fresh=[{"name": MAIN, "ms": 5}, {"name": "void fresh()", "ms": 9}],
+        renamed=[{"name": MAIN.replace("int", "long"), "ms": 5}],
+        nothing=[{"name": "void fresh()", "ms": 9}],
+        short=[{"name": MAIN, "ms": 0.005}],
+        gnu=[{**STEADY, "name": GNU}],
+        nsight=[NAMED],
+        grid9=[NAMED, {**STEADY, "name": "other(int)", "grid": 9}],
+        foo8=[NAMED, {**STEADY, "mangled": "_Z3fooILi8EmEvPfT0_"}],
+        long=[NAMED, {**STEADY, "name": "other(long)", "mangled": "_Z5otherl"}],
+        else_=[{**STEADY, "name": "else(int)"}],
+        sizes=[{**STEADY, "name": "one(int)"}, {**STEADY, "name": "two(int)"}, {**STEADY, "name": "two(int)", "grid": 9}],
+        l4=[{**STEADY, "name": GNU, "gpu": "L4"}],
+        gpus=[{**STEADY, "name": GNU}, {**STEADY, "name": GNU, "gpu": "L4"}],
+        two=[NAMED, {**STEADY, "name": "other(int)", "fp32": 0, "dram": 3e6}],
+    ),
+}  # fmt: skip
