@@ -182,7 +182,7 @@ def run_render(args: Namespace) -> int:
     except PaperError as error:
         raise _refused(error) from error
     deliver(args.output, rendered, args.force, output_format)
-    warn(analysis.viewer.undrawn(result.roofline))
+    warn(ANALYSES[args.view].viewer.undrawn(result.roofline))
     return result.exit_code
 
 
