@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses import portability as analysis
@@ -21,15 +23,19 @@ from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun, Portability
 from ncu_roofline.analyses.ranks import Ranks
 from ncu_roofline.analyses.run.frames import Run, run_of
+from ncu_roofline.analyses.source import build as finder
+from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS, SourceRoofline
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
+from ncu_roofline.chips import kind_of
+from ncu_roofline.chips.findings import About, Called
 from ncu_roofline.chips.spec import named
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs.plain_table import plain_rows
-from ncu_roofline.formats.report import KernelData
+from ncu_roofline.formats.report import Code, CodeFunction, KernelData
 from ncu_roofline.formats.traces import read_trace
 from ncu_roofline.model import Selection
 from tests import factory, instruction_factory, published_report
-from tests.analyses import phases_made, ranks_made, time_frames, traces_made
+from tests.analyses import phases_made, ranks_made, source_made, time_frames, traces_made
 
 Given = dict[str, Any]
 GPUS = {
@@ -198,3 +204,118 @@ def instruction(folder: Path, kernels: Any, select: Any = None, **options: Any) 
     ordinary = {"gpu": "V100", "clock": 1.53e9, "inst": 40e6}
     path = written(folder, "r", [{**ordinary, **one} for one in kernels])
     return instruction_roofline(path, select=Selection(**(select or {})), **options)
+
+
+WEIGHTS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2, "HMMA": 4096 / 32}
+EMPTY = {"str": "", "float": math.nan, "int": 0}
+NAMES = [one.name for one in FINDINGS if one not in WHERE]
+
+
+def row(op: str, line: int = 10, loop: int = 0, **counts: Any) -> Given:
+    """An instruction that a million warps execute with all lanes; per warp: sectors, ideal, wavefronts, needed, spilled."""
+    executed, lanes, kind = counts.pop("executed", 1e6), counts.pop("lanes", 32), kind_of(op)
+    per_warp = {"requested": 32 * counts.pop("sectors", 0), "ideal": 32 * counts.pop("ideal", 0)}
+    per_warp |= {name: counts.pop(short, 0) for name, short in SHORT.items()}
+    work = 32 * executed * WEIGHTS.get(op.partition(".")[0], 0)
+    found = {
+        "function": "k", "opcode": op, "kind": kind, "file": "/src/k.cu", "line": line, "block": loop, "loop": loop,
+        "executed": executed, "active": executed * lanes, "threads": executed * lanes, "samples": 0.0, "work": work,
+        **{f"work_{one}": work if one == kind else 0.0 for one in WORKS},
+        **{name: executed * value for name, value in per_warp.items()},
+    }  # fmt: skip
+    return found | counts
+
+
+SHORT = {"shared": "wavefronts", "shared_ideal": "needed", "local": "spilled"}
+
+
+def rows(given: list[Any], every: Given) -> list[Given]:
+    """Rows of tables with an ``op`` (``times`` as often, on a line each if ``spread``), or of opcodes, on line 11."""
+    found = []
+    for one in given:
+        about = {"op": one, "line": 11} if isinstance(one, str) else dict(one)
+        times, spread = about.pop("times", 1), about.pop("spread", False)
+        found += [row(**about) | every | ({"line": about["line"] + place} if spread else {}) for place in range(times)]
+    return found
+
+
+def loops_of(lines: list[Given]) -> Given:
+    """Loops of lines 1 to 99, and of code without lines, each in the ``parent`` that some of its rows name."""
+    numbers = sorted({one["loop"] for one in lines})
+    parents = {one["loop"]: one["parent"] for one in lines if "parent" in one}
+    named = [any(one["loop"] == number and one["file"] for one in lines) for number in numbers]
+    return {
+        "loop": numbers, "parent": [parents.get(one, -1) for one in numbers],
+        "header": [16] * len(numbers), "end": [64] * len(numbers), "file": ["/src/k.cu" if has else "" for has in named],
+        "first_line": [1 if has else -1 for has in named], "last_line": [99 if has else -1 for has in named],
+    }  # fmt: skip
+
+
+def told(given: Given, every: Given) -> list[Given]:
+    """The findings on rows: with ``stalls`` (row, reason, samples); a reason that the last of them ``waits`` for; a ``called``
+    function behind the first; a ``capability``, ``hits``, what is ``bound``, and ``amounts``."""
+    lines = rows(given["rows"], every | given.get("every", {}))
+    stalls = given.get("stalls", [])
+    if "waits" in given:
+        lines = rows(["FFMA"], every) + lines
+        stalls = [[0, "selected", 700.0], [len(lines) - 1, given["waits"], 300.0]]
+    columns = {one.name: [line.get(one.name, EMPTY[one.dtype]) for line in lines] for one in INSTRUCTIONS if one not in WHERE}
+    columns["offset"] = [16 * place for place in range(len(lines))]
+    if stalls:
+        columns["samples"] = [sum(samples for at, _, samples in stalls if at == place) for place in range(len(lines))]
+    sampled = [{"function": "k", "offset": 16 * at, "reason": reason, "samples": samples} for at, reason, samples in stalls]
+    table = {name: [one[name] for one in sampled] for name in ("function", "offset", "reason", "samples")}
+    about = About(
+        tuple(given.get("capability", (0, 0))), given.get("hits", {}), given.get("amounts", {}), bound=given.get("bound", "")
+    )
+    called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
+    said = finder.findings(columns, table, loops_of(lines), about, called)
+    return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
+
+
+class Found(NamedTuple):
+    findings: pd.DataFrame
+
+
+def findings(folder: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Found:  # noqa: ARG001
+    """The findings of a ``kind`` on ``rows``, or on those of ``each`` of several cases; one without any has an empty row."""
+    found = []
+    for place, one in enumerate(each or [case]):
+        mine = [said for said in told(one, every or {}) if only in ("", said["finding"])]
+        found += [{"case": place, **said} for said in mine or [dict.fromkeys(NAMES, "")]]
+    return Found(pd.DataFrame(found))
+
+
+def source(
+    folder: Path,
+    chip: str = "80",
+    kernel: str = "gemm",
+    trips: int = 5,
+    cubin: str = "linked",
+    scalars: Any = None,
+    **more: Any,
+) -> SourceRoofline:
+    """A kernel of `source_made`, of a mangled name or a part of it, with made-up counts.
+
+    ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions, ``instances``: (offset,
+    value) each; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
+    """
+    functions = source_made.functions(chip, cubin)
+    mangled = next(name for name in functions if kernel in name)
+    _, counted = source_made.counts(functions[mangled], trips)
+    extra: Given = dict.fromkeys(counted if "only" in more else more.get("without", ()))
+    scaled = {name: [value * factor for value in counted["inst_executed"]] for name, factor in more.get("per", {}).items()}
+    extra |= factory.by_address(source_made.BASE, **scaled, **more.get("only", {})) if scaled or "only" in more else {}
+    for name, values in more.get("instances", {}).items():
+        extra[name] = [(source_made.BASE + offset, value) for offset, value in values]
+    whole = source_made.code_of(chip, mangled, cubin, texts=more.get("texts", True))
+    places = whole.functions
+    if "placed" in more:
+        places = tuple(
+            CodeFunction(next(name for name in functions if part in name), source_made.BASE + at) for part, at in more["placed"]
+        )
+    code = Code(whole.cubin[: int(more.get("cut", 1) * len(whole.cubin))], whole.files, places)
+    path = source_made.made_report(
+        folder / "made.ncu-rep", chip, mangled, trips=trips, name=cubin, code=code, scalars=scalars, **extra
+    )
+    return finder.source_roofline(path, **more.get("show", {}))

@@ -115,11 +115,12 @@ def counts(function: Function, trips: int) -> tuple[Walk, dict[str, list[float]]
 
 def made_report(
     path: Path, chip: str, mangled: str, *, trips: int = 5, name: str = "linked", code: Code | None = None, samples: float = 0,
-    **extra: Any,
+    scalars: factory.Metrics | None = None, **extra: Any,
 ) -> Path:  # fmt: skip
     """A report of one launch of a kernel, of a millisecond; ``extra``: instances that replace others, None for none.
 
-    ``samples``: what its counter of samples says, unless that is the sum of those that are not replaced.
+    ``samples``: what its counter of samples says, unless that is the sum of those that are not replaced; ``scalars``: more
+    values.
     """
     function = functions(chip, name)[mangled]
     _, metrics = counts(function, trips)
@@ -129,7 +130,7 @@ def made_report(
         executed[one.opcode] += number
     listed[factory.WARPS] = list(executed.items())
     listed[factory.THREADS] = [(opcode, 32 * number) for opcode, number in executed.items()]
-    scalars = {
+    known = {
         **device(chip),
         **factory.timing(),
         "l1tex__t_bytes.sum": 32 * sum(metrics["memory_l2_theoretical_sectors_global"]),
@@ -137,9 +138,10 @@ def made_report(
         "smsp__inst_executed.sum": sum(metrics["inst_executed"]),
         "smsp__pcsamp_sample_count": int(samples or sum(metrics["smsp__pcsamp_sample_count"])),
         "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": sum(metrics["memory_l2_theoretical_sectors_global"]),
+        **(scalars or {}),
     }
     launch = factory.kernel(
-        scalars,
+        known,
         f"void {mangled}(int)",
         mangled_name=mangled,
         code=code or code_of(chip, mangled, name),
