@@ -7,7 +7,8 @@ import math
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,13 +22,13 @@ from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun, Portability
-from ncu_roofline.analyses.ranks import Ranks
+from ncu_roofline.analyses.ranks import Ranks, RankSource
 from ncu_roofline.analyses.run.frames import Run, run_of
 from ncu_roofline.analyses.source import build as finder
 from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS, SourceRoofline
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.chips import kind_of
-from ncu_roofline.chips.findings import About, Called
+from ncu_roofline.chips.findings import About, Called, circumstances
 from ncu_roofline.chips.spec import named
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.formats.inputs.plain_table import plain_rows
@@ -38,6 +39,7 @@ from tests import factory, instruction_factory, published_report
 from tests.analyses import phases_made, ranks_made, source_made, time_frames, traces_made
 
 Given = dict[str, Any]
+Frames = SimpleNamespace
 GPUS = {
     "A100": factory.A100,
     "H100": factory.H100,
@@ -176,6 +178,24 @@ def ranks(folder: Path, each: Any = (), count: int = 0, faults: Any = None, sele
     return ranking.ranks(paths, select=Selection(**(select or {})), **options)
 
 
+def standing(folder: Path, paths: Any = (), pattern: str = "", values: Any = (), loads: Any = (), waves: Any = ()) -> Frames:  # noqa: ARG001
+    """Ranks of ``paths`` (or path, host, process, GPU); who stands out of ``values``, and why with other ``loads``; and
+    what keeps an SM from warps with these ``waves`` and other amounts."""
+    named = [ranking.rank_names([RankSource(*one) for one in several], pattern) for several in paths]
+    numbers = [np.array(one) for one in values]
+    same = {"launches": 1.0, "FLOPs": 1.0, "dram bytes": 1.0}
+    whole = {"warps_possible": 1.0, "limit_registers": 8.0, "limit_shared": 32.0, "limit_blocks": 32.0, "limit_warps": 8.0}
+    held = [circumstances({}, {**whole, **one}, False) for one in waves]
+    return Frames(
+        named=pd.DataFrame([{"ranks": " ".join(names), "origin": origin} for names, origin in named]),
+        outliers=pd.DataFrame(
+            [{"found": ranking.outliers(one).tolist(), "scores": ranking.modified_z(one).round(4).tolist()} for one in numbers]
+        ),
+        causes=pd.DataFrame([{"cause": ranking.cause(s, time, {**same, **more}, clock)} for s, time, clock, more in loads]),
+        warps=pd.DataFrame([{"words": " ".join(sorted(words)), "waves": "", "limits": "", **filled} for words, filled in held]),
+    )
+
+
 def time(
     folder: Path,
     points: Any = (),
@@ -273,17 +293,13 @@ def told(given: Given, every: Given) -> list[Given]:
     return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
 
 
-class Found(NamedTuple):
-    findings: pd.DataFrame
-
-
-def findings(folder: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Found:  # noqa: ARG001
+def findings(folder: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:  # noqa: ARG001
     """The findings of a ``kind`` on ``rows``, or on those of ``each`` of several cases; one without any has an empty row."""
     found = []
     for place, one in enumerate(each or [case]):
         mine = [said for said in told(one, every or {}) if only in ("", said["finding"])]
         found += [{"case": place, **said} for said in mine or [dict.fromkeys(NAMES, "")]]
-    return Found(pd.DataFrame(found))
+    return Frames(findings=pd.DataFrame(found))
 
 
 def source(

@@ -11,9 +11,8 @@ import pytest
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix
-from ncu_roofline.formats.report import ReportData, write_report
 from tests import published
-from tests.factory import A100, NO_WORK, complete, flops, kernel
+from tests.factory import A100, NO_WORK, complete, flops, kernel, report
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 
@@ -21,7 +20,6 @@ DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 def test_published_mix_of_gpp() -> None:
     frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"))
     assert list(frame.columns) == [column.name for column in FMA_MIX]
-    assert len(frame) == 6
     assert frame["alpha"].tolist() == pytest.approx([0.6] * 6)
     assert frame["beta"].tolist() == pytest.approx([0.8] * 6)
     assert frame["compute_roof"].tolist() == [published.FP64_FMA] * 6
@@ -29,29 +27,16 @@ def test_published_mix_of_gpp() -> None:
     last = frame.iloc[-1]
     assert last["performance"] / last["compute_roof"] == pytest.approx(0.66, abs=0.005)
     assert last["fraction"] == pytest.approx(0.66 / 0.8, abs=0.01)
+    steps = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx"))
+    assert steps["label"].tolist() == [f"nw={nw}" for nw in range(1, 7)]
 
 
-@pytest.mark.parametrize(
-    ("counts", "alpha"),
-    [({"fma": 10**6}, 1.0), ({"add": 10**6}, 0.0), ({"add": 10**6, "mul": 10**6, "fma": 2 * 10**6}, 0.5)],
-)
-def test_alpha_is_of_instructions(tmp_path: Path, counts: dict[str, int], alpha: float) -> None:
-    path = tmp_path / "a.ncu-rep"
-    write_report(path, ReportData(kernels=[kernel({**complete(A100), **NO_WORK, **flops("d", **counts)})]))
-    frame = fma_mix(roofline(path))
-    assert frame["alpha"].tolist() == pytest.approx([alpha])
-    assert frame["fraction"].tolist() == pytest.approx(
-        (frame["performance"] / (frame["compute_roof"] * (1 + alpha) / 2)).tolist()
-    )
-
-
-def test_no_row_without_a_mix(tmp_path: Path) -> None:
-    path = tmp_path / "a.ncu-rep"
-    write_report(path, ReportData(kernels=[kernel({**complete(A100), **NO_WORK})]))
-    assert fma_mix(roofline(path)).empty
-
-
-def test_steps_of_a_sweep_are_rows() -> None:
-    frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx"))
-    assert frame["label"].tolist() == [f"nw={nw}" for nw in range(1, 7)]
-    assert frame["kernel"].unique().tolist() == ["sigma_gpp_gpu"]
+def test_alpha_is_of_instructions(tmp_path: Path) -> None:
+    """Without any of them there is no mix, and no row."""
+    counts = {1.0: {"fma": 10**6}, 0.0: {"add": 10**6}, 0.5: {"add": 10**6, "mul": 10**6, "fma": 2 * 10**6}}
+    for alpha, counted in counts.items():
+        path = report(tmp_path / "a.ncu-rep", kernel({**complete(A100), **NO_WORK, **flops("d", **counted)}))
+        (row,) = fma_mix(roofline(path)).to_dict("records")
+        assert row["alpha"] == pytest.approx(alpha)
+        assert row["fraction"] == pytest.approx(row["performance"] / (row["compute_roof"] * (1 + alpha) / 2))
+    assert fma_mix(roofline(report(tmp_path / "a.ncu-rep", kernel({**complete(A100), **NO_WORK})))).empty

@@ -35,22 +35,19 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
-def _needed(path: Path) -> Iterator[float]:
+def needed(path: Path) -> Iterator[float]:
     """Operations of each matrix product and convolution that a trace has and that calls no other."""
     formulas = load()
     events = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") == "cpu_op"]
     for event in events:
         recorded = (event["args"].get(name) for name in ("Input Dims", "Input type", "Concrete Inputs"))
-        inner = [
-            one for one in events
-            if one is not event and one["tid"] == event["tid"] and event["ts"] <= one["ts"] < event["ts"] + event["dur"]
-        ]  # fmt: skip
-        outer = any(formulas.get(one["name"]) and formulas[one["name"]].kind == MATRIX for one in inner)
+        same, end = [one for one in events if one is not event and one["tid"] == event["tid"]], event["ts"] + event["dur"]
+        inner = [formulas.get(one["name"]) for one in same if event["ts"] <= one["ts"] < end]
         try:
             found = need(formulas, event["name"], *recorded, ())
         except NoFormulaError:
             continue
-        if found.kind == MATRIX and not outer:
+        if found.kind == MATRIX and not any(one and one.kind == MATRIX for one in inner):
             yield found.flops
 
 
@@ -61,9 +58,7 @@ def test_formulas_agree_with_pytorch_s_own_counter(case: str, tmp_path: Path) ->
 
     with FlopCounterMode(display=False) as counter:
         CASES[case]().sum().backward()
-    path = tmp_path / "trace.json"
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recording:
         CASES[case]().sum().backward()
-    recording.export_chrome_trace(str(path))
-    assert counter.get_total_flops() > 0
-    assert sum(_needed(path)) == counter.get_total_flops()
+    recording.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert sum(needed(tmp_path / "trace.json")) == counter.get_total_flops() > 0

@@ -20,7 +20,7 @@ from ncu_roofline.analyses.source.page import render_html
 from ncu_roofline.analyses.source.totals import Demanded, LaunchRoofs
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import sass as code_limits
-from ncu_roofline.chips.findings import About, about_of, circumstances
+from ncu_roofline.chips.findings import About, about_of
 from ncu_roofline.formats.inputs.text import find_source
 from ncu_roofline.formats.report import Code, CodeFunction, read_report
 from ncu_roofline.formats.report import metrics as report_code
@@ -207,43 +207,6 @@ def roofs(bound: str, *kinds: str) -> LaunchRoofs:
 def test_what_performance_counts(bound: str, kinds: tuple[str, ...], whole: tuple[float, float], counted: str) -> None:
     made = roofs(bound, *kinds)
     assert (made.performance_of({FLOPS: whole[0], INTEGERS: whole[1]}), made.unit) == (counted, "flop")
-
-
-# What keeps an SM from warps
-
-
-@pytest.mark.parametrize(
-    ("waves", "warps", "more", "word"),
-    [
-        (1.19, 0.62, {}, "last_wave"),  # 864 of 1,024 blocks fit, and equal ones would hold 59 %
-        (1.19, 0.40, {}, "few_warps"),  # far less than these
-        (1.005, 0.58, {}, "few_warps"),  # few SMs have blocks of the last wave
-        (512.0, 0.70, {}, "few_warps"),
-        (1.0, 0.58, {}, "few_warps"),
-        (0.4, 0.39, {}, "few_blocks"),
-        (0.9, 0.4, {}, "few_warps"),  # were they to take equally long SMs would hold enough
-        (0.5, 0.7, {"limit_warps": 1.0}, "few_warps"),  # half of the SMs have all that they have room for
-        (0.003, 0.06, {}, "few_blocks"),
-        (1.19, 0.62, {"limit_warps": None}, "few_warps"),
-        (None, 0.62, {}, "few_warps"),
-    ],
-)
-def test_why_an_sm_holds_few_warps(waves: float | None, warps: float, more: dict[str, float | None], word: str) -> None:
-    """The words of A100, A40 and GTX 1660 Ti reports: a cause is named only where waves and blocks bear it out."""
-    amounts = {"waves": waves, "warps": warps, "warps_possible": 1.0, "limit_registers": 8.0, "limit_shared": 32.0}
-    known = amounts | {"limit_blocks": 32.0, "limit_warps": 8.0} | more
-    words, filled = circumstances({}, {name: value for name, value in known.items() if value is not None}, False)
-    assert words & {"few_blocks", "last_wave", "few_warps", "capped"} == {word}
-    assert waves is None or filled["waves"] == f"{waves:.3g}"
-
-
-def test_the_size_of_blocks_may_be_what_keeps_warps_from_an_sm() -> None:
-    """Of 1,024 threads one block fits on an SM of 1,536, whatever registers allow."""
-    limits = {"limit_registers": 2.0, "limit_shared": 8.0, "limit_blocks": 16.0, "limit_warps": 1.0}
-    words, filled = circumstances({}, {"warps": 0.66, "warps_possible": 0.667, "waves": 9.0} | limits, False)
-    assert (words, filled["limits"]) == ({"capped"}, "the size of blocks")
-    alike = circumstances({}, {"warps": 0.5, "warps_possible": 0.5} | dict.fromkeys(limits, 3.0), False)[1]
-    assert alike["limits"] == "registers, shared memory and the size of blocks"
 
 
 def test_what_metrics_tell_about_a_kernel() -> None:
