@@ -86,6 +86,7 @@ FILES: dict[str, Callable[[Path], Any]] = {
         foo8=counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (4000, 10, GNU.replace("4", "8"), 8)),
         annotated=counted((1000, 20, GNU, 8), (3000, 50, "other(int)", 8), step=[event("user_annotation", "step", 900, 3000)]),
         cpu=document(MM[:1]),
+        moe=document(call("vllm::moe", 1000, 9, [[8, 16], [4, 32]], [BF16, BF16])),
     ),
     **files(
         **{

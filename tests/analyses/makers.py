@@ -25,7 +25,7 @@ from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun
 from ncu_roofline.analyses.ranks import Ranks, RankSource
 from ncu_roofline.analyses.run.frames import Run, run_of
 from ncu_roofline.analyses.source import build as finder
-from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS, SourceRoofline
+from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.chips import kind_of
 from ncu_roofline.chips.findings import About, Called, circumstances
@@ -61,21 +61,17 @@ def launches(kernels: list[Given]) -> list[KernelData]:
         for ms in one["ms"] if isinstance(one.get("ms"), list) else [one.get("ms", 1.0)]:
             bare = {**device, **factory.timing(ms * 1e-3, clock), **factory.NO_WORK}
             metrics = bare if one.get("idle") else factory.complete(device, ms * 1e-3, clock)
-            for precision in ("fp64", "fp32", "fp16"):
-                if precision in one:
-                    letter = {"fp64": "d", "fp32": "f", "fp16": "h"}[precision]
-                    metrics |= factory.flops(letter, fma=int(one[precision]))
+            for precision, letter in (("fp64", "d"), ("fp32", "f"), ("fp16", "h")):
+                metrics |= factory.flops(letter, fma=int(one[precision])) if precision in one else {}
             metrics |= {metric: int(one[name]) for name, metric in TRAFFIC.items() if name in one}
             if "inst" in one:
                 metrics |= instruction_factory.executed(int(one["inst"]), one.get("lanes", 32.0))
             metrics |= instruction_factory.accesses(one.get("release", "new"), **one.get("accesses", {}))
             metrics |= {name: int(value) if value == int(value) else value for name, value in one.get("metrics", {}).items()}
             kept = {name: value for name, value in metrics.items() if not name.startswith(tuple(one.get("without", ())))}
-            names = one.get("name", "void kernel<int>(int *)"), one.get("mangled", "")
-            made = factory.kernel(kept, names[0], mangled_name=names[1])
+            made = factory.kernel(kept, one.get("name", "void kernel<int>(int *)"), mangled_name=one.get("mangled", ""))
             instances = factory.opcodes(**one["opcodes"]) if "opcodes" in one else {}
-            size = {"grid": (one.get("grid", 8), 1, 1), "block": (one.get("block", 128), 1, 1)}
-            found += [replace(made, instances=instances, **size)] * one.get("times", 1)
+            found += [replace(made, instances=instances, grid=(one.get("grid", 8), 1, 1))] * one.get("times", 1)
     return found
 
 
@@ -83,9 +79,7 @@ def written(folder: Path, name: str, kernels: list[Given]) -> Path:
     return factory.report(folder / f"{name}.ncu-rep", *launches(kernels))
 
 
-def compare(
-    folder: Path, before: list[Given] | None = None, after: list[Given] | None = None, states: Any = (), **more: Any
-) -> Comparison:
+def compare(folder: Path, before: Any = (), after: Any = (), states: Any = (), **more: Any) -> Comparison:
     """``states``: more than two reports; ``verdicts`` of their kernels; ``by`` of their rooflines; ``fail_if``: thresholds."""
     frames = []
     for place, kernels in enumerate(states or (before, after)):
@@ -98,28 +92,17 @@ def compare(
     return evaluate(found, more.get("fail_if", []))
 
 
-def run(folder: Path, sql: str = "", csv: str = "", board: str = "", by: str = "", **trace: Any) -> Run:
+def run(folder: Path, sql: str = "", csv: str = "", board: str = "", by: str = "operator", **trace: Any) -> Run:
     """A trace as `traces_made.given` takes it, tables of Nsight Systems (``sql``), or its sums (``csv``)."""
+    path = folder / f"a.{'sqlite' if sql else 'csv' if csv else 'json'}"
     if sql:
-        path = folder / "a.sqlite"
         with sqlite3.connect(path) as database:
             database.executescript(sql)
     elif csv:
-        path = folder / "a.csv"
         path.write_text(csv)
     else:
-        path = traces_made.write(folder / "a.json", traces_made.given(**trace))
-    options: Given = {"by": by} if by else {}
-    return run_of([read_trace(path)], board=named(board)[0] if board else None, **options)
-
-
-PROFILES = {
-    "DRAM": phases_made.DRAM,
-    "FP64": phases_made.FP64,
-    "SM": phases_made.SM,
-    "L2": phases_made.L2,
-    "BLOCKS": phases_made.BLOCKS,
-}
+        traces_made.write(path, traces_made.given(**trace))
+    return run_of([read_trace(path)], board=named(board)[0] if board else None, by=by)
 
 
 def profile(values: list[float]) -> phases_made.Profile:
@@ -132,7 +115,9 @@ def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, 
 
     ``ms``: of several launches, and of a ``bare`` one without samples before them; ``metrics``: others of the launch; ``by``.
     """
-    named = [{**one, "metrics": {PROFILES[name]: profile(v) for name, v in one["metrics"].items()}} for one in groups]
+    named = [
+        {**one, "metrics": {getattr(phases_made, name): profile(v) for name, v in one["metrics"].items()}} for one in groups
+    ]
     made = [phases_made.Group(**one) for one in named] or list(phases_made.TWO_PHASES)
     made = [replace(one, **(each or {})) for one in made]
     made[0] = replace(made[0], **(first or {}))
@@ -185,7 +170,7 @@ def standing(folder: Path, paths: Any = (), pattern: str = "", values: Any = (),
     numbers = [np.array(one) for one in values]
     same = {"launches": 1.0, "FLOPs": 1.0, "dram bytes": 1.0}
     whole = {"warps_possible": 1.0, "limit_registers": 8.0, "limit_shared": 32.0, "limit_blocks": 32.0, "limit_warps": 8.0}
-    held = [circumstances({}, {**whole, **one}, False) for one in waves]
+    held = [circumstances({}, {k: v for k, v in {**whole, **one}.items() if v == v}, False) for one in waves]
     return Frames(
         named=pd.DataFrame([{"ranks": " ".join(names), "origin": origin} for names, origin in named]),
         outliers=pd.DataFrame(
@@ -235,7 +220,8 @@ def row(op: str, line: int = 10, loop: int = 0, **counts: Any) -> Given:
     """An instruction that a million warps execute with all lanes; per warp: sectors, ideal, wavefronts, needed, spilled."""
     executed, lanes, kind = counts.pop("executed", 1e6), counts.pop("lanes", 32), kind_of(op)
     per_warp = {"requested": 32 * counts.pop("sectors", 0), "ideal": 32 * counts.pop("ideal", 0)}
-    per_warp |= {name: counts.pop(short, 0) for name, short in SHORT.items()}
+    shared = ("shared", "wavefronts"), ("shared_ideal", "needed"), ("local", "spilled")
+    per_warp |= {name: counts.pop(short, 0) for name, short in shared}
     work = 32 * executed * WEIGHTS.get(op.partition(".")[0], 0)
     found = {
         "function": "k", "opcode": op, "kind": kind, "file": "/src/k.cu", "line": line, "block": loop, "loop": loop,
@@ -244,9 +230,6 @@ def row(op: str, line: int = 10, loop: int = 0, **counts: Any) -> Given:
         **{name: executed * value for name, value in per_warp.items()},
     }  # fmt: skip
     return found | counts
-
-
-SHORT = {"shared": "wavefronts", "shared_ideal": "needed", "local": "spilled"}
 
 
 def rows(given: list[Any], every: Given) -> list[Given]:
@@ -285,9 +268,8 @@ def told(given: Given, every: Given) -> list[Given]:
         columns["samples"] = [sum(samples for at, _, samples in stalls if at == place) for place in range(len(lines))]
     sampled = [{"function": "k", "offset": 16 * at, "reason": reason, "samples": samples} for at, reason, samples in stalls]
     table = {name: [one[name] for one in sampled] for name in ("function", "offset", "reason", "samples")}
-    about = About(
-        tuple(given.get("capability", (0, 0))), given.get("hits", {}), given.get("amounts", {}), bound=given.get("bound", "")
-    )
+    amounts, chip = given.get("amounts", {}), tuple(given.get("capability", (0, 0)))
+    about = About(chip, given.get("hits", {}), amounts, bound=given.get("bound", ""))
     called = [Called(given["called"], np.array([1]), [0])] if "called" in given else []
     said = finder.findings(columns, table, loops_of(lines), about, called)
     return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
@@ -302,36 +284,23 @@ def findings(folder: Path, only: str = "", each: Any = (), every: Any = None, **
     return Frames(findings=pd.DataFrame(found))
 
 
-def source(
-    folder: Path,
-    chip: str = "80",
-    kernel: str = "gemm",
-    trips: int = 5,
-    cubin: str = "linked",
-    scalars: Any = None,
-    **more: Any,
-) -> SourceRoofline:
-    """A kernel of `source_made`, of a mangled name or a part of it, with made-up counts.
+def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5, cubin: str = "linked", **more: Any) -> Any:
+    """A kernel of `source_made`, of a mangled name or a part of it, with made-up counts and ``scalars``.
 
-    ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions, ``instances``: (offset,
-    value) each; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
+    ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions; ``instances``: offset
+    and value of each; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
     """
-    functions = source_made.functions(chip, cubin)
+    functions, base = source_made.functions(chip, cubin), source_made.BASE
     mangled = next(name for name in functions if kernel in name)
     _, counted = source_made.counts(functions[mangled], trips)
     extra: Given = dict.fromkeys(counted if "only" in more else more.get("without", ()))
     scaled = {name: [value * factor for value in counted["inst_executed"]] for name, factor in more.get("per", {}).items()}
-    extra |= factory.by_address(source_made.BASE, **scaled, **more.get("only", {})) if scaled or "only" in more else {}
-    for name, values in more.get("instances", {}).items():
-        extra[name] = [(source_made.BASE + offset, value) for offset, value in values]
-    whole = source_made.code_of(chip, mangled, cubin, texts=more.get("texts", True))
-    places = whole.functions
-    if "placed" in more:
-        places = tuple(
-            CodeFunction(next(name for name in functions if part in name), source_made.BASE + at) for part, at in more["placed"]
-        )
+    extra |= factory.by_address(base, **scaled, **more.get("only", {})) if scaled or "only" in more else {}
+    extra |= {name: [(base + at, value) for at, value in values] for name, values in more.get("instances", {}).items()}
+    whole = source_made.code_of(chip, mangled, cubin)
+    placed = [(next(name for name in functions if part in name), at) for part, at in more.get("placed", [[mangled, 0]])]
+    places = tuple(CodeFunction(name, base + at) for name, at in placed)
     code = Code(whole.cubin[: int(more.get("cut", 1) * len(whole.cubin))], whole.files, places)
-    path = source_made.made_report(
-        folder / "made.ncu-rep", chip, mangled, trips=trips, name=cubin, code=code, scalars=scalars, **extra
-    )
+    given = {"trips": trips, "name": cubin, "code": code, "scalars": more.get("scalars")}
+    path = source_made.made_report(folder / "made.ncu-rep", chip, mangled, **given, **extra)
     return finder.source_roofline(path, **more.get("show", {}))

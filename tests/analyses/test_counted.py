@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.made import FILES, GNU, NAMED, STEADY, counted
+from tests.analyses.made import GNU, NAMED, STEADY, counted
 from tests.analyses.makers import written
 from tests.analyses.traces_made import real, write
 from tests.cli.command import Command
@@ -84,15 +84,6 @@ def test_the_command_counts_nine_tenths_of_the_time(shown: Shown) -> None:
     profiled = {names[place] for place in passing[skip : skip + count]} | {"four"}
     assert sum(time for name, time in zip(names, took, strict=True) if name in profiled) >= 900
     assert (skip, count) == (1, 3)
-
-
-def test_a_page(run: Command, tmp_path: Path) -> None:
-    for name in ("two.ncu-rep", "foo.json"):
-        FILES[name](tmp_path / name)
-    target = tmp_path / "a.html"
-    assert run("render", tmp_path / "two.ncu-rep", "--run", tmp_path / "foo.json", "-o", target).code == 0
-    text = target.read_text(encoding="utf-8").replace("&#58;", ":")
-    assert [one for one in ("aten::mm", "of the kernels") if one not in text] == []
 
 
 @pytest.mark.exhaustive

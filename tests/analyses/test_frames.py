@@ -12,8 +12,6 @@ Questions: `> TABLE: COLUMN, ...`, with `where QUERY` (of pandas); `> sum TABLE:
 from __future__ import annotations
 
 import re
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +21,11 @@ import pytest
 from ncu_roofline.analyses import render
 from ncu_roofline.base.errors import RooflineError
 from tests.analyses import makers
+from tests.analyses.data import toml
 from tests.golden import assert_golden
 
 ROOM = Path(__file__).parent
 EVALUATED = ("sum", "max", "min", "nunique")
-
-
-def toml(text: str) -> dict[str, Any]:
-    read: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(text)
-    return read
 
 
 def word(value: Any) -> str:

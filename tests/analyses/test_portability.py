@@ -16,6 +16,8 @@ from ncu_roofline.analyses import render
 from ncu_roofline.analyses.portability import (
     Choices,
     Platform,
+    PlatformRoof,
+    PlatformRun,
     Reading,
     performance_portability,
     portability,
@@ -35,7 +37,7 @@ def misprinted(name: str, i: int) -> bool:
     return (paper.SWEEPS[name], i) == paper.MISPRINTED
 
 
-def sweep_table(folder: Path, sweep: paper.Sweep) -> Path:
+def sweep_table(folder: Path, sweep: Any) -> Path:
     """A published table as a CSV file for users: rates, intensities and ceilings, and no e."""
     path = folder / "gpp.csv"
     with path.open("w", newline="") as stream:
@@ -60,9 +62,28 @@ def test_printed_efficiencies_give_the_printed_portability() -> None:
         es = [bar.gflops[p] / min(bar.ceiling[p], bandwidth[p] * bar.intensity[p]) for p in range(2)]
         assert [100 * e for e in es] == pytest.approx(bar.efficiency, abs=paper.TOLERANCE)
         assert 100 * performance_portability(es) == pytest.approx(bar.portability, abs=paper.TOLERANCE)
+    gflops, intensity, printed = paper.DATA["STRIDE_16_KNL"]  # where the V100 was not run
+    assert 100 * performance_portability([gflops / (paper.DATA["HBM_STRIDES"] * intensity)]) == pytest.approx(printed, abs=0.02)
     for values in ([], [0.5, math.nan], [-0.1]):
         with pytest.raises(ValueError, match="efficiency of at least 0"):
             performance_portability(values)
+
+
+def test_canonical_flops_of_table_1() -> None:
+    roofs = {"compute": {"fma": PlatformRoof(7e12, "measured")}, "bandwidth": {"dram": PlatformRoof(8e11, "measured")}}
+    for nw, (executed, canonical) in paper.TABLE_1.items():
+        with_divides, printed = paper.TABLE_1_INTENSITY[nw]
+        counted = {
+            "work": executed * 1e9,
+            "canonical": canonical * 1e9,
+            "performance": 2e12,
+            "intensity": {"dram": with_divides},
+        }
+        (row,) = portability(
+            [PlatformRun("V100", "GPP", "", "t.csv", **counted, **roofs)], Choices(flops="canonical")
+        ).platform_rows
+        assert row["intensity"] == pytest.approx(printed, rel=1e-4)
+        assert row["performance"] == pytest.approx(2e12 * canonical / executed)
 
 
 @pytest.mark.parametrize("name", paper.SWEEPS)
