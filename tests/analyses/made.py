@@ -6,16 +6,18 @@ import gzip
 import json
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.analyses.data import read
 from tests.analyses.makers import written
 from tests.analyses.traces_made import BF16, HOSTILE, LATE, MM, SOFTMAX, call, document, event, write
 
 SIZES = [[64, 1024, 1024], [], []], [BF16, "Scalar", "Scalar"], ["", "-1", "False"]
 SQUARES = [[2048, 2048], [2048, 2048]], [BF16, BF16]
 MAIN, ODD = "void main_loop<double>(double *, int)", 'void odd("\x7f\u202e]\\n[[limits]]")'
-GNU, NSIGHT = "void foo<4, unsigned long>(float*, unsigned long)", "void foo<(int)4, unsigned long>(float *, T2)"
+GNU = "void foo<4, unsigned long>(float*, unsigned long)"
 
 
 def trace(softmax: float, copy: float = 40, spread: float = 0, last: str = "aten::relu") -> dict[str, Any]:
@@ -56,70 +58,44 @@ def database(path: Path, *statements: str) -> None:
             opened.execute(statement)
 
 
-def files(**contents: bytes) -> dict[str, Callable[[Path], Any]]:
-    return {name: lambda path, data=data: path.write_bytes(data) for name, data in contents.items()}  # type: ignore[misc]
+def put(content: Any, path: Path) -> None:
+    """Bytes as they are, or a trace."""
+    write(path, content) if isinstance(content, dict) else path.write_bytes(content)
 
 
-def traces(**documents: Any) -> dict[str, Callable[[Path], Any]]:
-    return {f"{name}.json": lambda path, one=one: write(path, one) for name, one in documents.items()}  # type: ignore[misc]
-
-
-def reports(**kernels: list[dict[str, Any]]) -> dict[str, Callable[[Path], Any]]:
-    return {f"{name}.ncu-rep": lambda path, one=one: written(path.parent, path.stem, one) for name, one in kernels.items()}  # type: ignore[misc]
+def reported(kernels: list[dict[str, Any]], path: Path) -> None:
+    written(path.parent, path.stem, [{**(STEADY if "steady" in one else {}), **one} for one in kernels])
 
 
 TEXT = json.dumps(document(MM)).encode()
 STEADY = {"gpu": "H100", "ms": 0.04, "idle": True, "fp32": 1e6, "l1": 2e6, "l2_sectors": 31250, "dram": 1e6}
-NAMED = {**STEADY, "name": NSIGHT, "mangled": "_Z3fooILi4EmEvPfT0_"}
+NAMED = {**STEADY, "name": "void foo<(int)4, unsigned long>(float *, T2)", "mangled": "_Z3fooILi4EmEvPfT0_"}
+TRACES: dict[str, Any] = {
+    "two": document(MM, SOFTMAX),
+    "hostile": document(MM, SOFTMAX, LATE, HOSTILE),
+    "rank0": rank(0, 100), "rank1": rank(1, 300), "rank2": rank(2, 300),
+    "a": trace(400), "b": trace(480), "gelu": trace(480, last="aten::gelu"), "spread": trace(400, spread=0.01),
+    "steady": trace(440), "mild": trace(440, spread=0.02), "wild": trace(440, spread=0.1),
+    "small4": small(400), "small8": small(800),
+    "late": document(call("aten::_softmax", 1000, 400, *SIZES), LATE), "larger": other_size(),
+    "relu": document(call("aten::relu", 1, 50, [[8]], [BF16])),
+    "foo": counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (3000, 50, "other(int)", 8)),
+    "foo8": counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (4000, 10, GNU.replace("4", "8"), 8)),
+    "annotated": counted((1000, 20, GNU, 8), (3000, 50, "other(int)", 8), step=[event("user_annotation", "step", 900, 3000)]),
+    "cpu": document(MM[:1]),
+    "moe": document(call("vllm::moe", 1000, 9, [[8, 16], [4, 32]], [BF16, BF16])),
+}  # fmt: skip
 FILES: dict[str, Callable[[Path], Any]] = {
-    "run.json.gz": lambda path: write(path, document(MM, SOFTMAX, LATE)),
-    **traces(
-        two=document(MM, SOFTMAX),
-        hostile=document(MM, SOFTMAX, LATE, HOSTILE),
-        rank0=rank(0, 100), rank1=rank(1, 300), rank2=rank(2, 300),
-        a=trace(400), b=trace(480), gelu=trace(480, last="aten::gelu"), spread=trace(400, spread=0.01),
-        steady=trace(440), mild=trace(440, spread=0.02), wild=trace(440, spread=0.1),
-        small4=small(400), small8=small(800),
-        late=document(call("aten::_softmax", 1000, 400, *SIZES), LATE), larger=other_size(),
-        relu=document(call("aten::relu", 1, 50, [[8]], [BF16])),
-        foo=counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (3000, 50, "other(int)", 8)),
-        foo8=counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (4000, 10, GNU.replace("4", "8"), 8)),
-        annotated=counted((1000, 20, GNU, 8), (3000, 50, "other(int)", 8), step=[event("user_annotation", "step", 900, 3000)]),
-        cpu=document(MM[:1]),
-        moe=document(call("vllm::moe", 1000, 9, [[8, 16], [4, 32]], [BF16, BF16])),
-    ),
-    **files(
-        **{
-            "cut.json.gz": gzip.compress(TEXT)[:-20],
-            "cut.json": TEXT[:-9],
-            "bad.sqlite": b"SQLite format 3\x00" + bytes(200),
-            "long.csv": b"Total Time (ns),Instances,Name\n1000,10," + b"k" * 200_000 + b"\n",
-            "open.csv": b'Total Time (ns),Instances,Name\n1000,10,"k1\n1000,10,k2\n',
-        }
-    ),
+    "run.json.gz": partial(put, document(MM, SOFTMAX, LATE)),
+    **{f"{name}.json": partial(put, content) for name, content in TRACES.items()},
+    "cut.json.gz": partial(put, gzip.compress(TEXT)[:-20]),
+    "cut.json": partial(put, TEXT[:-9]),
+    "bad.sqlite": partial(put, b"SQLite format 3\x00" + bytes(200)),
+    "long.csv": partial(put, b"Total Time (ns),Instances,Name\n1000,10," + b"k" * 200_000 + b"\n"),
+    "open.csv": partial(put, b'Total Time (ns),Instances,Name\n1000,10,"k1\n1000,10,k2\n'),
     "none.sqlite": lambda path: database(path, "CREATE TABLE other (a INTEGER)"),
     "view.sqlite": lambda path: database(
         path, "CREATE TABLE kept (start INTEGER)", "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM kept"
     ),
-    **reports(
-        now=[{"name": MAIN, "ms": [5, 5.1, 4.9]}, {"name": ODD}],
-        longer=[{"name": MAIN, "ms": 5.3}, {"name": ODD}],
-        spread=[{"name": MAIN, "ms": 5.15}, {"name": ODD}],
-        bytes=[{"name": MAIN, "ms": 5, "dram": 9e9}, {"name": ODD}],
-        less=[{"name": MAIN, "ms": 4, "fp64": 1e6, "dram": 1e6}, {"name": ODD}],
-        fresh=[{"name": MAIN, "ms": 5}, {"name": "void fresh()", "ms": 9}],
-        renamed=[{"name": MAIN.replace("int", "long"), "ms": 5}],
-        nothing=[{"name": "void fresh()", "ms": 9}],
-        short=[{"name": MAIN, "ms": 0.005}],
-        gnu=[{**STEADY, "name": GNU}],
-        nsight=[NAMED],
-        grid9=[NAMED, {**STEADY, "name": "other(int)", "grid": 9}],
-        foo8=[NAMED, {**STEADY, "mangled": "_Z3fooILi8EmEvPfT0_"}],
-        long=[NAMED, {**STEADY, "name": "other(long)", "mangled": "_Z5otherl"}],
-        else_=[{**STEADY, "name": "else(int)"}],
-        sizes=[{**STEADY, "name": "one(int)"}, {**STEADY, "name": "two(int)"}, {**STEADY, "name": "two(int)", "grid": 9}],
-        l4=[{**STEADY, "name": GNU, "gpu": "L4"}],
-        gpus=[{**STEADY, "name": GNU}, {**STEADY, "name": GNU, "gpu": "L4"}],
-        two=[NAMED, {**STEADY, "name": "other(int)", "fp32": 0, "dram": 3e6}],
-    ),
+    **{f"{name}.ncu-rep": partial(reported, kernels) for name, kernels in read("reports").items()},
 }  # fmt: skip

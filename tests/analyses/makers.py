@@ -110,19 +110,23 @@ def profile(values: list[float]) -> phases_made.Profile:
     return lambda share: values[int(share * len(values))]
 
 
-def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, ms: Any = 1.0, **more: Any) -> PhaseRoofline:
+def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, ms: Any = (1.0,), **more: Any) -> PhaseRoofline:
     """Two phases, or ``groups`` with their profiles in equal parts; ``each`` group, and the ``first``, with other values.
 
-    ``ms``: of several launches, and of a ``bare`` one without samples before them; ``metrics``: others of the launch; ``by``.
+    ``ms``: of several launches, and of a ``bare`` one without samples before them; ``metrics``: others of the launch; ``by``;
+    ``instances`` in place of the samples of a metric: pairs, or in turn ``values`` at times from 10^9 ns on, a us apart.
     """
     named = [
         {**one, "metrics": {getattr(phases_made, name): profile(v) for name, v in one["metrics"].items()}} for one in groups
     ]
-    made = [phases_made.Group(**one) for one in named] or list(phases_made.TWO_PHASES)
-    made = [replace(one, **(each or {})) for one in made]
+    made = [replace(one, **(each or {})) for one in [phases_made.Group(**one) for one in named] or phases_made.TWO_PHASES]
     made[0] = replace(made[0], **(first or {}))
-    times = ms if isinstance(ms, list) else [ms]
-    kernels = [phases_made.Made(made, seconds=one * 1e-3, metrics=more.get("metrics", {})).kernel() for one in times]
+    other = {}
+    for name, given in more.get("instances", {}).items():
+        values = given["values"] * given["times"] if isinstance(given, dict) else ()
+        pairs = [(10**9 + 1000 * place, value) for place, value in enumerate(values)] or list(map(tuple, given))
+        other[getattr(phases_made, name, f"profiler__{name}")] = pairs
+    kernels = [phases_made.Made(made, seconds=one * 1e-3, metrics=more.get("metrics", {})).kernel(**other) for one in ms]
     bare = [factory.kernel(factory.complete(seconds=one * 1e-3), kernels[0].name) for one in more.get("bare", [])]
     return phase_roofline(factory.report(folder / "p.ncu-rep", *bare, *kernels), by=more.get("by", "kernel"))
 

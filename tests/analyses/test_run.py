@@ -6,6 +6,7 @@ import json
 import math
 import random
 import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ import pytest
 
 from ncu_roofline.analyses import render
 from ncu_roofline.analyses.run.frames import Run, run_of
-from ncu_roofline.analyses.run.need import NoFormulaError, load, need
+from ncu_roofline.analyses.run.need import MATRIX, NoFormulaError, load, need
 from ncu_roofline.analyses.run.picture import chart
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips.spec import named
@@ -210,6 +211,59 @@ def test_many_calls_keep_sums_median_and_spread(run: Command, tmp_path: Path) ->
     assert found["seconds"] == pytest.approx(44.95e-6, rel=1e-3)
     assert found["spread"] == pytest.approx(1.4826 * 2.5 / 44.95, rel=0.01)
     assert found["fraction"] == pytest.approx(1000 * 2 * 2 * 2048**2 / BANDWIDTH / (sum(times) * 1e-6), rel=1e-3)
+
+
+# PyTorch's own counter
+
+
+def needed(path: Path) -> Iterator[float]:
+    """Operations of each matrix product and convolution that a trace has and that calls no other."""
+    formulas = load()
+    events = [one for one in json.loads(path.read_text())["traceEvents"] if one.get("cat") == "cpu_op"]
+    for mine in events:
+        recorded = (mine["args"].get(name) for name in ("Input Dims", "Input type", "Concrete Inputs"))
+        same, end = [one for one in events if one is not mine and one["tid"] == mine["tid"]], mine["ts"] + mine["dur"]
+        inner = [formulas.get(one["name"]) for one in same if mine["ts"] <= one["ts"] < end]
+        try:
+            found = need(formulas, mine["name"], *recorded, ())
+        except NoFormulaError:
+            continue
+        if found.kind == MATRIX and not any(one and one.kind == MATRIX for one in inner):
+            yield found.flops
+
+
+def test_formulas_agree_with_pytorch_s_own_counter(tmp_path: Path) -> None:
+    """On what its profiler records of the same calls."""
+    torch: Any = pytest.importorskip("torch")
+    from torch.profiler import ProfilerActivity, profile
+    from torch.utils.flop_counter import FlopCounterMode
+
+    functional, path = torch.nn.functional, tmp_path / "trace.json"
+
+    def of(*shape: int) -> Any:
+        return torch.randn(*shape, requires_grad=True)
+
+    cases: dict[str, Callable[[], Any]] = {
+        "mm": lambda: of(6, 5) @ of(5, 7),
+        "mm of BF16": lambda: of(6, 5).bfloat16() @ of(5, 7).bfloat16(),
+        "bmm": lambda: torch.bmm(of(3, 6, 5), of(3, 5, 7)),
+        "baddbmm": lambda: torch.baddbmm(of(3, 6, 7), of(3, 6, 5), of(3, 5, 7)),
+        "linear": lambda: functional.linear(of(2, 4, 5), of(7, 5), of(7)),
+        "conv1d": lambda: functional.conv1d(of(2, 4, 20), of(6, 4, 3), of(6), 2, 1),
+        "conv2d": lambda: functional.conv2d(of(2, 4, 20, 21), of(6, 4, 3, 5), of(6), (2, 1), (1, 2)),
+        "conv2d, dilated": lambda: functional.conv2d(of(2, 4, 20, 21), of(8, 4, 3, 3), None, 1, 1, 2),
+        "conv2d, weights alone need gradients": lambda: functional.conv2d(torch.randn(2, 4, 20, 21), of(8, 4, 3, 3)),
+        "conv3d": lambda: functional.conv3d(of(1, 2, 8, 9, 10), of(4, 2, 3, 3, 3)),
+        "conv_transpose2d": lambda: functional.conv_transpose2d(of(2, 4, 10, 11), of(4, 6, 3, 3), of(6), 2, 1, 1),
+        "MultiheadAttention": lambda: torch.nn.MultiheadAttention(16, 2)(of(5, 2, 16), of(5, 2, 16), of(5, 2, 16))[0],
+    }
+    for case, made in cases.items():
+        with FlopCounterMode(display=False) as counter:
+            made().sum().backward()
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recording:
+            made().sum().backward()
+        recording.export_chrome_trace(str(path))
+        assert sum(needed(path)) == counter.get_total_flops() > 0, case
 
 
 # Real traces

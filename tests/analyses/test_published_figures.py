@@ -1,4 +1,8 @@
-"""The time-based roofline, beside time-rooflines.frames: the published sweep, and the property that defines its 4D chart."""
+"""Published figures of the time-based roofline and of the FMA-mix ceiling, and the property that defines the former's 4D chart.
+
+Wang et al. 2020, of a V100; Yang, Kurth, Williams 2019, equations 6 and 7: 60 % fused is 80 % of the peak, 5.66 of 7.07 TFLOP/s
+on a V100, and GPP at nw = 6 reaches 66 % of the peak.  More is in time-rooflines.frames.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,11 @@ from hypothesis import strategies as st
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses import render
+from ncu_roofline.analyses.fma_mix import FMA_MIX, fma_mix
 from ncu_roofline.analyses.time.frames import time_roofline
 from tests import published
 from tests.analyses.time_frames import ordinary, point
+from tests.factory import A100, NO_WORK, complete, flops, kernel, report
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 LATENCY, HBM = 4.2e-6, 828.8e9  # seconds per launch and B/s of a V100: Wang et al. 2020, sections IV-B and III
@@ -72,3 +78,28 @@ def test_rates_without_totals_have_no_percent_of_time(tmp_path: Path) -> None:
     result = time_roofline(roofline(tmp_path / "gpp.txt", by="kernel"))
     assert list(result.absent["status"]) == ["no-totals"]
     assert not re.search(r"\b0 %|0\.0 %", render(result, "text").decode())
+
+
+def test_published_mix_of_gpp() -> None:
+    frame = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json"))
+    assert list(frame.columns) == [column.name for column in FMA_MIX]
+    assert frame["alpha"].tolist() == pytest.approx([0.6] * 6)
+    assert frame["beta"].tolist() == pytest.approx([0.8] * 6)
+    assert frame["compute_roof"].tolist() == [published.FP64_FMA] * 6
+    assert frame["ceiling"].tolist() == pytest.approx([5.66e12] * 6, rel=1e-3)
+    last = frame.iloc[-1]
+    assert last["performance"] / last["compute_roof"] == pytest.approx(0.66, abs=0.005)
+    assert last["fraction"] == pytest.approx(0.66 / 0.8, abs=0.01)
+    steps = fma_mix(roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx"))
+    assert steps["label"].tolist() == [f"nw={nw}" for nw in range(1, 7)]
+
+
+def test_alpha_is_of_instructions(tmp_path: Path) -> None:
+    """Without any of them there is no mix, and no row."""
+    counts = {1.0: {"fma": 10**6}, 0.0: {"add": 10**6}, 0.5: {"add": 10**6, "mul": 10**6, "fma": 2 * 10**6}}
+    for alpha, counted in counts.items():
+        path = report(tmp_path / "a.ncu-rep", kernel({**complete(A100), **NO_WORK, **flops("d", **counted)}))
+        (row,) = fma_mix(roofline(path)).to_dict("records")
+        assert row["alpha"] == pytest.approx(alpha)
+        assert row["fraction"] == pytest.approx(row["performance"] / (row["compute_roof"] * (1 + alpha) / 2))
+    assert fma_mix(roofline(report(tmp_path / "a.ncu-rep", kernel({**complete(A100), **NO_WORK})))).empty
