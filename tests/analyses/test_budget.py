@@ -27,23 +27,16 @@ def files(run: Command, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_limits_as_json(run: Command, files: tuple[Path, Path]) -> None:
-    """Of a new report, and of its own budget with another GPU and with none."""
+    """Of a budget for other GPUs times are unknown, of one for any GPU they count."""
     path, budget = files
     text = budget.read_text(encoding="utf-8")
-    slow = written(path.parent, "slow", [{"name": MAIN, "ms": 6}, {"name": ODD}])
-    others = text.replace("NVIDIA A100-SXM4-40GB", "NVIDIA H100 80GB HBM3"), text.replace("gpu =", "# gpu =")
-    every = ("time", "fraction", "bytes.dram", "flops")
-    for new, limits, found in (
-        (slow, text, ("over", "over", "ok", "ok")),
-        (path, others[0], ("unknown", "ok", "ok", "ok")),
-        (path, others[1], ("ok",) * 4),
+    for limits, found in (
+        (text.replace("A100-SXM4-40GB", "H100 80GB HBM3"), "unknown"),
+        (text.replace("gpu =", "# gpu ="), "ok"),
     ):
         budget.write_text(limits, encoding="utf-8")
-        outcome = run("budget", "check", new, "--budget", budget, "--json")
-        rows = assert_fits("budget", outcome.out)["limits"]
-        mine = [(row["limit"].partition(" ")[0], row["verdict"]) for row in rows if row["kernel"] == "main_loop"]
-        assert mine == list(zip(every, found, strict=True))
-        assert (outcome.code, outcome.err, len(rows)) == ("over" in found, "", 8)
+        rows = assert_fits("budget", run("budget", "check", path, "--budget", budget, "--json").out)["limits"]
+        assert sorted(row["verdict"] for row in rows) == sorted([found, "ok", "ok", "ok"] * 2)
 
 
 @pytest.mark.exhaustive

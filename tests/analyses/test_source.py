@@ -143,14 +143,10 @@ def test_names_of_opcodes_are_compared(tmp_path: Path) -> None:
 # Integers
 
 
-@pytest.fixture(scope="module")
-def collatz(tmp_path_factory: pytest.TempPathFactory) -> SourceRoofline:
-    return made(tmp_path_factory.mktemp("made"), "80", COLLATZ, trips=50)
-
-
-def test_integer_work_is_that_of_the_model(collatz: SourceRoofline, tmp_path: Path) -> None:
+def test_integer_work_is_that_of_the_model(tmp_path: Path) -> None:
     """One operation is one thread's instruction of integer arithmetic or logic; moves, comparisons and jumps are none."""
-    for found in (collatz, made(tmp_path)):
+    for mangled in (COLLATZ, GEMM):
+        found = made(tmp_path, "80", mangled)
         rows = found.instructions
         counted = [one.partition(".")[0] in ("IADD3", "IMAD", "LEA", "LOP3", "SHF") for one in rows["opcode"]]
         assert (rows["work_int32"] == 32 * rows["executed"] * counted * ~rows["opcode"].str.startswith("IMAD.MOV")).all()
@@ -160,8 +156,9 @@ def test_integer_work_is_that_of_the_model(collatz: SourceRoofline, tmp_path: Pa
         np.testing.assert_allclose(rows["share_int32"].sum(), 1)
 
 
-def test_integers_of_a_page_are_those_of_the_frames(collatz: SourceRoofline) -> None:
+def test_integers_of_a_page_are_those_of_the_frames(tmp_path: Path) -> None:
     """Opcodes have HFMA2, too, by which the compiler sets a register to 0."""
+    collatz = made(tmp_path, "80", COLLATZ, trips=50)
     assert collatz.instructions.query("opcode == 'HFMA2.MMA'")["executed"].sum() == WARPS
     (shown,) = Markup(render_html(collatz)).data["launches"]
     drawn, outer = shown["chart"], [loop for loop in shown["loops"] if loop["parent"] < 0]
@@ -216,23 +213,18 @@ def test_counts_that_can_not_be(value: float) -> None:
 
 
 def test_which_launches_are_taken(tmp_path: Path) -> None:
-    base = {**device("80"), **factory.complete(device("80"))}
-    listed = factory.by_address(BASE, inst_executed=[1.0] * 8)
+    """Of those with counts the longest launch of the longest kernels, or those that are chosen."""
+    base, listed = {**device("80"), **factory.complete(device("80"))}, factory.by_address(BASE, inst_executed=[1.0] * 8)
     given = (9e6, "bare", {}), (1e6, "alpha", listed), (2e6, "alpha", listed), (2.5e6, "beta", listed)
     kernels = [factory.kernel({**base, "gpu__time_duration.sum": t}, n, mangled_name=n, instances=i) for t, n, i in given]
-    path = factory.report(tmp_path / "several.ncu-rep", *kernels)
-
-    def taken(**options: Any) -> list[int]:
-        return list(dict.fromkeys(source_roofline(path, **options).line_columns["launch"].tolist()))
-
-    assert (taken(), taken(top=5)) == ([2], [2, 3])
-    assert taken(select=Selection(launch=((1, 3),))) == [1, 2, 3]
-    assert taken(select=Selection(kernel="beta")) == [3]
+    path, chosen = factory.report(tmp_path / "several.ncu-rep", *kernels), Selection(launch=((1, 3),))
+    cases: list[tuple[dict[str, Any], list[int]]] = [({}, [2]), ({"top": 5}, [2, 3]), ({"select": chosen}, [1, 2, 3])]
+    for options, taken in [*cases, ({"select": Selection(kernel="beta")}, [3])]:
+        assert list(dict.fromkeys(source_roofline(path, **options).lines["launch"])) == taken
     both = source_roofline([path, path], label="x")
     assert (set(both.lines["report"]), len(both.roofline.kernels)) == ({"x"}, 2)
-    plain = factory.report(tmp_path / "plain.ncu-rep", factory.kernel(factory.complete()))
     with pytest.raises(RooflineError, match="no counts by instruction"):
-        source_roofline(plain)
+        source_roofline(makers.written(tmp_path, "plain", [{}]))
 
 
 def test_sources_in_folders_and_texts_of_instructions(tmp_path: Path) -> None:
