@@ -29,10 +29,6 @@ def trace(softmax: float, copy: float = 40, spread: float = 0, last: str = "aten
     return document(*events, call(last, 9500, 60, [[1024, 1024]], [BF16]))
 
 
-def rank(number: int, us: float) -> dict[str, Any]:
-    return document(call("aten::mm", 1000, us)) | {"distributedInfo": {"rank": number, "world_size": 2}}
-
-
 def small(softmax: float) -> dict[str, Any]:
     """Operators of 2 us beside a large one."""
     calls = (call(f"aten::small{number}", 2000 + 100 * number, 2, *SQUARES) for number in range(3))
@@ -45,11 +41,6 @@ def counted(*launches: tuple[float, float, str, int], step: Any = ()) -> dict[st
     size = {"stream": 7, "block": [128, 1, 1]}
     calls = (call("aten::mm", at, us, *shapes, called=name, grid=[grid, 1, 1], **size) for at, us, name, grid in launches)
     return document(step, *calls)
-
-
-def other_size() -> dict[str, Any]:
-    larger = call("aten::_softmax", 1000, 800, [[128, 1024, 1024], [], []], *SIZES[1:])
-    return document(larger, [{**LATE[0], "name": "graph_kernel<8>"}])
 
 
 def database(path: Path, *statements: str) -> None:
@@ -70,14 +61,16 @@ def reported(kernels: list[dict[str, Any]], path: Path) -> None:
 TEXT = json.dumps(document(MM)).encode()
 STEADY = {"gpu": "H100", "ms": 0.04, "idle": True, "fp32": 1e6, "l1": 2e6, "l2_sectors": 31250, "dram": 1e6}
 NAMED = {**STEADY, "name": "void foo<(int)4, unsigned long>(float *, T2)", "mangled": "_Z3fooILi4EmEvPfT0_"}
+RANKS, LATER = {0: 100, 1: 300, 2: 300}, [{**LATE[0], "name": "graph_kernel<8>"}]
+LARGER = call("aten::_softmax", 1000, 800, [[128, 1024, 1024], [], []], *SIZES[1:])
 TRACES: dict[str, Any] = {
     "two": document(MM, SOFTMAX),
     "hostile": document(MM, SOFTMAX, LATE, HOSTILE),
-    "rank0": rank(0, 100), "rank1": rank(1, 300), "rank2": rank(2, 300),
+    **{f"rank{n}": {**document(call("aten::mm", 1000, us)), "distributedInfo": {"rank": n}} for n, us in RANKS.items()},
     "a": trace(400), "b": trace(480), "gelu": trace(480, last="aten::gelu"), "spread": trace(400, spread=0.01),
     "steady": trace(440), "mild": trace(440, spread=0.02), "wild": trace(440, spread=0.1),
     "small4": small(400), "small8": small(800),
-    "late": document(call("aten::_softmax", 1000, 400, *SIZES), LATE), "larger": other_size(),
+    "late": document(call("aten::_softmax", 1000, 400, *SIZES), LATE), "larger": document(LARGER, LATER),
     "relu": document(call("aten::relu", 1, 50, [[8]], [BF16])),
     "foo": counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (3000, 50, "other(int)", 8)),
     "foo8": counted((1000, 20, GNU, 8), (2000, 30, GNU, 8), (4000, 10, GNU.replace("4", "8"), 8)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from csv import DictReader
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from ncu_roofline.analyses.compare.frames import Comparison, Settings
 from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
-from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun, Portability
+from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun
 from ncu_roofline.analyses.ranks import Ranks, RankSource
 from ncu_roofline.analyses.run.frames import Run, run_of
 from ncu_roofline.analyses.source import build as finder
@@ -127,16 +128,16 @@ def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, 
         pairs = [(10**9 + 1000 * place, value) for place, value in enumerate(values)] or list(map(tuple, given))
         other[getattr(phases_made, name, f"profiler__{name}")] = pairs
     kernels = [phases_made.Made(made, seconds=one * 1e-3, metrics=more.get("metrics", {})).kernel(**other) for one in ms]
-    bare = [factory.kernel(factory.complete(seconds=one * 1e-3), kernels[0].name) for one in more.get("bare", [])]
+    bare = launches([{"ms": one, "name": phases_made.Made.name} for one in more.get("bare", [])])
     return phase_roofline(factory.report(folder / "p.ncu-rep", *bare, *kernels), by=more.get("by", "kernel"))
 
 
-def portability(folder: Path, runs: Any = (), choices: Any = None, csv: str = "", by: str = "", **more: Any) -> Portability:
+def portability(_: Path, runs: Any = (), choices: Any = None, csv: str = "", by: str = "application", **more: Any) -> Any:
     """Tables of `PlatformRun` (with roofs of 7 TFLOP/s and 0.8 TB/s if they have a performance), or a plain table."""
     if csv:
-        (folder / "t.csv").write_text(csv)
-        table = plain_rows("t.csv", *_rows_of(csv))
-        return analysis.portability(analysis.runs_of_table(table, lambda _: None, **({"by": by} if by else {})))
+        read = list(DictReader(csv.strip().splitlines()))
+        table = plain_rows("t.csv", list(read[0]), [("row", one) for one in read])
+        return analysis.portability(analysis.runs_of_table(table, lambda _: None, by=by))
     origin = more.get("origin", "measured")
     fma, nofma, divide, dram, l2 = (PlatformRoof(value, origin) for value in (7.0e12, 3.5e12, 0.5e12, 0.8e12, 3.0e12))
     roofs = {
@@ -153,11 +154,6 @@ def portability(folder: Path, runs: Any = (), choices: Any = None, csv: str = ""
     return analysis.portability(made, Choices(**chosen))
 
 
-def _rows_of(csv: str) -> tuple[list[str], list[tuple[str, dict[str, str]]]]:
-    head, *lines = (line.split(",") for line in csv.strip().splitlines())
-    return head, [("row", dict(zip(head, line, strict=True))) for line in lines]
-
-
 def ranks(folder: Path, each: Any = (), count: int = 0, faults: Any = None, select: Any = None, **options: Any) -> Ranks:
     """Reports of kernels for ``each`` rank, or of a ``count`` of ranks with ``faults`` as `ranks_made` takes them."""
     if count:
@@ -167,7 +163,7 @@ def ranks(folder: Path, each: Any = (), count: int = 0, faults: Any = None, sele
     return ranking.ranks(paths, select=Selection(**(select or {})), **options)
 
 
-def standing(folder: Path, paths: Any = (), pattern: str = "", values: Any = (), loads: Any = (), waves: Any = ()) -> Frames:  # noqa: ARG001
+def standing(_: Path, paths: Any = (), pattern: str = "", values: Any = (), loads: Any = (), waves: Any = ()) -> Frames:
     """Ranks of ``paths`` (or path, host, process, GPU); who stands out of ``values``, and why with other ``loads``; and
     what keeps an SM from warps with these ``waves`` and other amounts."""
     named = [ranking.rank_names([RankSource(*one) for one in several], pattern) for several in paths]
@@ -185,20 +181,11 @@ def standing(folder: Path, paths: Any = (), pattern: str = "", values: Any = (),
     )
 
 
-def time(
-    folder: Path,
-    points: Any = (),
-    kernels: Any = (),
-    latencies: Any = None,
-    by: str = "kernel",
-    select: Any = None,
-    **more: Any,
-) -> TimeRoofline:
+def time(folder: Path, points: Any = (), kernels: Any = (), latencies: Any = None, **more: Any) -> TimeRoofline:
     """Rows of points as `time_frames.point` takes them, or kernels; ``latencies`` of the V100 in a file of ceilings."""
-    if points:
-        frame = time_frames.ordinary([time_frames.point(**one) for one in points])
-    else:
-        frame = roofline(written(folder, "r", kernels), by=by, select=Selection(**(select or {})))
+    by, select = more.pop("by", "kernel"), Selection(**more.pop("select", {}))
+    made = [time_frames.point(**one) for one in points]
+    frame = time_frames.ordinary(made) if made else roofline(written(folder, "r", kernels), by=by, select=select)
     if latencies:
         document = published_report.gpp_ceilings()
         kept = [one for one in document["ceilings"] if one["unit"] != "s"]
@@ -279,7 +266,7 @@ def told(given: Given, every: Given) -> list[Given]:
     return [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
 
 
-def findings(folder: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:  # noqa: ARG001
+def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case: Any) -> Frames:
     """The findings of a ``kind`` on ``rows``, or on those of ``each`` of several cases; one without any has an empty row."""
     found = []
     for place, one in enumerate(each or [case]):

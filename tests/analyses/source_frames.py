@@ -6,12 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ncu_roofline.analyses.source.frames import COUNTS, TABLES, WORKS, SourceRoofline
-from ncu_roofline.rendering.frames import Column
 from tests.analyses.data import read
-from tests.analyses.time_frames import ordinary, point
+from tests.analyses.time_frames import ordinary, point, table
 
 Row = dict[str, Any]
 DATA = read("source_frames")
@@ -21,18 +18,9 @@ SOURCE: str = DATA["SOURCE"]
 TEXTS = {"smooth.cu": tuple(SOURCE.splitlines()), "weights.cuh": tuple(DATA["HEADER"].splitlines())}
 WARPS, SECONDS, L1_ROOF, FP32_ROOF = 1000, 2e-3, 9.7e12, 9.7e12
 ADDRESS = {KERNEL: 0x7000_0000, HELPER: 0x7000_4000, "": 0x7FFF_0000}
-EMPTY: Row = {"str": "", "float": math.nan, "int": -1}
-DTYPES = {"str": object, "float": np.float64, "int": np.int64}
 SUMMED = tuple(one.name for one in COUNTS)
 NO_CODE = {"function": "", "offset": -1, "opcode": "", "sass": "", "loop": -1, "block": -1, "file": "", "line": -1}
 WORDS = ("function", "opcode", "sass", "kind", "file", "line", "inlined", "block", "loop", "executed", "samples", "stall")
-
-
-def table(rows: Sequence[Row], declared: Sequence[Column]) -> dict[str, Any]:
-    """Rows as columns; what a row does not say is missing."""
-    return {
-        one.name: np.array([row.get(one.name, EMPTY[one.dtype]) for row in rows], dtype=DTYPES[one.dtype]) for one in declared
-    }
 
 
 def rows_of(columns_of_table: Mapping[str, Any]) -> list[Row]:

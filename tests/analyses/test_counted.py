@@ -99,16 +99,10 @@ def test_real_traces_against_themselves(run: Command, tmp_path: Path, trace: str
             about = one["name"], tuple(one["args"]["grid"]), tuple(one["args"]["block"])
             times.setdefault(about, []).append(one["dur"] * 1e-6)
     chosen = list(times)[::2]
+    same = {**gpu, **timing(1e-3), **NO_WORK, **flops("f", fma=1000)}
     made = [
-        KernelData(
-            name=f"kernel {place}",
-            function_name="kernel",
-            mangled_name=name,
-            metrics={**gpu, **timing(1e-3), **NO_WORK, **flops("f", fma=1000), **traffic(64, 2, 10**6 * (place + 1))},
-            grid=grid,
-            block=block,
-        )
-        for place, (name, grid, block) in enumerate(chosen)
+        KernelData(f"kernel {n}", "kernel", name, metrics=same | traffic(64, 2, 10**6 * (n + 1)), grid=grid, block=block)
+        for n, (name, grid, block) in enumerate(chosen)
     ]
     found = json.loads(run("show", report(tmp_path / "a.ncu-rep", *made), "--run", path, "--json").out)
     (coverage,) = found["coverage"]

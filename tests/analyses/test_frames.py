@@ -6,7 +6,7 @@
     one row per line               (UPDATE_GOLDEN=1 writes all below a question)
 
 Questions: `> TABLE: COLUMN, ...`, with `where QUERY` (of pandas); `> sum TABLE: ...` (also max, min, nunique); `> ATTRIBUTE`;
-`> text: REGEX` (also md, csv, repr), the lines that have it.  What a maker refuses is told in the first line.
+`> text: REGEX` (also md, csv, json, repr), the lines that have it.  What a maker refuses is told in the first line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def answers(found: Any, question: str) -> list[str]:
     about, _, wanted = question.partition(": ")
     name, _, where = about.partition(" where ")
     evaluated, _, table = name.rpartition(" ")
-    if table in ("text", "md", "csv"):
+    if table in ("text", "md", "csv", "json"):
         text = render(found, table, **({"width": 250} if table == "text" else {})).decode()
         return [line.strip() for line in text.splitlines() if re.search(wanted, line)]
     thing = repr(found) if table == "repr" else getattr(found, table)

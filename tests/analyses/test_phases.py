@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from ncu_roofline import read_report
-from ncu_roofline.analyses import ANALYSES, render, text_table
+from ncu_roofline.analyses import render, text_table
 from ncu_roofline.analyses.phases.frames import MOST_SLICES, PhaseRoofline, phase_roofline
 from ncu_roofline.analyses.phases.picture import figure, phase_chart
 from ncu_roofline.analyses.phases.text import launches
 from ncu_roofline.chips.tables import counter_of
 from ncu_roofline.model.extract import samples_of
 from ncu_roofline.rendering.chart import Panel, Timeline
-from tests.analyses.phases_made import BLOCKS, DRAM, FP64, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps
+from tests.analyses.phases_made import DRAM, FP64, L2, SECONDS, SM, TWO_PHASES, Group, Made, steps
 from tests.factory import complete, kernel, report
 
 WORK, TRAFFIC = 1e9, 2.5e8
@@ -56,24 +56,11 @@ def test_slices_by_hand(tmp_path: Path) -> None:
     assert only(found)["scale"] == pytest.approx(TRAFFIC / half_of_peak, rel=0.01)
 
 
-def test_blocks_that_nobody_saw_start_tell_that_samples_are_not_all(tmp_path: Path) -> None:
-    few = replace(TWO_PHASES[0], metrics={**TWO_PHASES[0].metrics, BLOCKS: lambda _: 1.0})
-    row = only(phases(tmp_path, Made((few, TWO_PHASES[1]))))
-    assert (row["sampled_share"], row["dots"]) == (1.0, "incomplete")
-
-
 def test_slices_without_work_have_no_dots_and_break_the_path(tmp_path: Path) -> None:
     idle = Group({FP64: lambda share: 0.0 if 0.4 <= share < 0.6 else 50.0, SM: steps(1, 1)})
     found = phases(tmp_path, Made((idle, TWO_PHASES[1])))
     (path,) = launches(found)[0].paths
     assert (len(found.points), len(path.dots) < MOST_SLICES, 20 in path.slices) == (MOST_SLICES, True, False)
-
-
-def test_without_samples(tmp_path: Path) -> None:
-    found = phase_roofline(report(tmp_path / "r.ncu-rep", kernel(complete())))
-    assert only(found)["status"] == "no-samples"
-    assert all(render(found, form) for form in ANALYSES["phases"].formats if form in ("text", "md", "json", "csv", "html"))
-    assert "ncu --section PmSampling" in text_table(found)
 
 
 def test_values_left_out_are_told_where_nothing_can_be_drawn(tmp_path: Path) -> None:

@@ -138,15 +138,11 @@ def test_a_kernel_that_int32_limits(real_reports: dict[str, Path]) -> None:
 
 
 def test_findings_have_a_place_and_a_share(shown: dict[str, SourceRoofline]) -> None:
-    said = 0
+    where = ["launch", "function", "offset"]
     for name, found in shown.items():
-        code, table = found.instruction_columns, found.finding_columns
-        where = ("launch", "function", "offset")
-        places = set(zip(*(code[one].tolist() for one in where), strict=True))
-        assert set(zip(*(table[one].tolist() for one in where), strict=True)) <= places, name
-        assert ((table["share"] >= 0.03) & (table["share"] <= 1 + 1e-9)).all(), name
-        said += len(table["share"])
-    assert said > 20
+        assert len(found.findings[where].merge(found.instructions[where].drop_duplicates())) == len(found.findings), name
+        assert found.findings["share"].between(0.03, 1 + 1e-9).all(), name
+    assert sum(len(found.findings) for found in shown.values()) > 20
 
 
 def test_values_that_ncu_did_not_get_and_how_quick_it_is(real_reports: dict[str, Path]) -> None:
@@ -179,12 +175,8 @@ def pages(ncu: Path, report: Path, home: Path) -> Iterator[tuple[str, Lines, lis
     """Of each function of each launch its mangled name, its lines with their sums, and (file, line, address)."""
     words = f"--page source --csv --print-source cuda,sass --print-kernel-base mangled --import {report}".split()
     done = subprocess.run([ncu, *words], capture_output=True, env={**os.environ, "HOME": str(home)}, check=False)
-    file = function = before = ""
-    header: list[str] = []
-    lines: Lines = {}
-    places: list[tuple[str, int, int]] = []
-    seen: set[str] = set()
-    line = 0
+    file, function, before, line, header = "", "", "", 0, list[str]()
+    lines, places, seen = Lines(), list[tuple[str, int, int]](), set[str]()
     for row in csv.reader(io.StringIO(done.stdout.decode("utf-8", "replace"), newline="")):
         if row[:1] == ["File Path"]:
             file = row[1]
@@ -192,7 +184,7 @@ def pages(ncu: Path, report: Path, home: Path) -> Iterator[tuple[str, Lines, lis
             function = row[1]
             if seen and (function != before or file in seen):
                 yield before, lines, places
-                lines, places, seen = {}, [], set()
+                lines, places, seen = Lines(), [], set()
             seen.add(file)
             before = function
         elif row[:1] == ["Line No"]:
