@@ -55,12 +55,12 @@ def disjoint(folder: Path) -> Comparison:
 def many(folder: Path, count: int = 105) -> Comparison:
     """Kernels enough for more than a screen, each third slower."""
     names = [f"a_kernel_with_a_long_name_number_{index}<float, 128>(float *)" for index in range(count)]
-    factors = [1.3 if index % 3 == 0 else 0.8 for index in range(count)]
-    return compared(
-        folder,
-        tuple(kernel(complete(seconds=1e-5 * (index + 1)), f"void {name}") for index, name in enumerate(names)),
-        tuple(kernel(complete(seconds=1e-5 * (i + 1) * factors[i]), f"void {name}") for i, name in enumerate(names)),
-    )
+
+    def state(factors: list[float]) -> tuple[KernelData, ...]:
+        times = [1e-5 * (index + 1) * factor for index, factor in enumerate(factors)]
+        return tuple(kernel(complete(seconds=time), f"void {name}") for time, name in zip(times, names, strict=True))
+
+    return compared(folder, state([1.0] * count), state([1.3 if index % 3 == 0 else 0.8 for index in range(count)]))
 
 
 MADE: dict[str, Make] = {

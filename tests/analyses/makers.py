@@ -7,6 +7,7 @@ import math
 import sqlite3
 from csv import DictReader
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,12 +19,9 @@ from ncu_roofline import roofline
 from ncu_roofline.analyses import portability as analysis
 from ncu_roofline.analyses import ranks as ranking
 from ncu_roofline.analyses.compare import frames as comparing
-from ncu_roofline.analyses.compare.frames import Comparison, Settings
 from ncu_roofline.analyses.compare.thresholds import evaluate
 from ncu_roofline.analyses.instruction import InstructionRoofline, instruction_roofline
 from ncu_roofline.analyses.phases.frames import PhaseRoofline, phase_roofline
-from ncu_roofline.analyses.portability import Choices, PlatformRoof, PlatformRun
-from ncu_roofline.analyses.ranks import Ranks, RankSource
 from ncu_roofline.analyses.run.frames import Run, run_of
 from ncu_roofline.analyses.source import build as finder
 from ncu_roofline.analyses.source.frames import FINDINGS, INSTRUCTIONS, WHERE, WORKS
@@ -80,7 +78,7 @@ def written(folder: Path, name: str, kernels: list[Given]) -> Path:
     return factory.report(folder / f"{name}.ncu-rep", *launches(kernels))
 
 
-def compare(folder: Path, before: Any = (), after: Any = (), states: Any = (), **more: Any) -> Comparison:
+def compare(folder: Path, before: Any = (), after: Any = (), states: Any = (), **more: Any) -> comparing.Comparison:
     """``states``: more than two reports; ``verdicts`` of their kernels; ``by`` of their rooflines; ``fail_if``: thresholds."""
     frames = []
     for place, kernels in enumerate(states or (before, after)):
@@ -89,7 +87,7 @@ def compare(folder: Path, before: Any = (), after: Any = (), states: Any = (), *
             column = np.array(verdicts[place], dtype=object)
             made = replace(made, kernel_columns={**made.kernel_columns, "verdict": column})
         frames.append(made)
-    found = comparing.compare(*frames, settings=Settings(**more.get("settings", {})))
+    found = comparing.compare(*frames, settings=comparing.Settings(**more.get("settings", {})))
     return evaluate(found, more.get("fail_if", []))
 
 
@@ -106,9 +104,8 @@ def run(folder: Path, sql: str = "", csv: str = "", board: str = "", by: str = "
     return run_of([read_trace(path)], board=named(board)[0] if board else None, by=by)
 
 
-def profile(values: list[float]) -> phases_made.Profile:
-    """A value for each of so many equal parts of the launch's time."""
-    return lambda share: values[int(share * len(values))]
+def at(values: list[float], share: float) -> float:
+    return values[int(share * len(values))]
 
 
 def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, ms: Any = (1.0,), **more: Any) -> PhaseRoofline:
@@ -118,7 +115,7 @@ def phases(folder: Path, groups: Any = (), each: Any = None, first: Any = None, 
     ``instances`` in place of the samples of a metric: pairs, or in turn ``values`` at times from 10^9 ns on, a us apart.
     """
     named = [
-        {**one, "metrics": {getattr(phases_made, name): profile(v) for name, v in one["metrics"].items()}} for one in groups
+        {**one, "metrics": {getattr(phases_made, name): partial(at, v) for name, v in one["metrics"].items()}} for one in groups
     ]
     made = [replace(one, **(each or {})) for one in [phases_made.Group(**one) for one in named] or phases_made.TWO_PHASES]
     made[0] = replace(made[0], **(first or {}))
@@ -139,7 +136,7 @@ def portability(_: Path, runs: Any = (), choices: Any = None, csv: str = "", by:
         table = plain_rows("t.csv", list(read[0]), [("row", one) for one in read])
         return analysis.portability(analysis.runs_of_table(table, lambda _: None, by=by))
     origin = more.get("origin", "measured")
-    fma, nofma, divide, dram, l2 = (PlatformRoof(value, origin) for value in (7.0e12, 3.5e12, 0.5e12, 0.8e12, 3.0e12))
+    fma, nofma, divide, dram, l2 = (analysis.PlatformRoof(value, origin) for value in (7.0e12, 3.5e12, 0.5e12, 0.8e12, 3.0e12))
     roofs = {
         "performance": 1.6e12,
         "intensity": {"dram": 4.0, "l2": 1.0},
@@ -149,12 +146,14 @@ def portability(_: Path, runs: Any = (), choices: Any = None, csv: str = "", by:
     made = []
     for one in runs:
         about = {"application": "A", "variant": "", "source": "t.csv", **({} if "supported" in one else roofs), **one}
-        made.append(PlatformRun(**about))
+        made.append(analysis.PlatformRun(**about))
     chosen = {name: tuple(value) if name == "platforms" else value for name, value in (choices or {}).items()}
-    return analysis.portability(made, Choices(**chosen))
+    return analysis.portability(made, analysis.Choices(**chosen))
 
 
-def ranks(folder: Path, each: Any = (), count: int = 0, faults: Any = None, select: Any = None, **options: Any) -> Ranks:
+def ranks(
+    folder: Path, each: Any = (), count: int = 0, faults: Any = None, select: Any = None, **options: Any
+) -> ranking.Ranks:
     """Reports of kernels for ``each`` rank, or of a ``count`` of ranks with ``faults`` as `ranks_made` takes them."""
     if count:
         paths = ranks_made.write_ranks(folder, count, ranks_made.Faults(**(faults or {})))
@@ -166,7 +165,7 @@ def ranks(folder: Path, each: Any = (), count: int = 0, faults: Any = None, sele
 def standing(_: Path, paths: Any = (), pattern: str = "", values: Any = (), loads: Any = (), waves: Any = ()) -> Frames:
     """Ranks of ``paths`` (or path, host, process, GPU); who stands out of ``values``, and why with other ``loads``; and
     what keeps an SM from warps with these ``waves`` and other amounts."""
-    named = [ranking.rank_names([RankSource(*one) for one in several], pattern) for several in paths]
+    named = [ranking.rank_names([ranking.RankSource(*one) for one in several], pattern) for several in paths]
     numbers = [np.array(one) for one in values]
     same = {"launches": 1.0, "FLOPs": 1.0, "dram bytes": 1.0}
     whole = {"warps_possible": 1.0, "limit_registers": 8.0, "limit_shared": 32.0, "limit_blocks": 32.0, "limit_warps": 8.0}

@@ -33,7 +33,6 @@ COUNTED = {  # metric -> the accesses that count, or all instructions, and how o
     "smsp__pcsamp_warps_issue_stalled_wait_not_issued": ("", 1),
     "smsp__pcsamp_warps_issue_stalled_selected_not_issued": ("", 0),
 }
-_LONGEST = 100_000  # steps of a warp
 _DEVICES = {
     "75": ("Tesla T4", 7, 5),
     "80": ("NVIDIA A100-SXM4-40GB", 8, 0),
@@ -59,7 +58,7 @@ def walk(instructions: tuple[Instruction, ...], flow: Flow, trips: int) -> Walk:
     done, left, stack = Walk(), dict[int, int](), list[int]()
     headers = {loop.header: loop for loop in flow.loops}
     here = before = 0
-    for _ in range(_LONGEST):
+    for _ in range(100_000):
         one = instructions[here // 16]
         if here in headers:
             _arrive(headers[here], flow, before, done, left, trips)

@@ -25,7 +25,6 @@ from tests.analyses.data import toml
 from tests.golden import assert_golden
 
 ROOM = Path(__file__).parent
-EVALUATED = ("sum", "max", "min", "nunique")
 
 
 def word(value: Any) -> str:
@@ -48,7 +47,6 @@ def answers(found: Any, question: str) -> list[str]:
         return [line for line in lines if re.search(wanted, line)]
     rows = (thing.query(where) if where else thing)[wanted.split(", ")]
     if evaluated:
-        assert evaluated in EVALUATED, question
         return [" | ".join(map(word, rows.agg(evaluated)))]
     return [" | ".join(map(word, row)) for row in rows.astype(object).itertuples(index=False)]
 

@@ -12,19 +12,9 @@ import pandas as pd
 import pytest
 
 from ncu_roofline import roofline
+from ncu_roofline.analyses import portability as analysis
 from ncu_roofline.analyses import render
-from ncu_roofline.analyses.portability import (
-    Choices,
-    Platform,
-    PlatformRoof,
-    PlatformRun,
-    Reading,
-    performance_portability,
-    portability,
-    read_runs,
-    runs_of_roofline,
-    table_roofs,
-)
+from ncu_roofline.analyses.portability import Choices, Platform, PlatformRoof, PlatformRun, Reading, portability, read_runs
 from ncu_roofline.formats.report import read_report
 from tests import published, published_report
 from tests.analyses import published_portability as paper
@@ -54,19 +44,21 @@ def sweep_table(folder: Path, sweep: Any) -> Path:
 def test_printed_efficiencies_give_the_printed_portability() -> None:
     for name, sweep in paper.SWEEPS.items():
         for i in range(len(sweep.values)):
-            got = 100 * performance_portability(sweep.efficiency[p][i] / 100 for p in range(2))
+            got = 100 * analysis.performance_portability(sweep.efficiency[p][i] / 100 for p in range(2))
             off = 0.26 if misprinted(name, i) else 0
             assert abs(got - sweep.portability[i]) == pytest.approx(off, abs=paper.TOLERANCE), (name, i)
     for bar in paper.TABLE_2:
         bandwidth = (paper.KNL_HBM, paper.V100_HBM)
         es = [bar.gflops[p] / min(bar.ceiling[p], bandwidth[p] * bar.intensity[p]) for p in range(2)]
         assert [100 * e for e in es] == pytest.approx(bar.efficiency, abs=paper.TOLERANCE)
-        assert 100 * performance_portability(es) == pytest.approx(bar.portability, abs=paper.TOLERANCE)
+        assert 100 * analysis.performance_portability(es) == pytest.approx(bar.portability, abs=paper.TOLERANCE)
     gflops, intensity, printed = paper.DATA["STRIDE_16_KNL"]  # where the V100 was not run
-    assert 100 * performance_portability([gflops / (paper.DATA["HBM_STRIDES"] * intensity)]) == pytest.approx(printed, abs=0.02)
+    assert 100 * analysis.performance_portability([gflops / (paper.DATA["HBM_STRIDES"] * intensity)]) == pytest.approx(
+        printed, abs=0.02
+    )
     for values in ([], [0.5, math.nan], [-0.1]):
         with pytest.raises(ValueError, match="efficiency of at least 0"):
-            performance_portability(values)
+            analysis.performance_portability(values)
 
 
 def test_canonical_flops_of_table_1() -> None:
@@ -121,7 +113,7 @@ def test_a_report_beside_a_table(tmp_path: Path) -> None:
     assert list(100 * v100["efficiency"]) == pytest.approx(published.EFFICIENCY, abs=paper.TOLERANCE)
     about = v100[["compute_origin", "bandwidth_origin", "precision", "application"]].drop_duplicates()
     assert about.to_numpy().tolist() == [["measured", "measured", "fp64", "GPP"]]  # the report names no application
-    alone = runs_of_roofline(roofline(path, ceilings, by="kernel"), by="kernel")
+    alone = analysis.runs_of_roofline(roofline(path, ceilings, by="kernel"), by="kernel")
     found = [100 * row["efficiency"] for row in portability(alone).platform_rows]
     assert found == pytest.approx(published.EFFICIENCY, abs=paper.TOLERANCE)
 
@@ -130,19 +122,16 @@ def test_levels_keep_their_order() -> None:
     """Of several that bind alike the first is named, in every run."""
     levels = ("l1", "dram", "shared", "l2", "pcie", "system", "l3", "nvlink")
     row: Any = SimpleNamespace(roofs=(), traffic=dict.fromkeys(levels[:4], 1.0), intensity=dict.fromkeys(levels, 1.0))
-    ceilings: Any = SimpleNamespace(
-        by_id={}, status="measured", compute=lambda _: None, bandwidth=lambda _: SimpleNamespace(value=1e12, impossible=False)
-    )
-    assert tuple(table_roofs(row, ceilings, "fp64")[1]) == levels
+    roof = SimpleNamespace(value=1e12, impossible=False)
+    ceilings: Any = SimpleNamespace(by_id={}, status="measured", compute=lambda _: None, bandwidth=lambda _: roof)
+    assert tuple(analysis.table_roofs(row, ceilings, "fp64")[1]) == levels
 
 
 def test_integer_work_of_every_launch(tmp_path: Path) -> None:
     """Also of those with other work, which is what counts unless integers are asked for; what lacks counts is told."""
     idle = {"idle": True, "l1": 10**8, "l2_sectors": 10**6, "dram": 10**7}
-    several = [
-        {**idle, "name": "alone", "opcodes": {"IMAD": 1e6}},
-        {**idle, "name": "both", "opcodes": {"IMAD": 3e6, "FFMA": 1e6}, "fp32": 1e8},
-    ]
+    both = {**idle, "name": "both", "opcodes": {"IMAD": 3e6, "FFMA": 1e6}, "fp32": 1e8}
+    several = [{**idle, "name": "alone", "opcodes": {"IMAD": 1e6}}, both]
     runs, said = read_runs([written(tmp_path, "a", several)], reading=Reading(precision="int32"))
     result = portability(runs)
     (row,) = result.platform_rows
