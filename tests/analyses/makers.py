@@ -277,8 +277,8 @@ def findings(_: Path, only: str = "", each: Any = (), every: Any = None, **case:
 def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5, cubin: str = "linked", **more: Any) -> Any:
     """A kernel of `source_made`, of a mangled name or a part of it, with made-up counts and ``scalars``.
 
-    ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions; ``instances``: offset
-    and value of each; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
+    ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions; ``instances``, more
+    of them: offset and value; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
     """
     functions, base = source_made.functions(chip, cubin), source_made.BASE
     mangled = next(name for name in functions if kernel in name)
@@ -286,7 +286,8 @@ def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5,
     extra: Given = dict.fromkeys(counted if "only" in more else more.get("without", ()))
     scaled = {name: [value * factor for value in counted["inst_executed"]] for name, factor in more.get("per", {}).items()}
     extra |= factory.by_address(base, **scaled, **more.get("only", {})) if scaled or "only" in more else {}
-    extra |= {name: [(base + at, value) for at, value in values] for name, values in more.get("instances", {}).items()}
+    for name, values in more.get("instances", {}).items():
+        extra[name] = [*(extra.get(name) or ()), *((base + at, value) for at, value in values)]
     whole = source_made.code_of(chip, mangled, cubin)
     placed = [(next(name for name in functions if part in name), at) for part, at in more.get("placed", [[mangled, 0]])]
     places = tuple(CodeFunction(name, base + at) for name, at in placed)
