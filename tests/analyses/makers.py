@@ -278,7 +278,7 @@ def source(folder: Path, chip: str = "80", kernel: str = "gemm", trips: int = 5,
     """A kernel of `source_made`, of a mangled name or a part of it, with made-up counts and ``scalars``.
 
     ``without``: metrics; ``per``: metrics as so many times the executions; ``only``: of its instructions; ``instances``, more
-    of them: offset and value; ``placed``: functions at offsets, instead of its own; ``cut``: part of the module; ``show``: options.
+    of them: offset and value; ``placed``: functions at offsets, not its own; ``cut``: part of the module; ``show``: options.
     """
     functions, base = source_made.functions(chip, cubin), source_made.BASE
     mangled = next(name for name in functions if kernel in name)

@@ -162,8 +162,10 @@ def test_a_picture_has_the_roofline_beside_where_the_time_goes(tmp_path: Path) -
     two_gpus = made(tmp_path, MM, SOFTMAX, LATE, second, gpus=(H100, {**H100, "id": 1}))
     two = chart(two_gpus)
     assert len(two.rows if two else ()) == len(drawn.rows if drawn else ()) + 1  # for each GPU
-    bare, fewer = chart(made(tmp_path, MM, SOFTMAX, gpus=())), chart(two_gpus, less=4)
-    assert (bare and bare.title, chart(two_gpus, less=9)) == ("GPU 35.3 % busy", None)  # without roofs nothing could go
+    bare, fewer = chart(made(tmp_path, MM, SOFTMAX, gpus=())), chart(two_gpus, top=3, less=2)
+    assert (bare and bare.title, chart(two_gpus, less=9)) == ("GPU 35.3 % busy", None)
+    said = [" could go, " in " ".join(one.sentences) for one in (drawn, bare) if one]  # without roofs nothing could go
+    assert said == [True, False]
     assert any("1 further GPU left out" in note for note in (fewer.notes if fewer else ()))
     with pytest.raises(ValueError, match="no room"):
         render(run, "png", height="1.5in", font=20.0)

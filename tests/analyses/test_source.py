@@ -194,9 +194,6 @@ def test_counts_that_can_not_be(value: float) -> None:
     assert makers.told(given, every) == []
 
 
-# What a caller may choose
-
-
 def test_which_launches_are_taken(tmp_path: Path) -> None:
     """Of those with counts the longest launch of the longest kernels, or those that are chosen."""
     base, listed = {**device("80"), **factory.complete(device("80"))}, factory.by_address(BASE, inst_executed=[1.0] * 8)
@@ -226,9 +223,6 @@ def test_sources_in_folders_and_texts_of_instructions(tmp_path: Path) -> None:
     assert (first, set(others)) == (f"{len(functions('80')[GEMM].code)} (8, 0)", {""})
     with pytest.raises(TypeError, match=r"disassemble must give the texts .* not None"):
         source_roofline(path, disassemble=lambda *_: None)  # type: ignore[arg-type, return-value]
-
-
-# Hostile reports
 
 
 @pytest.mark.parametrize("seed", first(range(7, 30), 2))
