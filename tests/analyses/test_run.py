@@ -265,9 +265,9 @@ def test_a_real_run_against_itself(run: Command) -> None:
     path = real("owlv2-h100.pt.trace.json.gz")
     found = json.loads(run("compare", path, path, "--json").out)
     shown = json.loads(run("show", path, "--json").out)["operators"]
-    shares = {" ".join(filter(None, (row["operator"], row["shapes"], row["types"]))): row["fraction"] for row in shown}
+    shares = {" ".join(filter(None, (row["operator"], row["shapes"], row["types"]))): row["fraction"] or 0 for row in shown}
     assert {row["outcome"] for row in found["kernels"]} == {"same"}
-    assert {row["name"]: row["fraction"] for row in found["kernels"]} == pytest.approx(shares, rel=1e-9)
+    assert {row["name"]: row["fraction"] or 0 for row in found["kernels"]} == pytest.approx(shares, rel=1e-9)
     assert len(shares) == 80
     assert found["summary"][0]["total_seconds"] == pytest.approx(sum(row["seconds"] for row in shown), abs=1e-9)
 
