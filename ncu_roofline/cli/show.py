@@ -207,7 +207,7 @@ def _render_reports(args: Namespace) -> int:
         deliver(path, render(result.roofline, output_format, **options), args.force, output_format)
     if True in results:
         captions(args, results[True].roofline, analysis, outputs)
-    warn(dict.fromkeys(text for one in results.values() for text in analysis.viewer.undrawn(one.roofline)))
+    warn(dict.fromkeys(text for one in results.values() for text in ANALYSES[args.view].viewer.undrawn(one.roofline)))
     return max(one.exit_code for one in results.values())
 
 

@@ -4,74 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ncu_roofline import roofline
 from ncu_roofline.analyses.compare.frames import Comparison, compare
 from ncu_roofline.formats.report import KernelData
-from tests.factory import A100, H100, complete, flops, kernel, report
+from tests.analyses.makers import launches
+from tests.factory import complete, kernel, report
 
 Make = Callable[[Path], Comparison]
+BUSY, QUICK = {"fp64": 4e9, "dram": 5.6e9}, {"fp64": 4e9, "dram": 2e8}
 
 
 def compared(folder: Path, *states: tuple[KernelData, ...]) -> Comparison:
     """The comparison of reports with these launches, called before, after, and so on."""
     names = ["before", "after", *(f"after{step}" for step in range(2, len(states)))]
-    paths = [report(folder / f"{name}.ncu-rep", *launches) for name, launches in zip(names, states, strict=True)]
+    paths = [report(folder / f"{name}.ncu-rep", *kernels) for name, kernels in zip(names, states, strict=True)]
     return compare(*map(roofline, paths), labels=[path.name for path in paths])
+
+
+def kernels(times: dict[str, float], **more: Any) -> tuple[KernelData, ...]:
+    """A kernel for each time (ms)."""
+    return tuple(launches([{"name": f"void {name}", "ms": ms, **more.get(name, {})} for name, ms in times.items()]))
 
 
 def ordinary(folder: Path) -> Comparison:
     """One kernel twice as fast and from DRAM to latency, one slower, one the same, one new, one gone."""
-    busy = flops("d", fma=4_000_000_000)
-    quick = {**complete(seconds=2e-3, **{"dram__bytes.sum": 2e8}), **busy}
-    return compared(
-        folder,
-        (
-            kernel({**complete(seconds=4e-3, **{"dram__bytes.sum": 5.6e9}), **busy}, "void solver<double>(double *)"),
-            kernel(complete(seconds=400e-6), "void halo(double *)"),
-            kernel(complete(seconds=3e-3), "void advance(double *)"),
-            kernel(complete(seconds=500e-6), "void pack(double *)"),
-        ),
-        (
-            kernel(quick, "void solver<double>(double *)"),
-            kernel(complete(seconds=448e-6), "void halo(double *)"),
-            kernel(complete(seconds=3e-3), "void advance(double *)"),
-            kernel(complete(seconds=200e-6), "void fused(double *)"),
-        ),
-    )
+    solver, halo, advance = "solver<double>(double *)", "halo(double *)", "advance(double *)"
+    before = kernels({solver: 4, halo: 0.4, advance: 3, "pack(double *)": 0.5}, **{solver: BUSY})
+    return compared(folder, before, kernels({solver: 2, halo: 0.448, advance: 3, "fused(double *)": 0.2}, **{solver: QUICK}))
 
 
 def steps(folder: Path) -> Comparison:
     """Four states of one kernel, each faster."""
-    return compared(folder, *((kernel(complete(seconds=time), "void solver(int)"),) for time in (4e-3, 3e-3, 2e-3, 1e-3)))
+    return compared(folder, *(kernels({"solver(int)": ms}) for ms in (4, 3, 2, 1)))
 
 
 def two_gpus(folder: Path) -> Comparison:
     """The same kernels on an A100 and an H100."""
-    names = ("void solver(int)", "void halo(int)")
-    return compared(
-        folder,
-        tuple(kernel(complete(A100, seconds=time), name) for time, name in zip((4e-3, 1e-3), names, strict=True)),
-        tuple(kernel(complete(H100, seconds=time), name) for time, name in zip((3e-3, 2e-4), names, strict=True)),
-    )
+    names, other = ("solver(int)", "halo(int)"), {"gpu": "H100"}
+    after = kernels(dict(zip(names, (3, 0.2), strict=True)), **dict.fromkeys(names, other))
+    return compared(folder, kernels(dict(zip(names, (4, 1), strict=True))), after)
 
 
 def disjoint(folder: Path) -> Comparison:
     """No kernel of one report is in the other."""
-    return compared(folder, (kernel(complete(), "void a()"),), (kernel(complete(), "void b()"),))
+    return compared(folder, kernels({"a()": 1}), kernels({"b()": 1}))
 
 
 def many(folder: Path, count: int = 105) -> Comparison:
     """Kernels enough for more than a screen, each third slower."""
-    names = [f"void a_kernel_with_a_long_name_number_{index}<float, 128>(float *)" for index in range(count)]
-    return compared(
-        folder,
-        tuple(kernel(complete(seconds=1e-5 * (index + 1)), name) for index, name in enumerate(names)),
-        tuple(
-            kernel(complete(seconds=1e-5 * (index + 1) * (1.3 if index % 3 == 0 else 0.8)), name)
-            for index, name in enumerate(names)
-        ),
-    )
+    names = [f"a_kernel_with_a_long_name_number_{index}<float, 128>(float *)" for index in range(count)]
+
+    def state(factors: list[float]) -> tuple[KernelData, ...]:
+        times = [1e-5 * (index + 1) * factor for index, factor in enumerate(factors)]
+        return tuple(kernel(complete(seconds=time), f"void {name}") for time, name in zip(times, names, strict=True))
+
+    return compared(folder, state([1.0] * count), state([1.3 if index % 3 == 0 else 0.8 for index in range(count)]))
 
 
 MADE: dict[str, Make] = {

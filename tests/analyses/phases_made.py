@@ -34,30 +34,28 @@ class Group:
     after: float = 30e-6
     until: float = 1.0
     dropped: int = 0
-    tells: tuple[str, ...] = ("switch",)
+    tells: Sequence[str] = ("switch",)
 
     def samples(self, index: int) -> dict[str, list[tuple[int, float]]]:
         """(nanoseconds, value) of each metric; blocks are counted per sample, the rest is a percentage."""
-        origin = ORIGIN + index * 65_000_000
         end = self.before + self.length * self.until + (self.after if self.until == 1.0 else 0.0)
         times = [self.step * (place + 1) for place in range(round(end / self.step))]
-        found: dict[str, list[tuple[int, float]]] = {name: [] for name in self.metrics}
-        for time in times:
-            share = (time - self.step / 2 - self.before) / self.length
-            for name, profile in self.metrics.items():
-                value = profile(share) if 0 <= share < 1 else 0.0
-                found[name].append((origin + round(time * 1e9), value))
-        return found
+        shares = [(time - self.step / 2 - self.before) / self.length for time in times]
+        return {
+            name: [(_at(index, t), profile(share) if 0 <= share < 1 else 0.0) for t, share in zip(times, shares, strict=True)]
+            for name, profile in self.metrics.items()
+        }
 
     def moments(self, index: int) -> dict[str, list[tuple[int, float]]]:
         """What the report says of when things were."""
-        origin = ORIGIN + index * 65_000_000
-        at = {
-            f"profiler__pmsampler_ctxsw_{index}": ("switch", self.before - 4e-6),
-            f"profiler__timestamp_workload_start_{index}": ("workload", self.before),
-            f"profiler__timestamp_workload_end_{index}": ("workload", self.before + self.length),
-        }
-        return {name: [(origin + round(time * 1e9), 1.0)] for name, (how, time) in at.items() if how in self.tells}
+        switch = {"pmsampler_ctxsw": self.before - 4e-6} if "switch" in self.tells else {}
+        workload = {"timestamp_workload_start": self.before, "timestamp_workload_end": self.before + self.length}
+        told = switch | (workload if "workload" in self.tells else {})
+        return {f"profiler__{name}_{index}": [(_at(index, time), 1.0)] for name, time in told.items()}
+
+
+def _at(index: int, time: float) -> int:
+    return ORIGIN + index * 65_000_000 + round(time * 1e9)
 
 
 def instances(groups: Sequence[Group]) -> dict[str, list[tuple[Any, Any]]]:
@@ -79,14 +77,10 @@ def steps(first: float, second: float) -> Profile:
     return lambda share: first if share < 0.5 else second
 
 
-def blocks(step: float, length: float = SECONDS, grid: int = GRID) -> Profile:
-    """Blocks that start all the time, a sample's worth each."""
-    return lambda _: grid * step / length
-
-
-# Half of the time DRAM, half of the time the FP64 pipe; the second group's run is longer, and its samples are coarser.
+# Half of the time DRAM, half of the time the FP64 pipe, and blocks that start all the time; the second group's run is longer,
+# and its samples are coarser.
 TWO_PHASES = (
-    Group({SM: steps(20, 60), FP64: steps(10, 90), BLOCKS: blocks(2e-6)}),
+    Group({SM: steps(20, 60), FP64: steps(10, 90), BLOCKS: lambda _: GRID * 2e-6 / SECONDS}),
     Group({DRAM: steps(80, 20), L2: steps(40, 10)}, length=1.05 * SECONDS, step=5e-6, before=150e-6),
 )
 

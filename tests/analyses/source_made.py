@@ -19,7 +19,20 @@ from tests.sass import fixtures
 
 BASE = 0x7F0000000000
 WARPS = 8
-_LONGEST = 100_000  # steps of a warp
+COUNTED = {  # metric -> the accesses that count, or all instructions, and how often an execution does
+    "inst_executed": ("", 1),
+    "thread_inst_executed": ("", 32),
+    "thread_inst_executed_true": ("", 32),
+    "memory_l2_theoretical_sectors_global": ("global", 8),
+    "memory_l2_theoretical_sectors_global_ideal": ("global", 4),
+    "memory_l1_wavefronts_shared": ("shared", 2),
+    "memory_l1_wavefronts_shared_ideal": ("shared", 1),
+    "smsp__pcsamp_sample_count": ("", 3),
+    "smsp__pcsamp_warps_issue_stalled_wait": ("", 2),
+    "smsp__pcsamp_warps_issue_stalled_selected": ("", 1),
+    "smsp__pcsamp_warps_issue_stalled_wait_not_issued": ("", 1),
+    "smsp__pcsamp_warps_issue_stalled_selected_not_issued": ("", 0),
+}
 _DEVICES = {
     "75": ("Tesla T4", 7, 5),
     "80": ("NVIDIA A100-SXM4-40GB", 8, 0),
@@ -45,7 +58,7 @@ def walk(instructions: tuple[Instruction, ...], flow: Flow, trips: int) -> Walk:
     done, left, stack = Walk(), dict[int, int](), list[int]()
     headers = {loop.header: loop for loop in flow.loops}
     here = before = 0
-    for _ in range(_LONGEST):
+    for _ in range(100_000):
         one = instructions[here // 16]
         if here in headers:
             _arrive(headers[here], flow, before, done, left, trips)
@@ -94,69 +107,49 @@ def counts(function: Function, trips: int) -> tuple[Walk, dict[str, list[float]]
     instructions = decode(function.code, function.capability)
     found = walk(instructions, control_flow(instructions), trips)
     executed = [float(WARPS * found.executed[one.offset]) for one in instructions]
-    global_ = [number if one.name in ("LDG", "STG") else 0.0 for one, number in zip(instructions, executed, strict=True)]
-    shared = [number if one.name in ("LDS", "STS") else 0.0 for one, number in zip(instructions, executed, strict=True)]
-    metrics = {
-        "inst_executed": executed,
-        "thread_inst_executed": [32 * number for number in executed],
-        "thread_inst_executed_true": [32 * number for number in executed],
-        "memory_l2_theoretical_sectors_global": [8 * number for number in global_],
-        "memory_l2_theoretical_sectors_global_ideal": [4 * number for number in global_],
-        "memory_l1_wavefronts_shared": [2 * number for number in shared],
-        "memory_l1_wavefronts_shared_ideal": shared,
-        "smsp__pcsamp_sample_count": [3 * number for number in executed],
-        "smsp__pcsamp_warps_issue_stalled_wait": [2 * number for number in executed],
-        "smsp__pcsamp_warps_issue_stalled_selected": executed,
-        "smsp__pcsamp_warps_issue_stalled_wait_not_issued": executed,
-        "smsp__pcsamp_warps_issue_stalled_selected_not_issued": [0.0] * len(executed),
+    kinds = [
+        ("shared" if one.name in ("LDS", "STS") else "global" if one.name in ("LDG", "STG") else "") for one in instructions
+    ]
+    return found, {
+        name: [factor * number if kind in ("", mine) else 0.0 for mine, number in zip(kinds, executed, strict=True)]
+        for name, (kind, factor) in COUNTED.items()
     }
-    return found, metrics
 
 
 def made_report(
     path: Path, chip: str, mangled: str, *, trips: int = 5, name: str = "linked", code: Code | None = None, samples: float = 0,
-    **extra: Any,
+    scalars: factory.Metrics | None = None, **extra: Any,
 ) -> Path:  # fmt: skip
     """A report of one launch of a kernel, of a millisecond; ``extra``: instances that replace others, None for none.
 
-    ``samples``: what its counter of samples says, unless that is the sum of those that are not replaced.
+    ``samples``: what its counter of samples says, unless that is the sum of those that are not replaced; ``scalars``: more
+    values.
     """
     function = functions(chip, name)[mangled]
     _, metrics = counts(function, trips)
-    listed: dict[str, Any] = factory.by_address(BASE, **metrics)
-    executed: Counter[str] = Counter()
+    executed, sums = Counter[str](), {metric: sum(values) for metric, values in metrics.items()}
     for one, number in zip(decode(function.code, function.capability), metrics["inst_executed"], strict=True):
         executed[one.opcode] += number
-    listed[factory.WARPS] = list(executed.items())
-    listed[factory.THREADS] = [(opcode, 32 * number) for opcode, number in executed.items()]
-    scalars = {
+    threads = [(opcode, 32 * number) for opcode, number in executed.items()]
+    listed = {**factory.by_address(BASE, **metrics), factory.WARPS: list(executed.items()), factory.THREADS: threads, **extra}
+    known = {
         **device(chip),
         **factory.timing(),
-        "l1tex__t_bytes.sum": 32 * sum(metrics["memory_l2_theoretical_sectors_global"]),
+        "l1tex__t_bytes.sum": 32 * sums["memory_l2_theoretical_sectors_global"],
         "memory_l2_theoretical_sectors_local": 0,  # counted, and nowhere
-        "smsp__inst_executed.sum": sum(metrics["inst_executed"]),
-        "smsp__pcsamp_sample_count": int(samples or sum(metrics["smsp__pcsamp_sample_count"])),
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": sum(metrics["memory_l2_theoretical_sectors_global"]),
+        "smsp__inst_executed.sum": sums["inst_executed"],
+        "smsp__pcsamp_sample_count": int(samples or sums["smsp__pcsamp_sample_count"]),
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": sums["memory_l2_theoretical_sectors_global"],
+        **(scalars or {}),
     }
-    launch = factory.kernel(
-        scalars,
-        f"void {mangled}(int)",
-        mangled_name=mangled,
-        code=code or code_of(chip, mangled, name),
-        instances={key: values for key, values in (listed | extra).items() if values is not None},
-    )
-    return factory.report(path, launch)
+    told = {"code": code or code_of(chip, mangled, name), "instances": {n: v for n, v in listed.items() if v is not None}}
+    return factory.report(path, factory.kernel(known, f"void {mangled}(int)", mangled_name=mangled, **told))
 
 
 def device(chip: str) -> factory.Metrics:
     """What a report says of a GPU of the chip."""
-    name, major, minor = _DEVICES[chip]
-    return {
-        **factory.A100,
-        "device__attribute_display_name": name,
-        "device__attribute_compute_capability_major": major,
-        "device__attribute_compute_capability_minor": minor,
-    }
+    about = zip(("display_name", "compute_capability_major", "compute_capability_minor"), _DEVICES[chip], strict=True)
+    return factory.A100 | {f"device__attribute_{name}": value for name, value in about}
 
 
 def code_of(chip: str, mangled: str, name: str = "linked", *, texts: bool = True) -> Code:

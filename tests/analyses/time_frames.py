@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,15 @@ from ncu_roofline import Roofline
 from ncu_roofline.model import columns
 
 GPU = "Tesla V100-SXM2-16GB"
-_EMPTY: dict[str, Any] = {"str": "", "int": -1, "float": float("nan")}
-_DTYPES = {"str": object, "int": np.int64, "float": np.float64}
+EMPTY: dict[str, Any] = {"str": "", "int": -1, "float": float("nan")}
+DTYPES = {"str": object, "int": np.int64, "float": np.float64}
+
+
+def table(rows: Sequence[Mapping[str, Any]], declared: Sequence[columns.Column]) -> dict[str, Any]:
+    """Rows as columns; what a row does not say is missing."""
+    return {
+        one.name: np.array([row.get(one.name, EMPTY[one.dtype]) for row in rows], dtype=DTYPES[one.dtype]) for one in declared
+    }
 
 
 def point(kernel: str = "k", **values: Any) -> dict[str, Any]:
@@ -39,18 +47,10 @@ def ordinary(points: list[dict[str, Any]], absent: list[dict[str, Any]] | None =
         row["time_share"] = row["seconds"] / total
     roofs: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in points:
-        common = {"device": row["device"], "compute_capability": row["compute_capability"], "origin": "theoretical"}
-        peak = {**common, "kind": "compute", "precision": row["precision"], "roof": row["precision"], "unit": "flop/s"}
-        bandwidth = {**common, "kind": "bandwidth", "level": row["level"], "roof": row["level"], "unit": "byte/s"}
-        roofs[row["device"], "compute", row["precision"]] = {**peak, "value": row["compute_roof"]}
-        roofs[row["device"], "bandwidth", row["level"]] = {**bandwidth, "value": row["bandwidth_roof"]}
-    return Roofline(
-        _table(points, columns.POINTS), _table(list(roofs.values()), columns.ROOFS), _table(rows, columns.KERNELS),
-        {level: np.array(values) for level, values in traffic.items()},
-    )  # fmt: skip
-
-
-def _table(rows: list[dict[str, Any]], declared: tuple[columns.Column, ...]) -> dict[str, Any]:
-    return {
-        one.name: np.array([row.get(one.name, _EMPTY[one.dtype]) for row in rows], dtype=_DTYPES[one.dtype]) for one in declared
-    }
+        common = {name: row[name] for name in ("device", "compute_capability")} | {"origin": "theoretical"}
+        for kind, what, unit in (("compute", "precision", "flop/s"), ("bandwidth", "level", "byte/s")):
+            about = {"kind": kind, what: row[what], "roof": row[what], "unit": unit, "value": row[f"{kind}_roof"]}
+            roofs[row["device"], kind, row[what]] = common | about
+    moved = {level: np.array(values) for level, values in traffic.items()}
+    declared = (points, columns.POINTS), (list(roofs.values()), columns.ROOFS), (rows, columns.KERNELS)
+    return Roofline(*(table(*one) for one in declared), moved)
