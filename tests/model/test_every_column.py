@@ -1,0 +1,693 @@
+"""Every column of the three frames, recomputed from raw metrics of made-up and real launches by formulas of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_roofline import read_report, roofline
+from ncu_roofline.model import Roofline, columns
+from tests.cli.test_ceilings import ceiling, document, write
+from tests.factory import A100, Metrics, kernel, report
+from tests.sectionfile import section_factory as made_section
+from tests.sectionfile.section_factory import chart, per_second, point, roof, section
+
+NAN, ELAPSED, SECOND = math.nan, ".avg.pct_of_peak_sustained_elapsed", ".per_second"
+PATCHED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+OPS = ("add", "mul", "fma")
+# Of a precision the letter of its counters, and operations of an addition.
+CORE = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
+# Of a level its metric and bytes of a count, and what it is called.
+LEVELS = {
+    "l1": ("l1tex__t_bytes.sum", 1, "L1/TEX"),
+    "shared": ("smsp__sass_data_bytes_mem_shared.sum", 1, "Shared memory"),
+    "l2": ("lts__t_sectors_srcunit_tex.sum", 32, "L2"),
+    "dram": ("dram__bytes.sum", 1, "DRAM"),
+}
+CHAIN = ("l1", "l2", "dram")
+# Per cycle and SM, L2 slice (80) or bit of the memory bus, by data sheets: operations and bytes.
+SHEETS = {
+    "8.0": {"fp64": 64, "fp32": 128, "fp16": 512, "l1": 128, "shared": 128, "l2": 64, "dram": 0.25},
+    "8.6": {"fp64": 4, "fp32": 256, "fp16": 256, "l1": 128, "shared": 128, "l2": 32, "dram": 0.25},
+}
+A40: Metrics = {**A100, "device__attribute_display_name": "NVIDIA A40", "device__attribute_compute_capability_minor": 6}
+DEVICES = {"8.0": A100, "8.6": A40}
+# Hardware units: metric, id, label, kind, level.
+UNITS = {
+    "sm__issue_active": ("issue", "issue slots", "compute", ""),
+    "sm__pipe_alu_cycles_active": ("alu", "ALU pipe", "compute", ""),
+    "sm__inst_executed_pipe_lsu": ("lsu", "load/store unit", "memory", ""),
+    "l1tex__data_pipe_lsu_wavefronts": ("l1", "L1/TEX data pipe", "memory", "l1"),
+    "lts__throughput": ("l2", "L2", "memory", "l2"),
+    "dram__cycles_active": ("dram", "DRAM", "memory", "dram"),
+    "sm__throughput": ("sm", "SM", "compute", ""),
+}
+GAUGES = {
+    "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active", 0.01),
+    "occupancy_theoretical": ("sm__maximum_warps_per_active_cycle_pct", 0.01),
+    "waves": ("launch__waves_per_multiprocessor", 1),
+    "eligible_warps": ("smsp__warps_eligible.avg.per_cycle_active", 1),
+    "ipc": ("sm__inst_executed.avg.per_cycle_active", 1),
+    "data_pipe": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", 0.01),
+}
+"""Columns of gauges: their metric, and what it is times."""
+TOLD = ("less than 90% of the maximum clock", "some launches lack the metrics", "above its roof:", "own chart Test")
+
+
+@dataclass
+class Launch:
+    """What metrics say of a launch, NaN where they don't; clocks and ``roofs`` (used, theoretical) once its GPU is known."""
+
+    place: int
+    name: str
+    metrics: Mapping[str, Any]
+    seconds: float = NAN
+    clock: float = NAN
+    work: dict[str, tuple[float, float]] = field(default_factory=dict)  # operations, and those of fused instructions
+    traffic: dict[str, float] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)  # the metrics of traffic
+    charted: bool = False
+    reached: bool = False  # the roof of DRAM by bytes and their share
+    weight: float = 1.0  # in means: seconds, where rows are of several launches
+    roofs: dict[str, tuple[float, float]] = field(default_factory=dict)
+    drawn: dict[str, float] = field(default_factory=dict)  # as measured
+
+    def get(self, name: str) -> float:
+        return float(self.metrics.get(name, NAN))
+
+    def attribute(self, name: str) -> float:
+        return self.get(f"device__attribute_{name}")
+
+    def counted(self, metric: str) -> float:
+        """A count over the launch, from its sum or its rates."""
+        counter = metric.removesuffix(".sum")
+        cycles = self.get(f"{counter.partition('__')[0]}__cycles_elapsed.avg.per_second")
+        forms = ((".sum", 1.0), (".sum.per_second", self.seconds), (".sum.per_cycle_elapsed", self.seconds * cycles))
+        return next((self.get(counter + form) * factor for form, factor in forms if counter + form in self.metrics), NAN)
+
+    def read(self) -> Launch:
+        self.seconds = self.get("gpu__time_duration.sum") * 1e-9
+        self.clock = self.get("sm__cycles_elapsed.avg.per_second")
+        for precision, (letter, each) in CORE.items():
+            adds, muls, fmas = (self.counted(PATCHED.format(letter + op)) for op in ("add", "mul", "fma"))
+            if (operations := each * (adds + muls + 2 * fmas)) == operations:
+                self.work[precision] = operations, 2 * each * fmas
+        if VENDOR in self.metrics and self.seconds == self.seconds:
+            self.work["fp64"], self.charted = (self.get(VENDOR) * self.seconds, NAN), True
+        for level, (metric, each, _) in LEVELS.items():
+            if (moved := each * self.counted(metric)) == moved:
+                self.traffic[level] = moved
+                self.named[level] = metric if metric in self.metrics else f"{metric}.per_second"
+        return self
+
+    @property
+    def label(self) -> str:
+        return self.name.partition("<")[0].removeprefix("void ")
+
+    @property
+    def chip(self) -> str:
+        return f"{self.attribute('compute_capability_major'):.0f}.{self.attribute('compute_capability_minor'):.0f}"
+
+    @property
+    def clock_max(self) -> float:
+        return self.attribute("max_gpu_frequency_khz") * 1e3
+
+    def pipe(self, precision: str) -> str:
+        return "fp32" if (precision, self.chip) == ("fp16", "8.6") else precision
+
+    def slots(self, precision: str) -> float:
+        """Operations that would take as long: one that is not fused takes the time of two."""
+        work, fused = self.work.get(precision, (0.0, 0.0))
+        return 2 * work - fused if fused == fused else work
+
+    def used(self) -> list[str]:
+        return [one for one, (work, _) in self.work.items() if work > 0]
+
+    def mix(self) -> None:
+        """Work of several precisions together, where the second has a hundredth or more of the first."""
+        used, sums = self.used(), sorted((work for work, _ in self.work.values()), reverse=True)
+        if len(used) > 1 and sums[1] >= 0.01 * sum(sums):
+            both = [sum(sums) / max(self.at(used, way).values()) for way in (0, 1)]
+            self.roofs["mixed"], self.work["mixed"] = (both[0], both[1]), (sum(sums), NAN)
+
+    def at(self, used: Sequence[str], way: int = 0) -> dict[str, float]:
+        pipes = dict.fromkeys(map(self.pipe, used), 0.0)
+        for one in used:
+            pipes[self.pipe(one)] += self.work[one][0] / self.roofs[one][way]
+        return pipes
+
+    def busiest(self) -> str:
+        """Of the fullest pipe the precision that needs most of it."""
+        used = [one for one in self.used() if one != "mixed"]
+        pipes = self.at(used)
+        return max(used, key=lambda one: (pipes[self.pipe(one)], self.work[one][0] / self.roofs[one][0]))
+
+
+def mean(values: Iterable[tuple[float, float]]) -> float:
+    """Of (value, seconds) where both are known."""
+    known = [(value, seconds) for value, seconds in values if value == value and seconds == seconds]
+    return sum(v * s for v, s in known) / sum(s for _, s in known) if known else NAN
+
+
+def stand(launches: Sequence[Launch], measured: Mapping[str, float] | None = None, clock: str = "profiled") -> None:
+    """Clocks and roofs of launches on one GPU; launches below 20 us have the clocks of the longer ones."""
+
+    def trusted(name: str) -> list[float]:
+        own = [one.get(f"{name}__cycles_elapsed.avg.per_second") for one in launches]
+        long = mean((value, one.seconds) for value, one in zip(own, launches, strict=True) if not one.seconds < 20e-6)
+        return [long if one.seconds < 20e-6 and value == value else value for value, one in zip(own, launches, strict=True)]
+
+    for one, sm, l2, memory in zip(launches, trusted("sm"), trusted("lts"), trusted("dram"), strict=True):
+        one.clock, sms = sm, one.attribute("multiprocessor_count")
+        core = sm if sm == sm else one.clock_max
+        bits, highest = one.attribute("global_memory_bus_width"), one.attribute("max_mem_frequency_khz") * 1e3
+        each = {"l2": 80 * (l2 if l2 == l2 else core), "dram": bits * (memory if memory == memory else highest)}
+        # Boards run their memory below its highest clock: of long launches bytes and the share of the peak tell the peak.
+        busy = one.get(f"dram__cycles_active{ELAPSED}") / 100
+        if memory != memory and "dram" in one.traffic and one.seconds >= 20e-6 and busy >= 0.01:
+            each["dram"], one.reached = one.traffic["dram"] / one.seconds / busy / SHEETS[one.chip]["dram"], True
+        faster = one.clock_max / sm if clock == "max" and sm == sm else 1.0
+        for name, per_cycle in SHEETS[one.chip].items():
+            peak = one.get(f"sm__sass_thread_inst_executed_op_{CORE.get(name, ('?',))[0]}fma_pred_on.sum.peak_sustained")
+            theory = per_cycle * each.get(name, sms * core) if peak != peak else 2 * CORE[name][1] * peak * core
+            used = theory = theory if name == "dram" else theory * faster
+            if measured and name in measured:  # what is above theory at its clock was not measured right
+                one.drawn[name] = measured[name] if name == "dram" or sm != sm else measured[name] / 1.41e9 * sm
+                slower = memory / highest if name == "dram" and memory == memory else 1.0 if name == "dram" else faster
+                used = one.drawn[name] if one.drawn[name] <= 1.05 * theory / slower else theory
+            one.roofs[name] = used, theory
+        one.mix()
+
+
+# Points.
+
+
+def points(label: str, group: list[Launch], by: str, path: str) -> list[dict[str, Any]]:
+    rows = []
+    for precision in (*CORE, "mixed"):
+        found = {level: numbers(group, precision, level) for level in LEVELS}
+        made = [row for row in found.values() if row["work"] > 0 and row["traffic"] > 0]
+        for row in made:
+            lowest = min(made, key=lambda other: other["attainable"])
+            own = lowest["_longest"].busiest() if precision == "mixed" else precision
+            row["binds"] = lowest["level"] if lowest["_memory"] else f"{own}.fma"
+            row["binding_fraction"] = row["performance"] / lowest["attainable"]
+            outer = CHAIN[CHAIN.index(row["level"]) + 1 :] if row["level"] in CHAIN else ()
+            to = next((level for level in outer if found[level] in made), "")
+            row |= {"locality_to": to, "locality": row["traffic"] / found[to]["traffic"] if to else NAN}
+            rows.append({**row, **head(group, by, label, path)})
+    return rows
+
+
+def head(group: list[Launch], by: str, label: str, path: str) -> dict[str, Any]:
+    first = group[0]
+    device = {"device": first.metrics["device__attribute_display_name"], "compute_capability": first.chip}
+    return {"report": path, "launch": first.place if by == "launch" else -1, "kernel": label, **device, "label": "", "step": -1}
+
+
+def numbers(group: list[Launch], precision: str, level: str) -> dict[str, Any]:
+    known = [one for one in group if precision in one.work and level in one.traffic and one.seconds == one.seconds]
+    longest = max(reversed(known), key=lambda one: one.seconds, default=group[0])
+    work, fused = (sum(one.work[precision][part] for one in known) for part in (0, 1))
+    moved, seconds = sum(one.traffic[level] for one in known), sum(one.seconds for one in known)
+    if not (work > 0 and moved > 0):
+        return {"work": 0.0, "traffic": 0.0}
+    peak, theory = (mean((one.roofs[precision][part], one.weight) for one in known) for part in (0, 1))
+    slope, slope_theory = (mean((one.roofs[level][part], one.weight) for one in known) for part in (0, 1))
+    intensity, performance = work / moved, work / seconds
+    attainable, by_theory = min(peak, intensity * slope), min(theory, intensity * slope_theory)
+    # Of instructions: a fused one does two operations.
+    alpha = NAN if precision == "mixed" else (fused / 2) / (work - fused / 2)
+    clock, memory = mean((one.clock, one.weight) for one in known), intensity * slope < peak
+    binding = longest.roofs[level if memory else longest.busiest() if precision == "mixed" else precision]
+    coverage = seconds / sum(one.seconds for one in group if one.seconds == one.seconds)
+    charted = longest.charted and precision == "fp64"
+    of_work = [VENDOR] if charted else [PATCHED.format(CORE.get(precision, "?")[0] + op) for op in OPS]
+    above = performance > (1 + 1e-9) * min(one for one in (attainable, (1 + alpha) / 2 * peak, by_theory) if one == one)
+    return {
+        "precision": precision, "level": level, "launches": len(known), "work": work, "unit": "flop", "traffic": moved,
+        "seconds": seconds, "intensity": intensity, "performance": performance, "bandwidth": moved / seconds,
+        "attainable": attainable, "fraction": performance / attainable, "compute_roof": peak, "bandwidth_roof": slope,
+        "fma_share": alpha, "mix_roof": (1 + alpha) / 2 * peak, "lanes": NAN, "attainable_theoretical": by_theory,
+        "fraction_theoretical": performance / by_theory, "clock_profiled": clock, "clock_max": longest.clock_max,
+        "clock_ratio": clock / longest.clock_max, "coverage": coverage, "_memory": memory, "_longest": longest,
+        "roof_origin": "theoretical" if binding[0] == binding[1] else "measured",
+        "source": "embedded" if charted else "binding",
+        "metrics": None if precision == "mixed" else f"{', '.join(of_work)}; {longest.named[level]}",
+        "notes": (clock < 0.9 * longest.clock_max, coverage < 1 - 1e-9, above, charted),
+    }  # fmt: skip
+
+
+# Kernels.
+
+
+def limits(group: list[Launch]) -> list[tuple[str, str, str, float, bool]]:
+    """All that can be full: kind, id, label, how full, whether it is a roof of the chart."""
+    found = []
+    for level, (_, _, label) in LEVELS.items():
+        found.append(("memory", level, label, rate(group, level) / roof_of(group, level), True))
+    for unit in units(group):
+        name, label, kind, level = UNITS[unit]
+        share = units(group)[unit] - (1e-6 if name == "sm" else 0.0)
+        found.append((kind, level or name, LEVELS[level][2] if level else label, share, False))
+    timed = [one for one in group if one.seconds == one.seconds]
+    for pipe in dict.fromkeys(map(group[0].pipe, CORE)):
+        of_pipe = [p for p in CORE if group[0].pipe(p) == pipe]
+        counted = [one for one in timed if one.work.keys() & set(of_pipe)]
+        needs = {p: sum(one.slots(p) / one.roofs[p][0] for one in counted) for p in of_pipe}
+        most, seconds = max(needs, key=lambda p: needs[p]), sum(one.seconds for one in counted)
+        share = sum(needs.values()) / seconds if seconds else NAN
+        found.append(("compute", f"{most}.fma", f"{most.upper()} FMA", share, True))
+    return [limit for limit in found if limit[3] > 0]
+
+
+def units(group: list[Launch]) -> dict[str, float]:
+    shares = {unit: mean((one.get(unit + ELAPSED) / 100, one.weight) for one in group) for unit in UNITS}
+    return {unit: share for unit, share in shares.items() if share == share}
+
+
+def rate(group: list[Launch], level: str) -> float:
+    """Bytes per second, of DRAM by its share of the roof where nobody counted."""
+    rates = []
+    for one in group:
+        by_share = one.get(f"dram__cycles_active{ELAPSED}") / 100 * one.roofs[level][1] if level == "dram" else NAN
+        counted = one.traffic.get(level, NAN) / one.seconds
+        rates.append((counted if counted == counted else by_share, one.weight))
+    return mean(rates)
+
+
+def roof_of(group: list[Launch], level: str) -> float:
+    return mean((one.roofs[level][0], one.weight) for one in group)
+
+
+def nearest(group: list[Launch]) -> tuple[str, str, str, float, bool]:
+    """The fullest; a roof rather than a unit where that is 90 % as full."""
+    every = limits(group)
+    fullest = max(every, key=lambda limit: limit[3])
+    roofs = [limit for limit in every if limit[4] and limit[3] >= 0.9 * fullest[3]]
+    return max(roofs, key=lambda limit: limit[3]) if roofs else fullest
+
+
+def unseen(group: list[Launch]) -> list[str]:
+    """Levels of which nothing is known, and "compute" where neither work nor a unit is."""
+    of_units = {UNITS[unit][3] for unit in units(group)}
+    levels = [one for one in CHAIN if rate(group, one) != rate(group, one) and one not in of_units]
+    computed = any(one.work for one in group) or any(UNITS[unit][2] == "compute" for unit in units(group))
+    return levels + ([] if computed else ["compute"])
+
+
+def judged(group: list[Launch]) -> dict[str, Any]:
+    """The verdict on launches, as if they were one, and its numbers."""
+    nothing = {"limit": "", "limit_fraction": NAN, "headroom": NAN, "headroom_compute": NAN, "headroom_or_less": 0}
+    timed = [one for one in group if one.seconds == one.seconds]
+    every = limits(group)
+    if not every:
+        return {"verdict": "unknown", **nothing}
+    kind, limit, label, share, _ = nearest(group)
+    full, blind = share >= 0.6, unseen(group)
+    if timed and sum(one.seconds for one in timed) / len(timed) < 20e-6:
+        return {"verdict": "too short to judge", **nothing, "limit": limit, "limit_fraction": share}
+    fullest = max(every, key=lambda one: one[3])
+    if fullest[3] > 1.2:
+        _, limit, _, share, _ = fullest
+    if (blind and not full) or fullest[3] > 1.2:
+        return {"verdict": "unknown", **nothing, "limit": limit, "limit_fraction": share}
+    if not full:
+        kind, limit, label, share, _ = fullest
+    headroom = NAN if {"l2", "dram"} & set(blind) else max(1.0, 1 / fullest[3])
+    return {
+        "verdict": f"{kind}: {label}" if full else "latency",
+        "limit": limit,
+        "limit_fraction": share,
+        "headroom": headroom,
+        "headroom_compute": to_compute_roofs(group),
+        "headroom_or_less": int(bool(blind) and headroom == headroom),
+    }
+
+
+def to_compute_roofs(group: list[Launch]) -> float:
+    """Seconds of launches with work / seconds that it needs at the peaks of the busiest pipe."""
+    working = [one for one in group if any(p in one.work for p in CORE) and one.seconds == one.seconds]
+    needed: dict[str, float] = {}
+    for one in working:
+        for p in CORE:
+            needed[one.pipe(p)] = needed.get(one.pipe(p), 0.0) + one.work.get(p, (0.0,))[0] / one.roofs[p][0]
+    return sum(one.seconds for one in working) / longest if (longest := max(needed.values(), default=0.0)) else NAN
+
+
+def together(group: list[Launch]) -> dict[str, Any]:
+    """The verdict that most of the time has, and the headroom of all launches that have one."""
+    timed = [one for one in group if one.seconds == one.seconds]
+    if len(group) == 1 or not timed:
+        return judged(group) | {"judged_seconds": judged_seconds(group)}
+    short = sum(one.seconds for one in timed if one.seconds < 20e-6) > sum(one.seconds for one in timed) / 2
+    alone = {one.place: judged([replace(one, weight=1.0)]) for one in group}
+    keys = {place: (found["verdict"], found["limit"] if ": " in found["verdict"] else "") for place, found in alone.items()}
+    times: dict[tuple[str, str], float] = {}
+    for one in group:
+        if keys[one.place][0] != "too short to judge" or short:
+            times[keys[one.place]] = times.get(keys[one.place], 0.0) + (one.seconds if one in timed else 0.0)
+    if short:
+        return judged(timed) | {"judged_seconds": 0.0}
+    most = max(times, key=lambda key: times[key])
+    speaking = [one for one in timed if keys[one.place] == most]
+    known = [one for one in timed if alone[one.place]["headroom"] == alone[one.place]["headroom"]]
+    known = known if any(one in known for one in speaking) else []
+    needed = sum(one.seconds / alone[one.place]["headroom"] for one in known)
+    found = judged(speaking)
+    if found["headroom"] == found["headroom"]:
+        found["headroom"] = sum(one.seconds for one in known) / needed if known else NAN
+    if found["verdict"] != "unknown":
+        found["headroom_compute"] = to_compute_roofs(known)
+    return found | {"judged_seconds": sum(one.seconds for one in known)}
+
+
+def judged_seconds(group: list[Launch]) -> float:
+    known = judged(group)["headroom"] == judged(group)["headroom"]
+    return sum(one.seconds for one in group if known and one.seconds == one.seconds)
+
+
+def about(group: list[Launch], by: str, label: str, whole: float) -> dict[str, Any]:
+    timed, first = [one for one in group if one.seconds == one.seconds], group[0]
+    seconds = sum(one.seconds for one in timed) if timed else NAN
+    works = [sum(work for p, (work, _) in one.work.items() if p != "mixed") for one in group if one.work]
+    counted = {p for one in group for p in one.work}
+    moved = {level for one in group for level in one.traffic}
+    clock, busy = mean((one.clock, one.weight) for one in group), units(group)
+    status = "no-time" if not timed else "ok" if any(works) else "zero-flop" if counted >= CORE.keys() else "no-work-metrics"
+    status = "no-traffic-metrics" if status == "ok" and not moved else status
+    fullest = max(busy, key=lambda unit: busy[unit] - (1e-6 if unit == "sm__throughput" else 0), default=None)
+    of_compute = [busy[unit] for unit in busy if UNITS[unit][2] == "compute"]
+    found = together(group)
+    row = {
+        "name": label if by == "application" else first.name,
+        "kind": by if by == "application" else "kernel",
+        "launches": len(group), "untimed": len(group) - len(timed), "seconds": seconds,
+        "time_share": seconds / whole if whole else NAN,
+        **{name: one if len({other.place % 2 for other in group}) == 1 else "" for name, one in texts(first.place).items()},
+        "ncu_version": "2024.1.0.0", "work": sum(works) if works else NAN, "status": status, "clock_profiled": clock,
+        "clock_max": first.clock_max, "clock_ratio": clock / first.clock_max, **found, "speedup": found["headroom"],
+        "recoverable": found["judged_seconds"] * (1 - 1 / found["headroom"]) if found["judged_seconds"] else NAN,
+        "short_seconds": sum(one.seconds for one in timed if one.seconds < 20e-6), "waste": "", "headroom_without_waste": NAN,
+        "reason": None, "busiest_unit": UNITS[fullest][1] if fullest and busy[fullest] > 0 else "",
+        "busiest_fraction": busy[fullest] if fullest else NAN, "bandwidth_system": NAN, "fraction_system": NAN,
+        "fraction_sm": busy.get("sm__throughput", max(of_compute, default=NAN)),
+        "issue_fraction": busy.get("sm__issue_active", NAN),
+        "tensor_active": NAN, "sm_active": mean((active(one), one.weight) for one in group),
+        "missing": " ".join(name for name in (*CORE, *CHAIN) if name not in counted | moved),
+        "notes": (clock < 0.9 * first.clock_max, False, None, any(one.charted for one in group) and None),
+    }  # fmt: skip
+    for name, (metric, times) in GAUGES.items():
+        row[name] = mean((one.get(metric) * times, one.weight) for one in group)
+    for level in LEVELS:
+        row[f"bandwidth_{level}"] = rate(group, level)
+        by_unit = next((busy[unit] for unit in busy if UNITS[unit][3] == level), NAN)
+        share = rate(group, level) / roof_of(group, level)
+        row[f"fraction_{level}"] = share if share == share else by_unit
+    return row
+
+
+def active(launch: Launch) -> float:
+    names = [f"{unit}__cycles_elapsed.{how}" for unit in ("sm", "gpc") for how in ("max", "avg")]
+    elapsed = next((launch.get(name) for name in names if name in launch.metrics), launch.clock * launch.seconds)
+    share = launch.get("sm__cycles_active.avg") / elapsed
+    return min(share, 1.0) if share == share else NAN
+
+
+def texts(place: int) -> dict[str, str]:
+    """Of every other launch the same."""
+    return {"grid": f"{8 + place % 2}x2x1", "block": f"{128 >> place % 2}x1x1", "nvtx": f"outer/step{place % 2}"}
+
+
+# Roofs.
+
+
+def roofs(
+    launches: list[Launch], drawn: pd.DataFrame, clock: str, measured: Mapping[str, float], path: str
+) -> list[dict[str, Any]]:
+    rows = []
+    timed = [one for one in launches if one.seconds == one.seconds] or launches
+    core = {*drawn["precision"]} - {"mixed"} or {"fp64", "fp32"}
+    unknown = all(one.clock != one.clock for one in timed)
+    basis = "max" if unknown or clock == "max" else "profiled"
+    clocks = [value for one in timed if (value := one.clock_max if basis == "max" else one.clock) == value]
+    for name in (*CORE, *LEVELS):
+        compute = name in CORE
+        if name not in (core if compute else {*CHAIN, *drawn["level"]}):
+            continue
+        for which, factor in (("fma", 1.0), ("nofma", 0.5)) if compute else (("", 1.0),):
+            of = f"{name.upper()} {'FMA' if which == 'fma' else 'no FMA'}" if compute else LEVELS[name][2]
+            row = {
+                **head(timed, "", "", path), "roof": f"{name}.{which}" if compute else name,
+                "kind": "compute" if compute else "bandwidth",
+                "precision": name if compute else "", "level": "" if compute else name, "label": of,
+                "unit": "flop/s" if compute else "byte/s", "clock": NAN if name in ("l2", "dram") else median(clocks),
+                "clock_basis": basis, **spread([factor * one.roofs[name][1] for one in timed]), "origin": "theoretical",
+                "source": origin(timed, name), "metrics": None,
+                "notes": None,
+            }  # fmt: skip
+            rows.append(row)
+            for judges in (True, False) if name in measured and which != "nofma" else ():
+                if mine := [one for one in timed if (one.roofs[name][0] == one.drawn[name]) == judges]:
+                    at = [one.clock if abs(one.drawn[name] / measured[name] - 1) > 0.01 else 1.41e9 for one in mine]
+                    of = {"origin": "measured" if judges else "unused", "clock_basis": "measured", "source": "ceilings"}
+                    stands = {"clock": NAN if name == "dram" else median(at)}
+                    rows.append({**row, **of, **stands, **spread([one.drawn[name] for one in mine])})
+    return rows
+
+
+def origin(timed: list[Launch], roof: str) -> str | None:
+    """None where launches differ."""
+    if roof == "dram" and len({one.reached for one in timed}) > 1:
+        return None
+    if roof == "dram" and timed[0].reached:
+        return "derived"
+    return "binding" if PEAK in timed[0].metrics and roof == "fp64" else "architecture"
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    return {"value": median(values), "value_min": min(values), "value_max": max(values)}
+
+
+# Made-up reports.
+
+VENDOR = "sm__sass_thread_inst_executed_ops_dadd_dmul_dfma_pred_on_x2.sum.per_second"
+PEAK = "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained"
+DOT = made_section.point(*map(made_section.one, (VENDOR, "dram__bytes.sum.per_second")))
+CHART = made_section.section(made_section.chart(points=(DOT,)))
+SHARES = (0.0, 0.004, 0.03, 0.2, 0.35, 0.5, 0.62, 0.75, 0.9)
+
+
+def made(dice: Random, chip: str) -> Metrics:
+    """A launch: of each thing that can be full a share, or nothing at all."""
+    sheet, one_of = SHEETS[chip], dice.choice
+    seconds, sm, lts, memory = one_of((5e-6, 1e-4, 1e-3, 3e-3)), one_of((0.9e9, 1.2e9, 1.41e9)), one_of((1e9, 1.3e9)), 1.1e9
+    metrics: Metrics = {
+        **DEVICES[chip],
+        "sm__cycles_elapsed.avg.per_second": sm,
+        "lts__cycles_elapsed.avg.per_second": lts,
+        **({"gpu__time_duration.sum": seconds * 1e9} if dice.random() < 0.93 else {}),
+        **({"dram__cycles_elapsed.avg.per_second": memory} if dice.random() < 0.5 else {}),
+    }
+    full = {"l2": 80 * lts, "dram": 5120 * memory}
+    for precision, (letter, each) in CORE.items():
+        operations = one_of(SHARES) * sheet[precision] * 108 * sm * seconds / 4
+        parts = one_of(((0, 0, 1), (1, 0, 0), (0.25, 0.25, 0.5), (0.1, 0.7, 0.2)))
+        if dice.random() < 0.8:
+            counts = [round(operations / each * part / (1 + (op == 2))) for op, part in enumerate(parts)]
+            metrics |= {PATCHED.format(letter + op): count for op, count in zip(OPS, counts, strict=True)}
+    if not any("sass_thread" in name for name in metrics) or dice.random() < 0.1:
+        metrics = {name: value for name, value in metrics.items() if "sass_thread" not in name}
+        metrics |= {VENDOR: one_of((1e11, 2e12))} if dice.random() < 0.7 else {}
+    for level, (metric, each, _) in LEVELS.items():
+        if dice.random() < 0.85:
+            metrics[metric] = round(one_of(SHARES) * sheet[level] * full.get(level, 108 * sm) * seconds / each)
+    if VENDOR in metrics:
+        metrics["dram__bytes.sum.per_second"] = (metrics.pop("dram__bytes.sum", 0) or 3e8) / seconds
+    metrics |= {unit + ELAPSED: 100 * one_of(SHARES) for unit in UNITS if dice.random() < 0.4}
+    if metrics.get(LEVELS["dram"][0]) == 0:
+        metrics.pop(f"dram__cycles_active{ELAPSED}", None)
+    gauges = [(metric, one_of((7.0, 23.0, 41.0))) for metric, _ in GAUGES.values() if not metric.startswith("l1tex")]
+    metrics |= {metric: value for metric, value in gauges if dice.random() < 0.5}
+    cycles = {"sm__cycles_active.avg": one_of((0.5e6, 1.01e6)), "sm__cycles_elapsed.max": 1e6}
+    return metrics | (cycles if dice.random() < 0.5 else {})
+
+
+@pytest.mark.parametrize("by", ["launch", "kernel", "application"])
+def test_made_up_reports(by: str, tmp_path: Path) -> None:
+    for seed in range(20):
+        one_made_up_report(Random(seed), by, tmp_path)
+
+
+def one_made_up_report(dice: Random, by: str, folder: Path) -> None:
+    chip, clock = dice.choice(("8.0", "8.6")), dice.choice(("profiled", "profiled", "max"))
+    every = [made(dice, chip) for _ in range(dice.randint(1, 5))]
+    if dice.random() < 0.3:
+        every = [{**metrics, PEAK: 108.0 * 25} for metrics in every]
+    measured = {"fp64": 0.9 * 50 * 108 * 1.41e9, "dram": 1.1e12} if chip == "8.0" and dice.random() < 0.5 else {}
+    names = [f"void {'ab'[place % 2]}<1>(int)" for place in range(len(every))]
+    launches = []
+    for place, (name, metrics) in enumerate(zip(names, every, strict=True)):
+        shape = texts(place)
+        grid, block = (tuple(map(int, shape[key].split("x"))) for key in ("grid", "block"))
+        launch = kernel(metrics, name, nvtx=tuple(shape["nvtx"].split("/")), sections=(CHART,) if VENDOR in metrics else ())
+        launches.append(replace(launch, grid=grid, block=block))
+    path = report(folder / "r.ncu-rep", *launches)
+    entries = (
+        ceiling("fp64.fma", measured.get("fp64"), clock={"sm_mhz_mean": 1410}),
+        ceiling("dram.read", measured.get("dram")),
+    )
+    found = roofline(path, write(folder, document(*entries)) if measured else None, by=by, clock=clock)
+    raw = [Launch(place, name, metrics).read() for place, (name, metrics) in enumerate(zip(names, every, strict=True))]
+    check(found, raw, by, clock, measured, str(path))
+
+
+def grouped(launches: list[Launch], by: str, path: str) -> list[tuple[str, list[Launch]]]:
+    """Rows with what they are called."""
+    groups: dict[object, tuple[str, list[Launch]]] = {}
+    for one in launches:
+        key, label = {
+            "launch": (one.place, one.label),
+            "kernel": (one.name, one.label),
+            "application": (path, path),
+        }[by]
+        groups.setdefault(key, (label, []))[1].append(one)
+    return list(groups.values())
+
+
+def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured: Mapping[str, float], path: str) -> None:
+    for one in launches:
+        one.weight = 1.0 if by == "launch" else one.seconds
+    stand(launches, measured, clock)
+    rows = grouped(launches, by, path)
+    expected = [row for label, group in rows for row in points(label, group, by, path)]
+    same(found.points, expected, columns.POINTS)
+    whole = sum(one.seconds for one in launches if one.seconds == one.seconds)
+    same(found.kernels, [{**about(g, by, label, whole), **head(g, by, label, path)} for label, g in rows], columns.KERNELS)
+    same(found.roofs, roofs(launches, found.points, clock, measured, path), columns.ROOFS)
+
+
+def same(frame: pd.DataFrame, rows: list[dict[str, Any]], declared: Sequence[Any]) -> None:
+    """Every declared column, None aside; of notes which sentences are there."""
+    assert list(frame.columns) == [column.name for column in declared]
+    assert len(frame) == len(rows), (declared[-2].name, len(frame), len(rows))
+    for column in declared:
+        values = [row[column.name] for row in rows]
+        for place, (value, given_) in enumerate(zip(values, frame[column.name], strict=True)):
+            if column.name == "notes" and value is not None:
+                told = tuple(text in given_ for text in TOLD)
+                assert all(want is None or want == got for want, got in zip(value, told, strict=True)), (place, value, given_)
+            elif isinstance(value, float):
+                assert given_ == pytest.approx(value, rel=1e-9, nan_ok=True), (place, column.name, value, given_)
+            elif value is not None:
+                assert given_ == value, (place, column.name, value, given_)
+
+
+REAL = ("launches", "seconds", "clock_profiled", "clock_max", "clock_ratio")
+OF_POINTS = (*REAL, "work", "traffic", "intensity", "performance", "bandwidth", "fma_share", "coverage")
+OF_KERNELS = (*REAL, "untimed", "time_share", "sm_active", "short_seconds", *(name for name in GAUGES if name != "data_pipe"))
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize("by", ["launch", "kernel"])
+def test_real_reports(by: str, real_reports: dict[str, Path]) -> None:
+    """What is counted in FP64 and FP32, and moved at DRAM; times, clocks and gauges."""
+    compared = 0
+    for path in real_reports.values():
+        with read_report(path) as opened:
+            launches = [Launch(one.index, one.name, dict(one.metrics)).read() for one in opened.kernels]
+        if not {one.chip for one in launches} <= SHEETS.keys() or any(one.clock != one.clock for one in launches):
+            continue
+        found = roofline(path, by=by)
+        for one in launches:
+            one.weight = 1.0 if by == "launch" else one.seconds
+        stand(launches)
+        rows = grouped(launches, by, str(path))
+        whole = sum(one.seconds for one in launches if one.seconds == one.seconds)
+        drawn = found.points[(found.points["level"] == "dram") & found.points["precision"].isin(["fp64", "fp32"])]
+        for (label, group), row in zip(rows, found.kernels.to_dict("records"), strict=True):
+            expected = about(group, by, label, whole)
+            compared += len(expected)
+            for name in OF_KERNELS:
+                assert row[name] == pytest.approx(expected[name], rel=1e-9, nan_ok=True), (path.name, label, name)
+            key = "launch" if by == "launch" else "kernel"
+            for point_ in drawn[(drawn[key] == row[key]) & (drawn["source"] == "binding")].to_dict("records"):
+                expected = numbers(group, point_["precision"], "dram")
+                for name in OF_POINTS:
+                    assert point_[name] == pytest.approx(expected[name], rel=1e-9, nan_ok=True), (path.name, label, name)
+                    compared += 1
+    assert compared > 500
+
+
+# Charts of reports, as they are drawn.
+
+D, F = ([f"smsp__sass_thread_inst_executed_op_{k}{op}_pred_on.sum.per_cycle_elapsed" for op in ("add", "mul")] for k in "df")
+FUSED = {k: f"derived__smsp__sass_thread_inst_executed_op_{k}fma_pred_on_x2" for k in "df"}
+PEAKS = {k: f"derived__sm__sass_thread_inst_executed_op_{k}fma_pred_on_x2" for k in "df"}
+RATES, FULL = ("lts__t_bytes.sum.per_second", "dram__bytes.sum.per_second"), "dram__bytes.sum.peak_sustained"
+CYCLES = {unit: f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "dram")}
+
+
+def drawn(dice: Random) -> tuple[Metrics, bytes]:
+    """A chart of FP64 and FP32, each with dots at L2 and DRAM, and a line for DRAM."""
+    counts = {name: dice.uniform(10, 100) for name in (*D, *F, *FUSED.values())}
+    peaks = {PEAKS["d"]: 6912.0, PEAKS["f"]: 13824.0, FULL: 1280.0}
+    rates = {name: dice.uniform(1e10, 1e12) for name in RATES}
+    clocks = {CYCLES["sm"]: dice.uniform(1.2e9, 1.4e9), CYCLES["smsp"]: dice.uniform(1.2e9, 1.4e9), CYCLES["dram"]: 1.1e9}
+    works = [per_second(*adds, FUSED[k], clock=CYCLES["smsp"]) for k, adds in (("d", D), ("f", F))]
+    dots = [point(work, made_section.one(name), f"{name} dot") for work in works for name in RATES]
+    lines = [roof(per_second(PEAKS[k]), per_second(FULL, clock=CYCLES["dram"]), f"{k} line") for k in "df"]
+    data = section(chart(points=tuple(dots), roofs=tuple(lines)))
+    return {**A100, "gpu__time_duration.sum": dice.uniform(1e5, 1e6), **counts, **peaks, **rates, **clocks}, data
+
+
+def test_charts_as_they_are_drawn(tmp_path: Path) -> None:
+    dice = Random(7)
+    every = [drawn(dice) for _ in range(5)]
+    path = report(tmp_path / "r.ncu-rep", *(kernel(metrics, "void a(int)", sections=(data,)) for metrics, data in every))
+    found, rows = roofline(path, source="embedded"), []
+    for place, (metrics, _) in enumerate(every):
+        launch = Launch(place, "void a(int)", metrics).read()
+        slope, ratio = 1280 * 1.1e9, launch.clock / launch.clock_max
+        for precision, k, adds in (("fp64", "d", D), ("fp32", "f", F)):
+            work = (sum(map(launch.get, adds)) + launch.get(FUSED[k])) * launch.get(CYCLES["smsp"])
+            peak, moved = launch.get(PEAKS[k]) * launch.clock, launch.get(RATES[1])
+            for level, name in zip(("l2", "dram"), RATES, strict=True):
+                bandwidth, known = launch.get(name), level == "dram"  # no line is of L2
+                attainable = min(work / bandwidth * slope, peak) if known else NAN
+                lowest = min(work / moved * slope, peak)
+                rows.append({
+                    **head([launch], "launch", "a", str(path)), "precision": precision, "level": level, "launches": 1,
+                    "work": work * launch.seconds, "unit": "flop", "traffic": bandwidth * launch.seconds,
+                    "seconds": launch.seconds, "intensity": work / bandwidth, "performance": work, "bandwidth": bandwidth,
+                    "attainable": attainable, "fraction": work / attainable, "compute_roof": peak,
+                    "bandwidth_roof": slope if known else NAN, "fma_share": NAN, "mix_roof": NAN, "lanes": NAN,
+                    "attainable_theoretical": attainable, "fraction_theoretical": work / attainable,
+                    "roof_origin": "theoretical", "binds": "dram" if lowest < peak else f"{precision}.fma",
+                    "binding_fraction": work / lowest, "locality": NAN, "locality_to": "", "clock_profiled": launch.clock,
+                    "clock_max": launch.clock_max, "clock_ratio": ratio, "coverage": 1.0, "source": "embedded",
+                    "metrics": f"{', '.join([*adds, FUSED[k], CYCLES['smsp']])}; {name}", "notes": None,
+                })  # fmt: skip
+    same(found.points, rows, columns.POINTS)
+    assert found.points["notes"].tolist() == [f"Test: {name} dot" for _ in every for _ in "df" for name in RATES]
+    values = {f"fp{64 if k == 'd' else 32}.fma": [m[PEAKS[k]] * m[CYCLES["sm"]] for m, _ in every] for k in "df"}
+    lines = found.roofs.set_index("roof")
+    assert lines.index.tolist() == ["fp64.fma", "dram", "fp32.fma"]
+    for name, drawn_values in {**values, "dram": [1280 * 1.1e9]}.items():
+        assert lines.loc[name, ["value", "value_min", "value_max"]].to_dict() == pytest.approx(spread(drawn_values)), name
+        of = lines.loc[name, ["source", "origin", "clock_basis", "unit", "kind"]].tolist()
+        assert of == [
+            "embedded",
+            "theoretical",
+            "profiled",
+            *(("byte/s", "bandwidth") if name == "dram" else ("flop/s", "compute")),
+        ]
+    assert lines["clock"].tolist() == pytest.approx([median(metrics[CYCLES["sm"]] for metrics, _ in every)] * 3)
