@@ -1,4 +1,4 @@
-"""Sweeps: labels and steps of published and synthetic reports, their order, and what one kernel is."""
+"""Sweeps, and the published figures of one: labels and steps, their order, and what one kernel is."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests import published, published_report
 from tests.factory import complete, kernel
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+REPORT, CEILINGS = DEMO / published_report.REPORT, DEMO / published_report.CEILINGS
 NW = [f"nw{nw}" for nw in range(1, 7)]
 PUBLISHED = {"l1": published.INTENSITY_L1, "l2": published.INTENSITY_L2, "dram": published.INTENSITY_DRAM}
 
@@ -46,39 +47,37 @@ def steps(result: Roofline, level: str = "dram") -> list[tuple[str, str, int]]:
     return list(zip(rows["kernel"], rows["label"], rows["step"], strict=True))
 
 
-def assert_published(result: Roofline, labels: Sequence[str]) -> None:
-    for level, intensities in PUBLISHED.items():
-        rows = result.points[result.points["level"] == level].sort_values("step")
-        assert rows["kernel"].tolist() == ["sigma_gpp_gpu"] * 6
-        assert rows["label"].tolist() == list(labels)
-        assert rows["step"].tolist() == list(range(6))
-        assert rows["intensity"].tolist() == pytest.approx(intensities, rel=1e-9)
-        assert rows["performance"].tolist() == pytest.approx([g * 1e9 for g in published.GFLOPS], rel=1e-9)
-    assert result.kernels["name"].tolist()[0].startswith("void sigma_gpp_gpu<1>")
+def test_the_published_figures_come_out_as_published(tmp_path: Path) -> None:
+    published_report.write(tmp_path)
+    for name in (published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS):
+        assert (DEMO / name).read_bytes() == (tmp_path / name).read_bytes()
+    dram = roofline(REPORT, CEILINGS).points.query("level == 'dram'")
+    assert (dram["fraction"] * 100).tolist() == pytest.approx(published.EFFICIENCY, abs=0.02)
+    assert dram["binds"].iloc[[0, 5]].tolist() == ["dram", "fp64.fma"]
+    assert set(dram["roof_origin"]) == {"measured"}
+    roofs = roofline(REPORT).roofs.set_index("roof")["value"]
+    found = {name: roofs[name] for name in ("fp64.fma", "fp64.nofma", "dram", "l1")}
+    assert found == pytest.approx({"fp64.fma": 7.83e12, "fp64.nofma": 3.92e12, "dram": 898e9, "l1": 15.67e12}, rel=1e-3)
 
 
-def test_published_sweep_of_six_reports(tmp_path: Path) -> None:
+def test_published_sweeps(tmp_path: Path) -> None:
+    """Of six reports, and of ranges inside one; by patterns in either."""
     paths = gpp_sweep(tmp_path)
-    result = roofline(paths, trajectory=True)
-    assert_published(result, NW)
-    assert result.points.sort_values("step")["report"].unique().tolist() == [str(path) for path in paths]
-
-
-def test_published_sweep_inside_the_bundled_report() -> None:
-    result = roofline(DEMO / "gpp-v100.ncu-rep", DEMO / "gpp-v100-ceilings.json", trajectory="nvtx")
-    assert_published(result, [f"nw={nw}" for nw in range(1, 7)])
-    assert len(result.kernels) == 6
-
-
-def test_pattern_in_the_path_and_in_nvtx_ranges(tmp_path: Path) -> None:
-    paths = gpp_sweep(tmp_path)
-    assert_published(roofline(paths, trajectory=r"gpp-(nw\d)"), NW)
-    assert_published(roofline(paths, trajectory=r"nw\d"), NW)
-    assert_published(roofline(DEMO / "gpp-v100.ncu-rep", trajectory=r"nvtx:=(\d)"), "123456")
-
-
-def test_without_a_sweep_nothing_has_a_step(tmp_path: Path) -> None:
-    result = roofline(gpp_sweep(tmp_path))
+    assert roofline(paths, trajectory=True).points.sort_values("step")["report"].unique().tolist() == [str(p) for p in paths]
+    inside = [f"nw={nw}" for nw in range(1, 7)]
+    for files, label, labels in (
+        *((paths, given, NW) for given in (True, r"gpp-(nw\d)", r"nw\d")),
+        *((REPORT, given, labels) for given, labels in (("nvtx", inside), (r"nvtx:=(\d)", [*"123456"]))),
+    ):
+        result = roofline(files, trajectory=label)
+        for level, intensities in PUBLISHED.items():
+            assert steps(result, level) == [("sigma_gpp_gpu", one, step) for step, one in enumerate(labels)]
+            rows = result.points[result.points["level"] == level].sort_values("step")
+            assert rows["intensity"].tolist() == pytest.approx(intensities, rel=1e-9)
+            assert rows["performance"].tolist() == pytest.approx([g * 1e9 for g in published.GFLOPS], rel=1e-9)
+        assert len(result.kernels) == 6
+        assert result.kernels["name"].tolist()[0].startswith("void sigma_gpp_gpu<1>")
+    result = roofline(paths)  # without a sweep nothing has a step
     assert set(result.points["step"]) == set(result.kernels["step"]) == {-1}
     assert set(result.points["label"]) == {""}
 
@@ -97,104 +96,67 @@ def test_order_of_the_steps(tmp_path: Path, given: list[str], expected: list[str
     assert steps(roofline(paths, trajectory=True)) == [("k", label, step) for step, label in enumerate(expected)]
 
 
-def test_natural_order() -> None:
+FILES = [
+    (["gpp-nw1.ncu-rep", "gpp-nw2.ncu-rep"], ["nw1", "nw2"]),
+    (["a/gpp-nw1-v100.ncu-rep", "a/gpp-nw2-v100.ncu-rep"], ["nw1", "nw2"]),
+    (["nw1/out.ncu-rep", "nw2/out.ncu-rep"], ["nw1", "nw2"]),
+    (["run_nw=1.ncu-rep", "run_nw=2.ncu-rep"], ["nw=1", "nw=2"]),
+    (["run_nw_1.ncu-rep", "run_nw_2.ncu-rep"], ["nw_1", "nw_2"]),
+    (["gpp.ncu-rep", "gpp-fast.ncu-rep"], ["gpp", "gpp-fast"]),
+    (["before.ncu-rep", "after.ncu-rep"], ["before", "after"]),
+    (["m_0.25.csv", "m_0.5.csv"], ["m_0.25", "m_0.5"]),
+    (["only.ncu-rep"], [""]),
+]
+TEXTS = [(["app/nw=1/solve", "app/nw=2/solve"], ["nw=1", "nw=2"]), (["a", "b"], ["a", "b"]), (["", "a"], ["", "a"])]
+
+
+def test_labels_and_names() -> None:
+    assert [file_labels(paths) for paths, _ in FILES] == [labels for _, labels in FILES]
+    assert [differing(texts) for texts, _ in TEXTS] == [labels for _, labels in TEXTS]
+    assert (differing(["a"]), differing([])) == (["a"], [])
+    across = {("f<1>", "f<2>"): "f<*>", ("f1_2", "f1_30"): "f1_*", ("f", "g"): "", ("a", "a1"): ""}
+    assert {names: across_numbers(names) for names in across} == across
     names = ["b", "nw10", "nw2", "nw2b", "nw002", "dt0.5", "dt0.25", "7"]
     assert sorted(names, key=natural_order) == ["b", "dt0.25", "dt0.5", "nw2", "nw002", "nw2b", "nw10", "7"]
 
 
-@pytest.mark.parametrize(
-    ("paths", "labels"),
-    [
-        (["gpp-nw1.ncu-rep", "gpp-nw2.ncu-rep"], ["nw1", "nw2"]),
-        (["a/gpp-nw1-v100.ncu-rep", "a/gpp-nw2-v100.ncu-rep"], ["nw1", "nw2"]),
-        (["nw1/out.ncu-rep", "nw2/out.ncu-rep"], ["nw1", "nw2"]),
-        (["run_nw=1.ncu-rep", "run_nw=2.ncu-rep"], ["nw=1", "nw=2"]),
-        (["run_nw_1.ncu-rep", "run_nw_2.ncu-rep"], ["nw_1", "nw_2"]),
-        (["gpp.ncu-rep", "gpp-fast.ncu-rep"], ["gpp", "gpp-fast"]),
-        (["before.ncu-rep", "after.ncu-rep"], ["before", "after"]),
-        (["m_0.25.csv", "m_0.5.csv"], ["m_0.25", "m_0.5"]),
-        (["only.ncu-rep"], [""]),
-    ],
-)
-def test_labels_from_file_names(paths: list[str], labels: list[str]) -> None:
-    assert file_labels(paths) == labels
-
-
-@pytest.mark.parametrize(
-    ("texts", "labels"),
-    [
-        (["app/nw=1/solve", "app/nw=2/solve"], ["nw=1", "nw=2"]),
-        (["a", "b"], ["a", "b"]),
-        (["a"], ["a"]),
-        ([], []),
-        (["", "a"], ["", "a"]),
-    ],
-)
-def test_differing(texts: list[str], labels: list[str]) -> None:
-    assert differing(texts) == labels
-
-
-def test_several_launches_of_a_step_are_one_dot(tmp_path: Path) -> None:
+def test_what_is_one_step(tmp_path: Path) -> None:
     paths = [report(tmp_path / f"n{i}.ncu-rep", ("k", "", 1e-3), ("other", "", 1e-3), ("k", "", 3e-3)) for i in (1, 2)]
-    result = roofline(paths, trajectory=True)
+    result = roofline(paths, trajectory=True)  # several launches of a kernel are one dot
     assert steps(result) == [("k", "n1", 0), ("k", "n2", 1), ("other", "n1", 0), ("other", "n2", 1)]
     rows = result.kernels[result.kernels["kernel"] == "k"]
     assert rows["launches"].tolist() == [2, 2]
     assert rows["seconds"].tolist() == pytest.approx([4e-3, 4e-3])
     assert rows["report"].tolist() == [str(path) for path in paths]
-
-
-def test_the_application_is_one_trajectory(tmp_path: Path) -> None:
-    paths = [report(tmp_path / f"n{i}.ncu-rep", ("k", "", 1e-3), (f"only{'ab'[i]}", "", 1e-3)) for i in (0, 1)]
-    result = roofline(paths, trajectory=True, by="application")
-    assert steps(result) == [("application", "n0", 0), ("application", "n1", 1)]
-
-
-def test_reports_with_one_label_are_one_step(tmp_path: Path) -> None:
+    whole = roofline(paths, trajectory=True, by="application")
+    assert steps(whole) == [("application", "n1", 0), ("application", "n2", 1)]
     paths = [report(tmp_path / f"nw{nw}-run{run}.ncu-rep", ("k", "", 1e-3)) for nw in (1, 2) for run in (1, 2)]
-    result = roofline(paths, trajectory=r"nw\d")
+    result = roofline(paths, trajectory=r"nw\d")  # reports with one label
     assert steps(result) == [("k", "nw1", 0), ("k", "nw2", 1)]
     assert result.kernels["launches"].tolist() == [2, 2]
     assert set(result.kernels["report"]) == {""}
-
-
-def test_launches_outside_of_the_ranges_are_no_step(tmp_path: Path) -> None:
     path = report(tmp_path / "a.ncu-rep", ("k", "", 1e-3), ("k", "n=1", 1e-3), ("k", "n=2", 1e-3))
     assert steps(roofline(path, trajectory="nvtx")) == [("k", "", -1), ("k", "n=1", 0), ("k", "n=2", 1)]
+    # Of kernels the one with most time, in all steps; labels that a file gives its points stay.
+    chosen = Selection(top=1, top_by="kernel").launches(as_trajectory(measurements_of(REPORT), "nvtx"))
+    assert chosen.label.tolist() == [f"nw={nw}" for nw in range(1, 7)]
+    own: Measurements = replace(measurements_of(path), label=np.array(["p", "q", ""], dtype=object))
+    labelled = as_trajectory(own)
+    assert (labelled.label.tolist(), labelled.step.tolist()) == (["p", "q", ""], [0, 1, -1])
 
 
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        (("void f<1>(int)", "void f<2>(int)"), {"f"}),
-        (("sgemm_32x128_tn", "sgemm_64x128_tn"), {"sgemm_*x128_tn"}),
-        (("void f<float>(int)", "void f<double>(int)"), {"f<float>", "f<double>"}),
+        ((("void f<1>(int)",), ("void f<2>(int)",)), ["f"]),
+        ((("sgemm_32x128_tn",), ("sgemm_64x128_tn",)), ["sgemm_*x128_tn"]),
+        ((("void f<float>(int)",), ("void f<double>(int)",)), ["f<double>", "f<float>"]),
+        ((("void f<1>()", "void f<2>()"), ("void f<1>()", "void f<2>()")), ["f<1>", "f<2>"]),  # two in one step stay two
     ],
 )
-def test_parameter_in_the_name_of_the_kernel(tmp_path: Path, names: tuple[str, str], expected: set[str]) -> None:
-    paths = [report(tmp_path / f"n{i}.ncu-rep", (name, "", 1e-3)) for i, name in enumerate(names)]
-    assert set(roofline(paths, trajectory=True).points["kernel"]) == expected
-
-
-def test_two_such_kernels_in_one_step_stay_two(tmp_path: Path) -> None:
-    paths = [report(tmp_path / f"n{i}.ncu-rep", ("void f<1>()", "", 1e-3), ("void f<2>()", "", 1e-3)) for i in (0, 1)]
-    assert steps(roofline(paths, trajectory=True)) == [
-        ("f<1>", "n0", 0), ("f<1>", "n1", 1), ("f<2>", "n0", 0), ("f<2>", "n1", 1)
-    ]  # fmt: skip
-
-
-def test_top_counts_kernels_of_the_sweep() -> None:
-    measurements = as_trajectory(measurements_of(DEMO / "gpp-v100.ncu-rep"), "nvtx")
-    chosen = Selection(top=1, top_by="kernel").launches(measurements)
-    assert chosen.label.tolist() == [f"nw={nw}" for nw in range(1, 7)]
-
-
-def test_imported_labels_stay(tmp_path: Path) -> None:
-    path = report(tmp_path / "a.ncu-rep", ("k", "", 1e-3), ("k", "", 2e-3), ("k", "", 3e-3))
-    own: Measurements = replace(measurements_of(path), label=np.array(["p", "q", ""], dtype=object))
-    result = as_trajectory(own)
-    assert result.label.tolist() == ["p", "q", ""]
-    assert result.step.tolist() == [0, 1, -1]
+def test_parameter_in_the_name_of_the_kernel(tmp_path: Path, names: tuple[tuple[str, ...], ...], expected: list[str]) -> None:
+    paths = [report(tmp_path / f"n{i}.ncu-rep", *((one, "", 1e-3) for one in each)) for i, each in enumerate(names)]
+    assert sorted(set(roofline(paths, trajectory=True).points["kernel"])) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,18 +175,3 @@ def test_nothing_to_join(tmp_path: Path, label: str, sentence: str) -> None:
         roofline(path, trajectory=label or True)
     assert f"Cannot draw a trajectory of {path}: " in str(error.value)
     assert sentence in str(error.value)
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(ValueError, match="not a regular expression"):
-        roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx:(")
-    with pytest.raises(ValueError, match="per launch"):
-        roofline(DEMO / "gpp-v100.ncu-rep", trajectory="nvtx", source="embedded")
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [(("f<1>", "f<2>"), "f<*>"), (("f1_2", "f1_30"), "f1_*"), (("f", "g"), ""), (("a", "a1"), "")],
-)
-def test_across_numbers(names: tuple[str, str], expected: str) -> None:
-    assert across_numbers(names) == expected

@@ -1,0 +1,117 @@
+"""Launches and what is said of them, case by case: `launches.toml` has their metrics and the rows of frames that they give."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ncu_roofline import roofline
+from ncu_roofline.formats.report import KernelData
+from ncu_roofline.model import Roofline, Selection
+from tests.factory import A100, NO_WORK, THREADS, WARPS, Metrics, complete, flops, kernel, opcodes, report, timing, traffic
+
+TABLE: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(
+    (Path(__file__).parent / "launches.toml").read_text(encoding="utf-8")
+)
+CASES = {name: case for topic in TABLE["cases"].values() for name, case in topic.items()}
+
+
+def number(stated: Any) -> Any:
+    """Products and quotients are written as such: "= 64 * 108 * 1.41e9"."""
+    if not (isinstance(stated, str) and stated.startswith("= ")):
+        return stated
+    value = 1.0
+    for sign, factor in re.findall(r"([=*/]) ([\d.e+_-]+)", stated):
+        value = value / float(factor) if sign == "/" else value * float(factor)
+    return value
+
+
+def device_of(name: str) -> Metrics:
+    """An A100 that differs as `devices` says."""
+    given = TABLE["devices"][name]
+    words = {"name": "display_name", "major": "compute_capability_major", "minor": "compute_capability_minor"}
+    return A100 | {f"device__attribute_{words.get(key, key)}": value for key, value in given.items()}
+
+
+def full(name: str) -> str:
+    """The name of a metric."""
+    counter, percent, active = TABLE["short"].get(name, name).partition(" %")
+    return f"{counter}.avg.pct_of_peak_sustained_{active.strip() or 'elapsed'}" if percent else counter
+
+
+def launch_of(case: dict[str, Any]) -> KernelData:
+    """``base``: what it has beside its device and ``metrics`` (those ``without`` are taken out, by how they begin)."""
+    device, seconds, clock = device_of(case.get("device", "A100")), number(case.get("seconds", 1e-3)), case.get("clock", 1.41e9)
+    moved = traffic(10**9, 500_000_000 // 32, 250_000_000)
+    few: Metrics = {**traffic(10**6, 10**4, 10**6), **TABLE["quiet"]}
+    metrics: Metrics = {
+        "complete": complete(device, seconds, clock),
+        "quiet": {**complete(device, seconds, clock), **few},
+        "traffic": {**device, **timing(seconds, clock), **moved},
+        "no work": {**device, **timing(seconds, clock), **NO_WORK, **moved},
+        "time": {**device, **timing(seconds, clock)},
+        "device": device,
+    }[case.get("base", "complete")]
+    metrics = {name: value for name, value in metrics.items() if not name.startswith(tuple(case.get("without", ("?",))))}
+    metrics |= {full(name): number(value) for name, value in case.get("metrics", {}).items()}
+    for letter, counts in case.get("flops", {}).items():
+        metrics |= flops(letter, *map(round, map(number, counts)))
+    instances = opcodes(**{name: number(count) for name, count in case.get("opcodes", {}).items()})
+    if "instances" in case:
+        instances = {key: [(name, float(count)) for name, count in case["instances"]] for key in (THREADS, WARPS)}
+    return kernel(metrics, case.get("name", "k()"), instances=instances if any(instances.values()) else {})
+
+
+def seen(case: dict[str, Any], path: Path) -> Roofline:
+    launches = [launch_of({**case, **one}) for one in case.get("launches", [{}])]
+    options = dict(case.get("options", {}))
+    select = Selection(**{name: tuple(options.pop(name, ())) for name in ("precisions", "levels")})
+    return roofline(report(path / "r.ncu-rep", *launches), select=select, **options)
+
+
+def check(row: Any, expected: dict[str, Any]) -> None:
+    """Texts and numbers as they are (unknown ones as nan); of a list of words each is there, of `not_...` none."""
+    for name, stated in expected.items():
+        column, value = name.removeprefix("not_"), number(stated)
+        text = f"{row[column]}$"
+        if isinstance(value, list):
+            assert [word for word in value if (word in text) == name.startswith("not_")] == [], (name, text)
+        elif isinstance(value, str):
+            assert row[column] == value, name
+        else:
+            assert row[column] == pytest.approx(value, rel=1e-6, nan_ok=True), name
+
+
+def rows_of(frame: pd.DataFrame, at: str) -> pd.DataFrame:
+    """Of a point "fp64 dram" (and "1" for the launch), of a roof "fp64.fma" (and "9.0" for the chip)."""
+    words = at.split()
+    columns = ("roof", "compute_capability") if "roof" in frame else ("precision", "level", "launch")
+    for column, word in zip(columns, words, strict=False):
+        frame = frame[frame[column].astype(str) == word]
+    return frame
+
+
+@pytest.mark.parametrize("which", CASES)
+def test_case(which: str, tmp_path: Path) -> None:
+    case = CASES[which]
+    found = seen(case, tmp_path)
+    for row, expected in zip_longest(found.kernels.to_dict("records"), case.get("kernels", ()), fillvalue={}):
+        check(row, expected)
+        assert row["reason"]
+        assert not re.search("at most|nothing to gain|all together|faster", row["reason"]), row["reason"]  # a promise
+        assert not row["headroom"] < 1
+    if "drawn" in case:  # which points there are
+        names = (found.points["precision"] + " " + found.points["level"]).tolist()
+        assert list(dict.fromkeys(names)) == case["drawn"]
+    for frame, kind in ((found.points, "points"), (found.roofs, "roofs")):
+        for at, expected in case.get(kind, {}).items():
+            rows = rows_of(frame, at)
+            assert len(rows) == 1, (kind, at, frame)
+            check(rows.iloc[0], expected)
