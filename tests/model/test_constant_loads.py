@@ -98,13 +98,6 @@ def test_loads_among_arithmetic_are_counted_by_instruction(tmp_path: Path) -> No
         assert work["counter"] == exact.drop("mixed")["work"].sum()
 
 
-def test_counters_hold_both_half_precisions(tmp_path: Path) -> None:
-    launch = Launch(MIXED)
-    points = at_dram(roofline(launch.report(tmp_path, launch.addresses, code=launch.code)))
-    assert points.loc["fp16", "work"] == 2 * launch.named("HADD2") + 4 * (launch.named("HFMA2") - launch.constants)
-    assert points.loc["fp16", "source"] == "binding"
-
-
 def unplaced(launch: Launch) -> dict[str, Any]:
     """Counts by instruction of a kernel of which the report does not say where it lies."""
     return {name: values for name, values in launch.addresses.items() if name != "launch__function_pcs"}
@@ -127,17 +120,18 @@ def test_what_the_code_does_not_tell_stays(tmp_path: Path, launch: Launch, insta
     assert "constants (HFMA2" not in points.loc["fp16", "notes"]
 
 
-def test_code_larger_than_any_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = Launch(STENCIL)
-    monkeypatch.setattr(works, "_LARGEST", 100)
-    assert "fp16" in at_dram(roofline(launch.report(tmp_path, code=launch.code))).index
-
-
-def test_counts_of_another_launch_take_nothing_away(tmp_path: Path) -> None:
+def test_what_is_no_proof_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of another launch, and code larger than any; counters hold both half precisions."""
     launch = Launch(MIXED)
+    points = at_dram(roofline(launch.report(tmp_path, launch.addresses, code=launch.code)))
+    assert points.loc["fp16", "work"] == 2 * launch.named("HADD2") + 4 * (launch.named("HFMA2") - launch.constants)
+    assert points.loc["fp16", "source"] == "binding"
     tenfold = {name: [(key, 10 * value) for key, value in one] for name, one in launch.addresses.items() if "true" in name}
     points = at_dram(roofline(launch.report(tmp_path, launch.addresses | tenfold, code=launch.code)))
     assert points.loc["fp16", "work"] == 2 * launch.named("HADD2") + 4 * launch.named("HFMA2")
+    monkeypatch.setattr(works, "_LARGEST", 100)
+    large = Launch(STENCIL)
+    assert "fp16" in at_dram(roofline(large.report(tmp_path, code=large.code))).index
 
 
 def test_benchmarks_on_an_h100(h100_reports: Path) -> None:
