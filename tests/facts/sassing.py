@@ -1,12 +1,11 @@
 """From PTX to the opcodes that a chip executes, by nvcc's assembler and nvdisasm.
 
 ``python -m tests.facts.sassing`` records them anew in ``opcodes.json``.  CUDA 13 knows neither 7.0 nor 7.2: what is recorded of
-them stays, unless ``--ptxas`` and ``--nvdisasm`` of CUDA 12 or 11.8 are given.
+them, by CUDA 11.8 and 12, stays.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -134,7 +133,7 @@ def _counts(text: str) -> dict[str, int]:
     return {name: int(count or 1) for name, _, count in (word.partition("*") for word in text.split())}
 
 
-def write(found: Recorded, tools: str, old_tools: str) -> None:
+def write(found: Recorded, tools: str) -> None:
     """Record, chips that do the same together."""
     lines = []
     for case in cases():
@@ -143,37 +142,24 @@ def write(found: Recorded, tools: str, old_tools: str) -> None:
             text = " ".join(name if count == 1 else f"{name}*{count}" for name, count in counts.items())
             by_text.setdefault(text, []).append(target.removeprefix("sm_"))
         if by_text:
-            chips = {" ".join(names): text for text, names in by_text.items()}
-            lines.append(f"{json.dumps(case.ptx)}: {json.dumps(chips)}")
-    head = {"made by": "python -m tests.facts.sassing", "tools": tools, "tools for 7.0 and 7.2": old_tools}
+            lines.append(f"{json.dumps(case.ptx)}: {json.dumps({' '.join(names): text for text, names in by_text.items()})}")
+    before = json.loads(RECORD.read_text(encoding="utf-8"))
+    head = {name: tools if name == "tools" else text for name, text in before.items() if name != "opcodes"}
     body = ",\n".join(lines)
     RECORD.write_text(json.dumps(head, indent=0)[:-2] + ',\n"opcodes": {\n' + body + "\n}\n}\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Record anew."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ptxas", help="of CUDA 11.8 to 12, for 7.0 and 7.2")
-    parser.add_argument("--nvdisasm", type=Path, help="of CUDA 11.8 to 12, for 7.0 and 7.2")
-    args = parser.parse_args()
+    """Record anew; of chips that CUDA 13 does not know what is recorded stays."""
     tools = toolkit()
     if tools is None:
-        parser.error("no nvcc, or no nvdisasm (pip install nvidia-cuda-nvdisasm)")
-    old = ([args.ptxas], args.nvdisasm) if args.ptxas and args.nvdisasm else None
-    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
-    kept = read() if before else {}
-    found: Recorded = {}
+        raise SystemExit("no nvcc, or no nvdisasm (pip install nvidia-cuda-nvdisasm)")
+    found: Recorded = {ptx: {t: each[t] for t in OLD_TARGETS if t in each} for ptx, each in read().items()}
     with tempfile.TemporaryDirectory() as folder:
-        for target in (*OLD_TARGETS, *TARGETS):
-            which = old if target in OLD_TARGETS else tools
-            taken = (
-                opcodes_of(*which, target, Path(folder), cases())
-                if which
-                else {p: each[target] for p, each in kept.items() if target in each}
-            )
-            for ptx, counts in taken.items():
+        for target in TARGETS:
+            for ptx, counts in opcodes_of(*tools, target, Path(folder), cases()).items():
                 found.setdefault(ptx, {})[target] = counts
-    write(found, version(*tools), version(*old) if old else before.get("tools for 7.0 and 7.2", ""))
+    write(found, version(*tools))
 
 
 if __name__ == "__main__":
