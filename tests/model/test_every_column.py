@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -100,13 +100,17 @@ class Launch:
             adds, muls, fmas = (self.counted(PATCHED.format(letter + op)) for op in ("add", "mul", "fma"))
             if (operations := each * (adds + muls + 2 * fmas)) == operations:
                 self.work[precision] = operations, 2 * each * fmas
-        if VENDOR in self.metrics and self.seconds == self.seconds:
+        if VENDOR in self.metrics and self.timed:
             self.work["fp64"], self.charted = (self.get(VENDOR) * self.seconds, NAN), True
         for level, (metric, each, _) in LEVELS.items():
             if (moved := each * self.counted(metric)) == moved:
                 self.traffic[level] = moved
                 self.named[level] = metric if metric in self.metrics else f"{metric}.per_second"
         return self
+
+    @property
+    def timed(self) -> bool:
+        return self.seconds == self.seconds
 
     @property
     def label(self) -> str:
@@ -151,10 +155,15 @@ class Launch:
         return max(used, key=lambda one: (pipes[self.pipe(one)], self.work[one][0] / self.roofs[one][0]))
 
 
-def mean(values: Iterable[tuple[float, float]]) -> float:
-    """Of (value, seconds) where both are known."""
-    known = [(value, seconds) for value, seconds in values if value == value and seconds == seconds]
+def mean(group: Iterable[Launch], value: Callable[[Launch], float]) -> float:
+    """Over launches of which it is known, and their time."""
+    known = [(number, one.weight) for one in group if (number := value(one)) == number and one.weight == one.weight]
     return sum(v * s for v, s in known) / sum(s for _, s in known) if known else NAN
+
+
+def total(group: Iterable[Launch]) -> float:
+    """Seconds."""
+    return sum(one.seconds for one in group if one.timed)
 
 
 def stand(launches: Sequence[Launch], measured: Mapping[str, float] | None = None, clock: str = "profiled") -> None:
@@ -162,8 +171,9 @@ def stand(launches: Sequence[Launch], measured: Mapping[str, float] | None = Non
 
     def trusted(name: str) -> list[float]:
         own = [one.get(f"{name}__cycles_elapsed.avg.per_second") for one in launches]
-        long = mean((value, one.seconds) for value, one in zip(own, launches, strict=True) if not one.seconds < 20e-6)
-        return [long if one.seconds < 20e-6 and value == value else value for value, one in zip(own, launches, strict=True)]
+        long = [replace(one, weight=one.seconds) for one in launches if not one.seconds < 20e-6]
+        others = mean(long, lambda one: one.get(f"{name}__cycles_elapsed.avg.per_second"))
+        return [others if one.seconds < 20e-6 and value == value else value for value, one in zip(own, launches, strict=True)]
 
     for one, sm, l2, memory in zip(launches, trusted("sm"), trusted("lts"), trusted("dram"), strict=True):
         one.clock, sms = sm, one.attribute("multiprocessor_count")
@@ -214,21 +224,21 @@ def head(group: list[Launch], by: str, label: str, path: str) -> dict[str, Any]:
 
 
 def numbers(group: list[Launch], precision: str, level: str) -> dict[str, Any]:
-    known = [one for one in group if precision in one.work and level in one.traffic and one.seconds == one.seconds]
+    known = [one for one in group if precision in one.work and level in one.traffic and one.timed]
     longest = max(reversed(known), key=lambda one: one.seconds, default=group[0])
     work, fused = (sum(one.work[precision][part] for one in known) for part in (0, 1))
-    moved, seconds = sum(one.traffic[level] for one in known), sum(one.seconds for one in known)
+    moved, seconds = sum(one.traffic[level] for one in known), total(known)
     if not (work > 0 and moved > 0):
         return {"work": 0.0, "traffic": 0.0}
-    peak, theory = (mean((one.roofs[precision][part], one.weight) for one in known) for part in (0, 1))
-    slope, slope_theory = (mean((one.roofs[level][part], one.weight) for one in known) for part in (0, 1))
+    peak, theory = (mean(known, lambda one, part=part: one.roofs[precision][part]) for part in (0, 1))
+    slope, slope_theory = (mean(known, lambda one, part=part: one.roofs[level][part]) for part in (0, 1))
     intensity, performance = work / moved, work / seconds
     attainable, by_theory = min(peak, intensity * slope), min(theory, intensity * slope_theory)
     # Of instructions: a fused one does two operations.
     alpha = NAN if precision == "mixed" else (fused / 2) / (work - fused / 2)
-    clock, memory = mean((one.clock, one.weight) for one in known), intensity * slope < peak
+    clock, memory = mean(known, lambda one: one.clock), intensity * slope < peak
     binding = longest.roofs[level if memory else longest.busiest() if precision == "mixed" else precision]
-    coverage = seconds / sum(one.seconds for one in group if one.seconds == one.seconds)
+    coverage = seconds / total(group)
     charted = longest.charted and precision == "fp64"
     of_work = [VENDOR] if charted else [PATCHED.format(CORE.get(precision, "?")[0] + op) for op in OPS]
     above = performance > (1 + 1e-9) * min(one for one in (attainable, (1 + alpha) / 2 * peak, by_theory) if one == one)
@@ -258,130 +268,103 @@ def limits(group: list[Launch]) -> list[tuple[str, str, str, float, bool]]:
         name, label, kind, level = UNITS[unit]
         share = units(group)[unit] - (1e-6 if name == "sm" else 0.0)
         found.append((kind, level or name, LEVELS[level][2] if level else label, share, False))
-    timed = [one for one in group if one.seconds == one.seconds]
+    timed = [one for one in group if one.timed]
     for pipe in dict.fromkeys(map(group[0].pipe, CORE)):
         of_pipe = [p for p in CORE if group[0].pipe(p) == pipe]
         counted = [one for one in timed if one.work.keys() & set(of_pipe)]
         needs = {p: sum(one.slots(p) / one.roofs[p][0] for one in counted) for p in of_pipe}
-        most, seconds = max(needs, key=lambda p: needs[p]), sum(one.seconds for one in counted)
-        share = sum(needs.values()) / seconds if seconds else NAN
+        most = max(needs, key=lambda p: needs[p])
+        share = sum(needs.values()) / total(counted) if counted else NAN
         found.append(("compute", f"{most}.fma", f"{most.upper()} FMA", share, True))
     return [limit for limit in found if limit[3] > 0]
 
 
 def units(group: list[Launch]) -> dict[str, float]:
-    shares = {unit: mean((one.get(unit + ELAPSED) / 100, one.weight) for one in group) for unit in UNITS}
+    shares = {unit: mean(group, lambda one, unit=unit: one.get(unit + ELAPSED) / 100) for unit in UNITS}
     return {unit: share for unit, share in shares.items() if share == share}
 
 
 def rate(group: list[Launch], level: str) -> float:
     """Bytes per second, of DRAM by its share of the roof where nobody counted."""
-    rates = []
-    for one in group:
+
+    def of(one: Launch) -> float:
         by_share = one.get(f"dram__cycles_active{ELAPSED}") / 100 * one.roofs[level][1] if level == "dram" else NAN
         counted = one.traffic.get(level, NAN) / one.seconds
-        rates.append((counted if counted == counted else by_share, one.weight))
-    return mean(rates)
+        return counted if counted == counted else by_share
+
+    return mean(group, of)
 
 
 def roof_of(group: list[Launch], level: str) -> float:
-    return mean((one.roofs[level][0], one.weight) for one in group)
-
-
-def nearest(group: list[Launch]) -> tuple[str, str, str, float, bool]:
-    """The fullest; a roof rather than a unit where that is 90 % as full."""
-    every = limits(group)
-    fullest = max(every, key=lambda limit: limit[3])
-    roofs = [limit for limit in every if limit[4] and limit[3] >= 0.9 * fullest[3]]
-    return max(roofs, key=lambda limit: limit[3]) if roofs else fullest
-
-
-def unseen(group: list[Launch]) -> list[str]:
-    """Levels of which nothing is known, and "compute" where neither work nor a unit is."""
-    of_units = {UNITS[unit][3] for unit in units(group)}
-    levels = [one for one in CHAIN if rate(group, one) != rate(group, one) and one not in of_units]
-    computed = any(one.work for one in group) or any(UNITS[unit][2] == "compute" for unit in units(group))
-    return levels + ([] if computed else ["compute"])
+    return mean(group, lambda one: one.roofs[level][0])
 
 
 def judged(group: list[Launch]) -> dict[str, Any]:
     """The verdict on launches, as if they were one, and its numbers."""
-    nothing = {"limit": "", "limit_fraction": NAN, "headroom": NAN, "headroom_compute": NAN, "headroom_or_less": 0}
-    timed = [one for one in group if one.seconds == one.seconds]
+    found = {"verdict": "unknown", "limit": "", "limit_fraction": NAN, "headroom": NAN, "headroom_compute": NAN}
     every = limits(group)
     if not every:
-        return {"verdict": "unknown", **nothing}
-    kind, limit, label, share, _ = nearest(group)
-    full, blind = share >= 0.6, unseen(group)
-    if timed and sum(one.seconds for one in timed) / len(timed) < 20e-6:
-        return {"verdict": "too short to judge", **nothing, "limit": limit, "limit_fraction": share}
-    fullest = max(every, key=lambda one: one[3])
-    if fullest[3] > 1.2:
-        _, limit, _, share, _ = fullest
-    if (blind and not full) or fullest[3] > 1.2:
-        return {"verdict": "unknown", **nothing, "limit": limit, "limit_fraction": share}
-    if not full:
-        kind, limit, label, share, _ = fullest
-    headroom = NAN if {"l2", "dram"} & set(blind) else max(1.0, 1 / fullest[3])
-    return {
-        "verdict": f"{kind}: {label}" if full else "latency",
-        "limit": limit,
-        "limit_fraction": share,
-        "headroom": headroom,
-        "headroom_compute": to_compute_roofs(group),
-        "headroom_or_less": int(bool(blind) and headroom == headroom),
-    }
+        return found | {"headroom_or_less": 0}
+    fullest = max(every, key=lambda limit: limit[3])
+    # A roof rather than a unit where that is 90 % as full.
+    roofs = [limit for limit in every if limit[4] and limit[3] >= 0.9 * fullest[3]]
+    nearest = max(roofs or [fullest], key=lambda limit: limit[3])
+    full, of_units = nearest[3] >= 0.6, {UNITS[unit][3] for unit in units(group)}
+    unseen = {one for one in CHAIN if rate(group, one) != rate(group, one)} - of_units
+    if not (any(one.work for one in group) or any(UNITS[unit][2] == "compute" for unit in units(group))):
+        unseen |= {"compute"}
+    timed = [one for one in group if one.timed]
+    short, beyond = bool(timed) and total(timed) / len(timed) < 20e-6, fullest[3] > 1.2
+    kind, limit, label, share, _ = fullest if not short and (beyond or not (full or unseen)) else nearest
+    found |= {"limit": limit, "limit_fraction": share, "headroom_or_less": 0}
+    if short or beyond or (unseen and not full):
+        return found | {"verdict": "too short to judge" if short else "unknown"}
+    headroom = NAN if {"l2", "dram"} & unseen else max(1.0, 1 / fullest[3])
+    found |= {"verdict": f"{kind}: {label}" if full else "latency", "headroom": headroom}
+    return found | {"headroom_compute": to_compute_roofs(group), "headroom_or_less": int(bool(unseen) and headroom == headroom)}
 
 
 def to_compute_roofs(group: list[Launch]) -> float:
     """Seconds of launches with work / seconds that it needs at the peaks of the busiest pipe."""
-    working = [one for one in group if any(p in one.work for p in CORE) and one.seconds == one.seconds]
-    needed: dict[str, float] = {}
+    working = [one for one in group if one.work.keys() & CORE.keys() and one.timed]
+    needed = dict.fromkeys(CORE, 0.0)
     for one in working:
-        for p in CORE:
-            needed[one.pipe(p)] = needed.get(one.pipe(p), 0.0) + one.work.get(p, (0.0,))[0] / one.roofs[p][0]
-    return sum(one.seconds for one in working) / longest if (longest := max(needed.values(), default=0.0)) else NAN
+        for p in one.work.keys() & CORE.keys():
+            needed[one.pipe(p)] += one.work[p][0] / one.roofs[p][0]
+    return total(working) / max(needed.values()) if any(needed.values()) else NAN
 
 
 def together(group: list[Launch]) -> dict[str, Any]:
     """The verdict that most of the time has, and the headroom of all launches that have one."""
-    timed = [one for one in group if one.seconds == one.seconds]
+    timed = [one for one in group if one.timed]
     if len(group) == 1 or not timed:
-        return judged(group) | {"judged_seconds": judged_seconds(group)}
-    short = sum(one.seconds for one in timed if one.seconds < 20e-6) > sum(one.seconds for one in timed) / 2
+        found = judged(group)
+        return found | {"judged_seconds": total(group) if found["headroom"] == found["headroom"] else 0.0}
+    if total(one for one in timed if one.seconds < 20e-6) > total(timed) / 2:
+        return judged(timed) | {"judged_seconds": 0.0}
     alone = {one.place: judged([replace(one, weight=1.0)]) for one in group}
     keys = {place: (found["verdict"], found["limit"] if ": " in found["verdict"] else "") for place, found in alone.items()}
-    times: dict[tuple[str, str], float] = {}
-    for one in group:
-        if keys[one.place][0] != "too short to judge" or short:
-            times[keys[one.place]] = times.get(keys[one.place], 0.0) + (one.seconds if one in timed else 0.0)
-    if short:
-        return judged(timed) | {"judged_seconds": 0.0}
-    most = max(times, key=lambda key: times[key])
-    speaking = [one for one in timed if keys[one.place] == most]
+    judging = [one for one in group if keys[one.place][0] != "too short to judge"]
+    times = {keys[one.place]: total(other for other in judging if keys[other.place] == keys[one.place]) for one in judging}
+    speaking = [one for one in timed if keys[one.place] == max(times, key=lambda key: times[key])]
     known = [one for one in timed if alone[one.place]["headroom"] == alone[one.place]["headroom"]]
     known = known if any(one in known for one in speaking) else []
-    needed = sum(one.seconds / alone[one.place]["headroom"] for one in known)
     found = judged(speaking)
     if found["headroom"] == found["headroom"]:
-        found["headroom"] = sum(one.seconds for one in known) / needed if known else NAN
+        needed = sum(one.seconds / alone[one.place]["headroom"] for one in known)
+        found["headroom"] = total(known) / needed if known else NAN
     if found["verdict"] != "unknown":
         found["headroom_compute"] = to_compute_roofs(known)
-    return found | {"judged_seconds": sum(one.seconds for one in known)}
-
-
-def judged_seconds(group: list[Launch]) -> float:
-    known = judged(group)["headroom"] == judged(group)["headroom"]
-    return sum(one.seconds for one in group if known and one.seconds == one.seconds)
+    return found | {"judged_seconds": total(known)}
 
 
 def about(group: list[Launch], by: str, label: str, whole: float) -> dict[str, Any]:
-    timed, first = [one for one in group if one.seconds == one.seconds], group[0]
-    seconds = sum(one.seconds for one in timed) if timed else NAN
+    timed, first = [one for one in group if one.timed], group[0]
+    seconds = total(timed) if timed else NAN
     works = [sum(work for p, (work, _) in one.work.items() if p != "mixed") for one in group if one.work]
     counted = {p for one in group for p in one.work}
     moved = {level for one in group for level in one.traffic}
-    clock, busy = mean((one.clock, one.weight) for one in group), units(group)
+    clock, busy = mean(group, lambda one: one.clock), units(group)
     status = "no-time" if not timed else "ok" if any(works) else "zero-flop" if counted >= CORE.keys() else "no-work-metrics"
     status = "no-traffic-metrics" if status == "ok" and not moved else status
     fullest = max(busy, key=lambda unit: busy[unit] - (1e-6 if unit == "sm__throughput" else 0), default=None)
@@ -396,17 +379,17 @@ def about(group: list[Launch], by: str, label: str, whole: float) -> dict[str, A
         "ncu_version": "2024.1.0.0", "work": sum(works) if works else NAN, "status": status, "clock_profiled": clock,
         "clock_max": first.clock_max, "clock_ratio": clock / first.clock_max, **found, "speedup": found["headroom"],
         "recoverable": found["judged_seconds"] * (1 - 1 / found["headroom"]) if found["judged_seconds"] else NAN,
-        "short_seconds": sum(one.seconds for one in timed if one.seconds < 20e-6), "waste": "", "headroom_without_waste": NAN,
+        "short_seconds": total(one for one in timed if one.seconds < 20e-6), "waste": "", "headroom_without_waste": NAN,
         "reason": None, "busiest_unit": UNITS[fullest][1] if fullest and busy[fullest] > 0 else "",
         "busiest_fraction": busy[fullest] if fullest else NAN, "bandwidth_system": NAN, "fraction_system": NAN,
         "fraction_sm": busy.get("sm__throughput", max(of_compute, default=NAN)),
         "issue_fraction": busy.get("sm__issue_active", NAN),
-        "tensor_active": NAN, "sm_active": mean((active(one), one.weight) for one in group),
+        "tensor_active": NAN, "sm_active": mean(group, lambda one: active(one)),
         "missing": " ".join(name for name in (*CORE, *CHAIN) if name not in counted | moved),
         "notes": (clock < 0.9 * first.clock_max, False, None, any(one.charted for one in group) and None),
     }  # fmt: skip
     for name, (metric, times) in GAUGES.items():
-        row[name] = mean((one.get(metric) * times, one.weight) for one in group)
+        row[name] = mean(group, lambda one, metric=metric, times=times: one.get(metric) * times)
     for level in LEVELS:
         row[f"bandwidth_{level}"] = rate(group, level)
         by_unit = next((busy[unit] for unit in busy if UNITS[unit][3] == level), NAN)
@@ -434,7 +417,7 @@ def roofs(
     launches: list[Launch], drawn: pd.DataFrame, clock: str, measured: Mapping[str, float], path: str
 ) -> list[dict[str, Any]]:
     rows = []
-    timed = [one for one in launches if one.seconds == one.seconds] or launches
+    timed = [one for one in launches if one.timed] or launches
     core = {*drawn["precision"]} - {"mixed"} or {"fp64", "fp32"}
     unknown = all(one.clock != one.clock for one in timed)
     basis = "max" if unknown or clock == "max" else "profiled"
@@ -570,7 +553,7 @@ def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured
     rows = grouped(launches, by, path)
     expected = [row for label, group in rows for row in points(label, group, by, path)]
     same(found.points, expected, columns.POINTS)
-    whole = sum(one.seconds for one in launches if one.seconds == one.seconds)
+    whole = total(launches)
     same(found.kernels, [{**about(g, by, label, whole), **head(g, by, label, path)} for label, g in rows], columns.KERNELS)
     same(found.roofs, roofs(launches, found.points, clock, measured, path), columns.ROOFS)
 
@@ -611,7 +594,7 @@ def test_real_reports(by: str, real_reports: dict[str, Path]) -> None:
             one.weight = 1.0 if by == "launch" else one.seconds
         stand(launches)
         rows = grouped(launches, by, str(path))
-        whole = sum(one.seconds for one in launches if one.seconds == one.seconds)
+        whole = total(launches)
         drawn = found.points[(found.points["level"] == "dram") & found.points["precision"].isin(["fp64", "fp32"])]
         for (label, group), row in zip(rows, found.kernels.to_dict("records"), strict=True):
             expected = about(group, by, label, whole)

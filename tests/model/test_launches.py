@@ -15,6 +15,7 @@ import pytest
 from ncu_roofline import roofline
 from ncu_roofline.formats.report import KernelData
 from ncu_roofline.model import Roofline, Selection
+from tests.cli.test_ceilings import ceiling, document, write
 from tests.factory import A100, NO_WORK, THREADS, WARPS, Metrics, complete, flops, kernel, opcodes, report, timing, traffic
 
 TABLE: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(
@@ -73,7 +74,14 @@ def seen(case: dict[str, Any], path: Path) -> Roofline:
     launches = [launch_of({**case, **one}) for one in case.get("launches", [{}])]
     options = dict(case.get("options", {}))
     select = Selection(**{name: tuple(options.pop(name, ())) for name in ("precisions", "levels")})
-    return roofline(report(path / "r.ncu-rep", *launches), select=select, **options)
+    return roofline(report(path / "r.ncu-rep", *launches), ceilings_of(case, path), select=select, **options)
+
+
+def ceilings_of(case: dict[str, Any], path: Path) -> Path | None:
+    """Measured ones of the A100, if the case has any."""
+    content = document(*(ceiling(one["id"]) | one for one in case.get("ceilings", ())), status=case.get("status", "measured"))
+    content["device"]["sm_count"] = 108
+    return write(path, content) if "ceilings" in case else None
 
 
 def check(row: Any, expected: dict[str, Any]) -> None:
@@ -90,11 +98,11 @@ def check(row: Any, expected: dict[str, Any]) -> None:
 
 
 def rows_of(frame: pd.DataFrame, at: str) -> pd.DataFrame:
-    """Of a point "fp64 dram" (and "1" for the launch), of a roof "fp64.fma" (and "9.0" for the chip)."""
-    words = at.split()
+    """Of a point "fp64 dram" (and "1" for the launch), of a roof "fp64.fma" (and "9.0" for the chip, or its origin)."""
     columns = ("roof", "compute_capability") if "roof" in frame else ("precision", "level", "launch")
-    for column, word in zip(columns, words, strict=False):
-        frame = frame[frame[column].astype(str) == word]
+    for column, word in zip(columns, at.split(), strict=False):
+        found = frame[column].astype(str) == word
+        frame = frame[found if found.any() or "origin" not in frame else frame["origin"] == word]
     return frame
 
 
