@@ -560,7 +560,10 @@ def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured
 
 def same(frame: pd.DataFrame, rows: list[dict[str, Any]], declared: Sequence[Any]) -> None:
     """Every declared column, None aside; of notes which sentences are there."""
-    assert list(frame.columns) == [column.name for column in declared]
+    kinds = {"str": "O", "int": "i", "float": "f"}
+    assert [(name, frame[name].to_numpy().dtype.kind) for name in frame] == [(one.name, kinds[one.dtype]) for one in declared]
+    unknown = [column.name for column in declared if rows and column.name not in rows[0]]
+    assert unknown == [], "Recompute a new column here; of a gauge give its metric, and what it is times, in GAUGES."
     assert len(frame) == len(rows), (declared[-2].name, len(frame), len(rows))
     for column in declared:
         values = [row[column.name] for row in rows]

@@ -20,24 +20,14 @@ from ncu_roofline.plugin.annotate import annotate
 from ncu_roofline.plugin.nvrules.interface import IAction
 from tests.cli.command import Command
 from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
+from tests.facts.stated import toml
 from tests.inputs.ncu_tables import SUMS, long, text_of, wide
 from tests.instruction_factory import executed
 from tests.sectionfile.section_factory import chart, constant, one, point, roof, section
 
 DFMA, DRAM = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", "dram__bytes.sum"
-CLOCK, TIME, SMS = "sm__cycles_elapsed.avg.per_second", "gpu__time_duration.sum", "device__attribute_multiprocessor_count"
-# What can't be, and words of the note: the kind of wrong, and its bound.
-WRONG: dict[str, tuple[str, Any, str]] = {
-    "negative count": (DFMA, -5e8, "is -5e+08, and can be 0 to"),
-    "a million SMs": (SMS, 10**6, "0 to 960 SMs (5 times the SMs of GB202)"),
-    "text as time": (TIME, "1000000", "is '1000000', and can be 0 to"),
-    "negative time": (TIME, -1e6, "is -1e+06, and can be"),
-    "endless time": (TIME, 1e300, "0 to 3.2e+16 ns"),
-    "1e308 bytes": (DRAM, 1e308, "0 to 1.845e+19 (a counter has 64 bits)"),
-    "infinite bytes": (DRAM, math.inf, "is inf, and can be"),
-    "clock": (CLOCK, 1e308, "0 to 1.55e+10 Hz"),
-    "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "0 to 1.55e+07 kHz"),
-}
+TIME = "gpu__time_duration.sum"
+WRONG = toml(Path(__file__).parent / "cases.toml")["implausible"]
 
 
 def without(metrics: Mapping[str, Any], name: str) -> dict[str, Any]:

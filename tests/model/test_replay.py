@@ -16,11 +16,12 @@ from ncu_roofline.formats.report import KernelData, ReportData, Session, write_r
 from ncu_roofline.model import measurements_of
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.measurements import as_floats
-from ncu_roofline.model.plausible import FACTOR, HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
+from ncu_roofline.model.plausible import HARDWARE, INSTRUMENTED, REPLAY_METRICS, foreign_counters
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
 from tests.annotate.helpers import added, annotated
 from tests.cli.command import Command
 from tests.factory import A100, complete, flops, kernel, report, timing, traffic
+from tests.facts.stated import toml
 
 SOURCE, SEEN, MISSING = INSTRUMENTED[-1], HARDWARE[0], math.nan
 GEMM, COPY, SCAN = "void gemm<float>(float *)", "copy(int *)", "scan(int *)"
@@ -31,55 +32,24 @@ OF_FIRST = {
     "lts__t_sectors.sum": 8_335_062.0,
     SEEN: 491_622.0,
 }
-# Warp instructions of each launch: of the instrumented pass, by the hardware; and whether the launch is accused.
-CASES = {
-    "as in a real report": ([(7.95e10, 491_622)], [True]),
-    "equal": ([(125_952, 125_952), (1_378_276_906, 1_378_276_906)], [False, False]),
-    "as in real reports at worst": ([(0.99276e9, 1e9), (1.03353e9, 1e9)], [False, False]),
-    "just below the factor": ([(FACTOR * 1e6, 1e6)], [False]),
-    "just above the factor": ([(FACTOR * 1e6 + 1, 1e6)], [True]),
-    "nothing seen": ([(1e6, 0)], [True]),
-    "functions in other sections": ([(1e6, 5e6)], [False]),
-    "such functions, launched twice": ([(1e6, 5e6), (1e6, 5e6), (2e6, 1e7)], [False] * 3),
-    "one kernel's counters at all": ([(5e6, 5e6), (1e6, 5e6), (9e6, 5e6), (5e6, 5_001_000)], [False, True, True, False]),
-    "the same count at one of the same size": ([(1e6, 5e6), (1.1e6, 5e6), (8e6, 8e6)], [False] * 3),
-    "not collected": ([(1e6, MISSING), (MISSING, 1e6), (MISSING, MISSING)], [False] * 3),
-    "no launches": ([], []),
-}
-# Kernels that all have the counters of the first, their own instruction counts, what of the counters differs, who is accused.
-ALIKE: list[tuple[list[str], list[float], dict[str, list[float]], list[int]]] = [
-    ([COPY, GEMM], [], {}, [0, 1]),
-    ([COPY, GEMM], [491_622, 7.95e10], {}, [1]),  # the first one's own code proves them
-    ([COPY, GEMM], [491_622, 491_000], {}, [1]),
-    ([COPY, GEMM], [650_000, 491_622], {}, [0, 1]),
-    ([COPY, COPY, GEMM, SCAN], [491_622, 491_622, 9e9, MISSING], {}, [1, 2, 3]),
-    (["void gemm<1>(int)", "void gemm<2>(int)"], [], {}, [0, 1]),  # another kernel by its full name
-    ([COPY, COPY, COPY], [], {}, []),
-    ([COPY, GEMM], [], {"gpu__time_duration": [1_224_160, 1_224_192]}, []),
-    ([COPY, GEMM], [], {"gpu__time_duration": [19_968, 19_968]}, []),  # launches so short are often alike
-    ([COPY, GEMM], [], {"dram__bytes_read": [251_029_920, 251_029_952]}, []),
-    ([COPY, GEMM], [], {"dram__bytes_write": [5, 6]}, []),
-    ([COPY, GEMM], [], {"lts__t_sectors": [8_335_062, 8_335_063]}, []),
-    ([COPY, GEMM], [], {"smsp__inst_executed": [491_622, 491_623]}, []),
-    ([COPY, GEMM], [], {"smsp__inst_executed": [MISSING, MISSING]}, []),
-]
+CASES = toml(Path(__file__).parent / "cases.toml")
 
 
 def called(*names: str) -> list[tuple[str, str]]:
     return [(name.split("(")[0], name) for name in names]
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES["accused"])
 def test_who_is_accused(case: str) -> None:
-    counts, accused = CASES[case]
+    counts, accused = CASES["accused"][case]
     executed, seen = (np.array([pair[side] for pair in counts], dtype=np.float64) for side in (0, 1))
     for order in (slice(None), slice(None, None, -1)):
         notes = foreign_counters({SOURCE: executed[order], SEEN: seen[order]}, called(*map(str, range(len(counts)))))
-        assert [bool(note) for note in notes] == accused[order]
+        assert np.flatnonzero(notes[order] != "").tolist() == accused
 
 
 def test_different_kernels_with_equal_counters() -> None:
-    for names, executed, changed, accused in ALIKE:
+    for names, executed, changed, accused in CASES["replay"]["alike"]:
         found = {name: np.full(len(names), value) for name, value in OF_FIRST.items()}
         found |= {f"{name}.sum": np.array(values, dtype=float) for name, values in changed.items()}
         found |= {SOURCE: np.array(executed)} if executed else {}

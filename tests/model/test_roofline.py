@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline import compare, roofline
+from ncu_roofline import roofline
 from ncu_roofline.analyses import text_table
 from ncu_roofline.analyses.instruction import instruction_roofline
 from ncu_roofline.formats.report import read_report
-from ncu_roofline.model import Roofline, Selection, columns, measurements_of
+from ncu_roofline.model import Roofline, Selection, measurements_of
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.plausible import LEFT_OUT
-from tests.factory import A100, H100, NO_WORK, Metrics, complete, flops, kernel, opcodes, report, timing, traffic
+from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, report, timing, traffic
 
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
@@ -23,14 +23,7 @@ def of(path: Path, *metrics: Metrics, **options: Any) -> Roofline:
     return roofline(report(path / "r.ncu-rep", *map(kernel, metrics)), **options)
 
 
-def test_columns_are_the_declared_ones(tmp_path: Path) -> None:
-    result = of(tmp_path, complete())
-    for frame, declared in ((result.points, columns.POINTS), (result.roofs, columns.ROOFS), (result.kernels, columns.KERNELS)):
-        kinds = [(column.name, {"str": "O", "int": "i", "float": "f"}[column.dtype]) for column in declared]
-        assert [(name, frame[name].to_numpy().dtype.kind) for name in frame] == kinds
-
-
-def test_filters(tmp_path: Path) -> None:
+def test_filters_and_options(tmp_path: Path) -> None:
     path = report(
         tmp_path / "r.ncu-rep",
         kernel(complete(seconds=1e-3), "void first(int)", nvtx=("setup",)),
@@ -48,22 +41,17 @@ def test_filters(tmp_path: Path) -> None:
     assert set(levels.points["level"]) == {"dram"}
     assert set(levels.roofs["level"]) == {"", "dram"}
     assert roofline(path, select=Selection(precisions=("fp32",))).points.empty
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"source": "embedded", "by": "kernel"}, "per launch"),
-        ({"source": "embedded", "trajectory": "nvtx"}, "per launch"),
-        ({"source": "elsewhere"}, "source must be"),
-        ({"by": "x"}, "by must be"),
-        ({"clock": "x"}, "clock must be"),
-        ({"trajectory": "nvtx:("}, "not a regular expression"),
-    ],
-)
-def test_options_that_contradict_each_other(options: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=words):
-        of(tmp_path, complete(), **options)
+    wrong: dict[str, dict[str, Any]] = {
+        "per launch": {"source": "embedded", "by": "kernel"},
+        "sweeps": {"source": "embedded", "trajectory": "nvtx"},
+        "source must be": {"source": "elsewhere"},
+        "by must be": {"by": "x"},
+        "clock must be": {"clock": "x"},
+        "not a regular expression": {"trajectory": "nvtx:("},
+    }
+    for words, options in wrong.items():
+        with pytest.raises(ValueError, match=words):
+            roofline(path, **options)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -126,12 +114,6 @@ def test_a_kernel_is_the_same_beside_reports_of_other_gpus(tmp_path: Path) -> No
     assert alone["headroom_compute"] == beside["headroom_compute"] > 1
 
 
-def test_integers_stand_for_no_kernel_where_others_are_compared(tmp_path: Path) -> None:
-    executed = opcodes(IMAD=0.9 * 64 * 108 * 1.41e9 * 1e-3 / 32, FFMA=1e6)
-    path = report(tmp_path / "r.ncu-rep", kernel({**A100, **timing(), **traffic(10**9, 10**7, 10**8)}, instances=executed))
-    assert set(compare(path, path).kernels["precision"]) == {"fp32"}
-
-
 @pytest.mark.parametrize(("chip", "words"), [((10, 7), "10.7 is unproven"), ((13, 0), "read with the counters of 12.0")])
 def test_chips_that_nobody_has_proven(tmp_path: Path, chip: tuple[int, int], words: str) -> None:
     device = {
@@ -150,20 +132,11 @@ def test_chips_that_nobody_has_proven(tmp_path: Path, chip: tuple[int, int], wor
     assert any(words in note for note in found.notes)
     assert all(words in one.notes for one in (*found.precisions, *found.levels) if one.launches)
     assert "dram__bytes.sum" in found.command
-
-
-def test_pascal_has_no_command(tmp_path: Path) -> None:
-    metrics = {**complete(), "device__attribute_compute_capability_major": 6}
-    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
+    old = report(tmp_path / "r.ncu-rep", kernel({**complete(), "device__attribute_compute_capability_major": 6}))
+    with read_report(old) as opened:
         found = explain(opened, measurements_of(opened))
     assert "compute capability 6.0 is not known to this version" in found.notes
     assert found.command == ""
-
-
-def test_precisions_of_a_pipe_add_up_and_pipes_overlap(tmp_path: Path) -> None:
-    """FP64 a tenth of its peak beside FP32 at three tenths of another pipe: the longer one counts."""
-    work = {**flops("d", fma=round(0.1 * 32 * 108 * 1.41e6)), **flops("f", fma=round(0.3 * 64 * 108 * 1.41e6))}
-    assert of(tmp_path, {**complete(), **work}).kernels["headroom_compute"][0] == pytest.approx(1 / 0.3, rel=1e-6)
 
 
 @pytest.mark.reports
