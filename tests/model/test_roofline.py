@@ -1,26 +1,44 @@
-"""What holds of `roofline` beside single launches: columns, filters, options, launches together, chips that nobody knows."""
+"""What holds beside single launches: filters, launches together, what is above a roof, which kernels come first."""
 
 from __future__ import annotations
 
+import itertools
+import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 from ncu_roofline import roofline
-from ncu_roofline.analyses import text_table
+from ncu_roofline.analyses import render, text_table
+from ncu_roofline.analyses.hierarchical.captions import above_note
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
+from ncu_roofline.analyses.hierarchical.picture import figure
+from ncu_roofline.analyses.hierarchical.text import kernels_table
 from ncu_roofline.analyses.instruction import instruction_roofline
+from ncu_roofline.analyses.time.frames import time_roofline
+from ncu_roofline.analyses.time.picture import time_figure
 from ncu_roofline.formats.report import read_report
 from ncu_roofline.model import Roofline, Selection, measurements_of
 from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.plausible import LEFT_OUT
+from ncu_roofline.model.points import ABOVE
+from ncu_roofline.model.selection import order
+from ncu_roofline.plugin.nvrules.findings import findings
+from tests.cli.command import Command
 from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, report, timing, traffic
+from tests.instruction_factory import executed
 
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 
-def of(path: Path, *metrics: Metrics, **options: Any) -> Roofline:
-    return roofline(report(path / "r.ncu-rep", *map(kernel, metrics)), **options)
+def of(path: Path, *metrics: Metrics, names: str = "", **options: Any) -> Roofline:
+    """``names``: of the kernels, each with its number."""
+    launches = [kernel(one, f"{names}{place}()" if names else "kernel()") for place, one in enumerate(metrics)]
+    return roofline(report(path / "r.ncu-rep", *launches), **options)
 
 
 def test_filters_and_options(tmp_path: Path) -> None:
@@ -148,3 +166,56 @@ def test_a_kernel_that_was_made_faster(real_reports: dict[str, Path]) -> None:
     assert faster == pytest.approx(1.78, abs=0.005)
     assert before["headroom"][name] < faster < before["headroom_compute"][name]
     assert before["reason"][name].endswith("1.4x at its present instructions, 1.9x to the FP64 FMA roof")
+
+
+HIGH = 2_000_000_000  # bytes in a millisecond, where DRAM gives 1.5552e9
+
+
+def test_the_sentence_on_all_that_is_above(tmp_path: Path) -> None:
+    below = of(tmp_path, complete())
+    assert not any(ABOVE in note for note in (*below.points["notes"], *below.kernels["notes"]))
+    assert above_note(below) == ""
+    without_points = of(tmp_path, {**A100, **timing(), "dram__bytes.sum": HIGH}, names="k")
+    assert above_note(without_points).startswith("1 kernel stands above a roof. k0: 128.6 % of the 1.56 TB/s of DRAM")
+    many = of(tmp_path, *({**complete(), "dram__bytes.sum": HIGH + i * 10**8} for i in range(12)), complete(), names="k")
+    assert above_note(many).startswith("12 dots stand above a roof. The highest is k11, FP64: ")
+    for made in (figure(many), time_figure(time_roofline(many))):
+        caption = " ".join(text.get_text() for text in made.findobj(Text))
+        assert re.search("12 (dots|kernels) stand above a roof.*possible if", caption)
+
+
+def test_every_view_and_format_explains(tmp_path: Path, run: Command) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), **executed(10**6), "dram__bytes.sum": HIGH}))
+    for output, view in ((o, v) for o in ("text", "json", "html") for v in ("roofline", "time", "instruction")):
+        target = tmp_path / f"{view}.{output}"
+        assert run("render", file, "--view", view, "--format", output, "-o", target).code == 0
+        shown = re.sub(r"<[^>]*>|\s+", " ", target.read_text(encoding="utf-8"))
+        # Rows of times: what is above a roof there is faster than it.
+        times = (output, view) == ("json", "time")
+        assert re.search("faster than its roof allows" if times else r"128\.6 % of the .*, possible if ", shown), output
+
+
+BUSY = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 60.0}
+
+
+def slow(seconds: float, share: float, **more: float) -> Metrics:
+    """A kernel of so many seconds that uses a share of the bandwidth of DRAM."""
+    return {**complete(seconds=seconds), "dram__bytes.sum": int(share * 1.555e12 * seconds), **more}
+
+
+@pytest.mark.parametrize("full", [0.97, 1.0])
+def test_tables_pages_and_advice_rank_alike(tmp_path: Path, full: float) -> None:
+    """A kernel of 11 us of unknown gain is behind one of 10 s that has next to nothing to gain."""
+    metrics = {"little": slow(11e-6, 0.3, **BUSY), "long": slow(10.0, full), "half": slow(0.5, 0.2), "less": slow(5e-6, 0.1)}
+    path = report(tmp_path / "r.ncu-rep", *(kernel(one, f"void {name}(int)") for name, one in metrics.items()))
+    expected, rows = ["half", "long", "little", "less"], roofline(path, by="kernel")
+    assert [one.kernel for one in ranked(kernels_of(rows).values())] == expected
+    assert [row["kernel"] for row in kernels_table(rows).rows] == expected
+    assert [one.name for one in findings((), measurements_of([path])).kernels] == expected
+    (text,) = re.findall('<script[^>]*type="application/json"[^>]*>(.*?)</script>', render(rows, "html").decode(), re.DOTALL)
+    assert [rows.kernels["kernel"][place] for place in json.loads(text)["order"]] == expected
+    given = [("A", 10.0, 0.01), ("A", 11e-6, math.nan), ("A", 0.4, math.nan), ("A", math.nan, math.nan), ("B", 1e-3, 0.5e-3)]
+    for kernels in itertools.permutations(given):
+        assert [kernels[place][1] for place in order(kernels)][:4] == [0.4, 10.0, 1e-3, 11e-6]
+    (answer,) = answers_of(rows)
+    assert [said.partition(":")[0] for said in answer.sentences[1:]] == expected[: len(answer.sentences) - 1]
