@@ -17,48 +17,18 @@ from ncu_roofline import read_report, roofline
 from ncu_roofline.model import Roofline, columns
 from tests.cli.test_ceilings import ceiling, document, write
 from tests.factory import A100, Metrics, kernel, report
+from tests.facts.stated import toml
 from tests.sectionfile import section_factory as made_section
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 
 NAN, ELAPSED, SECOND = math.nan, ".avg.pct_of_peak_sustained_elapsed", ".per_second"
 PATCHED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 OPS = ("add", "mul", "fma")
-# Of a precision the letter of its counters, and operations of an addition.
-CORE = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
-# Of a level its metric and bytes of a count, and what it is called.
-LEVELS = {
-    "l1": ("l1tex__t_bytes.sum", 1, "L1/TEX"),
-    "shared": ("smsp__sass_data_bytes_mem_shared.sum", 1, "Shared memory"),
-    "l2": ("lts__t_sectors_srcunit_tex.sum", 32, "L2"),
-    "dram": ("dram__bytes.sum", 1, "DRAM"),
-}
+STATED = toml(Path(__file__).parent / "cases.toml")["columns"]
+CORE, LEVELS, SHEETS, UNITS, GAUGES = (STATED[name] for name in ("precisions", "levels", "sheets", "units", "gauges"))
 CHAIN = ("l1", "l2", "dram")
-# Per cycle and SM, L2 slice (80) or bit of the memory bus, by data sheets: operations and bytes.
-SHEETS = {
-    "8.0": {"fp64": 64, "fp32": 128, "fp16": 512, "l1": 128, "shared": 128, "l2": 64, "dram": 0.25},
-    "8.6": {"fp64": 4, "fp32": 256, "fp16": 256, "l1": 128, "shared": 128, "l2": 32, "dram": 0.25},
-}
 A40: Metrics = {**A100, "device__attribute_display_name": "NVIDIA A40", "device__attribute_compute_capability_minor": 6}
 DEVICES = {"8.0": A100, "8.6": A40}
-# Hardware units: metric, id, label, kind, level.
-UNITS = {
-    "sm__issue_active": ("issue", "issue slots", "compute", ""),
-    "sm__pipe_alu_cycles_active": ("alu", "ALU pipe", "compute", ""),
-    "sm__inst_executed_pipe_lsu": ("lsu", "load/store unit", "memory", ""),
-    "l1tex__data_pipe_lsu_wavefronts": ("l1", "L1/TEX data pipe", "memory", "l1"),
-    "lts__throughput": ("l2", "L2", "memory", "l2"),
-    "dram__cycles_active": ("dram", "DRAM", "memory", "dram"),
-    "sm__throughput": ("sm", "SM", "compute", ""),
-}
-GAUGES = {
-    "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active", 0.01),
-    "occupancy_theoretical": ("sm__maximum_warps_per_active_cycle_pct", 0.01),
-    "waves": ("launch__waves_per_multiprocessor", 1),
-    "eligible_warps": ("smsp__warps_eligible.avg.per_cycle_active", 1),
-    "ipc": ("sm__inst_executed.avg.per_cycle_active", 1),
-    "data_pipe": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", 0.01),
-}
-"""Columns of gauges: their metric, and what it is times."""
 TOLD = ("less than 90% of the maximum clock", "some launches lack the metrics", "above its roof:", "own chart Test")
 
 
@@ -559,7 +529,7 @@ def same(frame: pd.DataFrame, rows: list[dict[str, Any]], declared: Sequence[Any
     kinds = {"str": "O", "int": "i", "float": "f"}
     assert [(name, frame[name].to_numpy().dtype.kind) for name in frame] == [(one.name, kinds[one.dtype]) for one in declared]
     unknown = [column.name for column in declared if rows and column.name not in rows[0]]
-    assert unknown == [], "Recompute a new column here; of a gauge give its metric, and what it is times, in GAUGES."
+    assert unknown == [], "Recompute a new column here; a gauge by its metric, and what it is times, in `gauges` of cases.toml."
     assert len(frame) == len(rows), (declared[-2].name, len(frame), len(rows))
     for column in declared:
         values = [row[column.name] for row in rows]
