@@ -220,7 +220,7 @@ class Verdicts:
         shares = np.array([np.nan_to_num(busy[unit.id], nan=-1.0) - part for unit, part in zip(units, less, strict=True)])
         places = enumerate(shares.argmax(axis=0) if units else ())
         busiest = [(units[one].label, float(busy[units[one].id][row])) for row, one in places]
-        parts = [busy[unit.id] for unit in units if unit.kind == "compute"]  # or the group's own share
+        parts = [busy[unit.id] for unit in units if unit.kind == "compute"]  # where the group's own share is not known
         level_share = {name: self._roof_share.get(name, nothing) for name in LEVELS_WITH_COLUMNS}
         for unit in units:  # by hardware where bytes or roof are unknown
             if unit.level in level_share:
@@ -236,7 +236,7 @@ class Verdicts:
             "busiest_fraction": [share for _, share in busiest] or nothing,
             **{f"bandwidth_{name}": self._rate.get(name, nothing) for name in LEVELS_WITH_COLUMNS},
             **{f"fraction_{name}": share for name, share in level_share.items()},
-            "fraction_sm": busy.get(_GROUP_SM, np.fmax.reduce(parts) if parts else nothing),
+            "fraction_sm": Columns.first_known(busy.get(_GROUP_SM, nothing), np.fmax.reduce(parts) if parts else nothing),
             "issue_fraction": busy.get("issue", nothing),
             "tensor_active": self._tensor,
             "sm_active": self._gauges[_ACTIVE[0]],
@@ -349,7 +349,7 @@ class Verdicts:
     def _reached(self) -> list[tuple[verdict.Reached, ...]]:
         m, grouping = self._m, self._grouping
         works = [np.isfinite(demand.work) for demand in self._demands if not demand.precision.on_request]
-        counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0)
+        counted = np.any([np.zeros(len(m), dtype=bool), *works], axis=0) & (self._time > 0)
         columns = []
         for level in self._levels:
             moved = m.traffic.get(level.id, Quantity.missing(len(m)))
@@ -374,8 +374,9 @@ class Verdicts:
                 counted[""] = counted[""] | known
                 lower = lower | (m.work[precision.id].is_lower_bound() if precision.id in m.work else nothing)
             roofless = np.where(np.isnan(demand.seconds) & (demand.work > 0), demand.work, 0.0)
-            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)
-            for row, fact in enumerate(zip(*(total(np.nan_to_num(one)).tolist() for one in sums), strict=True)):
+            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)  # of launches whose time is known, as seconds are
+            timed = [np.where(self._time > 0, np.nan_to_num(one), 0.0) for one in sums]
+            for row, fact in enumerate(zip(*(total(one).tolist() for one in timed), strict=True)):
                 if fact[0] > 0:
                     rows[row].append(verdict.Asked(precision, demand.pipe[first[row]], *fact))
         seconds = [total(np.where(here, self._time, 0.0)).tolist() for here in counted.values()]

@@ -1,34 +1,41 @@
-"""The tables of opcodes against what the assembler makes of PTX, whose shapes and types state the work by themselves."""
+"""Counters and opcodes against NVIDIA's own tools and real reports; PTX, whose shapes and types state the work."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+import os
+import re
+import subprocess
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from ncu_roofline.chips import OpcodeWork, kind_of, load_opcodes, load_spec
-from ncu_roofline.chips.fields import SpecError
-from ncu_roofline.chips.formulas import covers
-from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, read_opcodes
+from ncu_roofline.chips import Architecture, OpcodeWork, kind_of, load_opcodes, load_spec, load_stalls
+from ncu_roofline.chips.fields import SpecError, WeightedSum, parse_capability, parse_release, parse_target
+from ncu_roofline.chips.formulas import covers, summed
+from ncu_roofline.chips.opcodes import KINDS, LONGEST, OTHER, load_opcode_kinds, load_opcode_units, read_opcodes
+from ncu_roofline.chips.source_counters import STALLED
+from ncu_roofline.chips.tables import load_sets
+from ncu_roofline.formats.report import Kernel, read_report
+from ncu_roofline.plugin.check import chips
+from ncu_roofline.plugin.check.chips import libraries
+from tests.factory import THREADS, WARPS
 from tests.facts import sassing
-from tests.facts.ptx import FP6FP4, FP8, Case, cases
+from tests.facts.sassing import Case, cases
+from tests.facts.stated import FACTS
 
 CASES = {case.ptx: case for case in cases()}
 RECORDED = sassing.read()
 TARGETS = (*sassing.OLD_TARGETS, *sassing.TARGETS)
 Capability = tuple[int, int]
 
-SOURCES = {"f16": "tensor.fp16", "bf16": "tensor.bf16", "tf32": "tensor.tf32", "f64": "tensor.fp64", "b1": "tensor.int1"}
-SOURCES |= {"s8": "tensor.int8", "u8": "tensor.int8", "s4": "tensor.int4", "u4": "tensor.int4"}
-SOURCES |= dict.fromkeys(FP8, "tensor.fp8") | dict.fromkeys(FP6FP4, "tensor.fp6fp4")
-ACCUMULATORS = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "s32": "int32"}
+SOURCES, ACCUMULATORS, ARITHMETIC = (FACTS["ptx"][name] for name in ("sources", "accumulators", "arithmetic"))
 
 
 def capability(target: str) -> Capability:
-    digits = target.removeprefix("sm_").rstrip("a")
-    return int(digits[:-1]), int(digits[-1])
+    found = parse_target(target)
+    assert found
+    return found
 
 
 def stated(case: Case) -> str:
@@ -48,9 +55,7 @@ def executed(case: Case, chip: Capability) -> tuple[str, float]:
         return "tensor.fp16", work  # unpacked to FP16
     eights = ".m8n8k" in case.ptx and case.types[0] in ("s8", "u8", "s4", "u4", "b1")
     padded = 2 * work if eights and chip >= (10, 0) else work  # there is no instruction of 8 rows any more
-    if precision == "tensor.int4" and chip >= (9, 0):
-        return "tensor.int8", padded
-    if precision == "tensor.int1" and chip >= (10, 0):
+    if (precision == "tensor.int4" and chip >= (9, 0)) or (precision == "tensor.int1" and chip >= (10, 0)):
         return "tensor.int8", padded
     if precision == "tensor.int1" and chip == (9, 0) and ".xor" in case.ptx:
         return precision, 2 * work  # of two ANDs
@@ -68,239 +73,131 @@ def recorded(family: tuple[str, ...], target: str) -> list[tuple[Case, dict[str,
     return [(case, opcodes) for case, opcodes in found if case.family in family]
 
 
-def on_cuda_cores(case: Case, chip: Capability) -> bool:
-    """The m8n8k4 of Volta is made of FFMA on all but Volta and Turing."""
-    return case.ptx.startswith("mma.sync.aligned.m8n8k4.") and case.types[0] == "f16" and chip >= (8, 0)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_products(target: str) -> None:
+def test_products() -> None:
     """The weights of what one PTX product becomes add up to 2 M N K of the PTX shape, of its types."""
-    chip, table = capability(target), load_opcodes()
-    looked_at = 0
-    for case, opcodes in recorded(("mma", "wgmma"), target):
-        tensor = [(work, count) for work, count in works(opcodes, chip) if work.per == "warp"]
-        if on_cuda_cores(case, chip):
-            assert not tensor, case.ptx
-            continue
-        precision, operations = executed(case, chip)
-        warps = 4 if case.family == "wgmma" else 1
-        assert {work.precision for work, _ in tensor} == {precision}, case.ptx
-        assert sum(work.weight * count for work, count in tensor) * warps == operations, (case.ptx, opcodes)
-        assert {work.family for work, _ in tensor} == {case.family}, case.ptx
-        assert {work.sparse for work, _ in tensor} == {case.sparse}, case.ptx
-        assert {work.accumulator for work, _ in tensor} == {ACCUMULATORS[case.accumulator]}, case.ptx
-        assert {work.proven for work, _ in tensor} == {case.family == "mma"}, case.ptx
-        assert not any(table.unknown(one, chip) for one in opcodes)
-        looked_at += 1
-    assert looked_at >= {(7, 0): 14, (7, 2): 20}.get(chip, 30)
+    for target in TARGETS:
+        chip, looked_at = capability(target), 0
+        for case, opcodes in recorded(("mma", "wgmma"), target):
+            tensor = [(work, count) for work, count in works(opcodes, chip) if work.per == "warp"]
+            if case.ptx.startswith("mma.sync.aligned.m8n8k4.") and case.types[0] == "f16" and chip >= (8, 0):
+                assert not tensor, case.ptx  # made of FFMA on all but Volta and Turing
+                continue
+            precision, operations = executed(case, chip)
+            warps = 4 if case.family == "wgmma" else 1
+            assert sum(work.weight * count for work, count in tensor) * warps == operations, (case.ptx, opcodes)
+            said = {(w.precision, w.family, w.sparse, w.accumulator, w.proven) for w, _ in tensor}
+            of = precision, case.family, case.sparse, ACCUMULATORS[case.accumulator], case.family == "mma"
+            assert said == {of}, case.ptx
+            looked_at += 1
+        assert looked_at >= {(7, 0): 14, (7, 2): 20}.get(chip, 30)
 
 
 def test_every_shape_and_type_is_there() -> None:
-    """What the record holds: nothing that PTX has and no chip takes, and all types of all families."""
-    tensor = {ptx for ptx in RECORDED if CASES[ptx].family in ("mma", "wgmma")}
-    never = {case.ptx for case in CASES.values() if case.family in ("mma", "wgmma")} - tensor
-    assert all(ptx.startswith("mma.sp.sync.aligned.m16n8k64.row.col.f16.e") for ptx in never)  # only with ordered metadata
     seen: dict[str, set[tuple[str, bool]]] = defaultdict(set)
-    for ptx in tensor:
-        seen[CASES[ptx].family].add((stated(CASES[ptx]), CASES[ptx].sparse))
-    types = set(SOURCES.values()) | {"tensor.fp4"}
-    dense_only = {"tensor.fp64", "tensor.int1"}
-    assert seen["mma"] == {(one, sparse) for one in types for sparse in (False, True) if not (sparse and one in dense_only)}
-    of_wgmma = types - {"tensor.fp64", "tensor.int4", "tensor.fp4", "tensor.fp6fp4"}
-    assert seen["wgmma"] == {
-        (one, sparse) for one in of_wgmma for sparse in (False, True) if not (sparse and one in dense_only)
-    }
+    for case in (CASES[ptx] for ptx in RECORDED if CASES[ptx].family in ("mma", "wgmma")):
+        seen[case.family].add((stated(case), case.sparse))
+    types, dense_only = set(SOURCES.values()) | {"tensor.fp4"}, {"tensor.fp64", "tensor.int1"}
+    both = {(one, sparse) for one in types for sparse in (False, True) if not (sparse and one in dense_only)}
+    not_of_wgmma = {"tensor.fp64", "tensor.int4", "tensor.fp4", "tensor.fp6fp4"}
+    assert seen == {"mma": both, "wgmma": {pair for pair in both if pair[0] not in not_of_wgmma}}
 
 
 def test_tcgen05_is_unknown() -> None:
-    table = load_opcodes()
-    names = set()
+    table, names = load_opcodes(), set()
     for target in ("sm_100a", "sm_103a", "sm_110a"):
-        found = recorded(("tcgen05",), target)
+        found, chip = recorded(("tcgen05",), target), capability(target)
         assert len(found) > 20
         for case, opcodes in found:
             tensor = [one for one in opcodes if "MMA" in one]
             assert tensor, case.ptx
-            assert all(table.unknown(one, capability(target)) for one in tensor)
-            assert all(table.work(one, capability(target)) is None for one in tensor)
+            assert all(table.unknown(one, chip) and table.work(one, chip) is None for one in tensor)
             names |= {one.partition(".")[0] for one in tensor}
     assert names == {"UTCHMMA", "UTCQMMA", "UTCIMMA", "UTCOMMA"}
 
 
-# PTX type -> precision, and how many times the work PTX states is counted: one half of a register counts as two.
-ARITHMETIC = {"f32": ("fp32", 1), "f64": ("fp64", 1), "f16": ("fp16", 2), "bf16": ("bf16", 2), "f16x2": ("fp16", 1)}
-ARITHMETIC |= {"bf16x2": ("bf16", 1), "f32x2": ("fp32", 1), "f32.f16": ("fp32", 1), "f32.bf16": ("fp32", 1)}
-
-
-def test_precisions_are_those_of_the_chip() -> None:
-    """Where a row applies, counters or opcodes tell of its precision there."""
-    spec = load_spec()
-    for row in load_opcodes().rows:
-        if row.precision.startswith("tensor."):
-            chips = [one.compute_capability for one in spec.architectures if covers(row.capabilities, one.compute_capability)]
-            assert chips
-            assert all(spec.bindings(spec.precision(row.precision), chip) for chip in chips), row
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_scalars(target: str) -> None:
+def test_scalars() -> None:
     """Integers: at least one operation each, and of 32-bit ones but for their constants exactly one an instruction."""
-    chip, seen = capability(target), defaultdict(int)
-    for case, opcodes in recorded(("",), target):
-        done = works(opcodes, chip)
-        kind = case.types[0]
-        seen["cvt" if case.ptx == "cvt.f32.f16" else "fp" if kind in ARITHMETIC else kind] += 1
-        if kind in ARITHMETIC:
-            precision, times = ARITHMETIC[kind]
-            if kind.endswith("16x2") and not case.ptx.startswith("fma") and any("HFMA2" in one for one in opcodes):
-                times = 2  # packed sums and products made by a fused multiply-add, which its opcode counts as
-            assert {(work.precision, work.per, work.conversion) for work, _ in done} == {(precision, "thread", False)}, case.ptx
-            assert sum(work.weight * count for work, count in done) == times * case.work, (case.ptx, opcodes)
-            assert {work.fused for work, _ in done} == {"FMA" in one for one in opcodes}
-        elif kind == "none":
-            assert not [work for work, _ in done if work.precision != "int32"], (case.ptx, opcodes)
-        elif case.ptx == "cvt.f32.f16":
-            assert done == [(OpcodeWork("fp16", 0, "thread", conversion=True), 1)]
-        elif kind == "int32":
-            integers = [(work, count) for work, count in done if work.precision == "int32"]
-            if chip == (7, 0) and case.ptx.startswith(("min", "max")):
-                assert not integers  # a comparison and a selection
-            else:
-                assert sum(work.weight * count for work, count in integers) >= 1, (case.ptx, opcodes)
-                assert {work.weight for work, _ in integers} == {1}
-    assert seen["fp"] >= 20
-    assert seen["int32"] > 30
-    assert seen["none"]
-    assert seen["cvt"] == 1
+    for target in TARGETS:
+        chip, seen = capability(target), defaultdict[str, int](int)
+        for case, opcodes in recorded(("",), target):
+            done, kind = works(opcodes, chip), case.types[0]
+            seen["cvt" if case.ptx == "cvt.f32.f16" else "fp" if kind in ARITHMETIC else kind] += 1
+            if kind in ARITHMETIC:
+                precision, times = ARITHMETIC[kind]
+                if kind.endswith("16x2") and not case.ptx.startswith("fma") and any("HFMA2" in one for one in opcodes):
+                    times = 2  # packed sums and products made by a fused multiply-add, which its opcode counts as
+                assert {(work.precision, work.per, work.conversion) for work, _ in done} == {(precision, "thread", False)}
+                assert sum(work.weight * count for work, count in done) == times * case.work, (case.ptx, opcodes)
+                assert {work.fused for work, _ in done} == {"FMA" in one for one in opcodes}
+            elif kind == "none":
+                assert not [work for work, _ in done if work.precision != "int32"], (case.ptx, opcodes)
+            elif case.ptx == "cvt.f32.f16":
+                assert done == [(OpcodeWork("fp16", 0, "thread", conversion=True), 1)]
+            elif kind == "int32":
+                integers = [(work.weight, count) for work, count in done if work.precision == "int32"]
+                if chip == (7, 0) and case.ptx.startswith(("min", "max")):
+                    assert not integers  # a comparison and a selection
+                else:
+                    assert {weight for weight, _ in integers} == {1}, (case.ptx, opcodes)
+        assert min(seen["fp"] - 19, seen["int32"] - 30, seen["none"]) > 0
+        assert seen["cvt"] == 1
 
 
-# Opcode, chip, precision, weight; and what real reports pair: warps that executed it, operations.
-BY_HAND = """
-HMMA.16816.F32.BF16 8.0 tensor.bf16 4096
-HMMA.1688.F16 7.5 tensor.fp16 2048
-DMMA.884 8.0 tensor.fp64 512
-IMMA.8816.S8.S8.SAT 7.5 tensor.int8 2048
-IMMA.16832.S8.S8 8.6 tensor.int8 8192
-HMMA.884.F32.F32.STEP3 7.0 tensor.fp16 512
-HMMA.884.F16.F16.STEP1 7.0 tensor.fp16 1024
-HGMMA.64x256x16.F32.BF16 9.0 tensor.bf16 131072
-HFMA2.MMA 8.0 fp16 4
-HFMA2.MMA.BF16_V2 9.0 bf16 4
-HADD2.BF16 9.0 bf16 2
-IMAD.WIDE.U32 8.0 int32 1
-FFMA2 10.0 fp32 4
-"""
-PAIRS = [
-    ("HMMA.1688.F32", (7, 5), 67_108_864, 137_438_953_472),  # a T4: sm__ops_path_tensor_*
-    ("HMMA.16816.F32.BF16", (12, 0), 2_162_688, 8_858_370_048),  # an RTX 5090: sm__ops_path_tensor_*
-    ("HMMA.16816.F16", (8, 6), 33_554_432, 2 * 4096**3),  # a GEMM of 4096 x 4096 x 4096
-]
-NO_WORK = "IMAD.MOV.U32 MOV FMNMX DSETP.GT.AND ISETP.NE.AND MUFU.RCP FSEL UIADD3 F2FP.PACK_AB R2UR"
-
-
-def test_weights_by_hand() -> None:
-    table = load_opcodes()
-    for opcode, chip, precision, weight in map(str.split, BY_HAND.strip().splitlines()):
-        work = table.work(opcode, tuple(map(int, chip.split("."))))
-        assert (work.precision, work.weight) == (precision, int(weight)), opcode
-    for opcode, capability, warps, operations in PAIRS:
-        assert table.work(opcode, capability).weight * warps == operations
-    for opcode in NO_WORK.split():
-        assert table.work(opcode, (8, 0)) is None, opcode
-        assert not table.unknown(opcode, (8, 0)), opcode
-
-
-# A shape and a type that nobody has seen (which is not FP16), K of a sparse product without .SP, chips without such, new names.
-UNKNOWN = """
-8.0 HMMA.32832.F32 HMMA.F32 HMMA.16816.F32.FP9 HMMA.1688.16816.F32
-7.0 HMMA.884.F32.F32
-7.5 HMMA.16816.F32.BF16
-9.0 IMMA.16832.S4.S4 HGMMA.64x256x32.F32 HGMMA.64x264x16.F32
-10.0 QMMA.16832.F32.E4M3.E4M3 HGMMA.64x256x16.F32 UTCHMMA
-12.0 QMMA.16832.F32.E4M3.E9M9
-13.0 XMMA.16816.F32 FADD3 DFMA2
-"""
-ODD = ("", ".", "....", "HMMA", "HMMA.", "HMMA..F32", "hmma.16816.f32", "HMMA.16816\0.F32", "\ud800", "FADD*", "[DFH]ADD*")
+ODD = ("", ".", "....", "HMMA", "HMMA.", "HMMA..F32", "hmma.16816.f32", "HMMA.16816\0.F32", "\ud800", "FADD*", "HMMA.٣")
 LONG = ("HMMA" * 10**6, "HMMA" + ".F32" * 10**6, "A" * LONGEST, "*MMA" * 40)
 
 
-def test_work_that_cannot_be_weighed_is_unknown() -> None:
+def test_opcodes_by_hand() -> None:
     table = load_opcodes()
-    for chip, *opcodes in map(str.split, UNKNOWN.strip().splitlines()):
+    for opcode, chip, precision, weight in map(str.split, FACTS["weights"]):
+        work = table.work(opcode, parse_capability(chip))
+        assert (work.precision, work.weight) == (precision, int(weight)), opcode
+    for opcode in FACTS["no_work"].split():
+        assert (table.work(opcode, (8, 0)), table.unknown(opcode, (8, 0))) == (None, False), opcode
+    for chip, *opcodes in map(str.split, FACTS["unknown"]):
         for opcode in opcodes:
-            major, minor = map(int, chip.split("."))
-            assert table.work(opcode, (major, minor)) is None, opcode
-            assert table.unknown(opcode, (major, minor)), opcode
-    for text in (*ODD, "HMMA.٣"):
+            assert table.work(opcode, parse_capability(chip)) is None, opcode
+            assert table.unknown(opcode, parse_capability(chip)), opcode
+    for text in ODD:
         assert table.work(text, (8, 0)) is None or not table.unknown(text, (8, 0)), text
     for text in LONG:
         assert table.work(text, (8, 0)) is None
-        table.unknown(text, (8, 0))
-    table.work("FADD" + "." * (LONGEST - 4), (8, 0))
+        assert table.unknown(text, (8, 0)) == ("MMA" in text)
+    assert table.work("FADD" + "." * (LONGEST - 4), (8, 0))
 
 
-ROW = '[[rows]]\nopcodes = ["FADD"]\nprecision = "fp32"\nweight = 1\n'
-TENSOR = '[[rows]]\nopcodes = ["HMMA"]\ndoes = "products"\nprecision = "tensor.fp16"\naccumulator = "fp32"\n'
-
-
-@pytest.mark.parametrize(
-    ("rows", "key"),
-    [
-        ("", "rows: is missing"),
-        (ROW + ROW.replace("FADD", "FMUL|FADD"), "rows[1].opcodes: 'FMUL|FADD' is no opcode"),
-        (ROW.replace("FADD", "fadd"), "rows[0].opcodes: 'fadd' is no opcode"),
-        (ROW.replace('"FADD"', ""), "rows[0].opcodes: must name at least one"),
-        (ROW.replace("1", "0"), "rows[0].weight: must be positive"),
-        (ROW + "wieght = 1\n", "rows[0].wieght: is not a key"),
-        (ROW + 'capabilities = "9.0-8.0"\n', "rows[0].capabilities: 9.0-8.0"),
-        (TENSOR + 'family = "wgmma"\nk = ["16"]\n', "rows[0].k: must be a list of whole numbers"),
-    ],
-)
-def test_wrong_tables(tmp_path: Path, rows: str, key: str) -> None:
+def test_wrong_tables(tmp_path: Path) -> None:
     head = 'neutral = []\nunknown = ["*MMA*"]\n[shapes]\n884 = [8, 8, 4]\n'
-    (tmp_path / "opcodes.toml").write_text(head + rows, encoding="utf-8")
-    with pytest.raises(SpecError) as caught:
-        read_opcodes(tmp_path)
-    assert "opcodes.toml" in str(caught.value)
-    assert key in str(caught.value)
+    for said, rows in FACTS["wrong"].items():
+        (tmp_path / "opcodes.toml").write_text(head + rows, encoding="utf-8")
+        with pytest.raises(SpecError) as caught:
+            read_opcodes(tmp_path)
+        assert "opcodes.toml" in str(caught.value)
+        assert said in str(caught.value)
 
 
-OPCODES_OF_KINDS = {
-    "fp64": "DFMA MUFU.RCP64H",
-    "fp32": "MUFU.RCP FADD.FTZ",
-    "fp16": "HFMA2.MMA",
-    "bf16": "HFMA2.RELU.BF16_V2",
-    "tensor": "HMMA.16816.F32.BF16",
-    "conversion": "HADD2.F32 F2F.F64.F32",
-    "move": "IMAD.MOV.U32",
-    "integer": "IMAD.WIDE UIADD3",
-    "memory": "LDGSTS.E.BYPASS.128",
-    "shared": "LDSM.16.M88.4",
-    "control": "BRA",
-}
-
-
-def test_kinds() -> None:
-    for kind, opcodes in OPCODES_OF_KINDS.items():
+def test_kinds_and_units() -> None:
+    """The tables of opcodes agree wherever an opcode does work."""
+    for kind, opcodes in FACTS["kinds"].items():
         assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
     assert kind_of("op 0x1a3") == kind_of("") == OTHER
     made = {name for by_target in RECORDED.values() for opcodes in by_target.values() for name in opcodes}
     assert {name for name in made if kind_of(name) == OTHER} == set()
     table = load_opcode_kinds()
     assert {*table.names.values(), *table.modifiers.values(), OTHER} == set(KINDS)
-
-
-def test_work_is_of_the_kind_of_its_precision() -> None:
-    """The two tables of opcodes agree wherever an opcode does work."""
-    seen = set()
+    units = load_opcode_units()
+    for chip, expected in FACTS["units"].items():
+        assert {opcode: units.of(opcode, parse_capability(chip)) for opcode in expected} == expected
     for row in load_opcodes().rows:
         for name, modifiers in row.opcodes:
             kind = kind_of(".".join((name, *(modifier.rstrip("*") for modifier in modifiers))))
             expected = {"nothing": "move", "conversion": "conversion", "products": "tensor"}.get(row.does, row.precision)
             assert kind == {"int32": "integer"}.get(expected, expected), name
-            seen.add(kind)
-    assert seen == {"fp64", "fp32", "fp16", "bf16", "tensor", "integer", "conversion", "move"}
+        if row.precision.startswith("tensor."):  # counters or opcodes tell of its precision on chips where it applies
+            spec = load_spec()
+            chips = [one.compute_capability for one in spec.architectures if covers(row.capabilities, one.compute_capability)]
+            assert chips
+            assert all(spec.bindings(spec.precision(row.precision), chip) for chip in chips), row
 
 
 @pytest.mark.exhaustive
@@ -312,8 +209,210 @@ def test_the_record_is_what_the_assembler_gives(tmp_path: Path) -> None:
     if not sassing.version(*tools).startswith("ptxas 13.0."):
         pytest.skip("the record is of CUDA 13.0")
     some = [case for case in cases() if case.family != "wgmma" or any(f"n{n}k" in case.ptx for n in (8, 40, 128))]
-    wanted = {case.ptx for case in some}
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda target: sassing.opcodes_of(*tools, target, tmp_path, some), sassing.TARGETS))
-    for target, by_ptx in zip(sassing.TARGETS, found, strict=True):
-        assert by_ptx == {ptx: each[target] for ptx, each in RECORDED.items() if target in each and ptx in wanted}, target
+    some, wanted = cases() if os.environ.get("UPDATE_GOLDEN") else some, {case.ptx for case in some}
+    found = {target: sassing.opcodes_of(*tools, target, tmp_path, some) for target in sassing.TARGETS}
+    if os.environ.get("UPDATE_GOLDEN"):
+        sassing.write(found, sassing.version(*tools))
+    for target, of_target in found.items():
+        assert of_target == {ptx: each[target] for ptx, each in RECORDED.items() if target in each and ptx in wanted}, target
+
+
+SPEC = load_spec()
+NO_TENSOR_CORES = {"TU116", "TU117"}
+NEWER_THAN_THE_LIBRARY = {"lts__t_sectors_aperture_sysmem": (12, 0)}  # in libraries from CUDA 13.5 on
+CHIPS = [(architecture, chip) for architecture in SPEC.architectures for chip in architecture.chips]
+OLD = [
+    pytest.param(one, chip, id=chip, marks=() if chip == "GA100" else pytest.mark.exhaustive)
+    for one, chip in CHIPS
+    if one.compute_capability <= (9, 0)
+]
+
+
+def bound(architecture: Architecture, chip: str) -> set[str]:
+    """All counters, of work, traffic, peaks and clocks."""
+    capability, names = architecture.compute_capability, set[str]()
+    for binding in (one for item in (*SPEC.precisions, *SPEC.levels) for one in SPEC.bindings(item, capability)):
+        names.update(binding.counters.counters(), binding.peak.counters() if binding.peak else ())
+        names |= {f"{binding.clock}__cycles_elapsed"} if binding.clock else set()
+    names = {name for name in names if NEWER_THAN_THE_LIBRARY.get(name) != capability}
+    return {name for name in names if not (chip in NO_TENSOR_CORES and "ops_path_tensor" in name)}
+
+
+def printed(binary: Path, home: Path, *words: str) -> str:
+    done = subprocess.run([binary, *words], capture_output=True, text=True, env={**os.environ, "HOME": str(home)}, check=False)
+    return done.stdout
+
+
+@pytest.mark.ncu
+@pytest.mark.parametrize(("architecture", "chip"), OLD)
+def test_ncu_knows_the_counters(architecture: Architecture, chip: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    """Of the chips up to Ada and Hopper."""
+    if "2024.2" not in ncu_releases:
+        pytest.skip("no Nsight Compute 2024.2 among the releases")
+    listed = printed(ncu_releases["2024.2"], tmp_path, "--query-metrics", "--chips", chip.lower())
+    known = {line.split()[0] for line in listed.splitlines() if "__" in line}
+    if not known:
+        pytest.skip(f"this Nsight Compute does not know {chip}")
+    assert bound(architecture, chip) - known == set()
+
+
+def test_the_metric_library_knows_the_counters() -> None:
+    if not libraries():
+        pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
+    known = [(found, bound(architecture, chip)) for architecture, chip in CHIPS if (found := chips.chip(chip))]
+    assert len(known) > 10
+    for found, wanted in known:
+        assert {name for name in wanted if found.verdict(f"{name}.sum") != chips.OK} == set(), found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.ncu
+def test_sections_of_real_releases(ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    for name, binary in ncu_releases.items():
+        release = parse_release(name)
+        for one in load_sets().of(release):
+            chosen = "default" if one.name == "basic" and release < (2024, 1) else one.name
+            listed = printed(binary, tmp_path, "--set", chosen, "--list-sections")
+            sections = set(re.findall(r"^(\w+) .* yes ", listed, re.MULTILINE))
+            assert load_sets().made(release, sections) is one, (name, one.name, sections)
+
+
+# Bindings against each other.
+
+A100, A40 = "a100-ncu2022.4-full-1.ncu-rep", "a40-ncu2022.1-full-1.ncu-rep"
+
+
+def counted(path: Path, launch: int, counters: WeightedSum | dict[str, float]) -> float | None:
+    """The sum over ``.sum`` metrics of a launch, None if one is missing."""
+    terms = counters if isinstance(counters, WeightedSum) else WeightedSum.of(counters)
+    metrics = read_report(path).kernels[launch].metrics
+    names = [f"{name}.sum" for name in terms.counters()]
+    return summed(terms, metrics.__getitem__, ".sum") if all(name in metrics for name in names) else None
+
+
+@pytest.mark.reports
+def test_bindings_agree_where_two_can_be_evaluated(real_reports: dict[str, Path]) -> None:
+    a100, a40 = real_reports[A100], real_reports[A40]
+    l1, shared = (SPEC.bindings(SPEC.level(level), (8, 6)) for level in ("l1", "shared"))
+    of_l2 = SPEC.bindings(SPEC.level("l2"), (8, 0))
+    from_l1 = next(b for b in of_l2 if "l1tex__m_l1tex2xbar_write_bytes" in b.counters.counters())
+    for launch in (0, 1, 2):  # requests that arrive at L2 against bytes that L1 reads and writes
+        assert counted(a100, launch, from_l1.counters) == pytest.approx(counted(a100, launch, of_l2[0].counters), rel=0.05)
+    # Total counters of L2 hold more: what passes between its halves.
+    total, of_sms, between = (
+        counted(a100, 0, {f"lts__t_sectors{of}": 32}) for of in ("", "_srcunit_tex", "_srcunit_ltcfabric")
+    )
+    assert total > 1.3 * of_sms
+    assert of_sms + between == pytest.approx(total, rel=0.01)
+    for path in (a100, a40):
+        by_bytes, by_sectors = (
+            counted(path, 0, {f"dram__{kind}_{way}": each for way in ("read", "write")})
+            for kind, each in (("bytes", 1), ("sectors", 32))
+        )
+        assert by_bytes == pytest.approx(by_sectors, rel=0.01)
+    # Wavefronts by operation are the instructions' own; the total exceeds them, and is not zero without any shared memory.
+    first, whole = next(one for one in shared if "cache_bypass" in one.counters.text()).counters, {WAVEFRONTS: 128}
+    assert counted(a40, 1, first) == 128 * read_report(a40).kernels[1].metrics["memory_l1_wavefronts_shared"]
+    assert counted(a40, 1, whole) > counted(a40, 1, first)
+    assert (counted(a40, 0, first), counted(a40, 0, whole) > 0) == (0, True)
+    # The sum over operations sees a kernel that only stores; 4 sectors of 32 B for each warp.
+    values = [value for b in l1 if (value := counted(a40, 0, b.counters)) is not None]
+    assert values[0] == pytest.approx(counted(a40, 0, {"lts__t_sectors_srcunit_tex": 32}), rel=0.01)
+
+
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize(("name", "chip", "per_sm"), [(A100, (8, 0), (64, 128)), (A40, (8, 6), (4, 256))])
+def test_recorded_peaks_are_the_architecture_s(
+    real_reports: dict[str, Path], name: str, chip: tuple[int, int], per_sm: tuple[int, int]
+) -> None:
+    metrics, architecture = read_report(real_reports[name]).kernels[0].metrics, SPEC.architecture(chip)
+    for precision, expected in zip(("fp64", "fp32"), per_sm, strict=True):
+        binding = SPEC.bindings(SPEC.precision(precision), chip)[0]
+        peak = summed(binding.peak, metrics.__getitem__, ".sum.peak_sustained")
+        assert peak / metrics["device__attribute_multiprocessor_count"] == expected
+        assert architecture.peak(f"{precision}.fma") == expected
+    per_bit, per_slice = (architecture.bandwidth[level].bytes for level in ("dram", "l2"))
+    assert per_bit * metrics["device__attribute_global_memory_bus_width"] == metrics["dram__bytes.sum.peak_sustained"]
+    assert per_slice == 32 * metrics["lts__t_sectors_srcunit_tex.avg.peak_sustained"]
+
+
+# Opcodes.
+
+CLOCK, TIME = "smsp__cycles_elapsed.avg.per_second", "gpu__time_duration.sum"
+WORKING = re.compile(r"U?[A-Z]*MMA|[FDH](ADD|MUL|FMA)|I(ADD|MAD|MUL|MMA)|H(ADD|MUL|FMA)2")
+
+
+def instances(kernel: Kernel, metric: str) -> dict[str, float]:
+    return {str(name): float(value) for name, value in kernel.metrics.instances(metric)} if metric in kernel.metrics else {}
+
+
+def by_counters(kernel: Kernel, letter: str) -> float | None:
+    """What NVIDIA's counters of adds, multiplies and fused ones say, from sums per cycle; None where one is missing."""
+    names = [
+        f"smsp__sass_thread_inst_executed_op_{letter}{kind}_pred_on.sum.per_cycle_elapsed" for kind in ("add", "mul", "fma")
+    ]
+    if not all(name in kernel.metrics for name in (*names, CLOCK, TIME)):
+        return None
+    rates = sum(weight * float(kernel.metrics[name]) for name, weight in zip(names, (1, 1, 2), strict=True))
+    return rates * float(kernel.metrics[CLOCK]) * float(kernel.metrics[TIME]) / 1e9
+
+
+@pytest.mark.reports
+def test_opcodes_of_real_reports(real_reports: dict[str, Path]) -> None:
+    """Every one is known, and sums equal NVIDIA's own counters of work and of units; tensor instructions are of whole warps."""
+    table, seen, tensor, compared = load_opcodes(), set[str](), set[str](), Counter[str]()
+    for name, path in real_reports.items():
+        for kernel in read_report(path).kernels:
+            by_thread, by_warp = instances(kernel, THREADS), instances(kernel, WARPS)
+            if not by_thread:
+                continue
+            chip = kernel.device.compute_capability
+            works = {opcode: table.work(opcode, chip) for opcode in by_thread}
+            assert not any(table.unknown(opcode, chip) for opcode in by_thread), name
+            does = {opcode for opcode in works if WORKING.match(opcode) and not opcode.startswith("IMAD.MOV")}
+            assert all(works[opcode] for opcode in does), name
+            seen |= does
+            for precision, letter in (("fp64", "d"), ("fp32", "f")):
+                of = [work.weight * by_thread[one] for one, work in works.items() if work and work.precision == precision]
+                if (counters := by_counters(kernel, letter)) is not None:
+                    assert sum(of) == pytest.approx(counters, rel=1e-6, abs=0), (name, precision)
+                    compared[precision] += counters > 0
+            for opcode in by_warp:
+                if (work := table.work(opcode, chip)) and work.per == "warp":
+                    assert by_thread[opcode] == 32 * by_warp[opcode], (name, opcode)
+                    tensor.add(opcode)
+            compared.update(pipes(kernel, chip, by_warp, name) if "full" in name else ())
+    known = {"HMMA.16816.F16", "HMMA.1688.F16", "IMMA.8816.S8.S8.SAT"}
+    assert known | {"HFMA2.MMA", "DFMA", "IMAD.WIDE.U32"} <= seen
+    assert known <= tensor
+    assert compared["fp64"] >= 20
+    assert min(compared[one] - 4 for one in ("fp32", "alu", "fma", "xu", "pipe fp64")) > 0
+
+
+def pipes(kernel: Kernel, chip: tuple[int, int], by_warp: dict[str, float], about: str) -> list[str]:
+    """Units of which a launch has both counts; warps of some kernels race, so that passes differ by several percent."""
+    metrics = kernel.metrics
+    cycles, sms = metrics.get("sm__cycles_active.avg"), metrics.get("device__attribute_multiprocessor_count")
+    if not by_warp or not cycles or not sms:
+        return []
+    sums, told = Counter[str](), []
+    for opcode, count in by_warp.items():
+        sums[load_opcode_units().of(opcode, chip)] += count
+    for unit, peak in FACTS["ptx"]["pipes"].get("{}.{}".format(*chip), {}).items():
+        share = metrics.get(f"sm__inst_executed_pipe_{unit}.avg.pct_of_peak_sustained_active")
+        if share and sums[unit] > 1e-3 * sum(sums.values()):
+            assert sums[unit] == pytest.approx(share / 100 * peak * cycles * sms, rel=0.1), f"{about} {unit}"
+            told.append(f"pipe {unit}" if unit == "fp64" else unit)
+    return told
+
+
+@pytest.mark.reports
+def test_every_reason_of_real_reports_is_known(real_reports: dict[str, Path]) -> None:
+    names = {name for path in real_reports.values() for one in read_report(path).kernels for name in one.metrics.names()}
+    reasons = {name.removeprefix(STALLED).removesuffix("_not_issued") for name in names if name.startswith(STALLED)}
+    if not reasons:
+        pytest.skip("no report with samples")
+    assert reasons <= load_stalls().keys()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from itertools import combinations
+from math import dist
 
 import pytest
 
@@ -14,18 +15,16 @@ from ncu_roofline.chips.spec import GAIN, LOSS, PLAIN, TENSOR
 from ncu_roofline.rendering.chart import THEMES
 
 SPEC = load_spec()
-TYPES = [p for p in SPEC.precisions if p.kind == "tensor" and not p.part_of]
-WHITE = (0.9505, 1.0, 1.089)
+CHAIN = [level for level in SPEC.levels if level.chain]
 CLOSE = 14  # the two blues that people took for one were 8 apart
-
-
 # What is left of linear RGB, by kind of colour blindness: Machado, Oliveira and Fernandes 2009, severity 1.
 BLIND = {
     "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
     "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
 }
-CSS = files("ncu_roofline.rendering").joinpath("page.css").read_text(encoding="utf-8")
+XYZ = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+WHITE = (0.9505, 1.0, 1.089)
 
 
 def linear(color: str) -> tuple[float, ...]:
@@ -42,100 +41,62 @@ def seen(color: str, vision: str) -> str:
 
 def contrast(one: str, other: str) -> float:
     """Contrast of WCAG 2: (L1 + 0.05) / (L2 + 0.05)."""
-    dark, light = sorted(sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear(x), strict=True)) for x in (one, other))
+    dark, light = sorted(sum(w * c for w, c in zip(XYZ[1], linear(x), strict=True)) for x in (one, other))
     return (light + 0.05) / (dark + 0.05)
-
-
-def page_colors(theme: str) -> dict[str, str]:
-    """The colours of the page's style sheet by name."""
-    blocks = {
-        name: dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", text))
-        for name, text in re.findall(r"(:root\S*) \{(.*?)\}", CSS, re.S)
-    }
-    return blocks[":root"] | (blocks[':root[data-theme="dark"]'] if theme == "dark" else {})
 
 
 def lab(color: str) -> tuple[float, float, float]:
     """CIE L*a*b* of a colour #RRGGBB (IEC 61966-2-1, D65)."""
-    r, g, b = linear(color)
-    rows = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
-    x, y, z = (
-        t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116
-        for t in ((row[0] * r + row[1] * g + row[2] * b) / white for row, white in zip(rows, WHITE, strict=True))
-    )
+    sums = [sum(a * b for a, b in zip(row, linear(color), strict=True)) / w for row, w in zip(XYZ, WHITE, strict=True)]
+    x, y, z = (t ** (1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in sums)
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def close(colors: dict[str, str]) -> list[tuple[str, str]]:
+def close(colors: dict[str, str], vision: str = "") -> list[tuple[str, str]]:
     """Pairs that look alike, by the distance of CIE 1976."""
-    points = {name: lab(color) for name, color in colors.items()}
-    return [
-        (one, other)
-        for one, other in combinations(points, 2)
-        if sum((a - b) ** 2 for a, b in zip(points[one], points[other], strict=True)) < CLOSE**2
-    ]
+    points = {name: lab(seen(color, vision) if vision else color) for name, color in colors.items()}
+    return [(one, other) for one, other in combinations(points, 2) if dist(points[one], points[other]) < CLOSE]
 
 
-def test_lab_is_that_of_the_standard() -> None:
-    assert lab("#FFFFFF") == pytest.approx((100, 0, 0), abs=0.02)
-    assert lab("#FF0000") == pytest.approx((53.24, 80.09, 67.20), abs=0.05)
-    assert close({"FP64 at shared memory": "#3B9CCB", "tensor FP64 at L1": "#3FA7E6"})
-
-
-def test_levels_theory_and_measurement_of_a_core_chart() -> None:
+def test_what_stands_in_one_chart() -> None:
+    assert lab("#FF0000") == pytest.approx((53.24, 80.09, 67.20), abs=0.05)  # by the standard
+    red, olive = {"red": "#FF0000"}, {"olive": "#A39000"}
+    assert close({"red": seen("#FF0000", "deuteranopia"), **olive}) == [("red", "olive")]  # by the paper
+    assert close(red | olive) == []
     both = {f"{level.id} {kind}": getattr(level.color, kind) for level in SPEC.levels for kind in ("light", "dark")}
     assert close({**both, "tensor": TENSOR.light, "tensor measured": TENSOR.dark, "without FMA": PLAIN.light}) == []
-
-
-def test_types_of_a_tensor_chart() -> None:
-    chain = {level.id: level.color.light for level in SPEC.levels if level.chain}
-    assert len({p.color for p in TYPES}) == len(TYPES) > 8
-    assert close(chain | {p.id: p.color.light for p in TYPES}) == []
-
-
-def test_simulated_vision_is_that_of_the_paper() -> None:
-    assert {seen(gray, vision) for gray in ("#000000", "#FFFFFF") for vision in BLIND} == {"#000000", "#FFFFFF"}
-    assert close({"red": seen("#FF0000", "deuteranopia"), "olive": "#A39000"}) == [("red", "olive")]
-    assert close({"red": "#FF0000", "olive": "#A39000"}) == []
+    types = [p for p in SPEC.precisions if p.kind == "tensor" and not p.part_of]
+    assert len({p.color for p in types}) == len(types) > 8
+    assert close({one.id: one.color.light for one in (*CHAIN, *types)}) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("vision", BLIND)
-def test_levels_to_the_colour_blind(vision: str, theme: str) -> None:
-    assert close({level.id: seen(getattr(level.color, theme), vision) for level in SPEC.levels}) == []
-    chain = {level.id: getattr(level.color, theme) for level in SPEC.levels if level.chain}
-    busy = chain | {"sm": THEMES[theme].compute}  # the bars
-    assert close({name: seen(color, vision) for name, color in busy.items()}) == []
-    bound = {name: getattr(style, theme) for name, style in bounds().items() if name}  # an unknown roof: open symbols
-    assert close({name: seen(color, vision) for name, color in bound.items()}) == []
+def test_a_theme(theme: str) -> None:
+    """Colours to the colour-blind; contrast as WCAG 2.1 asks: 4.5 for texts, which labels of roofs are, 3 for graphics."""
 
+    def of(color: object) -> str:
+        return str(getattr(color, theme))
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_texts_and_marks_have_contrast(theme: str) -> None:
-    """As WCAG 2.1 asks: 4.5 for texts, which labels of roofs are, 3 for graphics."""
-    page = page_colors(theme)
-    texts = {
-        (text, ground): (page[text], page[ground])
+    own, bound = THEMES[theme], {name: of(style) for name, style in bounds().items()}
+    changes = {"gain": of(GAIN), "loss": of(LOSS), "same": own.connector}  # as bars and as words
+    chain = {level.id: of(level.color) for level in CHAIN}
+    for vision in BLIND:
+        assert close({level.id: of(level.color) for level in SPEC.levels}, vision) == []
+        assert close(chain | {"sm": own.compute}, vision) == []  # the bars
+        assert close({name: color for name, color in bound.items() if name}, vision) == []  # an unknown roof: open symbols
+        assert close(changes, vision) == []
+    css = files("ncu_roofline.rendering").joinpath("page.css").read_text(encoding="utf-8")
+    found = re.findall(r"(:root\S*) \{(.*?)\}", css, re.S)
+    blocks = {name: dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", text)) for name, text in found}
+    page = blocks[":root"] | (blocks[':root[data-theme="dark"]'] if theme == "dark" else {})
+    texts = [
+        (page[text], page[ground])
         for text in ("text", "muted", "accent", "error")
         for ground in ("bg", "card", "hot", "warn-bg")
-    }
-    texts[("accent-text", "accent")] = page["accent-text"], page["accent"]
-    for ground in (page["card"], THEMES[theme].ground):
-        texts |= {(level.id, ground): (getattr(level.color, theme), ground) for level in SPEC.levels}
-        texts[("compute", ground)] = THEMES[theme].compute, ground
-    texts |= {(name, "picture"): (getattr(THEMES[theme], name), THEMES[theme].ground) for name in ("text", "faint")}
-    assert [pair for pair, colors in texts.items() if contrast(*colors) < 4.5] == []
-    graphics = {name: page[name] for name in ("edge", "warn-line", "neutral")} | {
-        name: getattr(style, theme) for name, style in bounds().items()
-    }
+    ]
+    texts += [(page["accent-text"], page["accent"]), (own.text, own.ground), (own.faint, own.ground)]
+    named = [*(of(level.color) for level in SPEC.levels), own.compute, changes["gain"], changes["loss"]]
+    texts += [(color, ground) for color in named for ground in (page["card"], own.ground)]
+    assert [pair for pair in texts if contrast(*pair) < 4.5] == []
+    graphics = {name: page[name] for name in ("edge", "warn-line", "neutral")} | bound
     assert [name for name, color in graphics.items() if contrast(color, page["card"]) < 3] == []
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_gain_and_loss_are_told_apart_and_read(theme: str) -> None:
-    """They stand beside what did not change, as bars and as words."""
-    colors = {"gain": getattr(GAIN, theme), "loss": getattr(LOSS, theme), "same": THEMES[theme].connector}
-    for vision in BLIND:
-        assert close({name: seen(color, vision) for name, color in colors.items()}) == [], vision
-    grounds = (page_colors(theme)["card"], THEMES[theme].ground)
-    assert min(contrast(colors[name], ground) for name in ("gain", "loss") for ground in grounds) >= 4.5

@@ -1,26 +1,52 @@
-"""What the specification says of chips, precisions and levels, how it is read, and what it lets ncu collect."""
+"""What data files say of chips, precisions and levels, whether they agree with each other, and with what others state."""
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
 import shutil
+from collections import Counter
+from collections.abc import Iterable
+from importlib import resources
+from itertools import chain
+from math import prod
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
 import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import Binding, load_instructions, load_spec, read_spec
-from ncu_roofline.chips.fields import SpecError, WeightedSum, expand
+from ncu_roofline.chips import Binding, load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
+from ncu_roofline.chips.fields import (
+    ANY_MINOR,
+    DATA,
+    LAST,
+    LAST_RELEASE,
+    SpecError,
+    WeightedSum,
+    expand,
+    parse_capability,
+    parse_release,
+    ranges,
+)
+from ncu_roofline.chips.findings import ACCESSES, KINDS, of_library
+from ncu_roofline.chips.formulas import board_rule, summed
+from ncu_roofline.chips.opcodes import _File, _left, load_opcode_kinds, load_opcode_units
+from ncu_roofline.chips.sass import load_sass
+from ncu_roofline.chips.spec import Level
+from ncu_roofline.chips.tables import load_limits, load_sets
+from ncu_roofline.formats.report import read_report
+from ncu_roofline.model.extract import measure, spellings
 from ncu_roofline.plugin.check.chips import libraries, passes
+from tests.factory import A100, complete, kernel, report
+from tests.facts.stated import FACTS, toml
 
-DATA = Path(ncu_roofline.__file__).parent / "data"
 BAD = sorted((Path(__file__).parent / "bad").glob("*.toml"))
 FOLDERS = {"architecture": "architectures", "precision": "precisions", "level": "levels"}
-KNOWN = "7.0 7.2 7.5 8.0 8.6 8.7 8.9 9.0 10.0 10.3 10.7 11.0 12.0 12.1"
-CAPABILITIES = [tuple(map(int, word.split("."))) for word in KNOWN.split()]
-SPEC = load_spec()
-NEWEST_10 = max(a.compute_capability for a in SPEC.architectures if a.compute_capability[0] == 10)
+SPEC, STATED = load_spec(), FACTS["published"]
+CAPABILITIES = [parse_capability(word) for word in FACTS["types"]]
 CORE = (("fp64", "fp32", "fp16"), ("l1", "shared", "l2", "dram"))
 
 
@@ -32,59 +58,35 @@ def test_the_specification_as_it_is_read() -> None:
     assert SPEC.architecture((6, 0)) is None
     assert [p.id for p in SPEC.precisions[:3]] == ["fp64", "fp32", "fp16"]
     assert [level.id for level in SPEC.levels] == ["l1", "shared", "l2", "dram", "system"]
-    with pytest.raises(KeyError):
-        SPEC.precision("fp99")
-    with pytest.raises(KeyError):
-        SPEC.level("l9")
-
-
-def test_braces() -> None:
+    for unknown in (lambda: SPEC.precision("fp99"), lambda: SPEC.level("l9"), lambda: SPEC.collect((7, 0), ["fp99"], [])):
+        with pytest.raises(KeyError):
+            unknown()
     assert list(expand("a__b")) == ["a__b"]
     assert list(expand("a__{b,c}_d{,_e}")) == ["a__b_d", "a__b_d_e", "a__c_d", "a__c_d_e"]
 
 
-@pytest.mark.parametrize("capability", CAPABILITIES)
-def test_every_chip_counts_the_core_precisions_and_levels(capability: tuple[int, int]) -> None:
-    for name in ("fp64", "fp32", "fp16"):
-        assert SPEC.bindings(SPEC.precision(name), capability), name
-    assert sorted(weight for _, weight in SPEC.bindings(SPEC.precision("fp16"), capability)[0].counters) == [2, 2, 4]
-    for level in SPEC.levels:
-        exact = [b for b in SPEC.bindings(level, capability) if b.source == "binding"]
-        assert bool(exact) != (level.id in SPEC.architecture(capability).lacks), level.id
-
-
-def test_systems_on_a_chip_lack_dram_counters() -> None:
-    lacking = {a.compute_capability for a in SPEC.architectures if "dram" in a.lacks}
-    assert lacking == {(7, 2), (8, 7), (11, 0), (12, 1)}
-
-
-def test_tensor_precisions_by_chip() -> None:
-    """Top-level tensor precisions, from the names that NVIDIA's metric library has for each chip."""
+def test_what_every_chip_counts() -> None:
     types = [p for p in SPEC.precisions if p.kind == "tensor" and not p.part_of]
-    found = {chip: {p.id.removeprefix("tensor.") for p in types if SPEC.bindings(p, chip)} for chip in CAPABILITIES}
-    ampere = {"fp64", "tf32", "bf16", "fp16", "int8", "int4", "int1"}
-    blackwell = {"fp64", "tf32", "bf16", "fp16", "int8"}
-    assert found[7, 0] == {"fp16"}
-    assert found[7, 2] == {"fp16", "int8"}
-    assert found[7, 5] == {"fp16", "int8", "int4", "int1"}
-    assert found[8, 0] == found[8, 6] == found[8, 7] == ampere
-    assert found[8, 9] == ampere | {"fp8"}
-    assert found[9, 0] == ampere - {"int4"} | {"fp8"}
-    assert found[10, 0] == found[11, 0] == blackwell | {"fp8fp6fp4", "fp4"}
-    assert found[10, 3] == found[10, 7] == found[12, 0] == found[12, 1] == blackwell | {"fp8", "fp6fp4", "fp4"}
-
-
-def test_packed_fp32_counts_where_it_exists() -> None:
-    best, *rest = SPEC.bindings(SPEC.precision("fp32"), (10, 0))
+    for chip, stated in FACTS["types"].items():
+        capability = parse_capability(chip)
+        for name in CORE[0]:
+            assert SPEC.bindings(SPEC.precision(name), capability), name
+        assert sorted(weight for _, weight in SPEC.bindings(SPEC.precision("fp16"), capability)[0].counters) == [2, 2, 4]
+        for level in SPEC.levels:
+            exact = [b for b in SPEC.bindings(level, capability) if b.source == "binding"]
+            assert bool(exact) != (level.id in SPEC.architecture(capability).lacks), level.id
+        assert {p.id.removeprefix("tensor.") for p in types if SPEC.bindings(p, capability)} == set(stated.split()), chip
+    lacking = {a.compute_capability for a in SPEC.architectures if "dram" in a.lacks}
+    assert lacking == {(7, 2), (8, 7), (11, 0), (12, 1)}  # systems on a chip
+    best, *rest = SPEC.bindings(SPEC.precision("fp32"), (10, 0))  # packed
     weights = {name.split("_op_")[1].removesuffix("_pred_on"): weight for name, weight in best.counters}
     assert weights == {"fadd": 1, "fmul": 1, "ffma": 2, "fadd2": 2, "fmul2": 2, "ffma2": 4}
-    assert not best.lower_bound
-    assert rest[-1].lower_bound
-    assert "packed" in rest[-1].note
+    assert (best.lower_bound, rest[-1].lower_bound, "packed" in rest[-1].note) == (False, True, True)
     assert not any(b.lower_bound for b in SPEC.bindings(SPEC.precision("fp32"), (12, 0)))
 
 
-def test_512_per_instruction_is_for_volta_and_dmma_of_ampere_only() -> None:
+def test_weights_and_peaks_of_bindings() -> None:
+    """512 per instruction is for Volta and DMMA of Ampere only; no dense work stands against a sparse peak."""
     users = {
         (p.id, capability)
         for p in SPEC.precisions
@@ -93,25 +95,18 @@ def test_512_per_instruction_is_for_volta_and_dmma_of_ampere_only() -> None:
         if any(weight == 512 for _, weight in b.counters)
     }
     assert users == {("tensor.fp16", (7, 0)), ("tensor.fp64", (8, 0))}
-
-
-def test_no_dense_work_against_a_sparse_peak() -> None:
-    """A metric without suffix has the peak of its sparse form on several chips; only sparse precisions may use such."""
     for p in SPEC.precisions:
         plain = p.id.endswith((".sparse", "int1", "fp64"))
         for binding in p.bindings:
             for name in binding.peak.counters() if binding.peak else ():
                 assert name.endswith("_sparsity_on") == (p.id.endswith(".sparse")), (p.id, name)
+                # A metric without suffix has the peak of its sparse form on several chips.
                 if binding.capabilities[0][0] >= (8, 0) and name.startswith("sm__ops_path") and not plain:
                     assert name.endswith(("_sparsity_off", "bmma_src_int1", "bgmma_src_int1")), (p.id, name)
-
-
-def test_fabric_traffic_is_a_last_resort() -> None:
-    for capability in ((8, 0), (9, 0), (10, 0), (10, 3), (10, 7)):
+    for capability in ((8, 0), (9, 0), (10, 0), (10, 3), (10, 7)):  # traffic between two halves of L2: a last resort
         for binding in SPEC.bindings(SPEC.level("l2"), capability):
             if set(binding.counters.counters()) & {"lts__t_bytes", "lts__t_sectors"}:
-                assert binding.source == "derived"
-                assert "two L2 halves" in binding.note
+                assert (binding.source, "two L2 halves" in binding.note) == ("derived", True)
 
 
 def test_summands_count_nothing_twice() -> None:
@@ -122,76 +117,23 @@ def test_summands_count_nothing_twice() -> None:
     assert SPEC.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")
 
 
-def test_opcodes_only_precisions_are_never_collected() -> None:
-    only = [p.id for p in SPEC.precisions if p.opcodes]
-    assert only == ["bf16", "int32"]
-    for architecture in SPEC.architectures:
-        capability = architecture.compute_capability
-        assert not any(SPEC.bindings(SPEC.precision(name), capability) for name in only)
-        assert SPEC.collect(capability, only, ["l2"]) == SPEC.collect(capability, [], ["l2"])
-        if architecture.peak("int32") is not None:  # of a chip that nobody has seen no peak is claimed
-            assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of an issue
-    a100 = SPEC.architecture((8, 0))
-    assert (a100.peak("bf16.fma"), a100.peak("bf16.nofma"), a100.peak("fp16.fma")) == (256, 128, 512)
-
-
-# A chip that came after this version -> the nearest older one; systems on a chip stand for no other.
-NEAREST = {
-    (7, 3): (7, 0),
-    (8, 8): (8, 6),
-    (9, 9): (9, 0),
-    (10, 9): NEWEST_10,
-    (11, 5): NEWEST_10,
-    (12, 2): (12, 0),
-    (13, 0): (12, 0),
-    (99, 9): (12, 0),
-}
-
-
 def test_the_nearest_older_chip_stands_in() -> None:
-    for capability, nearest in NEAREST.items():
-        found = SPEC.read_as(capability)
-        assert found is not None
-        assert found.compute_capability == nearest
-        assert SPEC.read_as(capability) == found
-        assert SPEC.architecture(capability) is None
-        names = [".".join(map(str, each)) for each in (capability, nearest)]
-        assert "{} is not known to this version and was read with the counters of {}".format(*names) in found.caveat
-        assert not found.boards
+    for chip, nearest in FACTS["nearest"].items():
+        found = SPEC.read_as(parse_capability(chip))
+        assert found.compute_capability == parse_capability(nearest)
+        assert SPEC.architecture(parse_capability(chip)) is None
+        assert f"{chip} is not known to this version and was read with the counters of {nearest}" in found.caveat
+        assert {**found.bandwidth} == {} == {one: one for one in found.boards}
         assert all(found.peak(roof, "NVIDIA GeForce RTX 9999") is None for p in SPEC.precisions for roof in p.roof_ids())
-        assert not found.bandwidth
-    for capability in ((0, 0), (3, 5), (6, 0), (6, 2)):  # before Volta
-        assert SPEC.read_as(capability) is None
-        assert SPEC.read_as(capability) is None
+    assert [SPEC.read_as(capability) for capability in ((0, 0), (3, 5), (6, 0), (6, 2))] == [None] * 4  # before Volta
     assert all(SPEC.read_as(one.compute_capability) is one for one in SPEC.architectures)
+    (rubin,) = (a for a in SPEC.architectures if a.caveat)  # only what nobody has seen is unproven
+    assert (rubin.compute_capability, rubin.name, rubin.chips) == ((10, 7), "Rubin", ("GR100",))
+    assert {**rubin.peaks, **rubin.bandwidth} == {}  # none is published per SM; no figure is invented
 
 
-def test_only_what_nobody_has_seen_is_unproven() -> None:
-    unproven = {a.compute_capability: a for a in SPEC.architectures if a.caveat}
-    assert set(unproven) == {(10, 7)}
-    rubin = unproven[10, 7]
-    assert (rubin.name, rubin.chips) == ("Rubin", ("GR100",))
-    assert not rubin.peaks  # none is published per SM; no figure is invented
-    assert not rubin.bandwidth
-
-
-def test_core_list_of_an_a100() -> None:
-    patched = [f"smsp__sass_thread_inst_executed_op_{k}{op}_pred_on.sum" for k in "dfh" for op in ("add", "mul", "fma")]
-    assert SPEC.collect((8, 0), *CORE) == (
-        "gpu__time_duration.sum",
-        *(f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "l1tex", "lts", "dram")),
-        *patched,
-        "l1tex__t_bytes.sum",
-        "smsp__sass_data_bytes_mem_shared.sum",
-        "lts__t_sectors_srcunit_tex.sum",
-        "dram__bytes.sum",
-        *(f"sm__sass_thread_inst_executed_op_{k}fma_pred_on.sum.peak_sustained" for k in "dfh"),
-        "lts__t_sectors_srcunit_tex.sum.peak_sustained",
-        "dram__bytes.sum.peak_sustained",
-    )
-
-
-def test_what_is_collected_of_other_chips() -> None:
+def test_what_is_collected() -> None:
+    assert list(SPEC.collect((8, 0), *CORE)) == [name for text in FACTS["collected"] for name in expand(text)]  # A100
     for capability in ((7, 0), (7, 5)):  # where the clock of DRAM costs a pass
         names = SPEC.collect(capability, *CORE)
         assert "dram__bytes.sum" in names
@@ -199,49 +141,263 @@ def test_what_is_collected_of_other_chips() -> None:
     assert not any("fill" in name for name in SPEC.collect((8, 7), *CORE))
     assert "lts__d_sectors_fill_sysmem.sum" in SPEC.collect((8, 7), *CORE, lacking=True)
     assert SPEC.collect((7, 0), ["tensor.fp8"], ["l2"]) == SPEC.collect((7, 0), [], ["l2"])
-    with pytest.raises(KeyError):
-        SPEC.collect((7, 0), ["fp99"], [])
     assert "l1tex__t_bytes.sum" in SPEC.collect((20, 0), *CORE)  # open ranges
+    only = [p.id for p in SPEC.precisions if p.opcodes]  # no counter tells these
+    assert only == ["bf16", "int32"]
     for architecture in SPEC.architectures:
         capability, levels = architecture.compute_capability, ("l1", "l2", "dram")
         found = load_instructions().collect(SPEC, capability, levels)
         assert len(set(found)) == len(found)
         assert {"gpu__time_duration.sum", "smsp__inst_executed.sum", "sm__inst_issued.sum.peak_sustained"} <= set(found)
         assert set(load_instructions().needs(SPEC, capability, levels)) <= set(found)
-
-
-def test_core_list_costs_two_passes() -> None:
+        assert not any(SPEC.bindings(SPEC.precision(name), capability) for name in only)
+        assert SPEC.collect(capability, only, ["l2"]) == SPEC.collect(capability, [], ["l2"])
+        if architecture.peak("int32") is not None:  # of a chip that nobody has seen no peak is claimed
+            assert architecture.peak("int32") == 32 * load_instructions().issue_per_sm  # lanes of an issue
     if not libraries():
         pytest.skip("no libnvperf_host on this machine (pip install nvidia-cuda-cupti)")
     lists = [(chip, SPEC.collect(one.compute_capability, *CORE)) for one in SPEC.architectures for chip in one.chips]
     counted = {chip: (found.hardware, found.sass) for chip, names in lists if (found := passes(chip, names))}
     assert len(counted) > 10
-    assert {chip: each for chip, each in counted.items() if each != (1, 1)} == {}
+    assert set(counted.values()) == {(1, 1)}  # two passes
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
+def test_peaks_that_others_published() -> None:
+    """Data sheets, and what recorded reports state."""
+    for device, chip, sms, ghz, text in STATED["peaks"]:
+        architecture, words = SPEC.architecture(parse_capability(chip)), text.split()
+        for roof, teraflops in zip(words[::2], map(float, words[1::2]), strict=True):
+            assert architecture.peak(roof, device) * sms * ghz / 1000 == pytest.approx(teraflops, rel=0.013), (device, roof)
+    for chip, bits, ghz, gigabytes in STATED["memories"]:
+        product, per = SPEC.architecture(parse_capability(chip)).bandwidth["dram"]
+        assert (product * bits * ghz, per) == (pytest.approx(gigabytes, rel=0.001), "bus"), chip
+    for chip, reported in STATED["reported"].items():
+        for instruction, per_sm in reported.items():
+            precision = {"dfma": "fp64", "ffma": "fp32", "hfma": "fp16"}[instruction]
+            counter = f"sm__sass_thread_inst_executed_op_{instruction}_pred_on"
+            for binding in SPEC.bindings(SPEC.precision(precision), parse_capability(chip)):
+                peak = summed(binding.peak, {counter: per_sm}.__getitem__)
+                assert peak == SPEC.architecture(parse_capability(chip)).peak(f"{precision}.fma"), (chip, precision)
+    a100, h100 = SPEC.architecture((8, 0)), SPEC.architecture((9, 0))
+    for name, (ampere, mma, wgmma) in STATED["tensor"].items():
+        assert (a100.peak(f"tensor.{name}"), a100.peak(f"tensor.{name}.sparse")) == (ampere, 2 * ampere)
+        assert h100.peak(f"tensor.{name}.mma") == pytest.approx(mma, abs=0.05)
+        assert h100.peak(f"tensor.{name}.mma.sparse") == wgmma
+        assert h100.peak(f"tensor.{name}.wgmma") == h100.peak(f"tensor.{name}") == wgmma
+        assert h100.peak(f"tensor.{name}.wgmma.sparse") == h100.peak(f"tensor.{name}.sparse") == 2 * wgmma
+    assert (a100.peak("tensor.fp64"), h100.peak("tensor.fp64")) == (128, 256)
+    assert (a100.peak("bf16.fma"), a100.peak("bf16.nofma"), a100.peak("fp16.fma")) == (256, 128, 512)
+    assert (h100.peak("tensor.int1.mma"), h100.peak("tensor.int1.wgmma")) == (pytest.approx(43690.7, abs=0.05), 65536)
+    assert a100.bandwidth["l1"] == (pytest.approx(19500 / 1.41 / 108, rel=0.01), "sm")  # GB/s of 108 SMs
+    assert (a100.bandwidth["l2"], "system" in a100.bandwidth) == ((5120 / 80, "slice"), False)
+
+
+def test_boards_differ_and_unknown_peaks_are_absent() -> None:
+    ampere, turing = SPEC.architecture((8, 6)), SPEC.architecture((7, 5))
+    assert ampere.peak("tensor.tf32") == ampere.peak("tensor.tf32", "NVIDIA A10G") == 512
+    assert ampere.peak("tensor.tf32", "NVIDIA GeForce RTX 3060") == 256
+    assert board_rule(ampere.boards, "tensor.tf32", "NVIDIA GeForce RTX 3060").note
+    assert board_rule(ampere.boards, "fp32.fma", "NVIDIA GeForce RTX 3060") is None
+    assert turing.peak("tensor.fp16", "NVIDIA GeForce GTX 1660 Ti") is None
+    assert turing.peak("fp16.fma", "NVIDIA GeForce GTX 1660 Ti") == 256
+    for capability in ((7, 2), (8, 7), (11, 0), (12, 1)):
+        assert SPEC.architecture(capability).peaks == {"int32": 128}  # the issue limit of any SM
+    assert SPEC.architecture((10, 3)).peak("fp16.fma") is None
+
+
+def test_wrong_files_are_refused_by_name_and_key(tmp_path: Path) -> None:
     for folder in FOLDERS.values():
         shutil.copytree(DATA / folder, tmp_path / folder)
-    return tmp_path
-
-
-@pytest.mark.parametrize("path", BAD, ids=lambda path: path.stem)
-def test_a_wrong_file_is_refused_by_its_name_and_key(path: Path, data: Path) -> None:
-    expected = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
-    folder = FOLDERS[path.stem.partition("-")[0]]
-    shutil.copy(path, data / folder / f"zz-{path.name}")
-    with pytest.raises(SpecError) as caught:
-        read_spec(data)
-    assert expected in str(caught.value)
-    assert f"{folder}/zz-{path.name}" in str(caught.value)
-    assert isinstance(caught.value, RooflineError)
-    assert isinstance(caught.value, ValueError)
-
-
-def test_what_is_no_data_file(data: Path) -> None:
-    (data / "levels" / "README.md").write_text("not data", encoding="utf-8")
-    assert read_spec(data) == SPEC
-    (data / "levels" / "zz.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "levels" / "README.md").write_text("not data", encoding="utf-8")
+    assert read_spec(tmp_path) == SPEC
+    for path in BAD:
+        expected = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# expect: ")
+        folder = FOLDERS[path.stem.partition("-")[0]]
+        target = shutil.copy(path, tmp_path / folder / f"zz-{path.name}")
+        with pytest.raises(SpecError) as caught:
+            read_spec(tmp_path)
+        assert expected in str(caught.value)
+        assert f"{folder}/zz-{path.name}" in str(caught.value)
+        assert isinstance(caught.value, (RooflineError, ValueError))
+        Path(target).unlink()
+    (tmp_path / "levels" / "zz.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match=r"levels/zz\.toml"):
-        read_spec(data)
+        read_spec(tmp_path)
+
+
+def test_a_chip_a_precision_and_a_level_are_one_file_each(tmp_path: Path) -> None:
+    """Reports are read by them; what else has them the recipes of CONTRIBUTING.md show."""
+    for folder in FOLDERS.values():
+        shutil.copytree(DATA / folder, tmp_path / folder)
+    shutil.copytree(Path(__file__).parent / "added", tmp_path, dirs_exist_ok=True)
+    device = {"display_name": "NVIDIA X108", "compute_capability_major": 10, "compute_capability_minor": 8}
+    named, more = (
+        "smsp__sass_thread_inst_executed_op_{}_pred_on.sum".format,
+        ("qadd", "qmul", "qfma", "fadd2", "fmul2", "ffma2"),
+    )
+    metrics = {**A100, **{f"device__attribute_{name}": value for name, value in device.items()}}
+    metrics = {**complete(metrics), **{named(name): 10**8 for name in more}, "l3s__bytes.sum": 3 * 10**8}
+    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
+        m = measure(opened, "r", read_spec(tmp_path))
+    found = {name: one.values[0] for name, one in {**m.work, **m.traffic}.items()}
+    # Of packed instructions a thread's does two operations.
+    expected = {"fp32": 8e8, "fp64": 1e9, "fp128": 4e8, "l1": 1e9, "l2": 5e8, "dram": 2.5e8, "l3": 3e8}
+    assert {name: found[name] for name in expected} == expected
+    assert m.bandwidth["l1"].values[0] == pytest.approx(108 * 128 * 1.41e9)
+    assert m.compute["fp32.nofma"].values[0] == pytest.approx(108 * 128 * 1.41e9)
+
+
+SPEC = load_spec()
+PRECISIONS, LEVELS = {one.id for one in SPEC.precisions}, {one.id for one in SPEC.levels}
+WORDS = {word for word, _ in KINDS + ACCESSES} | {*FACTS["words"].split()}
+
+
+def test_nothing_stands_twice() -> None:
+    for words in (
+        (one.compute_capability for one in SPEC.architectures),
+        *((one.order for one in kind) for kind in (SPEC.precisions, SPEC.levels)),
+        *((word for one in kind for word in (one.id, *one.aliases)) for kind in (SPEC.precisions, SPEC.levels)),
+        (ceiling for level in SPEC.levels for ceiling in level.ceilings),
+        (unit.id for unit in load_units().units),
+        (kind.id for kind in load_instructions().kinds),
+        (row["id"] for row in toml(DATA / "stalls.toml")["stalls"]),
+        (row["id"] for row in toml(DATA / "plausible.toml")["quantity"]),
+        chain.from_iterable(toml(DATA / "opcode_kinds.toml")["names"].values()),
+    ):
+        assert [word for word, count in Counter(words).items() if count > 1] == []
+
+
+def test_bindings_and_families() -> None:
+    for item in (*SPEC.precisions, *SPEC.levels):
+        assert bool(item.bindings) != getattr(item, "opcodes", False)
+        for index, one in enumerate(item.bindings):
+            assert one.capabilities, "of no chip that there is"
+            assert one.note or (one.source == "binding" and not one.lower_bound), "must say what it leaves out"
+            assert one.clock or not one.peak
+            assert not one.lacking or (isinstance(item, Level) and one.source != "binding")
+            assert set(one.includes) <= PRECISIONS
+            for earlier in item.bindings[:index]:
+                fewer = set(earlier.counters.counters()) <= set(one.counters.counters())
+                together = any(a <= d and c <= b for a, b in earlier.capabilities for c, d in one.capabilities)
+                assert not (fewer and together), f"{one.counters.text()} can never be chosen"
+    for one in SPEC.precisions:
+        assert {one.part_of, one.beside, *one.replacements} - {""} <= PRECISIONS - {one.id}
+        assert one.part_of or not one.disjoint
+    assert [one.kind for one in SPEC.precisions if one.standard] == ["tensor"]
+
+
+def test_architectures_and_ranges() -> None:
+    owners = {roof: precision for precision in SPEC.precisions for roof in precision.roof_ids()}
+    for one in SPEC.architectures:
+        roofs = {*one.peaks, *(roof for rule in one.boards for roof in (*rule.peaks, *rule.absent))}
+        counted = {roof for roof, owner in owners.items() if owner.opcodes or SPEC.bindings(owner, one.compute_capability)}
+        assert roofs <= counted
+        assert {*one.lacks, *one.bandwidth} <= LEVELS
+        assert one.left_out <= LEVELS | PRECISIONS
+        assert one.costly <= {binding.clock for level in SPEC.levels for binding in level.bindings}
+    chips = {one.compute_capability for one in SPEC.architectures}
+    majors = {(major, ANY_MINOR) for major, _ in chips}
+
+    def stated(value: object) -> Iterable[str]:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                yield from [one] if key == "capabilities" else stated(one)
+        elif isinstance(value, list):
+            yield from chain.from_iterable(map(stated, value))
+
+    for path in [*DATA.glob("precisions/*.toml"), *DATA.glob("levels/*.toml")]:
+        ends = {end for text in stated(toml(path)) for pair in ranges(text) for end in pair}
+        assert ends <= chips | majors | {LAST}, path
+
+
+def test_rows_of_opcodes() -> None:
+    """They say what they need and no more, and can be reached."""
+    table, rows = toml(DATA / "opcodes.toml"), load_opcodes().rows
+    for index, (row, stated) in enumerate(zip(rows, table["rows"], strict=True)):
+        needed, possible = ({*words.split()} for words in FACTS["keys"][row.does])
+        assert needed <= stated.keys() <= needed | possible | {"opcodes", "does", "capabilities"}, stated
+        assert not row.precision or row.precision in PRECISIONS
+        assert (row.does == "products") == row.precision.startswith("tensor.")
+        assert len(row.k) in ((1, 2) if row.family == "wgmma" else (0,))
+        for name, modifiers in row.opcodes:
+            for earlier in rows[:index]:
+                hides = any(other == name and _left(modifiers, words) is not None for other, words in earlier.opcodes)
+                within = all(any(a <= c and d <= b for a, b in earlier.capabilities) for c, d in row.capabilities)
+                assert not (hides and within), f"{'.'.join((name, *modifiers))} can never fit, a row before it takes it"
+    assert all(len(size) == 3 and "".join(map(str, size)) == digits for digits, size in table["shapes"].items())
+    assert load_opcodes()._shapes["16x8x16"] == prod((16, 8, 16))
+    assert _File.__annotations__.keys() == table.keys()
+    kinds = load_opcode_kinds()
+    assert [pair for pair in kinds.modifiers if pair[0] not in kinds.names or not pair[1]] == []
+    assert "other" not in kinds.names.values()
+    assert {row.unit for row in load_opcode_units().rows} <= {unit.id for unit in load_units().units}
+    fields = [field for row in load_sass().modifiers for field in row.fields]
+    assert [field for field in fields if len(field.words) != 1 << len(field.bits)] == []
+
+
+def test_the_instruction_roofline_and_the_rule_on_access_patterns() -> None:
+    spec = load_instructions()
+    assert spec.kinds[0].id == "inst"
+    assert all(bool(kind.level) == bool(kind.transactions) for kind in spec.kinds)
+    assert {wall.kind for wall in spec.walls} <= {kind.id for kind in spec.kinds}
+    known = {counter for kind in spec.kinds for one in kind.formulas() for counter in one.counters()}
+    rules = resources.files("ncu_roofline.plugin.generate") / "templates" / "rules"
+    text = (rules / "access_pattern.py.j2").read_text(encoding="utf-8")
+    (pairs,) = re.findall(r"COUNTERS = \((.*?)\n\)", text, re.DOTALL)
+    named = {name.format("ld") for name in re.findall(r'"([a-z_0-9{}]+)"', pairs)}
+    for prefix in ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_", "smsp__sass_inst_executed_op_shared_"):
+        assert prefix in text
+        named |= {f"{prefix}ld", f"{prefix}st"}
+    assert len(named) >= 6
+    assert named <= known
+
+
+def test_why_warps_wait_is_said_in_sentences_of_what_is_known() -> None:
+    for name, stall in load_stalls().items():
+        assert name.islower()
+        assert not stall.waits.endswith("."), name
+        assert f"{stall}".isascii(), name
+        assert stall.unit.count("{}") == bool(stall.unit)
+        for one in (*stall.cause, *stall.advice):
+            assert re.fullmatch(r"[A-Z].*\.", one.text), name
+            assert {*one.where, *one.unless} <= WORDS
+            for _, field, _, _ in Formatter().parse(one.text):
+                assert field is None or {*FACTS["filled"][field].split()} & {*one.where}, (name, one.text)
+    assert {name for name, stall in load_stalls().items() if not stall.advice} == {"selected", "not_selected", "misc"}
+
+
+def test_sets_bounds_and_headers_as_stated() -> None:
+    for release, sections, name in FACTS["tables"]["sets"]:
+        found = load_sets().made(parse_release(release), iter(sections.split()))
+        assert (found.name if found else "") == name, (release, sections)
+    for one in load_sets().sets:
+        assert set(one.work) <= {"tensor", *PRECISIONS}
+        assert set(one.traffic) <= LEVELS
+    for release in ((2020, 1), (2021, 3), (2023, 1), (2024, 3), (2025, 4), (2026, 3), LAST_RELEASE):
+        names = [one.name for one in load_sets().of(release)]
+        assert len(set(names)) == len(names)
+        assert {"basic", "detailed", "full"} <= set(names)
+    limits, bounds = load_limits(), FACTS["bounds"]
+    assert {name: found.id if (found := limits.bound(name)) else "" for name in bounds} == bounds
+    assert limits.bound("lts__t_bytes" + "x" * 1000 + ".sum") is None
+    assert (limits.slices, round(limits.seconds)) == (960, 32_000_000)
+    bindings = [one for owner in (*SPEC.precisions, *SPEC.levels) for one in owner.bindings]
+    read = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
+    assert [name for name in {*read, *load_units().metrics()} if limits.bound(name) is None] == []
+    assert [path for path in FACTS["tables"]["of_libraries"] if not of_library(path)] == []
+    assert [path for path in FACTS["tables"]["of_the_kernel"] if of_library(path)] == []
+
+
+def test_ids_stand_once() -> None:
+    """Ids, colours and sections of levels and precisions stand in the data files; modules ask the specification for them."""
+    facts = {name for one in SPEC.precisions for name in (one.id, *one.roof_ids())} | {*SPEC.sections.values()}
+    facts |= {text for level in SPEC.levels for text in (level.id, *level.color)}
+    facts |= {kind.id for kind in load_instructions().kinds if kind.level}
+    root, found = Path(ncu_roofline.__file__).parent, {}
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root)
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if place.parts[0] != "chips" else ()
+        named = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)} & facts
+        if named:
+            found[place.as_posix()] = sorted(named)
+    assert found == FACTS["copies"]

@@ -1,10 +1,10 @@
-"""What no kernel can have measured is missing and told, in every command; what real reports hold passes."""
+"""What no kernel can have measured, and counters of another one: missing and told in every command; real reports pass."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +12,38 @@ import numpy as np
 import pytest
 
 from ncu_roofline import read_report, roofline
-from ncu_roofline.chips.tables import Limits, load_limits
+from ncu_roofline.base.files import pack_folder
+from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
+from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.model import measurements_of
-from ncu_roofline.model.plausible import LEFT_OUT, Gate, PlausibleMetrics, left_out
+from ncu_roofline.model.explanations import explain
+from ncu_roofline.model.measurements import as_floats
+from ncu_roofline.model.plausible import (
+    HARDWARE,
+    INSTRUMENTED,
+    LEFT_OUT,
+    REPLAY_METRICS,
+    Gate,
+    PlausibleMetrics,
+    foreign_counters,
+    left_out,
+)
 from ncu_roofline.plugin.annotate import annotate
 from ncu_roofline.plugin.nvrules.interface import IAction
+from ncu_roofline.plugin.nvrules.runner import advise, load_rules
+from tests.annotate.helpers import added, annotated
 from tests.cli.command import Command
-from tests.factory import THREADS, WARPS, complete, flops, kernel, opcodes, report
+from tests.factory import A100, THREADS, WARPS, complete, flops, kernel, opcodes, report, timing, traffic
+from tests.facts.stated import toml
 from tests.inputs.ncu_tables import SUMS, long, text_of, wide
 from tests.instruction_factory import executed
-from tests.sectionfile.section_factory import chart, constant, one, per_second, point, roof, section
+from tests.sectionfile.section_factory import chart, constant, one, point, roof, section
 
-DFMA = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"
-DRAM = "dram__bytes.sum"
-CLOCK = "sm__cycles_elapsed.avg.per_second"
-SMS = "device__attribute_multiprocessor_count"
+DFMA, DRAM = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", "dram__bytes.sum"
 TIME = "gpu__time_duration.sum"
-# What can't be, and words of the note: the kind of wrong, and its bound.
-WRONG: dict[str, tuple[str, Any, str]] = {
-    "negative count": (DFMA, -5e8, "is -5e+08, and can be 0 to"),
-    "negative SMs": (SMS, -108, "is -108, and can be 0 to 960 SMs"),
-    "a million SMs": (SMS, 10**6, "0 to 960 SMs (5 times the SMs of GB202)"),
-    "text as time": (TIME, "1000000", "is '1000000', and can be 0 to"),
-    "negative time": (TIME, -1e6, "is -1e+06, and can be"),
-    "endless time": (TIME, 1e300, "0 to 3.2e+16 ns"),
-    "1e308 bytes": (DRAM, 1e308, "0 to 1.845e+19 (a counter has 64 bits)"),
-    "infinite bytes": (DRAM, math.inf, "is inf, and can be"),
-    "negative bytes": (DRAM, -1.0, "is -1, and can be"),
-    "clock": (CLOCK, 1e308, "0 to 1.55e+10 Hz"),
-    "clock attribute": ("device__attribute_max_gpu_frequency_khz", 1e300, "0 to 1.55e+07 kHz"),
-}
+CASES = toml(Path(__file__).parent / "cases.toml")
+WRONG = CASES["implausible"]
 
 
 def without(metrics: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -71,17 +72,18 @@ def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -
     assert LEFT_OUT not in second
 
 
-def test_nothing_of_it_is_summed_and_one_note_stands_for_many_launches(tmp_path: Path) -> None:
+def test_one_note_stands_for_many_launches_and_nothing_is_summed(tmp_path: Path) -> None:
     file = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), DRAM: 1e308 + i}) for i in range(3)], kernel(complete()))
     (told,) = left_out(measurements_of(file))
     assert told.endswith(", likewise in 2 more launches")
-    by_kernel = roofline(file, by="kernel").points
-    dram = by_kernel[by_kernel["level"] == "dram"]
-    assert dram["traffic"].tolist() == [250_000_000]
-    assert dram["coverage"].tolist() == [0.25]
+    dram = roofline(file, by="kernel").points.set_index("level").loc["dram"]
+    assert (dram["traffic"], dram["coverage"]) == (250_000_000, 0.25)
     file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: math.nan}))  # what ncu writes for nothing
     assert left_out(measurements_of(file)) == ()
-    assert DRAM in PlausibleMetrics({DRAM: math.nan})
+    assert set(roofline(file).points["level"]) == {"l1", "l2"}
+    # A short launch has the clock of longer ones; one of unknown time is none of these.
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), TIME: 1000.0}), kernel({**complete(), TIME: "=1+1"}))
+    assert roofline(file).kernels["seconds"].isna().tolist() == [False, True]
 
 
 def test_a_column_of_numbers_and_texts_keeps_its_numbers(tmp_path: Path) -> None:
@@ -95,135 +97,85 @@ def test_a_column_of_numbers_and_texts_keeps_its_numbers(tmp_path: Path) -> None
     column = Gate({DRAM: [1.5e9, "=1+1", -1.0, 2.5e9]}, ["a", "b", "c", "d"])
     assert np.nan_to_num(column.columns[DRAM]).tolist() == [1.5e9, 0, 0, 2.5e9]
     assert [bool(text) for text in column.texts] == [False, True, True, False]
+    # Differences of passes may be negative.
+    metrics = {"lts__t_sectors_lookup_miss.sum": -3.0, "lts__t_sectors.sum": -3.0, "anyones__count.sum": -3.0, "mine": math.inf}
+    assert set(PlausibleMetrics(metrics)) == {*metrics} - {"lts__t_sectors.sum"}
 
 
-def test_counts_of_opcodes_pass_the_same_gate(tmp_path: Path) -> None:
-    counted = opcodes(DFMA=1e6)
-    beyond = {**counted, WARPS: [("HMMA_16816_F32", 1e30)], THREADS: [("DFMA", 1e30)]}
-    good, wrong = (kernel(without(complete(), DFMA), instances=one) for one in (counted, beyond))
-    work = measurements_of(report(tmp_path / "r.ncu-rep", good, wrong)).work["fp64"].values
-    assert work.tolist()[0] == 64e6
-    assert math.isnan(work[1])
-    told = left_out(measurements_of(report(tmp_path / "r.ncu-rep", wrong)))
-    assert [text for text in told if THREADS in text]
-    assert [text for text in told if WARPS in text]
-
-
-@pytest.mark.parametrize(("scalar", "told"), [(1.0, False), (0.9999999, False), (math.nan, False), (None, False), (10.0, True)])
+# What the metric itself says, by what instances add up to; whether they are left out.
+@pytest.mark.parametrize(("scalar", "told"), [(0.9999999, False), (math.nan, False), (None, False), (10.0, True)])
 def test_counts_of_opcodes_are_what_their_metric_says_they_add_up_to(tmp_path: Path, scalar: float | None, told: bool) -> None:
-    counted = opcodes(DFMA=1e6, IADD3=1e6)
-    sums = {WARPS: 2e6, THREADS: 64e6}
+    counted, sums = opcodes(DFMA=1e6, IADD3=1e6), {WARPS: 2e6, THREADS: 64e6}
     metrics = {**without(complete(), DFMA), "smsp__inst_executed.sum": 2e6}
-    launch = kernel(
-        {**metrics, **({name: value * scalar for name, value in sums.items()} if scalar else {})}, instances=counted
-    )
-    other = kernel({**metrics, **sums}, instances=counted)
+    said = {name: value * scalar for name, value in sums.items()} if scalar else {}
+    launch, other = kernel({**metrics, **said}, instances=counted), kernel({**metrics, **sums}, instances=counted)
     m = measurements_of(report(tmp_path / "r.ncu-rep", launch, launch, other))
     assert np.isnan(m.work["fp64"].values).tolist() == [told, told, False]
     notes = left_out(m)
     assert len(notes) == 2 * told
-    for name, of_instances, of_metric in (("WARPS", "2e+06", "2e+07"), ("THREADS", "6.4e+07", "6.4e+08")) if told else ():
-        (note,) = (note for note in notes if {"WARPS": WARPS, "THREADS": THREADS}[name] in note)
-        assert (
-            f"adds up to {of_instances}, and to {of_metric} by what the metric itself says, likewise in 1 more launch" in note
-        )
+    for name, both in ((WARPS, "2e+06, and to 2e+07"), (THREADS, "6.4e+07, and to 6.4e+08")) if told else ():
+        text = f"adds up to {both} by what the metric itself says, likewise in 1 more launch"
+        assert [note for note in notes if name in note and text in note]
     assert np.isfinite(m.seconds).all()  # a wrong sum is no proof of another kernel's counters
 
 
-def test_differences_of_passes_may_be_negative() -> None:
-    metrics = {"lts__t_sectors_lookup_miss.sum": -3.0, "lts__t_sectors.sum": -3.0, "anyones__count.sum": -3.0, "mine": math.inf}
-    assert {name for name in metrics if name in PlausibleMetrics(metrics)} == {*metrics} - {"lts__t_sectors.sum"}
-
-
-def test_rules_do_not_advise_on_what_cannot_be(tmp_path: Path, run: Command) -> None:
-    """An amount that another launch could have done, and this one not in its time."""
-    path = report(tmp_path / "r.ncu-rep", kernel({**complete(), **flops("d", fma=10**15)}))
-    outcome = run("advise", path, "--all-findings")
-    assert "which can't be" in " ".join(outcome.out.split())
-    assert "To go faster" not in outcome.out
-
-
-def test_embedded_charts_get_none_of_it(tmp_path: Path) -> None:
-    peak, bandwidth = per_second("flops.sum.peak_sustained"), per_second("dram__bytes.sum.peak_sustained", clock="clock")
-    dot = point(per_second("add", "mul"), one("dram__bytes.sum.per_second"))
-    data = section(chart(roofs=(roof(peak, bandwidth),), points=(dot,)))
-    own = {"flops.sum.peak_sustained": 4.0, "dram__bytes.sum.peak_sustained": 8.0, "add": 1.0, "mul": 1.0, "clock": 1e9}
-    rate = "dram__bytes.sum.per_second"
-    good, wrong = (
-        kernel({**complete(), **own, "smsp__cycles_elapsed.avg.per_second": 1e9, rate: value}, sections=(data,))
-        for value in (1e11, 1e300)
-    )
-    drawn = [roofline(report(tmp_path / "r.ncu-rep", each), source="embedded") for each in (good, wrong)]
-    assert [len(each.points) for each in drawn] == [1, 0]
-
-
 DERIVED = ("derived__mine_dfma", "derived__peak_dfma", "derived__mine_bytes", "derived__peak_bytes")
-TOLD = "point 'dot' in the chart Test, whose work no GPU can have"
 HONEST = dict(zip(DERIVED, (1e12, 9.7e12, 1e11, 1.5e12), strict=True))
 
 
 def own_chart(tmp_path: Path, **metrics: float) -> Path:
     """A report whose chart is made of metrics of which nothing is known, with a lower roof for the same work."""
-    work, peak, traffic, bandwidth = map(one, DERIVED)
+    work, peak, moved, bandwidth = map(one, DERIVED)
     lines = (roof(peak, bandwidth, "upper"), roof(constant(5e12), bandwidth, "lower"))
-    data = section(chart(roofs=lines, points=(point(work, traffic, "dot"),)))
+    data = section(chart(roofs=lines, points=(point(work, moved, "dot"),)))
     return report(tmp_path / "r.ncu-rep", kernel({**complete(), **HONEST, **metrics}, sections=(data,)))
 
 
-@pytest.mark.parametrize(("which", "value"), [(name, value) for name in DERIVED for value in (2e18, math.inf, -1.0, 1e-300)])
-def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str, value: float) -> None:
-    path = own_chart(tmp_path, **{which: value})
-    seen = roofline(path, source="embedded")
-    assert not [number for number in seen.roofs["value"] if not 1e3 <= number <= 1e18]
-    dots = seen.points
-    assert len(dots) == ("peak" in which)
-    assert dots["fraction"].isna().all()  # not even of the lower roof
-    assert dots["compute_roof"].isna().all()
-    assert set(dots["binds"]) <= {""}
-    told = left_out(measurements_of(path, charts=True))
-    assert told
-    for text in told:
-        assert text.startswith(f"{LEFT_OUT} {'roof' if 'peak' in which else 'point'} ")
-        assert "in the chart Test, whose" in text
-        assert text.endswith("no GPU can have")
-    assert all(text in seen.kernels["notes"][0] for text in told)
+@pytest.mark.parametrize("which", DERIVED)
+def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str) -> None:
+    for value in (2e18, math.inf, -1.0, 1e-300):
+        path = own_chart(tmp_path, **{which: value})
+        seen = roofline(path, source="embedded")
+        assert not [number for number in seen.roofs["value"] if not 1e3 <= number <= 1e18]
+        dots, told = seen.points, left_out(measurements_of(path, charts=True))
+        assert len(dots) == ("peak" in which)
+        assert dots[["fraction", "compute_roof"]].isna().all(axis=None)  # not even of the lower roof
+        assert set(dots["binds"]) <= {""}
+        assert told
+        for text in told:
+            assert text.startswith(f"{LEFT_OUT} {'roof' if 'peak' in which else 'point'} ")
+            assert text.endswith("no GPU can have")
+            assert "in the chart Test, whose" in text
+            assert text in seen.kernels["notes"][0]
 
 
-def test_charts_of_metrics_of_which_nothing_is_known(tmp_path: Path, run: Command) -> None:
-    honest = own_chart(tmp_path)
-    assert roofline(honest, source="embedded").points["performance"].tolist() == [1e12]
-    assert left_out(measurements_of(honest, charts=True)) == ()
-    beyond = own_chart(tmp_path, derived__mine_dfma=1e27)
-    outcome = run("show", "--source", "embedded", beyond)
-    assert TOLD in " ".join(f"{outcome.out} {outcome.err}".split())
-    # The chart as a source of what the counters lack, in several launches.
+def test_charts_as_a_source_of_what_counters_lack(tmp_path: Path, run: Command) -> None:
+    assert left_out(measurements_of(own_chart(tmp_path), charts=True)) == ()
     data = section(chart(points=(point(one(DERIVED[0]), one(DERIVED[2]), "dot"),)))
     metrics = {key: value for key, value in complete().items() if "sass" not in key}
     kernels = [kernel({**metrics, **HONEST, DERIVED[0]: 1e27 * (1 + i)}, sections=(data,)) for i in range(3)]
     path = report(tmp_path / "r.ncu-rep", *kernels)
     assert len(left_out(measurements_of(path, charts=True))) == 1
-    for command in ("show", "explain"):
-        outcome = run(command, path)
-        assert TOLD in " ".join(f"{outcome.out} {outcome.err}".split())
+    for command in (("show",), ("explain",), ("show", "--source", "embedded")):
+        outcome = run(*command, path)
+        told = " ".join(f"{outcome.out} {outcome.err}".split())
+        assert "point 'dot' in the chart Test, whose work no GPU can have" in told
 
 
 def test_other_tools_files_pass_a_gate_of_their_own() -> None:
+    endless = (ImportedRoof("dram", "bandwidth", "DRAM", 1e300),)
     points = (
         ImportedPoint("good", 1.0, {"fp64": 1e12}, {"dram": 1e11}),
         ImportedPoint("work", 1.0, {"fp64": 1e300, "fp{0}": -1.0}, {"dram": 1e11}),
         ImportedPoint("time", 1e300, {"fp64": 1e12}, {"dram": 1e11}),
-        ImportedPoint("roof", 1.0, {"fp64": 1e12}, {"dram": 1e11}, roofs=(ImportedRoof("dram", "bandwidth", "DRAM", 1e300),)),
+        ImportedPoint("roof", 1.0, {"fp64": 1e12}, {"dram": 1e11}, roofs=endless),
     )
     m = measurements_of(PointTable("t.csv", "plain", points))
     assert np.isnan(m.work["fp64"].values).tolist() == [False, True, False, False]
     assert np.isnan(m.seconds).tolist() == [False, False, True, False]
     assert np.isnan(m.bandwidth["dram"].values).all()
-    assert {text.split(" is ")[0] for text in left_out(m)} == {
-        f"{LEFT_OUT} the time of time",
-        f"{LEFT_OUT} work in fp64 of work",
-        f"{LEFT_OUT} work in fp{{0}} of work",
-        f"{LEFT_OUT} the roof dram of roof",
-    }
+    expected = ("the time of time", "work in fp64 of work", "work in fp{0} of work", "the roof dram of roof")
+    assert {text.split(" is ")[0] for text in left_out(m)} == {f"{LEFT_OUT} {one}" for one in expected}
 
 
 def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
@@ -236,13 +188,10 @@ def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
         told = " ".join(f"{outcome.out} {outcome.err}".split())
         assert f"{DRAM} of launch 0 (kernel) is 1e+308, and can be 0 to 1.845e+19" in told, words
         assert "1e+308" not in told.replace("is 1e+308", "")
-
-
-def test_an_annotated_copy_keeps_the_bytes_and_draws_nothing_of_it(tmp_path: Path) -> None:
-    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: 1e308}))
+    # An annotated copy keeps the bytes and draws nothing of it.
     copy = tmp_path / "copy.ncu-rep"
-    account = annotate(file, lambda chunks: copy.write_bytes(b"".join(chunks)) and None)
-    with read_report(copy) as annotated, read_report(file) as original:
+    account = annotate(bad, lambda chunks: copy.write_bytes(b"".join(chunks)) and None)
+    with read_report(copy) as annotated, read_report(bad) as original:
         own = {name: value for name, value in annotated.kernels[0].metrics.items() if name not in original.kernels[0].metrics}
         assert annotated.kernels[0].metrics[DRAM] == 1e308
         assert own
@@ -251,38 +200,115 @@ def test_an_annotated_copy_keeps_the_bytes_and_draws_nothing_of_it(tmp_path: Pat
 
 
 @pytest.mark.reports
-@pytest.mark.parametrize("view", ["roofline", "instruction"])
-def test_no_real_report_loses_anything(
-    real_reports: Mapping[str, Path], run: Command, view: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the gate does, real reports look as if there was none."""
-
-    def seen() -> dict[str, Any]:
-        return {name: json.loads(run("show", path, "--json", "--view", view).out) for name, path in real_reports.items()}
-
-    gated = seen()
-    monkeypatch.setattr(Limits, "bound", lambda _limits, _name: None)
-    assert gated == seen()
-
-
-@pytest.mark.reports
 def test_every_metric_of_real_reports_is_plausible(real_reports: Mapping[str, Path]) -> None:
-    limits = load_limits()
-    looked_at = 0
+    limits, looked_at = load_limits(), 0
     for path in real_reports.values():
         with read_report(path) as opened:
-            for one_kernel in opened.kernels:
-                plausible = PlausibleMetrics(one_kernel.metrics)
-                lost = [name for name in one_kernel.metrics if name not in plausible]
-                assert lost == []
-                looked_at += sum(limits.bound(name) is not None for name in one_kernel.metrics.names())
+            for launch in opened.kernels:
+                plausible = PlausibleMetrics(launch.metrics)
+                assert [name for name in launch.metrics if name not in plausible] == []
+                looked_at += sum(limits.bound(name) is not None for name in launch.metrics.names())
     assert looked_at > 10_000
 
 
-def test_a_short_launch_beside_one_without_a_time(tmp_path: Path) -> None:
-    """The clock of a short launch comes from longer ones; one of unknown time is none of these."""
-    short = {**complete(), "gpu__time_duration.sum": 1000.0}
-    timeless = {**complete(), "gpu__time_duration.sum": "=1+1"}
-    frame = roofline(report(tmp_path / "x.ncu-rep", kernel(short), kernel(timeless))).kernels
-    assert len(frame) == 2
-    assert not frame.seconds.isna()[0]
+SOURCE, SEEN, MISSING = INSTRUMENTED[-1], HARDWARE[0], math.nan
+GEMM, COPY, SCAN = "void gemm<float>(float *)", "copy(int *)", "scan(int *)"
+# What the first of several kernels counted, which all of them have in public reports of application replay.
+OF_FIRST = {
+    "gpu__time_duration.sum": 1_224_160.0,
+    "dram__bytes_read.sum": 251_029_920.0,
+    "lts__t_sectors.sum": 8_335_062.0,
+    SEEN: 491_622.0,
+}
+
+
+def called(*names: str) -> list[tuple[str, str]]:
+    return [(name.split("(")[0], name) for name in names]
+
+
+@pytest.mark.parametrize("case", CASES["accused"])
+def test_who_is_accused(case: str) -> None:
+    counts, accused = CASES["accused"][case]
+    executed, seen = (np.array([pair[side] for pair in counts], dtype=np.float64) for side in (0, 1))
+    for order in (slice(None), slice(None, None, -1)):
+        notes = foreign_counters({SOURCE: executed[order], SEEN: seen[order]}, called(*map(str, range(len(counts)))))
+        assert np.flatnonzero(notes[order] != "").tolist() == accused
+
+
+def test_different_kernels_with_equal_counters() -> None:
+    for names, counted, changed, accused in CASES["replay"]["alike"]:
+        found = {name: np.full(len(names), value) for name, value in OF_FIRST.items()}
+        found |= {f"{name}.sum": np.array(values, dtype=float) for name, values in changed.items()}
+        found |= {SOURCE: np.array(counted)} if counted else {}
+        assert np.flatnonzero(foreign_counters(found, called(*names)) != "").tolist() == accused, (names, counted, changed)
+    for source, hardware in product(INSTRUMENTED, HARDWARE):  # any of the metrics will do
+        (note,) = foreign_counters({source: np.array([7.95e10]), hardware: np.array([491_622.0])}, called(GEMM))
+        assert note.startswith("hardware counters not believed, as they saw 491,622 warp instructions where 79,500,000,000")
+        assert not foreign_counters({source: np.array([7.95e10])}, called(GEMM))[0]
+    # The pair is named once for all launches of two kernels, in one sentence.
+    columns = {name: np.array([value, value, value + 64, value + 64]) for name, value in OF_FIRST.items()}
+    (note,) = set(foreign_counters(columns, called(COPY, GEMM, COPY, GEMM)))
+    assert "launches 0 (copy) and 1 (gemm)" in note
+    assert "--replay-mode kernel" in note
+    assert "; " not in note
+
+
+def test_no_launch_of_the_real_reports_is_accused(real_reports: dict[str, Path]) -> None:
+    ratios: list[float] = []
+    for path in real_reports.values():
+        with read_report(path) as opened:
+            names = [name for name in REPLAY_METRICS if name in opened.metric_names]
+            columns = {name: as_floats(values) for name, values in opened.columns(names).items()}
+            launches = [(launch.function_name, launch.name) for launch in opened.launches()]
+            assert not any(foreign_counters(columns, launches)), path
+        if SOURCE in columns and SEEN in columns:
+            found = columns[SOURCE] / columns[SEEN]
+            ratios += found[np.isfinite(found)].tolist()
+    assert len(ratios) > 40
+    assert 0.99 < min(ratios) < max(ratios) < 1.04
+
+
+def mixed_up() -> Iterator[KernelData]:
+    """Three kernels with the counters of the first, their own instruction counts, and the work by opcodes of all."""
+    metrics = {**A100, **timing(), **flops("f", fma=10**9), **traffic(10**9, 8_335_062, 251_029_920), **OF_FIRST}
+    metrics["sm__throughput.avg.pct_of_peak_sustained_elapsed"] = 50.0
+    metrics["sm__warps_active.avg.pct_of_peak_sustained_active"] = 40.0
+    metrics["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"] = 30.0
+    for name, count in ((COPY, 491_622), (GEMM, 7.95e10), (SCAN, 2e6)):
+        yield kernel({**metrics, SOURCE: count}, name)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "r.ncu-rep"
+    write_report(path, ReportData(list(mixed_up()), Session(ncu_version="2024.1.0.0", replay="application")))
+    return path
+
+
+def test_nothing_of_such_launches_is_believed(file: Path) -> None:
+    m = measurements_of(file, instructions=True)
+    counted = {**m.work, **m.traffic, **m.units, **m.gauges, **m.instructions, **m.summands}
+    assert len(counted) > 8
+    assert [name for name, quantity in counted.items() if np.isfinite(quantity.values[1:]).any()] == []
+    assert np.isfinite(m.seconds).tolist() == np.isfinite(m.tensor_active).tolist() == [True, False, False]
+    with read_report(file) as opened:
+        found = explain(opened, measurements_of(opened), ("fp32", "fp64"))
+    assert found.missing == ("fp64",)  # what is missing is asked of believed launches, with another replay
+    assert "--replay-mode" not in found.command
+    assert found.notes[0].startswith("hardware counters not believed")
+
+
+def test_no_rule_looks_at_them_and_sentences_stand_instead(file: Path, run: Command, tmp_path: Path) -> None:
+    with read_report(file) as opened:
+        outcomes = [one.outcomes for one in advise(opened, load_rules([pack_folder("rules")]))]
+    assert [bool(one) for one in outcomes] == [True, False, False]
+    words = " ".join(run("advise", file).out.split())
+    assert words.count("launches 0 (copy) and 1 (gemm)") == words.count("launches 0 (copy) and 2 (scan)") == 1
+    annotated(file, tmp_path / "annotated.ncu-rep")
+    with read_report(tmp_path / "annotated.ncu-rep") as opened:
+        assert len(added(opened.kernels[0]).rules) > 1
+        for found in map(added, opened.kernels[1:]):
+            texts = [message.text[:30] for rule in found.rules for message in rule.messages]
+            assert texts == ["Hardware counters not believed"]
+            assert len(found.sections) == 1
+            assert not any(isinstance(value, (int, float)) for value in found.metrics.values())

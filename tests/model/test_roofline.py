@@ -1,294 +1,166 @@
-"""Points, roofs and kernels from small made-up reports: every rule of the model, one test each."""
+"""Launches together: sweeps and their published figures, filters, kernels, what is above a roof, which kernels come first."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
+import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from ncu_roofline import roofline
-from ncu_roofline.model import columns
+from ncu_roofline.analyses import render, text_table
+from ncu_roofline.analyses.hierarchical.captions import above_note
+from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
+from ncu_roofline.analyses.hierarchical.picture import figure
+from ncu_roofline.analyses.hierarchical.text import kernels_table
+from ncu_roofline.analyses.instruction import instruction_roofline
+from ncu_roofline.analyses.time.frames import time_roofline
+from ncu_roofline.analyses.time.picture import time_figure
+from ncu_roofline.base.errors import RooflineError
+from ncu_roofline.base.files import natural_order
+from ncu_roofline.formats.report import ReportData, read_report, write_report
+from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, measurements_of
+from ncu_roofline.model.explanations import explain
+from ncu_roofline.model.names import across_numbers
 from ncu_roofline.model.plausible import LEFT_OUT
-from ncu_roofline.model.selection import Selection
-from tests.factory import A100, H100, NO_WORK, V100, complete, flops, kernel, report, timing, traffic
+from ncu_roofline.model.points import ABOVE
+from ncu_roofline.model.selection import differing, file_labels, order
+from ncu_roofline.plugin.nvrules.findings import findings
+from tests import published, published_report
+from tests.cli.command import Command
+from tests.factory import A100, NO_WORK, Metrics, complete, kernel, report, timing, traffic
+from tests.facts.stated import toml
+from tests.instruction_factory import executed
+
+DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
+REPORT, CEILINGS = DEMO / published_report.REPORT, DEMO / published_report.CEILINGS
+SWEEPS = toml(Path(__file__).parent / "cases.toml")["sweeps"]
+NW = [f"nw{nw}" for nw in range(1, 7)]
+PUBLISHED = {"l1": published.INTENSITY_L1, "l2": published.INTENSITY_L2, "dram": published.INTENSITY_DRAM}
 
 
-def one(frame: pd.DataFrame, **where: object) -> pd.Series:
-    """The only row with these values."""
-    for name, value in where.items():
-        frame = frame[frame[name] == value]
-    assert len(frame) == 1, frame
-    return frame.iloc[0]
+def gpp_sweep(folder: Path, names: Sequence[str] = NW) -> list[Path]:
+    """The six published runs as one report each, gpp-NAME.ncu-rep."""
+    data = published_report.gpp_report()
+    paths = [folder / f"gpp-{name}.ncu-rep" for name in names]
+    for path, one in zip(paths, data.kernels, strict=True):
+        write_report(path, ReportData(kernels=[one], session=data.session))
+    return paths
 
 
-def test_columns_are_the_declared_ones(tmp_path: Path) -> None:
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(complete())))
-    for frame, declared in ((result.points, columns.POINTS), (result.roofs, columns.ROOFS), (result.kernels, columns.KERNELS)):
-        assert list(frame.columns) == [column.name for column in declared]
-        kinds = {"str": "O", "int": "i", "float": "f"}
-        for column in declared:
-            assert frame[column.name].to_numpy().dtype.kind == kinds[column.dtype], column.name
+def runs(path: Path, *kernels: tuple[str, str, float]) -> Path:
+    """A report of (name, NVTX range, seconds)."""
+    launches = ((complete(seconds=seconds), name, (where,) if where else ()) for name, where, seconds in kernels)
+    return report(path, *(kernel(metrics, name, nvtx=nvtx) for metrics, name, nvtx in launches))
 
 
-def test_numbers_of_a_complete_kernel(tmp_path: Path) -> None:
-    points = roofline(report(tmp_path / "r.ncu-rep", kernel(complete()))).points
-    assert list(zip(points["precision"], points["level"], strict=True)) == [("fp64", "l1"), ("fp64", "l2"), ("fp64", "dram")]
-    dram = one(points, level="dram")
-    assert dram["work"] == 1e9
-    assert dram["traffic"] == 2.5e8
-    assert dram["seconds"] == pytest.approx(1e-3)
-    assert dram["intensity"] == pytest.approx(4.0)
-    assert dram["performance"] == pytest.approx(1e12)
-    assert dram["bandwidth"] == pytest.approx(2.5e11)
-    # 2 x 1.215 GHz x 5120 bit / 8 = 1555.2 GB/s, below the ridge point: 6.2208 TFLOP/s
-    assert dram["attainable"] == pytest.approx(4.0 * 1555.2e9)
-    assert dram["fraction"] == pytest.approx(1e12 / (4.0 * 1555.2e9))
-    assert dram["locality"] != dram["locality"]
-    assert one(points, level="l1")["locality"] == pytest.approx(2.0)
-    assert one(points, level="l1")["locality_to"] == "l2"
+def steps(result: Roofline, level: str = "dram") -> list[tuple[str, str, int]]:
+    """(kernel, label, step) of the points at a level, by kernel and step."""
+    rows = result.points[result.points["level"] == level].sort_values(["kernel", "step"], kind="stable")
+    return list(zip(rows["kernel"], rows["label"], rows["step"], strict=True))
 
 
-def test_peak_of_the_data_sheet_stands_in_for_a_missing_one(tmp_path: Path) -> None:
-    roofs = roofline(report(tmp_path / "r.ncu-rep", kernel(complete()))).roofs
-    fma = one(roofs, roof="fp64.fma")
-    assert fma["value"] == pytest.approx(64 * 108 * 1.41e9)  # 9.75 TFLOP/s, the vendor's figure
-    assert fma["source"] == "architecture"
-    assert one(roofs, roof="fp64.nofma")["value"] == pytest.approx(fma["value"] / 2)
+def test_the_published_figures_come_out_as_published(tmp_path: Path) -> None:
+    published_report.write(tmp_path)
+    for name in (published_report.REPORT, published_report.CEILINGS, published_report.PLATFORMS):
+        assert (DEMO / name).read_bytes() == (tmp_path / name).read_bytes()
+    dram = roofline(REPORT, CEILINGS).points.query("level == 'dram'")
+    assert (dram["fraction"] * 100).tolist() == pytest.approx(published.EFFICIENCY, abs=0.02)
+    assert dram["binds"].iloc[[0, 5]].tolist() == ["dram", "fp64.fma"]
+    assert set(dram["roof_origin"]) == {"measured"}
+    roofs = roofline(REPORT).roofs.set_index("roof")["value"]
+    found = {name: roofs[name] for name in ("fp64.fma", "fp64.nofma", "dram", "l1")}
+    assert found == pytest.approx({"fp64.fma": 7.83e12, "fp64.nofma": 3.92e12, "dram": 898e9, "l1": 15.67e12}, rel=1e-3)
 
 
-def test_recorded_peak_comes_before_the_data_sheet(tmp_path: Path) -> None:
-    recorded = {"sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": 3456.0}
-    roofs = roofline(report(tmp_path / "r.ncu-rep", kernel(complete(**recorded)))).roofs
-    fma = one(roofs, roof="fp64.fma")
-    assert fma["value"] == pytest.approx(2 * 3456 * 1.41e9)
-    assert fma["source"] == "binding"
+def test_published_sweeps(tmp_path: Path) -> None:
+    """Of six reports, and of ranges inside one; by patterns in either."""
+    paths = gpp_sweep(tmp_path)
+    assert roofline(paths, trajectory=True).points.sort_values("step")["report"].unique().tolist() == [str(p) for p in paths]
+    inside = [f"nw={nw}" for nw in range(1, 7)]
+    for files, label, labels in (
+        *((paths, given, NW) for given in (True, r"gpp-(nw\d)", r"nw\d")),
+        *((REPORT, given, labels) for given, labels in (("nvtx", inside), (r"nvtx:=(\d)", [*"123456"]))),
+    ):
+        result = roofline(files, trajectory=label)
+        for level, intensities in PUBLISHED.items():
+            assert steps(result, level) == [("sigma_gpp_gpu", one, step) for step, one in enumerate(labels)]
+            rows = result.points[result.points["level"] == level].sort_values("step")
+            assert rows["intensity"].tolist() == pytest.approx(intensities, rel=1e-9)
+            assert rows["performance"].tolist() == pytest.approx([g * 1e9 for g in published.GFLOPS], rel=1e-9)
+        assert len(result.kernels) == 6
+        assert result.kernels["name"].tolist()[0].startswith("void sigma_gpp_gpu<1>")
+    result = roofline(paths)  # without a sweep nothing has a step
+    assert set(result.points["step"]) == set(result.kernels["step"]) == {-1}
+    assert set(result.points["label"]) == {""}
 
 
-@pytest.mark.parametrize("form", [".sum.per_second", ".sum.per_cycle_elapsed"])
-def test_rates_give_the_same_work(tmp_path: Path, form: str) -> None:
-    metrics = complete(seconds=2e-3)
-    counts = {name: metrics.pop(name) for name in list(metrics) if "_dfma_" in name or "_dadd_" in name or "_dmul_" in name}
-    scale = {".sum.per_second": 1 / 2e-3, ".sum.per_cycle_elapsed": 1 / (2e-3 * 1.41e9)}[form]
-    metrics["smsp__cycles_elapsed.avg.per_second"] = 1.41e9
-    metrics |= {name.replace(".sum", form): float(value) * scale for name, value in counts.items()}
-    points = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points
-    assert one(points, level="dram")["work"] == pytest.approx(1e9, rel=1e-12)
+def test_labels_names_and_order(tmp_path: Path) -> None:
+    for paths, labels in SWEEPS["files"]:
+        assert file_labels(paths) == labels
+    for texts, labels in SWEEPS["texts"]:
+        assert differing(texts) == labels
+    for names, across in SWEEPS["across"]:
+        assert across_numbers(names) == across
+    names = ["b", "nw10", "nw2", "nw2b", "nw002", "dt0.5", "dt0.25", "7"]
+    assert sorted(names, key=natural_order) == ["b", "dt0.25", "dt0.5", "nw2", "nw002", "nw2b", "nw10", "7"]
+    for given, expected in SWEEPS["order"]:
+        paths = [runs(tmp_path / f"app-{name}.ncu-rep", ("k", "", 1e-3)) for name in given]
+        assert steps(roofline(paths, trajectory=True)) == [("k", label, step) for step, label in enumerate(expected)]
+    for names, kernels in SWEEPS["kernels"]:
+        paths = [runs(tmp_path / f"n{i}.ncu-rep", *((one, "", 1e-3) for one in each)) for i, each in enumerate(names)]
+        assert sorted(set(roofline(paths, trajectory=True).points["kernel"])) == kernels
+    path = runs(tmp_path / "alone.ncu-rep", ("k", "", 1e-3))
+    for label, sentence in SWEEPS["refused"]:
+        with pytest.raises(RooflineError) as error:
+            roofline(path, trajectory=label or True)
+        assert f"Cannot draw a trajectory of {path}: " in str(error.value)
+        assert sentence in str(error.value)
 
 
-def test_packed_half_counts_two_lanes_whatever_the_release(tmp_path: Path) -> None:
-    metrics = {**A100, **timing(), **NO_WORK, **flops("h", add=10, mul=10, fma=10), **traffic(100, 100, 100)}
-    for version in ("2022.3.0.0", "2024.2.1.0", "2025.1.0.0"):
-        points = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics), ncu_version=version)).points
-        assert set(points["work"]) == {10 * 2 + 10 * 2 + 10 * 4}
+def test_what_is_one_step(tmp_path: Path) -> None:
+    paths = [runs(tmp_path / f"n{i}.ncu-rep", ("k", "", 1e-3), ("other", "", 1e-3), ("k", "", 3e-3)) for i in (1, 2)]
+    result = roofline(paths, trajectory=True)  # several launches of a kernel are one dot
+    assert steps(result) == [("k", "n1", 0), ("k", "n2", 1), ("other", "n1", 0), ("other", "n2", 1)]
+    rows = result.kernels[result.kernels["kernel"] == "k"]
+    assert rows["launches"].tolist() == [2, 2]
+    assert rows["seconds"].tolist() == pytest.approx([4e-3, 4e-3])
+    assert rows["report"].tolist() == [str(path) for path in paths]
+    whole = roofline(paths, trajectory=True, by="application")
+    assert steps(whole) == [("application", "n1", 0), ("application", "n2", 1)]
+    paths = [runs(tmp_path / f"nw{nw}-run{run}.ncu-rep", ("k", "", 1e-3)) for nw in (1, 2) for run in (1, 2)]
+    result = roofline(paths, trajectory=r"nw\d")  # reports with one label
+    assert steps(result) == [("k", "nw1", 0), ("k", "nw2", 1)]
+    assert result.kernels["launches"].tolist() == [2, 2]
+    assert set(result.kernels["report"]) == {""}
+    path = runs(tmp_path / "a.ncu-rep", ("k", "", 1e-3), ("k", "n=1", 1e-3), ("k", "n=2", 1e-3))
+    assert steps(roofline(path, trajectory="nvtx")) == [("k", "", -1), ("k", "n=1", 0), ("k", "n=2", 1)]
+    # Of kernels the one with most time, in all steps; labels that a file gives its points stay.
+    chosen = Selection(top=1, top_by="kernel").launches(as_trajectory(measurements_of(REPORT), "nvtx"))
+    assert chosen.label.tolist() == [f"nw={nw}" for nw in range(1, 7)]
+    own: Measurements = replace(measurements_of(path), label=np.array(["p", "q", ""], dtype=object))
+    labelled = as_trajectory(own)
+    assert (labelled.label.tolist(), labelled.step.tolist()) == (["p", "q", ""], [0, 1, -1])
 
 
-def test_missing_is_never_zero(tmp_path: Path) -> None:
-    metrics = complete()
-    del metrics["smsp__sass_thread_inst_executed_op_dadd_pred_on.sum"]
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)))
-    assert result.points.empty  # DFMA alone is not FP64 work
-    row = result.kernels.iloc[0]
-    assert "fp64" in row["missing"].split()
-    assert row["status"] == "no-work-metrics"
+ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 
-def test_zero_flop_kernels_are_listed_with_their_time(tmp_path: Path) -> None:
-    idle = {**A100, **timing(seconds=3e-3), **NO_WORK, **traffic(100, 100, 100)}
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(idle, "void copy(int *)"), kernel(complete())))
-    row = one(result.kernels, launch=0)
-    assert row["status"] == "zero-flop"
-    assert row["time_share"] == pytest.approx(0.75)
-    assert row["work"] == 0
-    assert set(result.points["launch"]) == {1}
+def of(path: Path, *metrics: Metrics, names: str = "", **options: Any) -> Roofline:
+    """``names``: of the kernels, each with its number."""
+    launches = [kernel(one, f"{names}{place}()" if names else "kernel()") for place, one in enumerate(metrics)]
+    return roofline(report(path / "r.ncu-rep", *launches), **options)
 
 
-def test_zero_of_some_precisions_is_not_zero_flop(tmp_path: Path) -> None:
-    partly = {**A100, **timing(), **flops("d"), **flops("f"), **traffic(100, 100, 100)}
-    row = roofline(report(tmp_path / "r.ncu-rep", kernel(partly))).kernels.iloc[0]
-    assert row["status"] == "no-work-metrics"
-    assert "fp16 not collected" in row["notes"]
-
-
-def test_sectors_stand_in_for_l1_bytes(tmp_path: Path) -> None:
-    metrics = complete()
-    del metrics["l1tex__t_bytes.sum"]
-    for space in ("global", "local"):
-        for op in ("ld", "st") + (("atom", "red") if space == "global" else ()):
-            metrics[f"l1tex__t_sectors_pipe_lsu_mem_{space}_op_{op}.sum"] = 1000
-    row = one(roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points, level="l1")
-    assert row["traffic"] == 6 * 1000 * 32
-    assert row["source"] == "derived"
-
-
-def test_fabric_traffic_is_not_l2_traffic(tmp_path: Path) -> None:
-    metrics = complete(**{"lts__t_bytes.sum": 9e9})
-    row = one(roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points, level="l2")
-    assert row["traffic"] == 500_000_000 // 32 * 32
-    assert "lts__t_sectors_srcunit_tex.sum" in row["metrics"]
-
-
-def test_clock_warning_below_nine_tenths(tmp_path: Path) -> None:
-    slow, fast = kernel(complete(clock=1.2e9)), kernel(complete(clock=1.40e9))
-    result = roofline(report(tmp_path / "r.ncu-rep", slow, fast))
-    notes = result.points.groupby("launch")["notes"].first()
-    assert "maximum clock" in notes[0]
-    assert notes[1] == ""
-    assert result.kernels["clock_ratio"].tolist() == pytest.approx([1.2 / 1.41, 1.40 / 1.41])
-
-
-def test_roofs_at_the_maximum_clock(tmp_path: Path) -> None:
-    path = report(tmp_path / "r.ncu-rep", kernel(complete(clock=0.705e9)))
-    profiled, highest = roofline(path).roofs, roofline(path, clock="max").roofs
-    for roof, factor in (("fp64.fma", 2), ("l1", 2), ("l2", 2), ("dram", 1)):
-        assert one(highest, roof=roof)["value"] == pytest.approx(factor * one(profiled, roof=roof)["value"])
-    assert one(highest, roof="fp64.fma")["clock_basis"] == "max"
-
-
-def test_v100_tensor_instructions_are_512_operations(tmp_path: Path) -> None:
-    metrics = {**V100, **timing(), **NO_WORK, **traffic(100, 100, 100), "sm__inst_executed_pipe_tensor.sum": 1000}
-    row = one(roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points, precision="tensor.fp16", level="dram")
-    assert row["work"] == 512_000
-    assert row["source"] == "derived"
-
-
-def test_other_chips_tensor_instructions_say_nothing(tmp_path: Path) -> None:
-    metrics = {
-        **A100,
-        **timing(),
-        **NO_WORK,
-        **traffic(100, 100, 100),
-        "sm__inst_executed_pipe_tensor.sum": 1000,
-        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 40.0,
-    }
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)))
-    assert result.points.empty
-    assert "tensor cores were busy" in result.kernels["notes"][0]
-
-
-def test_hopper_families_have_their_own_roofs(tmp_path: Path) -> None:
-    families = {
-        "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum": 4 * 10**9,
-        "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off.sum": 0,
-        "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum": 10**9,
-    }
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(complete(H100, clock=1.98e9, **families))))
-    assert one(result.points, precision="tensor.fp16.wgmma", level="dram")["work"] == 4e9
-    assert one(result.points, precision="tensor.fp16.mma", level="dram")["work"] == 1e9
-    wgmma, mma = one(result.roofs, roof="tensor.fp16.wgmma")["value"], one(result.roofs, roof="tensor.fp16.mma")["value"]
-    assert wgmma == pytest.approx(132 * 4096 * 1.98e9)
-    assert 0.6 < mma / wgmma < 0.7  # 2730.7 of 4096 operations per SM and cycle
-    # The work of both families and of the FP64 pipe is in the sum once.
-    assert result.kernels["work"][0] == pytest.approx(1e9 + 5e9)
-
-
-def test_mixed_kernel_stands_under_its_busiest_pipe(tmp_path: Path) -> None:
-    metrics = complete(**{str(k): float(v) for k, v in flops("f", fma=500_000_000).items()})
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)))
-    row = one(result.points, precision="mixed", level="l1")
-    assert row["work"] == 2e9
-    fp64, fp32 = 64 * 108 * 1.41e9, 128 * 108 * 1.41e9
-    # FP64 is busy for 1e9 / fp64 seconds, FP32 for half of that: the sum can't be faster than FP64 allows.
-    l1 = row["intensity"] * 128 * 108 * 1.41e9
-    assert row["attainable"] == pytest.approx(min(2e9 / max(1e9 / fp64, 1e9 / fp32), l1))
-    assert row["notes"].startswith("sum of FP64 + FP32")
-
-
-def test_a_trace_of_another_precision_makes_no_mixed_kernel(tmp_path: Path) -> None:
-    metrics = complete(**{str(k): float(v) for k, v in flops("f", fma=1000).items()})
-    assert "mixed" not in set(roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points["precision"])
-
-
-def test_by_kernel_sums_and_weights_by_time(tmp_path: Path) -> None:
-    path = report(
-        tmp_path / "r.ncu-rep",
-        kernel(complete(seconds=1e-3)),
-        kernel(complete(seconds=3e-3)),
-        kernel(complete(), "void b(int)"),
-    )
-    result = roofline(path, by="kernel")
-    row = one(result.points[result.points["level"] == "dram"], launches=2)
-    assert row["work"] == 2e9
-    assert row["seconds"] == pytest.approx(4e-3)
-    assert row["performance"] == pytest.approx(2e9 / 4e-3)
-    assert row["intensity"] == pytest.approx(4.0)
-    assert row["launch"] == -1
-    assert result.kernels["launches"].tolist() == [2, 1]
-
-
-def test_by_application_counts_the_time_and_bytes_of_zero_flop_kernels(tmp_path: Path) -> None:
-    idle = {**A100, **timing(seconds=1e-3), **NO_WORK, **traffic(10**9, 10, 250_000_000)}
-    path = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(idle, "void copy(int *)"))
-    row = one(roofline(path, by="application").points, level="dram")
-    assert row["seconds"] == pytest.approx(2e-3)
-    assert row["intensity"] == pytest.approx(2.0)
-    assert row["coverage"] == 1.0
-    assert "some launches lack the metrics" not in row["notes"]
-
-
-def test_coverage_tells_what_an_aggregate_leaves_out(tmp_path: Path) -> None:
-    unknown = {**A100, **timing(seconds=3e-3)}
-    path = report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(unknown))
-    row = one(roofline(path, by="kernel").points, level="dram")
-    assert row["coverage"] == pytest.approx(0.25)
-    assert "some launches lack the metrics" in row["notes"]
-
-
-def test_unknown_chip_and_missing_time_are_named(tmp_path: Path) -> None:
-    pascal = {**complete(), "device__attribute_compute_capability_major": 6}
-    timeless = {k: v for k, v in complete().items() if "time" not in k and "cycles" not in k}
-    result = roofline(report(tmp_path / "r.ncu-rep", kernel(pascal), kernel(timeless), kernel(complete())))
-    assert result.kernels["status"].tolist() == ["unknown-chip", "no-time", "ok"]
-    assert set(result.points["launch"]) == {2}
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -5.0])
-def test_counters_that_are_no_counts_are_missing(tmp_path: Path, value: float) -> None:
-    points = roofline(report(tmp_path / "r.ncu-rep", kernel(complete(**{"dram__bytes.sum": value})))).points
-    assert set(points["level"]) == {"l1", "l2"}
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("value", [0, -5.0, math.inf])
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("multiprocessor_count",),
-        ("max_gpu_frequency_khz",),
-        ("max_mem_frequency_khz", "global_memory_bus_width"),
-        ("fbp_count", "num_l2s_per_fbp"),
-    ],
-)
-@pytest.mark.parametrize("clock", ["profiled", "max"])
-def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, names: tuple[str, ...], value: float, clock: str) -> None:
-    keys = [f"device__attribute_{name}" for name in names]
-    metrics = {k: v for k, v in complete().items() if k not in keys}
-    missing = roofline(report(tmp_path / "r.ncu-rep", kernel(metrics)), clock=clock)
-    wrong = roofline(report(tmp_path / "r.ncu-rep", kernel({**metrics, **dict.fromkeys(keys, value)})), clock=clock)
-    assert wrong.roofs.equals(missing.roofs)
-    assert wrong.kernels.drop(columns="notes").equals(missing.kernels.drop(columns="notes"))
-    assert (LEFT_OUT in wrong.kernels["notes"].iloc[0]) == (value != 0)
-    assert wrong.points.equals(missing.points)
-
-
-def test_time_from_cycles_where_there_is_no_duration(tmp_path: Path) -> None:
-    metrics = {k: v for k, v in complete().items() if k != "gpu__time_duration.sum"} | {"sm__cycles_elapsed.avg": 1.41e6}
-    assert roofline(report(tmp_path / "r.ncu-rep", kernel(metrics))).points["seconds"].tolist() == pytest.approx([1e-3] * 3)
-
-
-def test_several_devices_in_one_report(tmp_path: Path) -> None:
-    result = roofline(
-        report(tmp_path / "r.ncu-rep", kernel(complete()), kernel(complete(H100, clock=1.98e9)), kernel(complete()))
-    )
-    assert result.kernels["compute_capability"].tolist() == ["8.0", "9.0", "8.0"]
-    assert result.kernels["launch"].tolist() == [0, 1, 2]
-    values = result.roofs[result.roofs["roof"] == "fp64.fma"].set_index("compute_capability")["value"]
-    assert values["9.0"] == pytest.approx(132 * 128 * 1.98e9)
-    assert values["8.0"] == pytest.approx(108 * 64 * 1.41e9)
-
-
-def test_filters(tmp_path: Path) -> None:
+def test_filters_and_options(tmp_path: Path) -> None:
     path = report(
         tmp_path / "r.ncu-rep",
         kernel(complete(seconds=1e-3), "void first(int)", nvtx=("setup",)),
@@ -296,14 +168,158 @@ def test_filters(tmp_path: Path) -> None:
         kernel(complete(seconds=3e-3), "void third(int)"),
     )
 
-    def launches(**filters: object) -> list[int]:
-        return roofline(path, select=Selection(**filters)).kernels["launch"].tolist()  # type: ignore[arg-type]
+    def launches(**filters: Any) -> list[int]:
+        return roofline(path, select=Selection(**filters)).kernels["launch"].tolist()
 
-    assert launches(kernel="^void s") == [1]
-    assert launches(nvtx="inner") == [1]
+    assert launches(kernel="^void s") == launches(nvtx="inner") == [1]
     assert launches(launch=((0, 0), (2, 5))) == [0, 2]
     assert launches(top=2) == [1, 2]
     levels = roofline(path, select=Selection(levels=("dram",)))
     assert set(levels.points["level"]) == {"dram"}
     assert set(levels.roofs["level"]) == {"", "dram"}
     assert roofline(path, select=Selection(precisions=("fp32",))).points.empty
+    wrong: dict[str, dict[str, Any]] = {
+        "per launch": {"source": "embedded", "by": "kernel"},
+        "sweeps": {"source": "embedded", "trajectory": "nvtx"},
+        "source must be": {"source": "elsewhere"},
+        "by must be": {"by": "x"},
+        "clock must be": {"clock": "x"},
+        "not a regular expression": {"trajectory": "nvtx:("},
+    }
+    for words, options in wrong.items():
+        with pytest.raises(ValueError, match=words):
+            roofline(path, **options)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("clock", ["profiled", "max"])
+def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, clock: str) -> None:
+    memory, slices = ("max_mem_frequency_khz", "global_memory_bus_width"), ("fbp_count", "num_l2s_per_fbp")
+    for names in (("multiprocessor_count",), ("max_gpu_frequency_khz",), memory, slices):
+        keys = [f"device__attribute_{name}" for name in names]
+        missing = of(tmp_path, {k: v for k, v in complete().items() if k not in keys}, clock=clock)
+        for value in (0, -5.0, float("inf")):
+            wrong = of(tmp_path, {**complete(), **dict.fromkeys(keys, value)}, clock=clock)
+            assert wrong.roofs.equals(missing.roofs)
+            assert wrong.points.equals(missing.points)
+            assert wrong.kernels.drop(columns="notes").equals(missing.kernels.drop(columns="notes"))
+            assert (LEFT_OUT in wrong.kernels["notes"].iloc[0]) == (value != 0)
+
+
+def busy(share: float, seconds: float = 1e-3, unit: str = "dram__cycles_active") -> Metrics:
+    """A launch without work whose nearest limit is this full."""
+    known = {f"{name}{ELAPSED}": 1.0 for name in ("lts__throughput", "l1tex__throughput", "dram__cycles_active")}
+    return {**complete(seconds=seconds), **NO_WORK, **traffic(10**6, 10**4, 10**6), **known, f"{unit}{ELAPSED}": 100 * share}
+
+
+def test_launches_together_have_the_verdict_of_most_of_the_time_and_the_headroom_of_all(tmp_path: Path) -> None:
+    """70 % full of one thing and 80 % of another is not 60 % full of nothing; short launches say nothing."""
+    found = of(tmp_path, busy(0.70, 3e-3, "sm__pipe_alu_cycles_active"), busy(0.80, 1e-3), by="kernel")
+    row = found.kernels.iloc[0]
+    assert row["headroom"] == pytest.approx(4 / (3 * 0.70 + 1 * 0.80))
+    assert row["reason"].startswith("in 75 % of its time bound by its ALU pipe at 70 % of peak: 1.4x at its present traffic")
+    first = text_table(found).splitlines()[0]
+    assert first.startswith("1 kernel, 2 launches, 4 ms: headroom 1.4x at present traffic and instructions")
+    found = of(tmp_path, busy(0.9, 1e-4), busy(0.2, 1e-5), busy(0.2, 1e-5), by="kernel")
+    row = found.kernels.iloc[0]
+    assert row["reason"].startswith("in 83 % of its time DRAM-bound at 90 % of its roof")
+    assert "16.7 % of the time is in launches too short to judge." in " ".join(text_table(found).split())
+
+
+def test_a_headroom_that_may_be_less_says_so_wherever_it_stands(tmp_path: Path) -> None:
+    without = {name: value for name, value in complete().items() if not name.startswith("l1tex")}
+    found = of(tmp_path, {**without, "dram__bytes.sum": 1_250_000_000}, by="kernel")
+    assert found.kernels.iloc[0]["headroom_or_less"] == 1
+    text = text_table(found)
+    assert "headroom 1.2x or less at present traffic" in text
+    assert "1.2x at its present traffic (or less: L1 was not collected)" in " ".join(text.split())
+    assert " \N{LESS-THAN OR EQUAL TO}1.2x " in text
+
+
+@pytest.mark.parametrize(("chip", "words"), [((10, 7), "10.7 is unproven"), ((13, 0), "read with the counters of 12.0")])
+def test_chips_that_nobody_has_proven(tmp_path: Path, chip: tuple[int, int], words: str) -> None:
+    device = {
+        **A100,
+        **dict(zip((f"device__attribute_compute_capability_{one}" for one in ("major", "minor")), chip, strict=True)),
+    }
+    metrics = {**complete(device), "smsp__inst_executed.sum": 1e6}
+    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
+        drawn = instruction_roofline(measurements_of(opened, instructions=True))
+    assert drawn.kernels["status"].tolist() == ["ok"]
+    assert words in drawn.kernels["notes"].iloc[0]
+    metrics = {name: value for name, value in metrics.items() if not name.startswith("dram__")}
+    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
+        found = explain(opened, measurements_of(opened))
+    assert "dram" in found.missing
+    assert any(words in note for note in found.notes)
+    assert all(words in one.notes for one in (*found.precisions, *found.levels) if one.launches)
+    assert "dram__bytes.sum" in found.command
+    old = report(tmp_path / "r.ncu-rep", kernel({**complete(), "device__attribute_compute_capability_major": 6}))
+    with read_report(old) as opened:
+        found = explain(opened, measurements_of(opened))
+    assert "compute capability 6.0 is not known to this version" in found.notes
+    assert found.command == ""
+
+
+@pytest.mark.reports
+def test_a_kernel_that_was_made_faster(real_reports: dict[str, Path]) -> None:
+    """miniWeather before and after it divides less often: 1.78 times as fast, where 1.4x was left at its instructions."""
+    before, after = (roofline(real_reports[f"v100-ncu2022.2-full-{one}.ncu-rep"]).kernels.set_index("kernel") for one in (1, 2))
+    name = "compute_tendencies_x_279_gpu"
+    faster = before["seconds"][name] / after["seconds"][name]
+    assert faster == pytest.approx(1.78, abs=0.005)
+    assert before["headroom"][name] < faster < before["headroom_compute"][name]
+    assert before["reason"][name].endswith("1.4x at its present instructions, 1.9x to the FP64 FMA roof")
+
+
+HIGH = 2_000_000_000  # bytes in a millisecond, where DRAM gives 1.5552e9
+
+
+def test_the_sentence_on_all_that_is_above(tmp_path: Path) -> None:
+    below = of(tmp_path, complete())
+    assert not any(ABOVE in note for note in (*below.points["notes"], *below.kernels["notes"]))
+    assert above_note(below) == ""
+    without_points = of(tmp_path, {**A100, **timing(), "dram__bytes.sum": HIGH}, names="k")
+    assert above_note(without_points).startswith("1 kernel stands above a roof. k0: 128.6 % of the 1.56 TB/s of DRAM")
+    many = of(tmp_path, *({**complete(), "dram__bytes.sum": HIGH + i * 10**8} for i in range(12)), complete(), names="k")
+    assert above_note(many).startswith("12 dots stand above a roof. The highest is k11, FP64: ")
+    for made in (figure(many), time_figure(time_roofline(many))):
+        caption = " ".join(text.get_text() for text in made.findobj(Text))
+        assert re.search("12 (dots|kernels) stand above a roof.*possible if", caption)
+
+
+def test_every_view_and_format_explains(tmp_path: Path, run: Command) -> None:
+    file = report(tmp_path / "r.ncu-rep", kernel({**complete(), **executed(10**6), "dram__bytes.sum": HIGH}))
+    for output, view in ((o, v) for o in ("text", "json", "html") for v in ("roofline", "time", "instruction")):
+        target = tmp_path / f"{view}.{output}"
+        assert run("render", file, "--view", view, "--format", output, "-o", target).code == 0
+        shown = re.sub(r"<[^>]*>|\s+", " ", target.read_text(encoding="utf-8"))
+        # Rows of times: what is above a roof there is faster than it.
+        times = (output, view) == ("json", "time")
+        assert re.search("faster than its roof allows" if times else r"128\.6 % of the .*, possible if ", shown), output
+
+
+BUSY = {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active": 60.0}
+
+
+def slow(seconds: float, share: float, **more: float) -> Metrics:
+    """A kernel of so many seconds that uses a share of the bandwidth of DRAM."""
+    return {**complete(seconds=seconds), "dram__bytes.sum": int(share * 1.555e12 * seconds), **more}
+
+
+@pytest.mark.parametrize("full", [0.97, 1.0])
+def test_tables_pages_and_advice_rank_alike(tmp_path: Path, full: float) -> None:
+    """A kernel of 11 us of unknown gain is behind one of 10 s that has next to nothing to gain."""
+    metrics = {"little": slow(11e-6, 0.3, **BUSY), "long": slow(10.0, full), "half": slow(0.5, 0.2), "less": slow(5e-6, 0.1)}
+    path = report(tmp_path / "r.ncu-rep", *(kernel(one, f"void {name}(int)") for name, one in metrics.items()))
+    expected, rows = ["half", "long", "little", "less"], roofline(path, by="kernel")
+    assert [one.kernel for one in ranked(kernels_of(rows).values())] == expected
+    assert [row["kernel"] for row in kernels_table(rows).rows] == expected
+    assert [one.name for one in findings((), measurements_of([path])).kernels] == expected
+    (text,) = re.findall('<script[^>]*type="application/json"[^>]*>(.*?)</script>', render(rows, "html").decode(), re.DOTALL)
+    assert [rows.kernels["kernel"][place] for place in json.loads(text)["order"]] == expected
+    given = [("A", 10.0, 0.01), ("A", 11e-6, math.nan), ("A", 0.4, math.nan), ("A", math.nan, math.nan), ("B", 1e-3, 0.5e-3)]
+    for kernels in itertools.permutations(given):
+        assert [kernels[place][1] for place in order(kernels)][:4] == [0.4, 10.0, 1e-3, 11e-6]
+    (answer,) = answers_of(rows)
+    assert [said.partition(":")[0] for said in answer.sentences[1:]] == expected[: len(answer.sentences) - 1]
