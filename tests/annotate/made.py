@@ -8,8 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.factory import A100, Metrics, complete, kernel, report
+from tests.factory import A100, H100, Metrics, complete, kernel, report
 
+TENSOR = [
+    "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum",
+    "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum",
+]
 IDLE = {name: 0 if "op_d" in name else value for name, value in complete().items()}
 
 
@@ -30,6 +34,7 @@ def _write(kernels: list[Metrics], path: Path) -> None:
 FILES: dict[str, Callable[[Path], Any]] = {
     "half.ncu-rep": partial(_write, [complete(), IDLE]),
     "idle.ncu-rep": partial(_write, [IDLE, IDLE]),
+    "tensor.ncu-rep": partial(_write, [{**complete(H100), **dict.fromkeys(TENSOR, 10**9)}]),
     "none.ncu-rep": partial(_write, []),
     "bare.ncu-rep": partial(_write, [{}, {}]),
     "measured.json": partial(write_ceilings, fp64_fma=8e12, dram_read=1.2e12),
