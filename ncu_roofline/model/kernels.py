@@ -374,7 +374,7 @@ class Verdicts:
                 counted[""] = counted[""] | known
                 lower = lower | (m.work[precision.id].is_lower_bound() if precision.id in m.work else nothing)
             roofless = np.where(np.isnan(demand.seconds) & (demand.work > 0), demand.work, 0.0)
-            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)  # of launches whose time is known, as seconds are
+            sums = (demand.work, roofless, demand.seconds, demand.mix_seconds)  # where the time is known, as of seconds
             timed = [np.where(self._time > 0, np.nan_to_num(one), 0.0) for one in sums]
             for row, fact in enumerate(zip(*(total(one).tolist() for one in timed), strict=True)):
                 if fact[0] > 0:
