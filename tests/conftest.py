@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.cli.command import Command
-from tests.sampling import leave_to_the_exhaustive_run
 from tests.sharing import made_once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +25,7 @@ settings.register_profile(
 settings.register_profile("same", settings.get_profile("search"), max_examples=100, derandomize=True)
 settings.load_profile("same")
 # Hypothesis would also take constants out of whatever modules the tests before have loaded.
-if hasattr(providers, "_local_constants"):  # private: tests/test_examples.py tells where it is so no more
+if hasattr(providers, "_local_constants"):  # private
     providers._get_local_constants = lambda: providers._local_constants
 
 
@@ -44,7 +43,6 @@ QUICK = (  # files whose tests `-m quick` takes: every number's definition, no p
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before `-m` chooses."""
-    leave_to_the_exhaustive_run(items)
     for item in items:
         if any(item.path.match(f"tests/{name}") for name in QUICK) and not item.get_closest_marker("exhaustive"):
             item.add_marker("quick")
