@@ -165,6 +165,7 @@ def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, m
         assert_refused(run("bench", *command), "an NVIDIA GPU")
     assert_refused(run("bench", "list", "--arch", "9.0", "--nvcc", "/no/nvcc"), "/no/nvcc")
     assert_refused(run("bench", "run", "--device", "cpu"), "a C++ compiler")
+    assert module.cache_folder({}, "linux").is_absolute()  # where there is no home
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(RooflineError, match="Cannot measure on this CPU"):
         module.build_host()
