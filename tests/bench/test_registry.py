@@ -183,7 +183,7 @@ def test_kernels_of_the_benchmark_under_the_roofs_that_they_measured(name: str, 
     best = max(measured[f"dram.{way}"]["value"] for way in ("read", "write", "copy", "triad"))
     assert roofs.loc["dram", "value"] == best
     ends = result.points.groupby(["launch", "precision"])["fraction"].agg(["min", "max", "count"]).itertuples()
-    lines = [f"{row[0]}: {row[1]:.3f} to {row[2]:.3f} of its roof at {row[3]} levels" for row in ends]
+    lines = [f"{int(row[0][0])} {row[0][1]}: {row[1]:.3f} to {row[2]:.3f} of its roof at {row[3]} levels" for row in ends]
     kernels = result.kernels[["verdict", "headroom", "reason"]].itertuples(index=False)
     lines += [f"{row.verdict}, headroom {row.headroom:.3f}: {row.reason}" for row in kernels]
     assert_golden(HERE / "recorded" / f"{name}.txt", "\n".join([*lines, ""]))
@@ -237,7 +237,7 @@ def test_roofs_of_machines_and_what_pictures_say() -> None:
             of = f"{roof.label} ({roof.id[:40]!a}) {' '.join(cells)} {roof.unit}"
             text += f"{of}, {roof.flaw or 'accepted'}, {roof.hue is not None}\n"
         text += f"others: {', '.join(found.others[:21])}\n"
-        if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40"):
+        if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40", "one peak"):
             made = figure(told)
             lines = {f"{one.get_gid()} {one.get_linestyle()} {one.get_alpha() or 1}" for one in made.axes[1].lines}
             text += (

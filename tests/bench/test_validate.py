@@ -98,9 +98,9 @@ class Machine:
         return script.Done(0, said, "")
 
     def ceilings(self) -> dict[str, Any]:
-        content, entries = (
-            rejudged({**MEASURED, "device": {**MEASURED["device"], "uuid": "GPU-0"}}),
+        entries, content = (
             self.lie.get("entries", {}),
+            rejudged({**MEASURED, "device": {**MEASURED["device"], "uuid": "GPU-0"}}),
         )
         content["ceilings"] = [one for one in content["ceilings"] if entries.get(one["id"]) != "drop"]
         for one in content["ceilings"]:
