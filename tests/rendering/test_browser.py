@@ -66,7 +66,7 @@ def played(script: str, open_page: Open, folder: Path) -> str:
 
     for line in script.splitlines():
         if not line.startswith("$ "):
-            lines += [line] * (line.startswith("#:") or not line)
+            lines += [*([""] if lines else []), line] if line.startswith("#:") else []
             continue
         name, _, rest = line[2:].partition(" ")
         lines.append(line)
@@ -79,7 +79,8 @@ def played(script: str, open_page: Open, folder: Path) -> str:
             found = asked(page, f"[{rest}]") if name == "show" else asked(page, f"(() => {{ {rest}; }})()")
             lines += [value if isinstance(value, str) else rounded(value) for value in found or ()]
         elif name in ("text", "saved"):
-            lines += (page.locator(rest).inner_text() if name == "text" else saved(page, rest)).rstrip().splitlines()
+            seen = page.locator(rest).inner_text() if name == "text" else saved(page, rest)
+            lines += [text for text in seen.splitlines() if text.strip()]
         elif name in ("dot", "hit"):
             (page.mouse.click if name == "hit" else page.mouse.move)(*dot(*shlex.split(rest)))
         elif name == "until":
@@ -103,9 +104,8 @@ def played(script: str, open_page: Open, folder: Path) -> str:
 pytestmark = pytest.mark.browser
 HERE = Path(__file__).parent
 LONG = pytest.mark.exhaustive
-CLICKS = [
-    pytest.param(path, marks=[] if path.stem == "roofline" else LONG, id=path.stem) for path in sorted(HERE.glob("clicks/*"))
-]
+FILES = sorted(HERE.glob("clicks/*"))
+CLICKS = [pytest.param(path, marks=[LONG] * (path.stem != "roofline"), id=path.stem) for path in FILES]
 
 
 @pytest.mark.parametrize("path", CLICKS)
