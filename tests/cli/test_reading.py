@@ -152,7 +152,6 @@ def test_pipes(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 def test_what_a_shell_substitutes() -> None:
-    """A report from a pipe and from standard input, ceilings from a pipe."""
     for line in (
         '"$0" -m ncu_roofline show <(sleep 0.3; cat "$1") --ceilings <(cat "$2")',
         '"$0" -m ncu_roofline show - < "$1"',
