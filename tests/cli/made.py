@@ -31,7 +31,6 @@ def basic(major: int = 8, minor: int = 0) -> Metrics:
 
 
 def section(identifier: str) -> bytes:
-    """What a report says of a section that it was collected with."""
     return bytes(messages()["Section"](Identifier=identifier.encode(), DisplayName=b"x").SerializeToString())
 
 
@@ -76,7 +75,6 @@ def launches(kind: str = "complete", device: str = "A100", **of: Any) -> Iterato
 
 
 def write(name: str) -> Callable[[Path], None]:
-    """What writes the report."""
     told = REPORTS[name]
     session = Session(**{"ncu_version": "2024.1.0.0", "command_line": "ncu -o out ./app", **told.get("session", {})})
     kernels = lambda: [one for launch in told["launches"] for one in launches(**launch)]  # noqa: E731

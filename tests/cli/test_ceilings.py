@@ -29,7 +29,6 @@ COMMANDS = ("bench verify {0}", "bench merge {0}", "bench compare {0} {0}", "ben
 
 
 def ceiling(name: str, value: float | None = 1e12, unit: str = "", **more: Any) -> dict[str, Any]:
-    """One entry as the micro-benchmarks write it."""
     unit = unit or ("FLOP/s" if name.startswith(("fp", "bf", "tensor")) else "B/s")
     return {"id": name, "value": value, "unit": unit, "accepted": True, "reasons": [], **more}
 
@@ -144,7 +143,6 @@ def test_which_gpu(tmp_path: Path) -> None:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Own:
-    """Keeps ceilings of the user's own GPU in folders of the test."""
     for name in ("DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
 
@@ -191,7 +189,6 @@ def test_which_file_comes_first(run: Command, source: Path, tmp_path: Path, own:
 
 
 def test_variants_of_a_model_are_not_mixed_up(run: Command, tmp_path: Path, own: Own) -> None:
-    """Only the name of the driver tells; each GPU gets its own."""
     own(9e12, name="NVIDIA A100-SXM4-80GB")
     own(1.3e12)
     fast = {**complete(H100, clock=1.98e9), "device__attribute_max_mem_frequency_khz": 2_619_000}

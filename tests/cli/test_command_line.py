@@ -48,7 +48,6 @@ def test_values() -> None:
 
 
 def test_an_empty_name_of_a_place_is_a_usage_error(run: Command) -> None:
-    """Whatever option takes one, by the help."""
     actions = {one: re.findall(r"^    (\w+) ", run(one, "--help").out, re.MULTILINE) for one in ("bench", "budget")}
     tried = [(("profile",), "--output")]
     for words in [(name,) for name in COMMANDS] + [(name, action) for name, found in actions.items() for action in found]:
@@ -82,7 +81,6 @@ def test_help(run: Command) -> None:
 
 
 def test_lists(run: Command) -> None:
-    """Table and JSON agree, and everything is there."""
     first = {}
     for what in LISTS:
         table, document = run("list", what), json.loads(run("list", what, "--json").out)
@@ -261,7 +259,6 @@ def python(folder: Path, program: str, *words: object) -> subprocess.CompletedPr
 
 
 def loaded_by(folder: Path, *words: object) -> set[str]:
-    """The modules that a command loads."""
     done = python(folder, AFTER_A_COMMAND, *words)
     code, modules = json.loads(done.stderr.splitlines()[-1])
     assert code == 0, done.stderr

@@ -71,7 +71,6 @@ def test_a_process_that_dies_or_an_outcome_that_cannot_travel_costs_its_report(p
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 @pytest.mark.parametrize(("ended_by", "at_work"), [("the kernel", True), ("Ctrl-C", True), ("Ctrl-C", False)])
 def test_they_end_with_their_parent(tmp_path: Path, paths: list[str], ended_by: str, at_work: bool) -> None:
-    """Quietly; while they read, and while they start."""
     (tmp_path / "endless.py").write_text(ENDLESS)
     words = [sys.executable, str(tmp_path / "endless.py"), *paths[:2]]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, start_new_session=True)
@@ -108,7 +107,6 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four ranks, and relative names: the worker is elsewhere."""
     write_ranks(tmp_path, 4)
     monkeypatch.chdir(tmp_path)
     return tmp_path

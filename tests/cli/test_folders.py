@@ -90,7 +90,6 @@ def read(data: bytes) -> str:
 
 @pytest.mark.parametrize("view", ANALYSES)
 def test_no_format_of_any_analysis_names_a_folder(run: Command, tmp_path: Path, given: dict[str, Path], view: str) -> None:
-    """Each is written as what its name says."""
     target = tmp_path / "out"
     line = COMMANDS.get(view, f"render {{before}} {{after}} --ceilings {{in}}/c.json --view {view}")
     for name, form in ANALYSES[view].formats.items():

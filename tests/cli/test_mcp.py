@@ -51,7 +51,6 @@ async def _session(folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> tup
 
 @pytest.fixture
 def asked(tmp_path: Path) -> Callable[..., tuple[str, list[str], list[tuple[bool, str]]]]:
-    """What a server says of itself, its tools, and whether each call of a tool was an error, with its text."""
     return lambda *calls: asyncio.run(_session(tmp_path, list(calls)))
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_roofline import compare
+from ncu_roofline.analyses import portability as platforms
 from ncu_roofline.base.files import REPORT_SUFFIXES
 from ncu_roofline.cli import COMMANDS, executors
 from ncu_roofline.cli.reading import STANDARD_INPUT_NAME, expand
@@ -49,6 +51,21 @@ def test_several_processes_give_the_same(run: Command, tmp_path: Path, monkeypat
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     assert run(*words) == one_by_one
     assert len(json.loads(one_by_one.out)["kernels"]) == 10
+
+
+def test_an_error_that_nobody_foresaw_costs_its_input(run: Command, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of portability, whose inputs are of several kinds; a comparison needs two states."""
+    read = platforms._read
+
+    def broken(one: platforms.Platform, *rest: object) -> object:
+        return 1 / 0 if one.path == str(REPORT) else read(one, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(platforms, "_read", broken)
+    assert_refused(run("portability", f"A={source}", f"B={REPORT}"), REPORT)
+    outcome = run("portability", f"A={source}", f"B={REPORT}", "--keep-going")
+    assert (outcome.code, "A " in outcome.out, "This is a bug" in outcome.err) == (1, True, True)
+    with pytest.raises(TypeError, match="two states or more"):
+        compare(source)
 
 
 def test_what_nobody_reads_is_refused(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +152,6 @@ def test_pipes(run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 def test_what_a_shell_substitutes() -> None:
-    """A report from a pipe and from standard input, ceilings from a pipe."""
     for line in (
         '"$0" -m ncu_roofline show <(sleep 0.3; cat "$1") --ceilings <(cat "$2")',
         '"$0" -m ncu_roofline show - < "$1"',

@@ -181,7 +181,6 @@ def test_passes_that_are_told(chosen: str) -> None:
 
 @pytest.mark.reports
 def test_sets_and_own_options_of_real_reports(run: Command, real_reports: dict[str, Path]) -> None:
-    """The set is part of the name under which each report was filed."""
     own = {
         "gh200120gb-ncu2025.2-basic-1.ncu-rep": "--kernel-name-base demangled -k regex:[Bb]enchmark ./test_basisset",
         "a100-ncu2022.4-full-2.ncu-rep": "-k nodeByPoint5 -c 10 ./build/main",

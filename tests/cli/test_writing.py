@@ -28,7 +28,6 @@ DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 
 
 def broken(error: OSError) -> Mock:
-    """A stream on which nothing can be written."""
     return Mock(io.StringIO(), **{"write.side_effect": error, "flush.side_effect": error, "fileno.side_effect": ValueError})
 
 
@@ -101,7 +100,6 @@ def test_files(run: Command, source: Path, tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
 def test_standard_output_that_is_full_or_closed(source: Path) -> None:
-    """Also of what the parser prints."""
     reasons = {"show {} >/dev/full": "No space", "render {} -o - --format csv >&-": "closed", "--help >/dev/full": "No space"}
     for words, reason in reasons.items():
         command = ["sh", "-c", f'"$0" -m ncu_roofline {words.format(source)}', sys.executable]
@@ -133,7 +131,6 @@ def test_no_place_for_temporary_files(
 
 
 def test_no_place_for_matplotlib_either(source: Path, tmp_path: Path) -> None:
-    """It is imported anew, with a home that can't be written to."""
     code = "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/dev/null/tmp']; "
     code += "from ncu_roofline.cli import main; sys.exit(main(sys.argv[1:]))"
     nowhere = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"), "/dev/null/home")
