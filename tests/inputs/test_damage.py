@@ -1,8 +1,4 @@
-"""Files of other tools as they arrive: copied from terminals, saved by spreadsheets and editors, cut, merged and edited.
-
-`SAME` keeps the meaning of a file, which then gives the same numbers; of what `LESS` takes or spoils there are fewer; `OTHER`
-may mean anything, and gives a result or one sentence.
-"""
+"""Files of other tools as they arrive: copied from terminals, saved by spreadsheets, cut, merged and edited."""
 
 from __future__ import annotations
 
@@ -138,6 +134,7 @@ def splinter(one: Original, chance: random.Random) -> str:
 
 
 Mutation = Callable[[Original, random.Random], str | bytes]
+# The same numbers come out of these,
 SAME: dict[str, Mutation] = {
     "Windows line ends": lambda one, _: one.text.replace("\n", "\r\n"),
     "old Macintosh line ends": lambda one, _: one.text.replace("\n", "\r"),
@@ -151,6 +148,7 @@ SAME: dict[str, Mutation] = {
     "columns in another order": lambda one, chance: columns(one, lambda named: chance.sample(named, len(named))),
     "empty lines at the end": lambda one, _: f"{one.text}\n\n\n",
 }
+# of these fewer,
 LESS: dict[str, Mutation] = {
     "a column missing": lambda one, chance: columns(one, lambda named: chance.sample(named, max(0, len(named) - 1))),
     "a cell spoilt": lambda one, chance: one_number(one, chance, chance.choice(BAD_CELLS)),
@@ -158,6 +156,7 @@ LESS: dict[str, Mutation] = {
     "the heading twice": lambda one, _: joined(one, [r for record in parsed(one) for r in [record] * (1 + (record.row == 0))]),
     "twice in one file": lambda one, _: one.text * 2,
 }
+# and of these some, or one sentence.
 OTHER: dict[str, Mutation] = {
     "cut": lambda one, chance: one.text[: chance.randrange(len(one.text))],
     "a number huge or zero": lambda one, chance: one_number(one, chance, chance.choice(HUGE)),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.formats.inputs.passes import of_one_run
 from ncu_roofline.model import roofline
@@ -26,6 +29,8 @@ def test_reports_are_passes_as_well_with_their_opcodes(tmp_path: Path, run: Comm
     (dot, *_) = roofline(merged).points.query("precision == 'fp32'").to_dict("records")
     assert (dot["work"], dot["traffic"], dot["seconds"]) == (2000, 4000, 1e-3)
     assert "50.0 % longer" in run("show", *paths).err
+    with pytest.raises(RooflineError, match="Cannot read"):
+        of_one_run([paths[0], str(tmp_path / "absent")], open_input)
 
 
 def test_no_two_real_reports_are_passes(real_reports: dict[str, Path]) -> None:

@@ -6,9 +6,8 @@
     $ passes FILE FILE
 
 `read` shows what the importer hands over, several files joined; `points` the dots on a roofline; `passes` files of one run.
-Files are those of the transcript and those in the folder `files` (NAME=FILE: under another name).  Behind a "|" stands a change
-of the last file: another text in place of one (everywhere; with \\n, \\t and the like), the text up to where something is, the
-text twice.
+Files are those of the transcript and those in the folder `files` (NAME=FILE: under another name); behind a "|" stand changes
+of the last one, for which see `tests.replay.changed`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ def ncu(count: int) -> dict[str, tuple[str, str]]:
 
 WIDE: dict[str, Callable[[int], str]] = {
     "plain table": more("plain.csv", "bandwidth_dram_gbs", "341.84", ",x{}", ",1"),
-    "one column again and again": lambda count: "flops,seconds,bytes_dram," * (count // 3) + "x\n",
     "ncu raw": lambda count: text_of(wide(ncu(count))),
     "ncu live": lambda count: text_of(long(ncu(count))),
     "nvprof": more("nvprof-trace.csv", '"Stream","Name"', '"k"', ',"metric_{}"', ",1"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from ncu_roofline.plugin.machine.machine import Machine
 from tests.cli.command import Command
 from tests.machine.fakes import bare_machine
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="stand-ins are scripts with #!")
 _packs: dict[tuple[str, str, str], Pack] = {}
 
 
