@@ -172,42 +172,50 @@ def program(*rows: int, insert: bool = False) -> bytes:
 
 HUGE = (0xFF,) * 9 + (0x01,)
 DEEP = [step for n in range(1, 10_000) for step in (0, 4, 0x90, n & 127 | 128, n >> 7, 0, 1)]  # each inlined at the one before
-HOSTILE: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "no 64-bit little-endian ELF"),
-    "header": (INLINED[:40], "no 64-bit little-endian ELF"),
-    "32 bits": (changed(4, b"\1"), "no 64-bit little-endian ELF"),
-    "another machine": (changed(18, b"\x3e\0"), "NVIDIA"),
-    "sections outside": (changed(40, b"\xff" * 8), "damaged or cut off"),
-    "no count": (changed(60, b"\0\0"), "damaged or cut off"),
-    "many sections": (changed(60, b"\xfe\xfe"), "cut off"),
-    "no names": (changed(62, b"\xfe\xfe"), "damaged or cut off"),
-    "symbols outside": (with_section(INLINED, ".symtab", offset=1 << 62), "outside"),
-    "code outside": (with_section(INLINED, f".text.{STENCIL}", size=1 << 63), "outside"),
-    "compressed": (with_section(INLINED, ".debug_line", flags=0x800), "compressed"),
-    "strings missing": (with_section(INLINED, ".strtab", size=0), "cut off"),
-    "odd table": (with_section(INLINED, ".symtab", size=25), "cut off"),
-    "version 5": (field("H", 4, 5), "version 5"),
-    "line range": (field("B", 13, 0), "damaged"),
-    "opcode base": (field("B", 14, 0), "damaged"),
-    "length": (field("I", 0, 0xFFFFFFFF), "cut off"),
-    "header length": (field("I", 6, 1 << 31), "damaged"),
-    "a folder that is not there": (header(lambda end: end.replace(b"shapes.h\0\1", b"shapes.h\0\x09")), "damaged"),
-    "names without end": (header(lambda end: b"x" * len(end)), "cut off"),
-    "constant advances": (program(*b"\x08" * 300, 1, insert=True), "outside the function"),
-    "advance": (program(2, *HUGE, 1), "outside the function"),
-    "long number": (program(2, *(0xFF,) * 12), "damaged"),
-    "line": (program(3, *HUGE[:8], 0x3F, 1), "damaged"),
-    "file": (program(4, 99, 1), "damaged"),
-    "caller": (program(0, 3, 0x90, 9, 0, 1), "damaged"),
-    "deep inlining": (program(1, *DEEP, insert=True), "inlined in each other"),
-    "shared notes": (made_cubin({f"f{number}": EXIT for number in range(300)}, notes=bytes(10_000)), "on each other"),
-}
 
 
-@pytest.mark.parametrize("case", HOSTILE)
-def test_hostile_cubins(case: str) -> None:
-    with pytest.raises(CodeError, match=HOSTILE[case][1]):
-        use(HOSTILE[case][0])
+def hostile() -> dict[str, tuple[bytes, str]]:
+    """Damaged cubins, and why they are refused."""
+    return {
+        "empty": (b"", "no 64-bit little-endian ELF"),
+        "header": (INLINED[:40], "no 64-bit little-endian ELF"),
+        "32 bits": (changed(4, b"\1"), "no 64-bit little-endian ELF"),
+        "another machine": (changed(18, b"\x3e\0"), "NVIDIA"),
+        "sections outside": (changed(40, b"\xff" * 8), "damaged or cut off"),
+        "no count": (changed(60, b"\0\0"), "damaged or cut off"),
+        "many sections": (changed(60, b"\xfe\xfe"), "cut off"),
+        "no names": (changed(62, b"\xfe\xfe"), "damaged or cut off"),
+        "symbols outside": (with_section(INLINED, ".symtab", offset=1 << 62), "outside"),
+        "code outside": (with_section(INLINED, f".text.{STENCIL}", size=1 << 63), "outside"),
+        "compressed": (with_section(INLINED, ".debug_line", flags=0x800), "compressed"),
+        "strings missing": (with_section(INLINED, ".strtab", size=0), "cut off"),
+        "odd table": (with_section(INLINED, ".symtab", size=25), "cut off"),
+        "version 5": (field("H", 4, 5), "version 5"),
+        "line range": (field("B", 13, 0), "damaged"),
+        "opcode base": (field("B", 14, 0), "damaged"),
+        "length": (field("I", 0, 0xFFFFFFFF), "cut off"),
+        "header length": (field("I", 6, 1 << 31), "damaged"),
+        "a folder that is not there": (header(lambda end: end.replace(b"shapes.h\0\1", b"shapes.h\0\x09")), "damaged"),
+        "names without end": (header(lambda end: b"x" * len(end)), "cut off"),
+        "constant advances": (program(*b"\x08" * 300, 1, insert=True), "outside the function"),
+        "advance": (program(2, *HUGE, 1), "outside the function"),
+        "long number": (program(2, *(0xFF,) * 12), "damaged"),
+        "line": (program(3, *HUGE[:8], 0x3F, 1), "damaged"),
+        "file": (program(4, 99, 1), "damaged"),
+        "caller": (program(0, 3, 0x90, 9, 0, 1), "damaged"),
+        "deep inlining": (program(1, *DEEP, insert=True), "inlined in each other"),
+        "shared notes": (made_cubin({f"f{number}": EXIT for number in range(300)}, notes=bytes(10_000)), "on each other"),
+    }
+
+
+def test_hostile_cubins() -> None:
+    def told(data: bytes) -> str:
+        try:
+            return f"nothing of {use(data)}"
+        except CodeError as error:
+            return str(error)
+
+    assert {case: said for case, (data, reason) in hostile().items() if reason not in (said := told(data))} == {}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +223,7 @@ def test_hostile_cubins(case: str) -> None:
     [
         (module, "CUBIN_BYTES", 1000, "it has more than 1,000 bytes"),
         (module, "TABLE_ROWS", 10, "symbols, and no more than 10 are read"),
-        (module, "TABLE_ROWS", len(Elf(LINKED).symbols), "relocations, and no more than 75 are read"),
+        (module, "TABLE_ROWS", 75, "relocations, and no more than 75 are read"),
         (line_program, "LINE_BYTES", 100, "more than 100 bytes of it would have to be run"),
         (module, "NOTE_BYTES", 100, "longer than 100 bytes"),
     ],
