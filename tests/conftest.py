@@ -31,12 +31,10 @@ if hasattr(providers, "_local_constants"):  # private: tests/test_examples.py te
 
 
 QUICK = (  # files whose tests `-m quick` takes: every number's definition, no picture, no process, no browser
-    *("facts/test_[!ac]*", "facts/test_agreement*", "check/test_chips*", "check/test_rules*", "generate/test_agreement*"),
+    *("facts/test_*", "check/test_chips*", "check/test_rules*", "generate/test_agreement*"),
     *(
-        "model/test_hardware_use*",
-        "model/test_headroom*",
-        "model/test_opcode_work*",
-        "model/test_roofline*",
+        "model/test_every_column*",
+        "model/test_launches*",
         "model/test_trajectories*",
     ),
     *("analyses/test_portability*", "inputs/test_[!mnr]*", "sectionfile/test_section_[!r]*"),

@@ -98,40 +98,26 @@ def test_loads_among_arithmetic_are_counted_by_instruction(tmp_path: Path) -> No
         assert work["counter"] == exact.drop("mixed")["work"].sum()
 
 
-def unplaced(launch: Launch) -> dict[str, Any]:
-    """Counts by instruction of a kernel of which the report does not say where it lies."""
-    return {name: values for name, values in launch.addresses.items() if name != "launch__function_pcs"}
-
-
-@pytest.mark.parametrize(
-    ("launch", "instances", "code"),
-    [
-        (Launch(POINTERS, "120"), None, None),  # calls through pointers
-        (Launch(MIXED), unplaced, Code(source_made.fixtures.cubin("80"))),
-        (Launch(STENCIL), None, Code(b"\x7fELF")),
-        (Launch(STENCIL), None, Code(source_made.fixtures.cubin("75"))),  # of which no instruction explains the counts
-    ],
-    ids=["pointers", "unplaced", "damaged", "other"],
-)
-def test_what_the_code_does_not_tell_stays(tmp_path: Path, launch: Launch, instances: Any, code: Code | None) -> None:
-    listed = [instances(launch)] if instances else []
-    points = at_dram(roofline(launch.report(tmp_path, *listed, code=code or launch.code)))
-    assert points.loc["fp16", "work"] == 2 * launch.named("HADD2", "HMUL2") + 4 * launch.named("HFMA2")
-    assert "constants (HFMA2" not in points.loc["fp16", "notes"]
-
-
-def test_what_is_no_proof_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts of another launch, and code larger than any; counters hold both half precisions."""
-    launch = Launch(MIXED)
-    points = at_dram(roofline(launch.report(tmp_path, launch.addresses, code=launch.code)))
-    assert points.loc["fp16", "work"] == 2 * launch.named("HADD2") + 4 * (launch.named("HFMA2") - launch.constants)
-    assert points.loc["fp16", "source"] == "binding"
-    tenfold = {name: [(key, 10 * value) for key, value in one] for name, one in launch.addresses.items() if "true" in name}
-    points = at_dram(roofline(launch.report(tmp_path, launch.addresses | tenfold, code=launch.code)))
-    assert points.loc["fp16", "work"] == 2 * launch.named("HADD2") + 4 * launch.named("HFMA2")
-    monkeypatch.setattr(works, "_LARGEST", 100)
-    large = Launch(STENCIL)
-    assert "fp16" in at_dram(roofline(large.report(tmp_path, code=large.code))).index
+def test_what_proves_nothing_takes_nothing_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed, stencil, pointers = Launch(MIXED), Launch(STENCIL), Launch(POINTERS, "120")
+    unplaced = {name: values for name, values in mixed.addresses.items() if name != "launch__function_pcs"}
+    others = Code(source_made.fixtures.cubin("75"))  # of which no instruction explains the counts
+    for launch, instances, code in (
+        (pointers, {}, pointers.code),  # calls through pointers
+        (mixed, unplaced, Code(source_made.fixtures.cubin("80"))),  # the report does not say where the kernel lies
+        (stencil, {}, Code(b"\x7fELF")),
+        (stencil, {}, others),
+    ):
+        points = at_dram(roofline(launch.report(tmp_path, instances, code=code)))
+        assert points.loc["fp16", "work"] == 2 * launch.named("HADD2", "HMUL2") + 4 * launch.named("HFMA2")
+        assert "constants (HFMA2" not in points.loc["fp16", "notes"]
+    tenfold = {name: [(key, 10 * value) for key, value in one] for name, one in mixed.addresses.items() if "true" in name}
+    for more, loads in (({}, mixed.constants), (tenfold, 0)):  # counts of another launch; counters hold both half precisions
+        points = at_dram(roofline(mixed.report(tmp_path, mixed.addresses | more, code=mixed.code)))
+        assert points.loc["fp16", "work"] == 2 * mixed.named("HADD2") + 4 * (mixed.named("HFMA2") - loads)
+        assert points.loc["fp16", "source"] == "binding"
+    monkeypatch.setattr(works, "_LARGEST", 100)  # code larger than any is not looked at
+    assert "fp16" in at_dram(roofline(stencil.report(tmp_path, code=stencil.code))).index
 
 
 def test_benchmarks_on_an_h100(h100_reports: Path) -> None:

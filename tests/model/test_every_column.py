@@ -17,48 +17,18 @@ from ncu_roofline import read_report, roofline
 from ncu_roofline.model import Roofline, columns
 from tests.cli.test_ceilings import ceiling, document, write
 from tests.factory import A100, Metrics, kernel, report
+from tests.facts.stated import toml
 from tests.sectionfile import section_factory as made_section
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 
 NAN, ELAPSED, SECOND = math.nan, ".avg.pct_of_peak_sustained_elapsed", ".per_second"
 PATCHED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 OPS = ("add", "mul", "fma")
-# Of a precision the letter of its counters, and operations of an addition.
-CORE = {"fp64": ("d", 1), "fp32": ("f", 1), "fp16": ("h", 2)}
-# Of a level its metric and bytes of a count, and what it is called.
-LEVELS = {
-    "l1": ("l1tex__t_bytes.sum", 1, "L1/TEX"),
-    "shared": ("smsp__sass_data_bytes_mem_shared.sum", 1, "Shared memory"),
-    "l2": ("lts__t_sectors_srcunit_tex.sum", 32, "L2"),
-    "dram": ("dram__bytes.sum", 1, "DRAM"),
-}
+STATED = toml(Path(__file__).parent / "cases.toml")["columns"]
+CORE, LEVELS, SHEETS, UNITS, GAUGES = (STATED[name] for name in ("precisions", "levels", "sheets", "units", "gauges"))
 CHAIN = ("l1", "l2", "dram")
-# Per cycle and SM, L2 slice (80) or bit of the memory bus, by data sheets: operations and bytes.
-SHEETS = {
-    "8.0": {"fp64": 64, "fp32": 128, "fp16": 512, "l1": 128, "shared": 128, "l2": 64, "dram": 0.25},
-    "8.6": {"fp64": 4, "fp32": 256, "fp16": 256, "l1": 128, "shared": 128, "l2": 32, "dram": 0.25},
-}
 A40: Metrics = {**A100, "device__attribute_display_name": "NVIDIA A40", "device__attribute_compute_capability_minor": 6}
 DEVICES = {"8.0": A100, "8.6": A40}
-# Hardware units: metric, id, label, kind, level.
-UNITS = {
-    "sm__issue_active": ("issue", "issue slots", "compute", ""),
-    "sm__pipe_alu_cycles_active": ("alu", "ALU pipe", "compute", ""),
-    "sm__inst_executed_pipe_lsu": ("lsu", "load/store unit", "memory", ""),
-    "l1tex__data_pipe_lsu_wavefronts": ("l1", "L1/TEX data pipe", "memory", "l1"),
-    "lts__throughput": ("l2", "L2", "memory", "l2"),
-    "dram__cycles_active": ("dram", "DRAM", "memory", "dram"),
-    "sm__throughput": ("sm", "SM", "compute", ""),
-}
-GAUGES = {
-    "occupancy": ("sm__warps_active.avg.pct_of_peak_sustained_active", 0.01),
-    "occupancy_theoretical": ("sm__maximum_warps_per_active_cycle_pct", 0.01),
-    "waves": ("launch__waves_per_multiprocessor", 1),
-    "eligible_warps": ("smsp__warps_eligible.avg.per_cycle_active", 1),
-    "ipc": ("sm__inst_executed.avg.per_cycle_active", 1),
-    "data_pipe": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", 0.01),
-}
-"""Columns of gauges: their metric, and what it is times."""
 TOLD = ("less than 90% of the maximum clock", "some launches lack the metrics", "above its roof:", "own chart Test")
 
 
@@ -537,20 +507,16 @@ def grouped(launches: list[Launch], by: str, path: str) -> list[tuple[str, list[
     """Rows with what they are called."""
     groups: dict[object, tuple[str, list[Launch]]] = {}
     for one in launches:
-        key, label = {
-            "launch": (one.place, one.label),
-            "kernel": (one.name, one.label),
-            "application": (path, path),
-        }[by]
+        one.weight = 1.0 if by == "launch" else one.seconds
+        key = {"launch": one.place, "kernel": one.name, "application": path}[by]
+        label = path if by == "application" else one.label
         groups.setdefault(key, (label, []))[1].append(one)
     return list(groups.values())
 
 
 def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured: Mapping[str, float], path: str) -> None:
-    for one in launches:
-        one.weight = 1.0 if by == "launch" else one.seconds
-    stand(launches, measured, clock)
     rows = grouped(launches, by, path)
+    stand(launches, measured, clock)
     expected = [row for label, group in rows for row in points(label, group, by, path)]
     same(found.points, expected, columns.POINTS)
     whole = total(launches)
@@ -560,7 +526,10 @@ def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured
 
 def same(frame: pd.DataFrame, rows: list[dict[str, Any]], declared: Sequence[Any]) -> None:
     """Every declared column, None aside; of notes which sentences are there."""
-    assert list(frame.columns) == [column.name for column in declared]
+    kinds = {"str": "O", "int": "i", "float": "f"}
+    assert [(name, frame[name].to_numpy().dtype.kind) for name in frame] == [(one.name, kinds[one.dtype]) for one in declared]
+    unknown = [column.name for column in declared if rows and column.name not in rows[0]]
+    assert unknown == [], "Recompute a new column here; a gauge by its metric, and what it is times, in `gauges` of cases.toml."
     assert len(frame) == len(rows), (declared[-2].name, len(frame), len(rows))
     for column in declared:
         values = [row[column.name] for row in rows]
@@ -589,88 +558,74 @@ def test_real_reports(by: str, real_reports: dict[str, Path]) -> None:
             launches = [Launch(one.index, one.name, dict(one.metrics)).read() for one in opened.kernels]
         if not {one.chip for one in launches} <= SHEETS.keys() or any(one.clock != one.clock for one in launches):
             continue
-        found = roofline(path, by=by)
-        for one in launches:
-            one.weight = 1.0 if by == "launch" else one.seconds
+        found, rows = roofline(path, by=by), grouped(launches, by, str(path))
         stand(launches)
-        rows = grouped(launches, by, str(path))
-        whole = total(launches)
-        drawn = found.points[(found.points["level"] == "dram") & found.points["precision"].isin(["fp64", "fp32"])]
         for (label, group), row in zip(rows, found.kernels.to_dict("records"), strict=True):
-            expected = about(group, by, label, whole)
-            compared += len(expected)
-            for name in OF_KERNELS:
-                assert row[name] == pytest.approx(expected[name], rel=1e-9, nan_ok=True), (path.name, label, name)
-            key = "launch" if by == "launch" else "kernel"
-            for point_ in drawn[(drawn[key] == row[key]) & (drawn["source"] == "binding")].to_dict("records"):
-                expected = numbers(group, point_["precision"], "dram")
-                for name in OF_POINTS:
-                    assert point_[name] == pytest.approx(expected[name], rel=1e-9, nan_ok=True), (path.name, label, name)
-                    compared += 1
-    assert compared > 500
+            expected = about(group, by, label, total(launches))
+            mine = found.points[(found.points["launch"] == row["launch"]) & (found.points["kernel"] == row["kernel"])]
+            pairs = [(row, {name: expected[name] for name in OF_KERNELS})]
+            for dot in mine[(mine["level"] == "dram") & (mine["source"] == "binding")].to_dict("records"):
+                if dot["precision"] in ("fp64", "fp32"):
+                    of_dot = numbers(group, dot["precision"], "dram")
+                    pairs.append((dot, {name: of_dot[name] for name in OF_POINTS}))
+            for got, want in pairs:
+                assert {name: got[name] for name in want} == pytest.approx(want, rel=1e-9, nan_ok=True), (path.name, label)
+                compared += len(want)
+    assert compared > 200
 
 
 # Charts of reports, as they are drawn.
 
-D, F = ([f"smsp__sass_thread_inst_executed_op_{k}{op}_pred_on.sum.per_cycle_elapsed" for op in ("add", "mul")] for k in "df")
-FUSED = {k: f"derived__smsp__sass_thread_inst_executed_op_{k}fma_pred_on_x2" for k in "df"}
-PEAKS = {k: f"derived__sm__sass_thread_inst_executed_op_{k}fma_pred_on_x2" for k in "df"}
-RATES, FULL = ("lts__t_bytes.sum.per_second", "dram__bytes.sum.per_second"), "dram__bytes.sum.peak_sustained"
-CYCLES = {unit: f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "smsp", "dram")}
-
-
-def drawn(dice: Random) -> tuple[Metrics, bytes]:
-    """A chart of FP64 and FP32, each with dots at L2 and DRAM, and a line for DRAM."""
-    counts = {name: dice.uniform(10, 100) for name in (*D, *F, *FUSED.values())}
-    peaks = {PEAKS["d"]: 6912.0, PEAKS["f"]: 13824.0, FULL: 1280.0}
-    rates = {name: dice.uniform(1e10, 1e12) for name in RATES}
-    clocks = {CYCLES["sm"]: dice.uniform(1.2e9, 1.4e9), CYCLES["smsp"]: dice.uniform(1.2e9, 1.4e9), CYCLES["dram"]: 1.1e9}
-    works = [per_second(*adds, FUSED[k], clock=CYCLES["smsp"]) for k, adds in (("d", D), ("f", F))]
-    dots = [point(work, made_section.one(name), f"{name} dot") for work in works for name in RATES]
-    lines = [roof(per_second(PEAKS[k]), per_second(FULL, clock=CYCLES["dram"]), f"{k} line") for k in "df"]
-    data = section(chart(points=tuple(dots), roofs=tuple(lines)))
-    return {**A100, "gpu__time_duration.sum": dice.uniform(1e5, 1e6), **counts, **peaks, **rates, **clocks}, data
+ADDED = [f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum.per_cycle_elapsed" for op in ("dadd", "dmul")]
+FUSED, FULL = (f"derived__{of}_thread_inst_executed_op_dfma_pred_on_x2" for of in ("smsp__sass", "sm__sass"))
+RATES, CYCLES = ("lts__t_bytes.sum.per_second", "dram__bytes.sum.per_second"), "smsp__cycles_elapsed.avg.per_second"
+SLOPE, SM = (
+    {"dram__bytes.sum.peak_sustained": 1280.0, "dram__cycles_elapsed.avg.per_second": 1.1e9},
+    CYCLES.replace("smsp", "sm"),
+)
 
 
 def test_charts_as_they_are_drawn(tmp_path: Path) -> None:
-    dice = Random(7)
-    every = [drawn(dice) for _ in range(5)]
-    path = report(tmp_path / "r.ncu-rep", *(kernel(metrics, "void a(int)", sections=(data,)) for metrics, data in every))
-    found, rows = roofline(path, source="embedded"), []
-    for place, (metrics, _) in enumerate(every):
+    """FP64 with dots at L2 and DRAM, and a line of DRAM alone."""
+    dice, rows, slope = Random(7), list[dict[str, Any]](), 1280 * 1.1e9
+    dots = [point(per_second(*ADDED, FUSED, clock=CYCLES), made_section.one(name), name) for name in RATES]
+    lines = roof(per_second(FULL), per_second(*list(SLOPE)[:1], clock=list(SLOPE)[1]), "line")
+    data = section(chart(points=tuple(dots), roofs=(lines,)))
+    every = [
+        {**A100, **SLOPE, FULL: 6912.0, "gpu__time_duration.sum": dice.uniform(1e5, 1e6)}
+        | {name: dice.uniform(10, 100) for name in (*ADDED, FUSED)}
+        | {name: dice.uniform(1e10, 1e12) for name in RATES}
+        | {clock: dice.uniform(1.2e9, 1.4e9) for clock in (CYCLES, SM)}
+        for _ in range(5)
+    ]
+    path = report(tmp_path / "r.ncu-rep", *(kernel(metrics, "void a(int)", sections=(data,)) for metrics in every))
+    for place, metrics in enumerate(every):
         launch = Launch(place, "void a(int)", metrics).read()
-        slope, ratio = 1280 * 1.1e9, launch.clock / launch.clock_max
-        for precision, k, adds in (("fp64", "d", D), ("fp32", "f", F)):
-            work = (sum(map(launch.get, adds)) + launch.get(FUSED[k])) * launch.get(CYCLES["smsp"])
-            peak, moved = launch.get(PEAKS[k]) * launch.clock, launch.get(RATES[1])
-            for level, name in zip(("l2", "dram"), RATES, strict=True):
-                bandwidth, known = launch.get(name), level == "dram"  # no line is of L2
-                attainable = min(work / bandwidth * slope, peak) if known else NAN
-                lowest = min(work / moved * slope, peak)
-                rows.append({
-                    **head([launch], "launch", "a", str(path)), "precision": precision, "level": level, "launches": 1,
-                    "work": work * launch.seconds, "unit": "flop", "traffic": bandwidth * launch.seconds,
-                    "seconds": launch.seconds, "intensity": work / bandwidth, "performance": work, "bandwidth": bandwidth,
-                    "attainable": attainable, "fraction": work / attainable, "compute_roof": peak,
-                    "bandwidth_roof": slope if known else NAN, "fma_share": NAN, "mix_roof": NAN, "lanes": NAN,
-                    "attainable_theoretical": attainable, "fraction_theoretical": work / attainable,
-                    "roof_origin": "theoretical", "binds": "dram" if lowest < peak else f"{precision}.fma",
-                    "binding_fraction": work / lowest, "locality": NAN, "locality_to": "", "clock_profiled": launch.clock,
-                    "clock_max": launch.clock_max, "clock_ratio": ratio, "coverage": 1.0, "source": "embedded",
-                    "metrics": f"{', '.join([*adds, FUSED[k], CYCLES['smsp']])}; {name}", "notes": None,
-                })  # fmt: skip
+        work, peak = sum(map(launch.get, (*ADDED, FUSED))) * launch.get(CYCLES), launch.get(FULL) * launch.clock
+        lowest = min(work / launch.get(RATES[1]) * slope, peak)
+        for level, name in zip(("l2", "dram"), RATES, strict=True):
+            bandwidth, of_level = launch.get(name), slope if level == "dram" else NAN
+            attainable = min(work / bandwidth * slope, peak) if level == "dram" else NAN
+            rows.append({
+                **head([launch], "launch", "a", str(path)), "precision": "fp64", "level": level, "launches": 1, "unit": "flop",
+                "work": work * launch.seconds, "traffic": bandwidth * launch.seconds, "seconds": launch.seconds,
+                "intensity": work / bandwidth, "performance": work, "bandwidth": bandwidth, "attainable": attainable,
+                "fraction": work / attainable, "compute_roof": peak, "bandwidth_roof": of_level,
+                "attainable_theoretical": attainable, "fraction_theoretical": work / attainable, "locality_to": "",
+                **dict.fromkeys(("fma_share", "mix_roof", "lanes", "locality"), NAN), "roof_origin": "theoretical",
+                "binds": "dram" if lowest < peak else "fp64.fma", "binding_fraction": work / lowest,
+                "clock_profiled": launch.clock, "clock_max": launch.clock_max, "clock_ratio": launch.clock / launch.clock_max,
+                "coverage": 1.0, "source": "embedded", "metrics": f"{', '.join([*ADDED, FUSED, CYCLES])}; {name}",
+                "notes": None,
+            })  # fmt: skip
+    found = roofline(path, source="embedded")
     same(found.points, rows, columns.POINTS)
-    assert found.points["notes"].tolist() == [f"Test: {name} dot" for _ in every for _ in "df" for name in RATES]
-    values = {f"fp{64 if k == 'd' else 32}.fma": [m[PEAKS[k]] * m[CYCLES["sm"]] for m, _ in every] for k in "df"}
-    lines = found.roofs.set_index("roof")
-    assert lines.index.tolist() == ["fp64.fma", "dram", "fp32.fma"]
-    for name, drawn_values in {**values, "dram": [1280 * 1.1e9]}.items():
-        assert lines.loc[name, ["value", "value_min", "value_max"]].to_dict() == pytest.approx(spread(drawn_values)), name
-        of = lines.loc[name, ["source", "origin", "clock_basis", "unit", "kind"]].tolist()
-        assert of == [
-            "embedded",
-            "theoretical",
-            "profiled",
-            *(("byte/s", "bandwidth") if name == "dram" else ("flop/s", "compute")),
-        ]
-    assert lines["clock"].tolist() == pytest.approx([median(metrics[CYCLES["sm"]] for metrics, _ in every)] * 3)
+    assert found.points["notes"].tolist() == [f"Test: {name}" for _ in every for name in RATES]
+    drawn, peaks = found.roofs.set_index("roof"), [metrics[FULL] * metrics[SM] for metrics in every]
+    for name, values in {"fp64.fma": peaks, "dram": [slope]}.items():
+        assert drawn.loc[name, ["value", "value_min", "value_max"]].to_dict() == pytest.approx(spread(values)), name
+    assert drawn[["unit", "kind", "source"]].to_numpy().tolist() == [
+        ["flop/s", "compute", "embedded"],
+        ["byte/s", "bandwidth", "embedded"],
+    ]
+    assert drawn["clock"].tolist() == pytest.approx([median(metrics[SM] for metrics in every)] * 2)

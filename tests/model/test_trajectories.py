@@ -18,9 +18,11 @@ from ncu_roofline.model.names import across_numbers
 from ncu_roofline.model.selection import differing, file_labels
 from tests import published, published_report
 from tests.factory import complete, kernel
+from tests.facts.stated import toml
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo"
 REPORT, CEILINGS = DEMO / published_report.REPORT, DEMO / published_report.CEILINGS
+SWEEPS = toml(Path(__file__).parent / "cases.toml")["sweeps"]
 NW = [f"nw{nw}" for nw in range(1, 7)]
 PUBLISHED = {"l1": published.INTENSITY_L1, "l2": published.INTENSITY_L2, "dram": published.INTENSITY_DRAM}
 
@@ -37,7 +39,7 @@ def gpp_sweep(folder: Path, names: Sequence[str] = NW) -> list[Path]:
 def report(path: Path, *kernels: tuple[str, str, float]) -> Path:
     """A report of (name, NVTX range, seconds)."""
     data = [kernel(complete(seconds=seconds), name, nvtx=(where,) if where else ()) for name, where, seconds in kernels]
-    write_report(path, ReportData(kernels=data))
+    write_report(path, ReportData(kernels=data), overwrite=True)
     return path
 
 
@@ -82,42 +84,27 @@ def test_published_sweeps(tmp_path: Path) -> None:
     assert set(result.points["label"]) == {""}
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (["nw1", "nw2", "nw10"], ["nw1", "nw2", "nw10"]),
-        (["nw1", "nw10", "nw2"], ["nw1", "nw2", "nw10"]),  # as a shell lists nw*.ncu-rep
-        (["nw2", "nw10", "nw1"], ["nw2", "nw10", "nw1"]),  # nobody but a person orders them so
-        (["dt0.25", "dt0.5", "dt1"], ["dt0.25", "dt0.5", "dt1"]),
-    ],
-)
-def test_order_of_the_steps(tmp_path: Path, given: list[str], expected: list[str]) -> None:
-    paths = [report(tmp_path / f"app-{name}.ncu-rep", ("k", "", 1e-3)) for name in given]
-    assert steps(roofline(paths, trajectory=True)) == [("k", label, step) for step, label in enumerate(expected)]
-
-
-FILES = [
-    (["gpp-nw1.ncu-rep", "gpp-nw2.ncu-rep"], ["nw1", "nw2"]),
-    (["a/gpp-nw1-v100.ncu-rep", "a/gpp-nw2-v100.ncu-rep"], ["nw1", "nw2"]),
-    (["nw1/out.ncu-rep", "nw2/out.ncu-rep"], ["nw1", "nw2"]),
-    (["run_nw=1.ncu-rep", "run_nw=2.ncu-rep"], ["nw=1", "nw=2"]),
-    (["run_nw_1.ncu-rep", "run_nw_2.ncu-rep"], ["nw_1", "nw_2"]),
-    (["gpp.ncu-rep", "gpp-fast.ncu-rep"], ["gpp", "gpp-fast"]),
-    (["before.ncu-rep", "after.ncu-rep"], ["before", "after"]),
-    (["m_0.25.csv", "m_0.5.csv"], ["m_0.25", "m_0.5"]),
-    (["only.ncu-rep"], [""]),
-]
-TEXTS = [(["app/nw=1/solve", "app/nw=2/solve"], ["nw=1", "nw=2"]), (["a", "b"], ["a", "b"]), (["", "a"], ["", "a"])]
-
-
-def test_labels_and_names() -> None:
-    assert [file_labels(paths) for paths, _ in FILES] == [labels for _, labels in FILES]
-    assert [differing(texts) for texts, _ in TEXTS] == [labels for _, labels in TEXTS]
-    assert (differing(["a"]), differing([])) == (["a"], [])
-    across = {("f<1>", "f<2>"): "f<*>", ("f1_2", "f1_30"): "f1_*", ("f", "g"): "", ("a", "a1"): ""}
-    assert {names: across_numbers(names) for names in across} == across
+def test_labels_names_and_order(tmp_path: Path) -> None:
+    for paths, labels in SWEEPS["files"]:
+        assert file_labels(paths) == labels
+    for texts, labels in SWEEPS["texts"]:
+        assert differing(texts) == labels
+    for names, across in SWEEPS["across"]:
+        assert across_numbers(names) == across
     names = ["b", "nw10", "nw2", "nw2b", "nw002", "dt0.5", "dt0.25", "7"]
     assert sorted(names, key=natural_order) == ["b", "dt0.25", "dt0.5", "nw2", "nw002", "nw2b", "nw10", "7"]
+    for given, expected in SWEEPS["order"]:
+        paths = [report(tmp_path / f"app-{name}.ncu-rep", ("k", "", 1e-3)) for name in given]
+        assert steps(roofline(paths, trajectory=True)) == [("k", label, step) for step, label in enumerate(expected)]
+    for names, kernels in SWEEPS["kernels"]:
+        paths = [report(tmp_path / f"n{i}.ncu-rep", *((one, "", 1e-3) for one in each)) for i, each in enumerate(names)]
+        assert sorted(set(roofline(paths, trajectory=True).points["kernel"])) == kernels
+    path = report(tmp_path / "alone.ncu-rep", ("k", "", 1e-3))
+    for label, sentence in SWEEPS["refused"]:
+        with pytest.raises(RooflineError) as error:
+            roofline(path, trajectory=label or True)
+        assert f"Cannot draw a trajectory of {path}: " in str(error.value)
+        assert sentence in str(error.value)
 
 
 def test_what_is_one_step(tmp_path: Path) -> None:
@@ -143,35 +130,3 @@ def test_what_is_one_step(tmp_path: Path) -> None:
     own: Measurements = replace(measurements_of(path), label=np.array(["p", "q", ""], dtype=object))
     labelled = as_trajectory(own)
     assert (labelled.label.tolist(), labelled.step.tolist()) == (["p", "q", ""], [0, 1, -1])
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        ((("void f<1>(int)",), ("void f<2>(int)",)), ["f"]),
-        ((("sgemm_32x128_tn",), ("sgemm_64x128_tn",)), ["sgemm_*x128_tn"]),
-        ((("void f<float>(int)",), ("void f<double>(int)",)), ["f<double>", "f<float>"]),
-        ((("void f<1>()", "void f<2>()"), ("void f<1>()", "void f<2>()")), ["f<1>", "f<2>"]),  # two in one step stay two
-    ],
-)
-def test_parameter_in_the_name_of_the_kernel(tmp_path: Path, names: tuple[tuple[str, ...], ...], expected: list[str]) -> None:
-    paths = [report(tmp_path / f"n{i}.ncu-rep", *((one, "", 1e-3) for one in each)) for i, each in enumerate(names)]
-    assert sorted(set(roofline(paths, trajectory=True).points["kernel"])) == expected
-
-
-@pytest.mark.parametrize(
-    ("label", "sentence"),
-    [
-        ("", "nothing labels its steps. Give reports of other steps, or use --label nvtx"),
-        ("nvtx", "nothing labels its steps"),
-        ("nvtx:n=", "nothing labels its steps"),
-        ("q{9}", "the pattern 'q{9}' finds nothing in its path. Change --label"),
-        ("alone", "all of it has one label, 'alone'"),
-    ],
-)
-def test_nothing_to_join(tmp_path: Path, label: str, sentence: str) -> None:
-    path = report(tmp_path / "alone.ncu-rep", ("k", "", 1e-3))
-    with pytest.raises(RooflineError) as error:
-        roofline(path, trajectory=label or True)
-    assert f"Cannot draw a trajectory of {path}: " in str(error.value)
-    assert sentence in str(error.value)

@@ -21,7 +21,7 @@ from typing import Any
 from ncu_roofline.chips.fields import parse_capability, parse_target
 from ncu_roofline.formats.sass.cubin import Cubin
 from tests.facts import sassing
-from tests.facts.ptx import cases
+from tests.facts.sassing import cases
 
 DATA = Path(__file__).parents[2] / "ncu_roofline" / "data" / "sass.toml"
 
