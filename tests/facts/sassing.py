@@ -1,7 +1,7 @@
 """PTX of every tensor shape and type, of scalar and packed arithmetic, and the opcodes that chips execute for it.
 
-Tensor instructions are those recorded in ``opcodes.json``, the others those of ``ptx.toml``.  By nvcc's assembler and nvdisasm
-``python -m tests.facts.sassing`` records the opcodes anew; CUDA 13 knows neither 7.0 nor 7.2: what is recorded of them stays.
+Tensor instructions are those recorded in ``opcodes.json``, the others those of ``ptx.toml``.  Where nvcc's assembler
+and nvdisasm give others, UPDATE_GOLDEN=1 records these; CUDA 13 knows neither 7.0 nor 7.2: what is recorded of them stays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -292,12 +291,14 @@ def _counts(text: str) -> dict[str, int]:
     return {name: int(count or 1) for name, _, count in (word.partition("*") for word in text.split())}
 
 
-def write(found: Recorded, tools: str) -> None:
-    """Record, chips that do the same together."""
-    lines = []
+def write(found: dict[str, dict[str, dict[str, int]]], tools: str) -> None:
+    """Record what targets make of cases, those that do the same together."""
+    lines, kept = [], read()
     for case in cases():
         by_text: dict[str, list[str]] = {}
-        for target, counts in found.get(case.ptx, {}).items():
+        of_case = {target: kept[case.ptx][target] for target in OLD_TARGETS if target in kept.get(case.ptx, {})}
+        of_case |= {target: by_ptx[case.ptx] for target, by_ptx in found.items() if case.ptx in by_ptx}
+        for target, counts in of_case.items():
             text = " ".join(name if count == 1 else f"{name}*{count}" for name, count in counts.items())
             by_text.setdefault(text, []).append(target.removeprefix("sm_"))
         if by_text:
@@ -306,20 +307,3 @@ def write(found: Recorded, tools: str) -> None:
     head = {name: tools if name == "tools" else text for name, text in before.items() if name != "opcodes"}
     body = ",\n".join(lines)
     RECORD.write_text(json.dumps(head, indent=0)[:-2] + ',\n"opcodes": {\n' + body + "\n}\n}\n", encoding="utf-8")
-
-
-def main() -> None:
-    """Record anew; of chips that CUDA 13 does not know what is recorded stays."""
-    tools = toolkit()
-    if tools is None:
-        raise SystemExit("no nvcc, or no nvdisasm (pip install nvidia-cuda-nvdisasm)")
-    found: Recorded = {ptx: {t: each[t] for t in OLD_TARGETS if t in each} for ptx, each in read().items()}
-    with tempfile.TemporaryDirectory() as folder:
-        for target in TARGETS:
-            for ptx, counts in opcodes_of(*tools, target, Path(folder), cases()).items():
-                found.setdefault(ptx, {})[target] = counts
-    write(found, version(*tools))
-
-
-if __name__ == "__main__":
-    main()

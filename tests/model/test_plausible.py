@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -14,7 +13,7 @@ import pytest
 
 from ncu_roofline import read_report, roofline
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.chips.tables import Limits, load_limits
+from ncu_roofline.chips.tables import load_limits
 from ncu_roofline.formats.inputs.tables import ImportedPoint, ImportedRoof, PointTable
 from ncu_roofline.formats.report import KernelData, ReportData, Session, write_report
 from ncu_roofline.model import measurements_of
@@ -124,17 +123,8 @@ def test_counts_of_opcodes_are_what_their_metric_says_they_add_up_to(tmp_path: P
     assert [name for name in (THREADS, WARPS) if not any(name in text for text in left_out(m))] == []
 
 
-def test_rules_do_not_advise_on_what_cannot_be(tmp_path: Path, run: Command) -> None:
-    """An amount that another launch could have done, and this one not in its time."""
-    path = report(tmp_path / "r.ncu-rep", kernel({**complete(), **flops("d", fma=10**15)}))
-    outcome = run("advise", path, "--all-findings")
-    assert "which can't be" in " ".join(outcome.out.split())
-    assert "To go faster" not in outcome.out
-
-
 DERIVED = ("derived__mine_dfma", "derived__peak_dfma", "derived__mine_bytes", "derived__peak_bytes")
 HONEST = dict(zip(DERIVED, (1e12, 9.7e12, 1e11, 1.5e12), strict=True))
-TOLD = "point 'dot' in the chart Test, whose work no GPU can have"
 
 
 def own_chart(tmp_path: Path, **metrics: float) -> Path:
@@ -163,11 +153,8 @@ def test_charts_show_no_number_beyond_any_gpu(tmp_path: Path, which: str) -> Non
             assert text in seen.kernels["notes"][0]
 
 
-def test_charts_of_metrics_of_which_nothing_is_known(tmp_path: Path, run: Command) -> None:
-    honest = own_chart(tmp_path)
-    assert roofline(honest, source="embedded").points["performance"].tolist() == [1e12]
-    assert left_out(measurements_of(honest, charts=True)) == ()
-    # The chart as a source of what the counters lack, in several launches.
+def test_charts_as_a_source_of_what_counters_lack(tmp_path: Path, run: Command) -> None:
+    assert left_out(measurements_of(own_chart(tmp_path), charts=True)) == ()
     data = section(chart(points=(point(one(DERIVED[0]), one(DERIVED[2]), "dot"),)))
     metrics = {key: value for key, value in complete().items() if "sass" not in key}
     kernels = [kernel({**metrics, **HONEST, DERIVED[0]: 1e27 * (1 + i)}, sections=(data,)) for i in range(3)]
@@ -175,7 +162,8 @@ def test_charts_of_metrics_of_which_nothing_is_known(tmp_path: Path, run: Comman
     assert len(left_out(measurements_of(path, charts=True))) == 1
     for command in (("show",), ("explain",), ("show", "--source", "embedded")):
         outcome = run(*command, path)
-        assert TOLD in " ".join(f"{outcome.out} {outcome.err}".split())
+        told = " ".join(f"{outcome.out} {outcome.err}".split())
+        assert "point 'dot' in the chart Test, whose work no GPU can have" in told
 
 
 def test_other_tools_files_pass_a_gate_of_their_own() -> None:
@@ -216,8 +204,7 @@ def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
 
 
 @pytest.mark.reports
-def test_no_real_report_loses_anything(real_reports: Mapping[str, Path], run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every metric of theirs is plausible: whatever the gate does, they look as if there was none."""
+def test_every_metric_of_real_reports_is_plausible(real_reports: Mapping[str, Path]) -> None:
     limits, looked_at = load_limits(), 0
     for path in real_reports.values():
         with read_report(path) as opened:
@@ -226,15 +213,6 @@ def test_no_real_report_loses_anything(real_reports: Mapping[str, Path], run: Co
                 assert [name for name in launch.metrics if name not in plausible] == []
                 looked_at += sum(limits.bound(name) is not None for name in launch.metrics.names())
     assert looked_at > 10_000
-    few = [path for name, path in real_reports.items() if "full" in name][:2]
-
-    def seen() -> list[Any]:
-        views = ("roofline", "instruction")
-        return [json.loads(run("show", path, "--json", "--view", view).out) for path in few for view in views]
-
-    gated = seen()
-    monkeypatch.setattr(Limits, "bound", lambda _limits, _name: None)
-    assert gated == seen()
 
 
 SOURCE, SEEN, MISSING = INSTRUMENTED[-1], HARDWARE[0], math.nan
