@@ -35,7 +35,6 @@ QUICK = (  # files whose tests `-m quick` takes: every number's definition, no p
     *(
         "model/test_every_column*",
         "model/test_launches*",
-        "model/test_trajectories*",
     ),
     *("analyses/test_portability*", "inputs/test_[!mnr]*", "sectionfile/test_section_[!r]*"),
     *("test_files*", "test_formula*", "test_layers*", "test_units*", "test_verdict*"),

@@ -13,7 +13,7 @@ from ncu_roofline.model import columns
 from tests import published
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.factory import A100, NO_WORK, complete, kernel, report, timing, traffic
-from tests.model.test_trajectories import NW, gpp_sweep
+from tests.model.test_roofline import NW, gpp_sweep
 
 DEMO = Path(__file__).parents[2] / "ncu_roofline" / "data" / "demo" / "gpp-v100.ncu-rep"
 
