@@ -24,7 +24,6 @@ BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8"
 BITS |= dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8)
 """Bits of an element in registers; FP6 and FP4 stand in bytes except in the MX kinds of FP4 alone."""
 
-FP8, FP6FP4 = ("e4m3", "e5m2"), ("e3m2", "e2m3", "e2m1")
 FRAME = "(frame)"
 """Name of the case that does nothing."""
 LANES = 32 * 32

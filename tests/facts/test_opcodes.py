@@ -21,7 +21,7 @@ from ncu_roofline.plugin.check import chips
 from ncu_roofline.plugin.check.chips import libraries
 from tests.factory import THREADS, WARPS
 from tests.facts import sassing
-from tests.facts.sassing import FP6FP4, FP8, Case, cases
+from tests.facts.sassing import Case, cases
 from tests.facts.stated import FACTS
 
 CASES = {case.ptx: case for case in cases()}
@@ -29,10 +29,7 @@ RECORDED = sassing.read()
 TARGETS = (*sassing.OLD_TARGETS, *sassing.TARGETS)
 Capability = tuple[int, int]
 
-SOURCES = {"f16": "tensor.fp16", "bf16": "tensor.bf16", "tf32": "tensor.tf32", "f64": "tensor.fp64", "b1": "tensor.int1"}
-SOURCES |= {"s8": "tensor.int8", "u8": "tensor.int8", "s4": "tensor.int4", "u4": "tensor.int4"}
-SOURCES |= dict.fromkeys(FP8, "tensor.fp8") | dict.fromkeys(FP6FP4, "tensor.fp6fp4")
-ACCUMULATORS = {"f16": "fp16", "f32": "fp32", "f64": "fp64", "s32": "int32"}
+SOURCES, ACCUMULATORS, ARITHMETIC = (FACTS["ptx"][name] for name in ("sources", "accumulators", "arithmetic"))
 
 
 def capability(target: str) -> Capability:
@@ -116,11 +113,6 @@ def test_tcgen05_is_unknown() -> None:
             assert all(table.unknown(one, chip) and table.work(one, chip) is None for one in tensor)
             names |= {one.partition(".")[0] for one in tensor}
     assert names == {"UTCHMMA", "UTCQMMA", "UTCIMMA", "UTCOMMA"}
-
-
-# PTX type -> precision, and how many times the work PTX states is counted: one half of a register counts as two.
-ARITHMETIC = {"f32": ("fp32", 1), "f64": ("fp64", 1), "f16": ("fp16", 2), "bf16": ("bf16", 2), "f16x2": ("fp16", 1)}
-ARITHMETIC |= {"bf16x2": ("bf16", 1), "f32x2": ("fp32", 1), "f32.f16": ("fp32", 1), "f32.bf16": ("fp32", 1)}
 
 
 def test_scalars() -> None:
@@ -351,8 +343,6 @@ def test_recorded_peaks_are_the_architecture_s(
 
 CLOCK, TIME = "smsp__cycles_elapsed.avg.per_second", "gpu__time_duration.sum"
 WORKING = re.compile(r"U?[A-Z]*MMA|[FDH](ADD|MUL|FMA)|I(ADD|MAD|MUL|MMA)|H(ADD|MUL|FMA)2")
-# Instructions of a warp per cycle of an SM that are 100 % of sm__inst_executed_pipe_UNIT, by compute capability.
-PEAKS = {(7, 0): {"xu": 0.5}, (8, 0): {"alu": 2, "fma": 2, "fp64": 1, "xu": 0.5}, (8, 6): {"alu": 2, "fma": 4, "xu": 0.5}}
 
 
 def instances(kernel: Kernel, metric: str) -> dict[str, float]:
@@ -411,7 +401,7 @@ def pipes(kernel: Kernel, chip: tuple[int, int], by_warp: dict[str, float], abou
     sums, told = Counter[str](), []
     for opcode, count in by_warp.items():
         sums[load_opcode_units().of(opcode, chip)] += count
-    for unit, peak in PEAKS.get(chip, {}).items():
+    for unit, peak in FACTS["ptx"]["pipes"].get("{}.{}".format(*chip), {}).items():
         share = metrics.get(f"sm__inst_executed_pipe_{unit}.avg.pct_of_peak_sustained_active")
         if share and sums[unit] > 1e-3 * sum(sums.values()):
             assert sums[unit] == pytest.approx(share / 100 * peak * cycles * sms, rel=0.1), f"{about} {unit}"

@@ -36,7 +36,7 @@ from ncu_roofline.model.selection import differing, file_labels, order
 from ncu_roofline.plugin.nvrules.findings import findings
 from tests import published, published_report
 from tests.cli.command import Command
-from tests.factory import A100, H100, NO_WORK, Metrics, complete, kernel, report, timing, traffic
+from tests.factory import A100, NO_WORK, Metrics, complete, kernel, report, timing, traffic
 from tests.facts.stated import toml
 from tests.instruction_factory import executed
 
@@ -234,17 +234,6 @@ def test_a_headroom_that_may_be_less_says_so_wherever_it_stands(tmp_path: Path) 
     assert "headroom 1.2x or less at present traffic" in text
     assert "1.2x at its present traffic (or less: L1 was not collected)" in " ".join(text.split())
     assert " \N{LESS-THAN OR EQUAL TO}1.2x " in text
-
-
-def test_a_kernel_is_the_same_beside_reports_of_other_gpus(tmp_path: Path) -> None:
-    """A launch of which no operations were counted is no launch without any, whatever another GPU's tensor cores do."""
-    counted, not_counted = {**complete(), **traffic()}, {**A100, **timing(), **traffic()}
-    kinds = ("hmma_src_fp16_dst_fp16", "hmma_src_fp16_dst_fp32", "hgmma_src_fp16")
-    tensor = {f"sm__ops_path_tensor_op_{kind}_sparsity_off.sum": 1e9 for kind in kinds}
-    mine = report(tmp_path / "mine.ncu-rep", kernel(counted), kernel(not_counted))
-    other = report(tmp_path / "other.ncu-rep", kernel({**complete(H100), **tensor}, "void other(int)"))
-    alone, beside = (roofline(files, by="kernel").kernels.iloc[0] for files in ([mine], [mine, other]))
-    assert alone["headroom_compute"] == beside["headroom_compute"] > 1
 
 
 @pytest.mark.parametrize(("chip", "words"), [((10, 7), "10.7 is unproven"), ((13, 0), "read with the counters of 12.0")])
