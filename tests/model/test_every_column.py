@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from ncu_roofline import read_report, roofline
 from ncu_roofline.model import Roofline, columns
 from tests.cli.command import Command
 from tests.cli.test_ceilings import ceiling, document, write
-from tests.factory import A100, THREADS, WARPS, Metrics, kernel, report
+from tests.factory import A100, Metrics, kernel, report
 from tests.facts.stated import toml
 from tests.sectionfile import section_factory as made_section
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
@@ -635,31 +634,13 @@ def test_charts_as_they_are_drawn(tmp_path: Path) -> None:
     assert drawn["clock"].tolist() == pytest.approx([median(metrics[SM] for metrics in every)] * 2)
 
 
-PER_THREAD = {"DADD": ("fp64", 1), "DMUL": ("fp64", 1), "DFMA": ("fp64", 2), "FADD": ("fp32", 1), "FMUL": ("fp32", 1)}
-PER_THREAD["FFMA"] = ("fp32", 2)
-SHAPES = {"884": 512, "1688": 2048, "16816": 4096, "8816": 2048, "16832": 8192}
-TENSOR = {"HMMA": "tensor.fp16", "IMMA": "tensor.int8", "DMMA": "tensor.fp64"}
 VERDICT = re.compile(r"(memory|compute): \S.*|latency|tensor work unknown|too short to judge|unknown")
 UNKNOWN = re.compile("not collected|only a part was counted|of a roof, which no kernel has")
 
 
-def by_hand(counts: list[tuple[Any, Any]], warps: list[tuple[Any, Any]]) -> dict[str, float]:
-    """Operations by precision from opcode names alone."""
-    work: dict[str, float] = defaultdict(float)
-    for opcode, number in counts:
-        precision, weight = PER_THREAD.get(opcode.split(".")[0].removesuffix("32I"), ("", 0))
-        work[precision] += weight * number
-    for opcode, number in warps:
-        name, *words = opcode.split(".")
-        if name in TENSOR and (shape := next((word for word in words if word in SHAPES), None)):
-            assert not {"BF16", "TF32"} & set(words)
-            work[TENSOR[name]] += SHAPES[shape] * number
-    return work
-
-
 @pytest.mark.reports
-def test_every_launch_answers_and_its_work_is_that_of_its_opcodes(real_reports: dict[str, Path], run: Command) -> None:
-    drawn = compared = 0
+def test_every_launch_of_real_reports_answers(real_reports: dict[str, Path], run: Command) -> None:
+    drawn = 0
     for path in real_reports.values():
         data = json.loads(run("show", path, "--json").out)
         drawn += bool(data["points"])
@@ -679,18 +660,4 @@ def test_every_launch_answers_and_its_work_is_that_of_its_opcodes(real_reports: 
                 assert row["headroom"] >= 1
                 assert None not in (row["fraction_dram"], row["fraction_l2"]), (path.name, row)
                 assert row["verdict"] not in {"unknown", "too short to judge", "tensor work unknown"}
-        with read_report(path) as opened:
-            for kernel in opened.kernels if WARPS in opened.metric_names else ():
-                if WARPS not in kernel.metrics.names() or not kernel.metrics.instances(WARPS):
-                    continue
-                expected = by_hand(kernel.metrics.instances(THREADS), kernel.metrics.instances(WARPS))
-                named = ("fp64", "fp32", *expected)
-                rows = [row for row in data["points"] if row["launch"] == kernel.index and row["level"] == "dram"]
-                for row in (row for row in rows if row["precision"] in named):
-                    exact = row["source"] == "opcodes"
-                    if exact or not ("function" in row["notes"] or "by opcodes" in row["notes"]):
-                        rel = 1e-12 if exact else 0.01
-                        assert row["work"] == pytest.approx(expected[row["precision"]], rel=rel), (path.name, row)
-                        compared += 1
-    assert compared >= 20
     assert drawn == len([name for name in real_reports if "basic" not in name]) - 2  # one report is all NaN, one has no bytes
