@@ -207,12 +207,9 @@ def toolkit() -> tuple[list[str], Path] | None:
 
 def version(command: list[str], nvdisasm: Path) -> str:
     """The releases of assembler and disassembler."""
-    texts = [
-        subprocess.run([one, "--version"], check=True, capture_output=True, text=True).stdout for one in (command[0], nvdisasm)
-    ]
-    return " and ".join(
-        f"{name} {re.findall(r'V([0-9.]+)', text)[0]}" for name, text in zip(("ptxas", "nvdisasm"), texts, strict=True)
-    )
+    programs = (command[0], nvdisasm)
+    texts = [subprocess.run([one, "--version"], check=True, capture_output=True, text=True).stdout for one in programs]
+    return "ptxas {} and nvdisasm {}".format(*(re.findall(r"V([0-9.]+)", text)[0] for text in texts))
 
 
 def opcodes_of(command: list[str], nvdisasm: Path, target: str, folder: Path, chosen: list[Case]) -> dict[str, dict[str, int]]:
