@@ -163,15 +163,7 @@ def test_the_rules_judge_by_the_same_roof(which: str, tmp_path: Path) -> None:
     assert ("(published, conditions not comparable)" in said["BoundDouble"]) == (which == "published")
 
 
-def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
-    impossible = {"id": "dram.read", "value": 1.5552e15, "theory": {"at_measured_clock": 1555.2e9}}
-    source, path = report(tmp_path / "r.ncu-rep", kernel(complete())), ceilings_of({"ceilings": [impossible]}, tmp_path)
-    table, head = tmp_path / "t.csv", "platform,device,application,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs"
-    table.write_text(f"{head}\np,{A100['device__attribute_display_name']},x,100,0.5,9700,1555\n")
-    for words in (("show", source), ("advise", source, "--all-findings"), ("portability", source), ("portability", table)):
-        outcome = run(*words, "--ceilings", path)
-        assert "theory judges: the measured roof is 1000x" in " ".join(f"{outcome.out} {outcome.err}".split()), words
-    # Charts of annotated copies have the roof that judges.
+def test_charts_of_annotated_copies_have_the_roof_that_judges(tmp_path: Path, run: Command) -> None:
     mixed = {"ceilings": [*CASES["halves"]["ceilings"], {"id": "fp64.fma", "value": 1e16, "clock": {"sm_mhz_mean": 1410}}]}
     source = report(tmp_path / "r.ncu-rep", launch_of(CASES["halves"]))
     assert run("annotate", source, "--ceilings", ceilings_of(mixed, tmp_path), "-o", tmp_path / "out.ncu-rep").code == 0
