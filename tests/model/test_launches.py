@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from importlib import import_module
@@ -25,7 +24,6 @@ from tests.factory import (
     A100,
     NO_WORK,
     THREADS,
-    V100,
     WARPS,
     Metrics,
     complete,
@@ -170,14 +168,3 @@ def test_charts_of_annotated_copies_have_the_roof_that_judges(tmp_path: Path, ru
     copy = (tmp_path / "out.ncu-rep").read_bytes()
     assert b"DRAM 1.25 TB/s, dram.copy (by the share of writes, 50 %) of ceilings.json" in copy
     assert b"fp64.fma of ceilings.json" not in copy
-
-
-def test_published_roofs_of_a_v100_do_not_judge_at_the_base_clock(tmp_path: Path, run: Command) -> None:
-    metrics = {**complete(V100, clock=1.29e9, seconds=2e-4), "device__attribute_display_name": "Tesla V100-SXM2-32GB"}
-    source, peak = report(tmp_path / "r.ncu-rep", kernel(metrics)), pytest.approx(64 * 80 * 1.29e9)
-    found = json.loads(run("show", source, "--ceilings", "auto", "--json").out)
-    by_origin = {row["origin"]: row["value"] for row in found["roofs"] if row["roof"] == "fp64.fma"}
-    assert by_origin == {"unused": 7.7e12, "theoretical": peak}
-    assert [one["compute_roof"] for one in found["points"]] == [peak] * 3
-    machine = json.loads(run("show", source, "--view", "time", "--ceilings", "auto", "--json").out)["machines"][0]
-    assert (machine["peak"], machine["peak_origin"]) == (peak, "theoretical")

@@ -21,14 +21,12 @@ from ncu_roofline.analyses.hierarchical.captions import above_note
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernels_of, ranked
 from ncu_roofline.analyses.hierarchical.picture import figure
 from ncu_roofline.analyses.hierarchical.text import kernels_table
-from ncu_roofline.analyses.instruction import instruction_roofline
 from ncu_roofline.analyses.time.frames import time_roofline
 from ncu_roofline.analyses.time.picture import time_figure
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import natural_order
-from ncu_roofline.formats.report import ReportData, read_report, write_report
+from ncu_roofline.formats.report import ReportData, write_report
 from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, measurements_of
-from ncu_roofline.model.explanations import explain
 from ncu_roofline.model.names import across_numbers
 from ncu_roofline.model.plausible import LEFT_OUT
 from ncu_roofline.model.points import ABOVE
@@ -204,31 +202,6 @@ def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, clock: str) -> N
             assert wrong.points.equals(missing.points)
             assert wrong.kernels.drop(columns="notes").equals(missing.kernels.drop(columns="notes"))
             assert (LEFT_OUT in wrong.kernels["notes"].iloc[0]) == (value != 0)
-
-
-@pytest.mark.parametrize(("chip", "words"), [((10, 7), "10.7 is unproven"), ((13, 0), "read with the counters of 12.0")])
-def test_chips_that_nobody_has_proven(tmp_path: Path, chip: tuple[int, int], words: str) -> None:
-    device = {
-        **A100,
-        **dict(zip((f"device__attribute_compute_capability_{one}" for one in ("major", "minor")), chip, strict=True)),
-    }
-    metrics = {**complete(device), "smsp__inst_executed.sum": 1e6}
-    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
-        drawn = instruction_roofline(measurements_of(opened, instructions=True))
-    assert drawn.kernels["status"].tolist() == ["ok"]
-    assert words in drawn.kernels["notes"].iloc[0]
-    metrics = {name: value for name, value in metrics.items() if not name.startswith("dram__")}
-    with read_report(report(tmp_path / "r.ncu-rep", kernel(metrics))) as opened:
-        found = explain(opened, measurements_of(opened))
-    assert "dram" in found.missing
-    assert any(words in note for note in found.notes)
-    assert all(words in one.notes for one in (*found.precisions, *found.levels) if one.launches)
-    assert "dram__bytes.sum" in found.command
-    old = report(tmp_path / "r.ncu-rep", kernel({**complete(), "device__attribute_compute_capability_major": 6}))
-    with read_report(old) as opened:
-        found = explain(opened, measurements_of(opened))
-    assert "compute capability 6.0 is not known to this version" in found.notes
-    assert found.command == ""
 
 
 @pytest.mark.reports
