@@ -24,21 +24,16 @@ BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8"
 BITS |= dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8)
 """Bits of an element in registers; FP6 and FP4 stand in bytes except in the MX kinds of FP4 alone."""
 
-FRAME = "(frame)"
-"""Name of the case that does nothing."""
-LANES = 32 * 32
-"""Bits of one 32-bit register of a warp."""
+FRAME = "(frame)"  # name of the case that does nothing
+LANES = 32 * 32  # bits of one 32-bit register of a warp
 _IN_REGISTERS = " A in registers"
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\.")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One PTX instruction.
-
-    ``work``: operations, of a warp for mma and wmma, of a warpgroup for wgmma, of a thread for arithmetic, 0 where none or
-    unknown.  ``family``: "mma", "wgmma", "tcgen05" or "" for arithmetic.  ``body``: what its kernel does.
-    """
+    """One PTX instruction.  ``work``: operations of a warp (mma, wmma), a warpgroup (wgmma) or a thread, 0 where unknown.
+    ``family``: "mma", "wgmma", "tcgen05" or "" for arithmetic.  ``body``: what its kernel does."""
 
     ptx: str
     body: str

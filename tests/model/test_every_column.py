@@ -649,12 +649,9 @@ def test_every_launch_of_real_reports_answers(real_reports: dict[str, Path], run
             assert row["reason"], row
             if row["seconds"] is None:  # in one launch every number is NaN
                 continue
-            known = [row[f"fraction_{level}"] for level in (*LEVELS, "system")] + [
-                row["busiest_fraction"],
-                row["occupancy_theoretical"],
-            ]
+            named = (*(f"fraction_{level}" for level in (*LEVELS, "system")), "busiest_fraction", "occupancy_theoretical")
             pointed = any(one["launch"] == row["launch"] for one in data["points"])
-            assert pointed or any(value is not None for value in known), (path.name, row)
+            assert pointed or any(row[name] is not None for name in named), (path.name, row)
             assert row["verdict"] != "unknown" or UNKNOWN.search(row["reason"]), row
             if row["headroom"] is not None:
                 assert row["headroom"] >= 1

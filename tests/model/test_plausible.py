@@ -287,12 +287,10 @@ def test_nothing_of_such_launches_is_believed(file: Path) -> None:
     assert found.notes[0].startswith("hardware counters not believed")
 
 
-def test_no_rule_looks_at_them_and_sentences_stand_instead(file: Path, run: Command, tmp_path: Path) -> None:
+def test_no_rule_looks_at_them_and_sentences_stand_instead(file: Path, tmp_path: Path) -> None:
     with read_report(file) as opened:
         outcomes = [one.outcomes for one in advise(opened, load_rules([pack_folder("rules")]))]
     assert [bool(one) for one in outcomes] == [True, False, False]
-    words = " ".join(run("advise", file).out.split())
-    assert words.count("launches 0 (copy) and 1 (gemm)") == words.count("launches 0 (copy) and 2 (scan)") == 1
     annotated(file, tmp_path / "annotated.ncu-rep")
     with read_report(tmp_path / "annotated.ncu-rep") as opened:
         assert len(added(opened.kernels[0]).rules) > 1

@@ -28,7 +28,6 @@ from ncu_roofline.base.files import natural_order
 from ncu_roofline.formats.report import ReportData, write_report
 from ncu_roofline.model import Measurements, Roofline, Selection, as_trajectory, measurements_of
 from ncu_roofline.model.names import across_numbers
-from ncu_roofline.model.plausible import LEFT_OUT
 from ncu_roofline.model.points import ABOVE
 from ncu_roofline.model.selection import differing, file_labels, order
 from ncu_roofline.plugin.nvrules.findings import findings
@@ -187,21 +186,6 @@ def test_filters_and_options(tmp_path: Path) -> None:
     for words, options in wrong.items():
         with pytest.raises(ValueError, match=words):
             roofline(path, **options)
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("clock", ["profiled", "max"])
-def test_attributes_that_no_gpu_has_are_missing(tmp_path: Path, clock: str) -> None:
-    memory, slices = ("max_mem_frequency_khz", "global_memory_bus_width"), ("fbp_count", "num_l2s_per_fbp")
-    for names in (("multiprocessor_count",), ("max_gpu_frequency_khz",), memory, slices):
-        keys = [f"device__attribute_{name}" for name in names]
-        missing = of(tmp_path, {k: v for k, v in complete().items() if k not in keys}, clock=clock)
-        for value in (0, -5.0, float("inf")):
-            wrong = of(tmp_path, {**complete(), **dict.fromkeys(keys, value)}, clock=clock)
-            assert wrong.roofs.equals(missing.roofs)
-            assert wrong.points.equals(missing.points)
-            assert wrong.kernels.drop(columns="notes").equals(missing.kernels.drop(columns="notes"))
-            assert (LEFT_OUT in wrong.kernels["notes"].iloc[0]) == (value != 0)
 
 
 @pytest.mark.reports
