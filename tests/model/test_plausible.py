@@ -267,14 +267,9 @@ def mixed_up() -> Iterator[KernelData]:
         yield kernel({**metrics, SOURCE: count}, name)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "r.ncu-rep"
-    write_report(path, ReportData(list(mixed_up()), Session(ncu_version="2024.1.0.0", replay="application")))
-    return path
-
-
-def test_nothing_of_such_launches_is_believed(file: Path) -> None:
+def test_nothing_of_such_launches_is_believed_and_sentences_stand_instead(tmp_path: Path) -> None:
+    file = tmp_path / "r.ncu-rep"
+    write_report(file, ReportData(list(mixed_up()), Session(ncu_version="2024.1.0.0", replay="application")))
     m = measurements_of(file, instructions=True)
     counted = {**m.work, **m.traffic, **m.units, **m.gauges, **m.instructions, **m.summands}
     assert len(counted) > 8
@@ -285,9 +280,6 @@ def test_nothing_of_such_launches_is_believed(file: Path) -> None:
     assert found.missing == ("fp64",)  # what is missing is asked of believed launches, with another replay
     assert "--replay-mode" not in found.command
     assert found.notes[0].startswith("hardware counters not believed")
-
-
-def test_no_rule_looks_at_them_and_sentences_stand_instead(file: Path, tmp_path: Path) -> None:
     with read_report(file) as opened:
         outcomes = [one.outcomes for one in advise(opened, load_rules([pack_folder("rules")]))]
     assert [bool(one) for one in outcomes] == [True, False, False]
