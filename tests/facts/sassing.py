@@ -192,9 +192,8 @@ def toolkit() -> tuple[list[str], Path] | None:
     """How to assemble, and nvdisasm of a toolkit or of the package nvidia-cuda-nvdisasm; None where one is absent."""
     nvcc = shutil.which(os.environ.get("NVCC", "nvcc"))
     spec = importlib.util.find_spec("nvidia")
-    places = (
-        [bins for folder in (spec.submodule_search_locations or []) for bins in Path(folder).glob("cu*/bin")] if spec else []
-    )
+    folders = (spec.submodule_search_locations or []) if spec else []
+    places = [bins for folder in folders for bins in Path(folder).glob("cu*/bin")]
     found = [one for one in (place / "nvdisasm" for place in sorted(places, reverse=True)) if one.is_file()]
     found += [Path(one)] if (one := shutil.which("nvdisasm")) else []
     return ([nvcc, "-cubin"], found[0]) if nvcc and found else None
@@ -208,10 +207,7 @@ def version(command: list[str], nvdisasm: Path) -> str:
 
 
 def opcodes_of(command: list[str], nvdisasm: Path, target: str, folder: Path, chosen: list[Case]) -> dict[str, dict[str, int]]:
-    """What each case that the chip takes is made of, by its PTX: of tensor cases the floating-point and tensor opcodes.
-
-    ``chosen`` begins with the case that does nothing.
-    """
+    """What each case of ``chosen``, of which the first does nothing, is made of; of tensor cases only what computes."""
     ptx = OLD_PTX_VERSION if target in OLD_TARGETS else PTX_VERSION
     cubin, taken = assemble(command, ptx, target, chosen, folder)
     counted = _disassemble(nvdisasm, cubin)

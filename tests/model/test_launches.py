@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,11 +32,10 @@ from tests.factory import (
     timing,
     traffic,
 )
+from tests.facts.stated import toml
 from tests.nvrules.running import messages, outcomes
 
-TABLE: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(
-    (Path(__file__).parent / "launches.toml").read_text(encoding="utf-8")
-)
+TABLE = toml(Path(__file__).parent / "launches.toml")
 CASES = {name: case for topic in TABLE["cases"].values() for name, case in topic.items()}
 
 

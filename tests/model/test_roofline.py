@@ -148,9 +148,6 @@ def test_what_is_one_step(tmp_path: Path) -> None:
     assert (labelled.label.tolist(), labelled.step.tolist()) == (["p", "q", ""], [0, 1, -1])
 
 
-ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
-
-
 def of(path: Path, *metrics: Metrics, names: str = "", **options: Any) -> Roofline:
     """``names``: of the kernels, each with its number."""
     launches = [kernel(one, f"{names}{place}()" if names else "kernel()") for place, one in enumerate(metrics)]
@@ -158,12 +155,9 @@ def of(path: Path, *metrics: Metrics, names: str = "", **options: Any) -> Roofli
 
 
 def test_filters_and_options(tmp_path: Path) -> None:
-    path = report(
-        tmp_path / "r.ncu-rep",
-        kernel(complete(seconds=1e-3), "void first(int)", nvtx=("setup",)),
-        kernel(complete(seconds=2e-3), "void second(int)", nvtx=("solve", "inner")),
-        kernel(complete(seconds=3e-3), "void third(int)"),
-    )
+    ranges = {"first": ("setup",), "second": ("solve", "inner"), "third": ()}
+    named = [(complete(seconds=place * 1e-3), f"void {name}(int)") for place, name in enumerate(ranges, 1)]
+    path = report(tmp_path / "r.ncu-rep", *(kernel(*one, nvtx=nvtx) for one, nvtx in zip(named, ranges.values(), strict=True)))
 
     def launches(**filters: Any) -> list[int]:
         return roofline(path, select=Selection(**filters)).kernels["launch"].tolist()
