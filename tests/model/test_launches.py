@@ -1,4 +1,4 @@
-"""Launches and what is said of them, case by case: `launches.toml` has their metrics and the rows of frames that they give."""
+"""Launches and what is said of them, case by case: `launches*.toml` have their metrics and the rows of frames."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from tests.facts.stated import toml
 from tests.nvrules.running import messages, outcomes
 
 TABLE = toml(Path(__file__).parent / "launches.toml")
-CASES = {name: case for topic in TABLE["cases"].values() for name, case in topic.items()}
+FILES = sorted(Path(__file__).parent.glob("launches*.toml"))
+CASES = {name: case for path in FILES for topic in toml(path)["cases"].values() for name, case in topic.items()}
 
 
 def number(stated: Any) -> Any:
