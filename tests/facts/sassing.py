@@ -24,21 +24,16 @@ BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8"
 BITS |= dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8)
 """Bits of an element in registers; FP6 and FP4 stand in bytes except in the MX kinds of FP4 alone."""
 
-FRAME = "(frame)"
-"""Name of the case that does nothing."""
-LANES = 32 * 32
-"""Bits of one 32-bit register of a warp."""
+FRAME = "(frame)"  # name of the case that does nothing
+LANES = 32 * 32  # bits of one 32-bit register of a warp
 _IN_REGISTERS = " A in registers"
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\.")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One PTX instruction.
-
-    ``work``: operations, of a warp for mma and wmma, of a warpgroup for wgmma, of a thread for arithmetic, 0 where none or
-    unknown.  ``family``: "mma", "wgmma", "tcgen05" or "" for arithmetic.  ``body``: what its kernel does.
-    """
+    """One PTX instruction.  ``work``: operations of a warp (mma, wmma), a warpgroup (wgmma) or a thread, 0 where unknown.
+    ``family``: "mma", "wgmma", "tcgen05" or "" for arithmetic.  ``body``: what its kernel does."""
 
     ptx: str
     body: str
@@ -197,9 +192,8 @@ def toolkit() -> tuple[list[str], Path] | None:
     """How to assemble, and nvdisasm of a toolkit or of the package nvidia-cuda-nvdisasm; None where one is absent."""
     nvcc = shutil.which(os.environ.get("NVCC", "nvcc"))
     spec = importlib.util.find_spec("nvidia")
-    places = (
-        [bins for folder in (spec.submodule_search_locations or []) for bins in Path(folder).glob("cu*/bin")] if spec else []
-    )
+    folders = (spec.submodule_search_locations or []) if spec else []
+    places = [bins for folder in folders for bins in Path(folder).glob("cu*/bin")]
     found = [one for one in (place / "nvdisasm" for place in sorted(places, reverse=True)) if one.is_file()]
     found += [Path(one)] if (one := shutil.which("nvdisasm")) else []
     return ([nvcc, "-cubin"], found[0]) if nvcc and found else None
@@ -213,10 +207,7 @@ def version(command: list[str], nvdisasm: Path) -> str:
 
 
 def opcodes_of(command: list[str], nvdisasm: Path, target: str, folder: Path, chosen: list[Case]) -> dict[str, dict[str, int]]:
-    """What each case that the chip takes is made of, by its PTX: of tensor cases the floating-point and tensor opcodes.
-
-    ``chosen`` begins with the case that does nothing.
-    """
+    """What each case of ``chosen``, of which the first does nothing, is made of; of tensor cases only what computes."""
     ptx = OLD_PTX_VERSION if target in OLD_TARGETS else PTX_VERSION
     cubin, taken = assemble(command, ptx, target, chosen, folder)
     counted = _disassemble(nvdisasm, cubin)

@@ -239,8 +239,8 @@ def bound(architecture: Architecture, chip: str) -> set[str]:
 
 
 def printed(binary: Path, home: Path, *words: str) -> str:
-    done = subprocess.run([binary, *words], capture_output=True, text=True, env={**os.environ, "HOME": str(home)}, check=False)
-    return done.stdout
+    environment = {**os.environ, "HOME": str(home)}
+    return subprocess.run([binary, *words], capture_output=True, text=True, env=environment, check=False).stdout
 
 
 @pytest.mark.ncu

@@ -6,6 +6,7 @@ import re
 from importlib.resources import files
 from itertools import combinations
 from math import dist
+from operator import attrgetter
 
 import pytest
 
@@ -74,9 +75,7 @@ def test_what_stands_in_one_chart() -> None:
 def test_a_theme(theme: str) -> None:
     """Colours to the colour-blind; contrast as WCAG 2.1 asks: 4.5 for texts, which labels of roofs are, 3 for graphics."""
 
-    def of(color: object) -> str:
-        return str(getattr(color, theme))
-
+    of = attrgetter(theme)
     own, bound = THEMES[theme], {name: of(style) for name, style in bounds().items()}
     changes = {"gain": of(GAIN), "loss": of(LOSS), "same": own.connector}  # as bars and as words
     chain = {level.id: of(level.color) for level in CHAIN}

@@ -204,7 +204,7 @@ FEW = [((8, 0), "Half"), ((9, 0), "Double"), ((10, 0), "Single")]
     ],
 )
 def test_charts_of_every_chip(tmp_path: Path, chip: tuple[int, int], name: str) -> None:
-    """Work, traffic and the compute roof that a dot stands under; what binds is the lowest roof that is drawn."""
+    """Work, traffic and the compute roof that a dot stands under."""
     section = committed(f"Hierarchical{name}RooflineChart")
     launch = kernel(counters(section, chip), sections=(section.message.SerializeToString(),))
     path = report(tmp_path / "r.ncu-rep", launch, ncu_version="2025.3.1.0")
@@ -214,11 +214,6 @@ def test_charts_of_every_chip(tmp_path: Path, chip: tuple[int, int], name: str) 
     assert len(both) >= 2
     for number in ("intensity", "performance", "compute_roof"):
         assert both[f"{number}_drawn"].tolist() == pytest.approx(both[number].tolist(), rel=1e-9, nan_ok=True), number
-    for precision, rows in drawn.groupby("precision"):
-        lowest = rows.loc[rows.attainable.idxmin()]
-        memory = lowest.intensity * lowest.bandwidth_roof < lowest.compute_roof
-        assert set(rows.binds) == {lowest.level if memory else load_spec().precision(precision).roof_ids()[0]}
-        assert rows.binding_fraction.tolist() == pytest.approx((rows.performance / lowest.attainable).tolist())
 
 
 def test_the_instruction_chart_is_no_flops(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tests.facts.stated import toml
 from tests.sectionfile import section_factory as made_section
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 
-NAN, ELAPSED, SECOND = math.nan, ".avg.pct_of_peak_sustained_elapsed", ".per_second"
+NAN, ELAPSED = math.nan, ".avg.pct_of_peak_sustained_elapsed"
 PATCHED = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 OPS = ("add", "mul", "fma")
 STATED = toml(Path(__file__).parent / "cases.toml")["columns"]
@@ -407,8 +407,7 @@ def roofs(
                 "precision": name if compute else "", "level": "" if compute else name, "label": of,
                 "unit": "flop/s" if compute else "byte/s", "clock": NAN if name in ("l2", "dram") else median(clocks),
                 "clock_basis": basis, **spread([factor * one.roofs[name][1] for one in timed]), "origin": "theoretical",
-                "source": origin(timed, name), "metrics": None,
-                "notes": None,
+                "source": origin(timed, name), "metrics": None, "notes": None,
             }  # fmt: skip
             rows.append(row)
             for judges in (True, False) if name in measured and which != "nofma" else ():
@@ -422,11 +421,9 @@ def roofs(
 
 def origin(timed: list[Launch], roof: str) -> str | None:
     """None where launches differ."""
-    if roof == "dram" and len({one.reached for one in timed}) > 1:
-        return None
-    if roof == "dram" and timed[0].reached:
-        return "derived"
-    return "binding" if PEAK in timed[0].metrics and roof == "fp64" else "architecture"
+    derived, otherwise = {roof == "dram" and one.reached for one in timed}, ("architecture", "binding")
+    own = otherwise[roof == "fp64" and PEAK in timed[0].metrics]
+    return None if len(derived) > 1 else "derived" if True in derived else own
 
 
 def spread(values: list[float]) -> dict[str, float]:
@@ -618,8 +615,7 @@ def test_charts_as_they_are_drawn(tmp_path: Path) -> None:
                 **dict.fromkeys(("fma_share", "mix_roof", "lanes", "locality"), NAN), "roof_origin": "theoretical",
                 "binds": "dram" if lowest < peak else "fp64.fma", "binding_fraction": work / lowest,
                 "clock_profiled": launch.clock, "clock_max": launch.clock_max, "clock_ratio": launch.clock / launch.clock_max,
-                "coverage": 1.0, "source": "embedded", "metrics": f"{', '.join([*ADDED, FUSED, CYCLES])}; {name}",
-                "notes": None,
+                "coverage": 1, "source": "embedded", "metrics": f"{', '.join([*ADDED, FUSED, CYCLES])}; {name}", "notes": None,
             })  # fmt: skip
     found = roofline(path, source="embedded")
     same(found.points, rows, columns.POINTS)
@@ -649,12 +645,9 @@ def test_every_launch_of_real_reports_answers(real_reports: dict[str, Path], run
             assert row["reason"], row
             if row["seconds"] is None:  # in one launch every number is NaN
                 continue
-            known = [row[f"fraction_{level}"] for level in (*LEVELS, "system")] + [
-                row["busiest_fraction"],
-                row["occupancy_theoretical"],
-            ]
+            named = (*(f"fraction_{level}" for level in (*LEVELS, "system")), "busiest_fraction", "occupancy_theoretical")
             pointed = any(one["launch"] == row["launch"] for one in data["points"])
-            assert pointed or any(value is not None for value in known), (path.name, row)
+            assert pointed or any(row[name] is not None for name in named), (path.name, row)
             assert row["verdict"] != "unknown" or UNKNOWN.search(row["reason"]), row
             if row["headroom"] is not None:
                 assert row["headroom"] >= 1

@@ -1,11 +1,8 @@
-"""Launches and what is said of them, case by case: `launches.toml` has their metrics and the rows of frames that they give."""
+"""Launches and what is said of them, case by case: `launches*.toml` have their metrics and the rows of frames."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,6 @@ from tests.factory import (
     A100,
     NO_WORK,
     THREADS,
-    V100,
     WARPS,
     Metrics,
     complete,
@@ -36,12 +32,12 @@ from tests.factory import (
     timing,
     traffic,
 )
+from tests.facts.stated import toml
 from tests.nvrules.running import messages, outcomes
 
-TABLE: dict[str, Any] = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads(
-    (Path(__file__).parent / "launches.toml").read_text(encoding="utf-8")
-)
-CASES = {name: case for topic in TABLE["cases"].values() for name, case in topic.items()}
+TABLE = toml(Path(__file__).parent / "launches.toml")
+FILES = sorted(Path(__file__).parent.glob("launches*.toml"))
+CASES = {name: case for path in FILES for topic in toml(path)["cases"].values() for name, case in topic.items()}
 
 
 def number(stated: Any) -> Any:
@@ -163,29 +159,10 @@ def test_the_rules_judge_by_the_same_roof(which: str, tmp_path: Path) -> None:
     assert ("(published, conditions not comparable)" in said["BoundDouble"]) == (which == "published")
 
 
-def test_every_command_tells_it(tmp_path: Path, run: Command) -> None:
-    impossible = {"id": "dram.read", "value": 1.5552e15, "theory": {"at_measured_clock": 1555.2e9}}
-    source, path = report(tmp_path / "r.ncu-rep", kernel(complete())), ceilings_of({"ceilings": [impossible]}, tmp_path)
-    table, head = tmp_path / "t.csv", "platform,device,application,gflop/s,ai_dram,peak_gflops,bandwidth_dram_gbs"
-    table.write_text(f"{head}\np,{A100['device__attribute_display_name']},x,100,0.5,9700,1555\n")
-    for words in (("show", source), ("advise", source, "--all-findings"), ("portability", source), ("portability", table)):
-        outcome = run(*words, "--ceilings", path)
-        assert "theory judges: the measured roof is 1000x" in " ".join(f"{outcome.out} {outcome.err}".split()), words
-    # Charts of annotated copies have the roof that judges.
+def test_charts_of_annotated_copies_have_the_roof_that_judges(tmp_path: Path, run: Command) -> None:
     mixed = {"ceilings": [*CASES["halves"]["ceilings"], {"id": "fp64.fma", "value": 1e16, "clock": {"sm_mhz_mean": 1410}}]}
     source = report(tmp_path / "r.ncu-rep", launch_of(CASES["halves"]))
     assert run("annotate", source, "--ceilings", ceilings_of(mixed, tmp_path), "-o", tmp_path / "out.ncu-rep").code == 0
     copy = (tmp_path / "out.ncu-rep").read_bytes()
     assert b"DRAM 1.25 TB/s, dram.copy (by the share of writes, 50 %) of ceilings.json" in copy
     assert b"fp64.fma of ceilings.json" not in copy
-
-
-def test_published_roofs_of_a_v100_do_not_judge_at_the_base_clock(tmp_path: Path, run: Command) -> None:
-    metrics = {**complete(V100, clock=1.29e9, seconds=2e-4), "device__attribute_display_name": "Tesla V100-SXM2-32GB"}
-    source, peak = report(tmp_path / "r.ncu-rep", kernel(metrics)), pytest.approx(64 * 80 * 1.29e9)
-    found = json.loads(run("show", source, "--ceilings", "auto", "--json").out)
-    by_origin = {row["origin"]: row["value"] for row in found["roofs"] if row["roof"] == "fp64.fma"}
-    assert by_origin == {"unused": 7.7e12, "theoretical": peak}
-    assert [one["compute_roof"] for one in found["points"]] == [peak] * 3
-    machine = json.loads(run("show", source, "--view", "time", "--ceilings", "auto", "--json").out)["machines"][0]
-    assert (machine["peak"], machine["peak_origin"]) == (peak, "theoretical")
