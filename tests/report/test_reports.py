@@ -193,7 +193,7 @@ def test_real_reports(real_reports: dict[str, Path]) -> None:
 @pytest.mark.reports
 def test_damaged_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> None:
     rng, by_size = random.Random(2), sorted(real_reports.values(), key=os.path.getsize)
-    for path in by_size[::6]:
+    for path in by_size[:7:3]:
         said = transcript(write(tmp_path, path.read_bytes(), "same.ncu-rep"))
         assert transcript(write(tmp_path, packed(path.read_bytes()), "same.ncu-rep")) == said
     for path in by_size:
@@ -205,7 +205,7 @@ def test_damaged_real_reports(tmp_path: Path, real_reports: dict[str, Path]) -> 
     for path in by_size[:8:2]:
         data = path.read_bytes()
         starts = {found.start for found in scan(open_raw(path))}
-        for _ in range(50):
+        for _ in range(10):
             changed = bytearray(data)
             changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             transcript(write(tmp_path, bytes(changed)))
