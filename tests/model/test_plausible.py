@@ -61,8 +61,7 @@ def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -
     assert len(left_out(measurements_of(wrong))) == 1
     seen = roofline(wrong)
     lacking = roofline(report(tmp_path / "r.ncu-rep", kernel(without(complete(), name)), kernel(complete(), name="other()")))
-    assert seen.points.equals(lacking.points)
-    assert seen.roofs.equals(lacking.roofs)
+    assert [seen.points.equals(lacking.points), seen.roofs.equals(lacking.roofs)] == [True, True]
     assert seen.kernels.drop(columns="notes").equals(lacking.kernels.drop(columns="notes"))
     first, second = seen.kernels["notes"]
     assert [text in first for text in (f"{LEFT_OUT} {name} of launch 0 (kernel) is ", words)] == [True, True]
@@ -71,8 +70,7 @@ def test_a_value_that_cannot_be_is_as_good_as_none(tmp_path: Path, which: str) -
 
 def test_one_note_stands_for_many_launches_and_nothing_is_summed(tmp_path: Path) -> None:
     file = report(tmp_path / "r.ncu-rep", *[kernel({**complete(), DRAM: 1e308 + i}) for i in range(3)], kernel(complete()))
-    (told,) = left_out(measurements_of(file))
-    assert told.endswith(", likewise in 2 more launches")
+    assert [told.endswith(", likewise in 2 more launches") for told in left_out(measurements_of(file))] == [True]
     dram = roofline(file, by="kernel").points.set_index("level").loc["dram"]
     assert (dram["traffic"], dram["coverage"]) == (250_000_000, 0.25)
     file = report(tmp_path / "r.ncu-rep", kernel({**complete(), DRAM: math.nan}))  # what ncu writes for nothing
@@ -230,8 +228,7 @@ def test_different_kernels_with_equal_counters() -> None:
     columns = {name: np.array([value, value, value + 64, value + 64]) for name, value in OF_FIRST.items()}
     (note,) = set(foreign_counters(columns, called(COPY, GEMM, COPY, GEMM)))
     assert "launches 0 (copy) and 1 (gemm)" in note
-    assert "--replay-mode kernel" in note
-    assert "; " not in note
+    assert ("--replay-mode kernel" in note, "; " in note) == (True, False)
 
 
 def test_no_launch_of_the_real_reports_is_accused(real_reports: dict[str, Path]) -> None:
