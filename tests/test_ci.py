@@ -61,3 +61,6 @@ def test_mutants_are_of_functions_and_switched_on_one_by_one() -> None:
     assert results["a < b  ->  a <= b"] == [-0.5, 0.0, "2"]
     assert results["a - b  ->  a + b"] == [1.5, "3", "2"]
     assert results["b == 4  ->  b != 4"] == ["2", "3", -1.5]
+    some = mutate.Mutator({0: 7, 2: 8})  # the number of a place is that of it alone, whatever else is chosen
+    some.visit(ast.parse(SOURCE))
+    assert some.places == mutator.places
