@@ -80,7 +80,7 @@ def test_pages_keep_what_they_had(release: str, page: Page, real_reports: dict[s
             assert new_code == code, (source.name, after[-500:])
             if code:
                 with read_report(source) as report:
-                    assert report.ncu_version[:6] > release  # older releases refuse newer reports
+                    assert not words or report.ncu_version[:6] > release  # older releases refuse newer reports
                 continue
             assert not [word for word in COMPLAINTS if word in after and word not in before], source.name
             if words:
