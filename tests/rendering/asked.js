@@ -27,7 +27,8 @@ const place = (kernel, level) => {
 
 // Pairs of texts that cover each other in charts and tables, what sticks out of the window, and whether the page is wider.
 const crowding = () => {
-    const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.textContent.trim();
+    const turned = (node) => !node.closest(".main-svg") && /rotate\((?!-?0)/.test(node.getAttribute("transform") || "");
+    const seen = (node) => node.checkVisibility({ visibilityProperty: true }) && node.textContent.trim() && !turned(node);
     const boxes = (selector) => [...document.querySelectorAll(selector)].filter(seen)
         .map((node) => [node.textContent.trim().slice(0, 40), node.getBoundingClientRect()]);
     const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
