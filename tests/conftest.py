@@ -29,13 +29,10 @@ if hasattr(providers, "_local_constants"):  # private
     providers._get_local_constants = lambda: providers._local_constants
 
 
-QUICK = (  # files whose tests `-m quick` takes: every number's definition, no picture, no process, no browser
-    *("facts/test_*", "check/test_chips*", "check/test_remarks*", "generate/test_agreement*"),
-    *(
-        "model/test_every_column*",
-        "model/test_launches*",
-    ),
-    *("analyses/test_portability*", "inputs/test_[!mnr]*", "sectionfile/test_section_[!r]*"),
+# What `-m quick` takes: every number's definition, no picture, no process, no browser.
+QUICK = (
+    *("facts/test_*", "check/test_chips*", "check/test_remarks*", "generate/test_agreement*", "model/test_every_column*"),
+    *("model/test_launches*", "analyses/test_portability*", "inputs/test_readings*", "sectionfile/test_transcripts*"),
     *("test_files*", "test_formula*", "test_layers*", "test_units*", "test_verdict*"),
 )
 
