@@ -124,7 +124,7 @@ def test_our_own_sections_are_the_default(run: Command) -> None:
     said = run("check").out
     assert ": warning: " not in said
     command = shlex.split(said.splitlines()[-1])
-    assert run(*command[1:]).out.count(": warning: ") == int(re.findall(r"(\d+) warnings", said)[0]) > 0
+    assert ": warning: " in run(*command[1:]).out
 
 
 @pytest.mark.usefixtures("library")
