@@ -6,7 +6,6 @@ ends with 1 where one is over it.  Limits are some five times what one core take
 
 from __future__ import annotations
 
-import atexit
 import functools
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from ncu_roofline.formats.report.framing import file_start, message, pack_block
 from ncu_roofline.formats.report.session import read_command_line
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import parse_section
-from ncu_roofline.plugin.nvrules.runner import RuleSet, advise, load_rules
+from ncu_roofline.plugin.nvrules.runner import advise, load_rules
 from tests.factory import by_address, kernel
 from tests.perf.bench import launches
 from tests.rendering.frames import FakeRoofline, make_roofline
@@ -81,56 +80,40 @@ def tables() -> None:
     text_table(roofline)
 
 
-@functools.cache
-def _folder() -> Path:
-    """Where reports lie until the end; made once, so that writing them is in no time."""
-    held = tempfile.TemporaryDirectory()
-    atexit.register(held.cleanup)
-    return Path(held.name)
+FOLDER = tempfile.TemporaryDirectory()  # gone at the end
 
 
 @functools.cache
-def _empty() -> Path:
-    path = _folder() / "empty.ncu-rep"
-    path.write_bytes(file_start() + pack_block(message("BlockHeader")(kernels=10**6), [b""] * 10**6))
+def made(name: str) -> Path:
+    """A report, written once and before the time is taken."""
+    path = Path(FOLDER.name, name)
+    if name == "empty":
+        path.write_bytes(file_start() + pack_block(message("BlockHeader")(kernels=10**6), [b""] * 10**6))
+    else:
+        addresses = [kernel({}, instances=by_address(1 << 40, inst_executed=range(100_000)))]
+        write_report(path, ReportData(launches(_LAUNCHES) if name == "launches" else addresses))
     return path
 
 
-@functools.cache
-def _launches() -> Path:
-    path = _folder() / "launches.ncu-rep"
-    write_report(path, ReportData(launches(_LAUNCHES)))
-    return path
-
-
-@functools.cache
-def _rules() -> RuleSet:
-    return load_rules([pack_folder("rules")])
+RULES = functools.cache(lambda: load_rules([pack_folder("rules")]))
 
 
 def empty_records() -> None:
     """One million records of kernels that say nothing are refused; the promise is 20 s."""
     with suppress(RooflineError):
-        read_report(_empty())
-
-
-@functools.cache
-def _addresses() -> Path:
-    path = _folder() / "addresses.ncu-rep"
-    write_report(path, ReportData([kernel({}, instances=by_address(1 << 40, inst_executed=range(100_000)))]))
-    return path
+        read_report(made("empty"))
 
 
 def values_by_address() -> None:
     """A metric of a kernel of 100,000 instructions."""
-    with read_report(_addresses()) as opened:
+    with read_report(made("addresses")) as opened:
         assert len(opened.kernels[0].metrics.by_address("inst_executed")[0]) == 100_000
 
 
 def rules_on_launches() -> None:
     """Our rules on 500 launches with the metrics of full sets; the promise is 20,000 in 60 s."""
-    with read_report(_launches()) as opened:
-        advise(opened, _rules())
+    with read_report(made("launches")) as opened:
+        advise(opened, RULES())
 
 
 LIMITS: dict[Callable[[], None], float] = {
