@@ -31,7 +31,6 @@ from tests.sectionfile.section_factory import section
 
 
 def ceilings(folder: Path, clock: float = math.nan, **values: float) -> Ceilings:
-    """Measured roofs of the A100."""
     write_ceilings(folder / "ceilings.json", **values)
     known = read_ceilings(folder / "ceilings.json")
     return replace(known, by_id={name: replace(one, clock=clock) for name, one in known.by_id.items()})
@@ -51,14 +50,13 @@ def described(kernel: Kernel) -> list[str]:
                 lines += [f"  {kind} {roof.peak_work:.6g} / {roof.peak_traffic:.6g}: {roof.label}"]
             lines += [f"  dot {dot.work:.6g} / {dot.traffic:.6g}: {dot.label}" for dot in chart.points]
             assert not chart.dropped
-    lines += [
-        f"{rule.identifier} in {rule.section}: {said.type}: {said.title}" for rule in found.rules for said in rule.messages
-    ]
+    said = [(rule, message) for rule in found.rules for message in rule.messages]
+    lines += [f"{rule.identifier} in {rule.section}: {message.type}: {message.title}" for rule, message in said]
     return [line for line in lines if "annotated_by" not in line]
 
 
 def test_what_is_added(tmp_path: Path) -> None:
-    """In the text the first launch with all of it, others with what they have more and less, if that is shorter."""
+    """The text has all of the first launch (a GFLOP in a millisecond), of others what is more and less, if that is shorter."""
     found, first, path = "", list[str](), Path(__file__).with_name("added.toml")
     for name, case in read_cases(path)[0].items():
         source, target = report(tmp_path / "in.ncu-rep", data_of(case)), tmp_path / "out.ncu-rep"
@@ -67,6 +65,7 @@ def test_what_is_added(tmp_path: Path) -> None:
         assert_kept(source, target)
         with read_report(target) as opened:
             lines = described(opened.kernels[0])
+            assert str(opened.kernels[0].metrics["rl__annotated_by"]).startswith("ncu-roofline ")
         first = first or lines
         less, more = ([line for line in one if line not in other] for one, other in ((first, lines), (lines, first)))
         differ = [*(f"- {line}" for line in less), *(f"+ {line}" for line in more)]
@@ -77,62 +76,44 @@ def test_what_is_added(tmp_path: Path) -> None:
     assert_golden(path.with_suffix(".txt"), found)
 
 
-def test_numbers_by_hand(tmp_path: Path) -> None:
-    """An A100 with a GFLOP in a millisecond, 1 GB at L1, 0.5 GB at L2, 0.25 GB at DRAM."""
-    annotated(report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "out.ncu-rep")
-    with read_report(tmp_path / "out.ncu-rep") as opened:
-        found = added(opened.kernels[0])
-    expected = {"clock": 1.41e9, "work_fp64": 1e9, "work_rate_fp64": 1e12, "performance_fp64": 1000.0, "work_fp32": 0.0}
-    expected |= {"bytes_tex": 1e9, "bytes_rate_tex": 1e12, "bytes_l2": 5e8, "bytes_dram": 2.5e8}
-    expected |= {"peak_fp64_fma": 64 * 108, "peak_fp64_nofma": 32 * 108, "peak_tex": 128 * 108}
-    expected |= {"intensity_fp64_tex": 1.0, "intensity_fp64_l2": 2.0, "intensity_fp64_dram": 4.0}
-    assert {name: found.metrics[f"rl__{name}"] for name in expected} == pytest.approx(expected, rel=1e-12)
-    assert str(found.metrics["rl__annotated_by"]).startswith("ncu-roofline ")
-
-
 def test_odd_numbers_are_left_out(tmp_path: Path) -> None:
-    for odd in (math.nan, math.inf, -1.0, 1e308, 5e-324):
-        counters = {name: odd for name, old in complete().items() if "attribute" not in name and not isinstance(old, str)}
-        annotated(report(tmp_path / "in.ncu-rep", kernel({**complete(), **counters})), tmp_path / "out.ncu-rep")
-        with read_report(tmp_path / "out.ncu-rep") as opened:
-            numbers = [one for one in added(opened.kernels[0]).metrics.values() if not isinstance(one, str)]
-        assert all(map(math.isfinite, numbers))
+    names = [name for name, value in complete().items() if "attribute" not in name and not isinstance(value, str)]
+    odd = [{**complete(), **dict.fromkeys(names, value)} for value in (math.nan, math.inf, -1.0, 1e308, 5e-324)]
+    annotated(report(tmp_path / "in.ncu-rep", *map(kernel, odd)), tmp_path / "out.ncu-rep")
+    with read_report(tmp_path / "out.ncu-rep") as opened:
+        values = [value for one in opened.kernels for value in added(one).metrics.values() if not isinstance(value, str)]
+    assert all(map(math.isfinite, values))
 
 
 def test_once_is_as_often(tmp_path: Path) -> None:
     """Whatever was given before; in place, compressed, and back again."""
     launches = [kernel(complete()), kernel(complete(seconds=2e-3)), kernel(complete(H100)), kernel({**A100, "x.sum": 1})]
     source = report(tmp_path / "in.ncu-rep", *launches)
-    names = [tmp_path / f"{number}.ncu-rep" for number in range(4)]
-    given = ceilings(tmp_path, fp64_fma=8e12)
-    annotated(source, names[0])
-    annotated(names[0], names[1])
-    annotated(names[0], names[2], [given])
-    annotated(source, names[3], [given])
-    once, twice, measured_after, measured = (name.read_bytes() for name in names)
-    assert once == twice
-    assert measured == measured_after != once
-    with read_report(names[0]) as opened:
+    once, twice, later, measured = (tmp_path / f"{number}.ncu-rep" for number in range(4))
+    given = [ceilings(tmp_path, fp64_fma=8e12)]
+    for before, after, roofs in ((source, once, []), (once, twice, []), (once, later, given), (source, measured, given)):
+        annotated(before, after, roofs)
+    assert once.read_bytes() == twice.read_bytes()
+    assert measured.read_bytes() == later.read_bytes() != once.read_bytes()
+    with read_report(once) as opened:
         assert opened.kernels[0].sections == opened.kernels[1].sections  # which launches share
-    annotated(names[2], names[2])
-    assert names[2].read_bytes() == once
-    assert b"".join(stripped(open_raw(names[0]))) == source.read_bytes()
+    annotated(later, later)
+    assert later.read_bytes() == once.read_bytes()
+    assert b"".join(stripped(open_raw(once))) == source.read_bytes()
 
 
-def test_compressed_in_and_out(run: Command, tmp_path: Path) -> None:
-    source, compressed = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "in.ncu-repz"
-    compressed.write_bytes(packed(source.read_bytes()))
-    for target in ("plain.ncu-rep", "out.ncu-repz", "again.NCU-REPZ"):
-        assert run("annotate", compressed, "-o", tmp_path / target).code == 0
-    plain, frame = (tmp_path / "plain.ncu-rep").read_bytes(), (tmp_path / "out.ncu-repz").read_bytes()
-    assert zstd().decompress(frame) == plain
-    assert frame == (tmp_path / "again.NCU-REPZ").read_bytes()
-    assert run("annotate", tmp_path / "out.ncu-repz", "-o", tmp_path / "plain.ncu-rep", "--force").code == 0
-    assert (tmp_path / "plain.ncu-rep").read_bytes() == plain
+def test_compressed_in_and_out_and_links(run: Command, tmp_path: Path) -> None:
+    source, packed_source = report(tmp_path / "in.ncu-rep", kernel(complete())), tmp_path / "in.ncu-repz"
+    packed_source.write_bytes(packed(source.read_bytes()))
+    found = []
+    for before, after in (("in.ncu-repz", "plain.ncu-rep"), ("in.ncu-repz", "out.NCU-REPZ"), ("out.NCU-REPZ", "back.ncu-rep")):
+        assert run("annotate", tmp_path / before, "-o", tmp_path / after).code == 0
+        found.append((tmp_path / after).read_bytes())
+    assert found[0] == zstd().decompress(found[1]) == found[2]
     (tmp_path / "link.ncu-rep").symlink_to(source)
-    before = source.read_bytes()
+    unchanged = source.read_bytes()
     assert run("annotate", source, "-o", tmp_path / "link.ncu-rep", "--force").code == 1
-    assert source.read_bytes() == before
+    assert source.read_bytes() == unchanged
 
 
 def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
@@ -177,7 +158,6 @@ SECTIONS = tuple(section(Identifier=name.encode()) for name in ("Theirs", *OURS)
 
 
 def rule(folder: Path, name: str = "NcuRooflineSays") -> Path:
-    """A folder with a rule."""
     (folder / "rules").mkdir(exist_ok=True)
     (folder / "rules" / "says.py").write_text(RULE.format(name))
     return folder / "rules"
