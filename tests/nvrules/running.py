@@ -37,7 +37,6 @@ Case = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def our_rules() -> RuleSet:
-    """The rules that are committed."""
     return load_rules([RULES])
 
 
@@ -62,7 +61,6 @@ def messages(folder: Path, metrics: Metrics, rule: str, rules: RuleSet | None = 
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """What a file says."""
     reader = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     found: dict[str, Any] = reader.loads(path.read_text(encoding="utf-8"))
     return found
@@ -77,9 +75,9 @@ def read_cases(path: Path) -> tuple[dict[str, Case], dict[str, Any]]:
 
 def full(case: Case, names: dict[str, str]) -> Case:
     """A case with names of metrics in full."""
-    metrics = {
-        key: {names.get(name, name): value for name, value in case.get(key, {}).items()} for key in ("metrics", "counts")
-    }
+    metrics: Case = {}
+    for key in ("metrics", "counts"):
+        metrics[key] = {names.get(name, name): value for name, value in case.get(key, {}).items()}
     rule = case.get("rule", [])
     return {**case, **metrics, "rule": [rule] if isinstance(rule, str) else rule}
 
@@ -100,16 +98,11 @@ def metrics_of(case: Case) -> Metrics:
     return {**found, **case["metrics"]}
 
 
-def counts_of(case: Case) -> dict[str, list[float]]:
-    """Counts by instruction; where texts are given every instruction was executed by whole warps."""
+def data_of(case: Case) -> KernelData:
+    """The kernel; where texts are given every instruction was executed by whole warps."""
     count = len(case.get("texts", ())) if case["rule"] == ["ArithmeticSpots"] else 0
     known = {"inst_executed": [100] * count, "thread_inst_executed_true": [3200] * count} if count else {}
-    return {**known, **case["counts"]}
-
-
-def data_of(case: Case) -> KernelData:
-    """The kernel."""
-    counts, opcodes = counts_of(case), case.get("opcodes", {})
+    counts, opcodes = {**known, **case["counts"]}, case.get("opcodes", {})
     instances: dict[str, Any] = by_address(BASE, **counts) if counts else {}
     metrics = {**metrics_of(case), **{name: sum(values) for name, values in counts.items()}}
     executed = list(opcodes.items()) if isinstance(opcodes, dict) else [(opcode, 100) for opcode in opcodes]

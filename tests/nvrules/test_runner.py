@@ -38,7 +38,6 @@ CASES = Path(__file__).with_name("runner.toml")
 
 
 def write_rule(folder: Path, name: str, body: str, more: str = "") -> Path:
-    """A rule file whose apply() has this body."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.py"
     path.write_text(HEAD.format(name=name) + textwrap.indent(body.strip(), "    ") + f"\n{more}\n")
@@ -55,11 +54,6 @@ def run(tmp_path: Path, *folders: Path, case: Case | None = None) -> list[RuleOu
         first, second = (list(rules.run(one, collected_only="collected" in case)) for one in opened.kernels)
     assert first == second
     return first
-
-
-def said(outcomes: list[RuleOutcome]) -> list[list[str]]:
-    """The texts of each rule."""
-    return [[message.text for message in outcome.messages] for outcome in outcomes]
 
 
 def test_what_rules_may_count_on(tmp_path: Path) -> None:
@@ -86,20 +80,16 @@ def test_folders_and_files_with_rules(tmp_path: Path) -> None:
         (folder / "Shared.py").write_text(f"WORD = {folder.name!r}")
     found = {outcome.identifier: outcome.messages[0].text for outcome in run(tmp_path, two, one)}
     assert found == {"Ruleone": "one", "Ruletwo": "two", "Same": "same of two"}
-    assert said(run(tmp_path, one / "Same.py")) == [["same of one"]]
     (outcome,) = run(tmp_path, one / "Same.py")
-    assert outcome.as_result().section == "SectionSame"
+    assert ([message.text for message in outcome.messages], outcome.as_result().section) == (["same of one"], "SectionSame")
 
 
 def test_folders_without_rules_are_refused(tmp_path: Path) -> None:
-    for number, content in enumerate((None, {}, {"Helper.py": "X = 1"}, {"Broken.py": "1 +"}, {"notes.txt": "rules"})):
-        folder = tmp_path / str(number)
-        if content is not None:
-            folder.mkdir()
-            for name, text in content.items():
-                (folder / name).write_text(text)
+    for name, text in (("absent", None), ("", None), ("Helper.py", "X = 1"), ("Broken.py", "1 +"), ("notes.txt", "rules")):
+        if text is not None:
+            (tmp_path / name).write_text(text)
         with pytest.raises(RooflineError, match=r"Cannot (read|use) rules"):
-            load_rules([folder])
+            load_rules([tmp_path if name != "absent" else tmp_path / name])
 
 
 def test_nothing_is_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +102,8 @@ def test_nothing_is_left_behind(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (rules / "HelperOfNothing.py").write_text("import sys\nsys.path.append('/nowhere')")
     (rules / "Helper.py").write_text('WORD = "ours"')
     before = (list(sys.path), sys.dont_write_bytecode)
-    assert said(run(tmp_path, rules)) == [["ours"]]
+    (outcome,) = run(tmp_path, rules)
+    assert [message.text for message in outcome.messages] == ["ours"]
     assert (sys.path, sys.dont_write_bytecode) == before
     assert not {"NvRules", "Leaves", "HelperOfNothing"} & set(sys.modules)
     assert {name: sys.modules[name] for name in others} == others
