@@ -20,27 +20,13 @@ from tests.nvrules.running import toml
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
 EVERY = ("2020.3", "2022.3", "2024.1", "2024.2")
+MISTAKES, DATA = (toml(Path(__file__).with_name(f"{name}.toml")) for name in ("mistakes", "probes"))
 PROBES = {
     name: (
         one["text"].encode(one.get("encoding", "utf-8")),
         [release for release in EVERY if one.get("from", "9") <= release <= one.get("to", "9")],
     )
-    for name, one in toml(Path(__file__).with_name("probes.toml")).items()
-}
-# Where Python's reader of protobuf's text format is of another mind than the C++ one: in no real file.
-CORNERS = {
-    *("minusspace", "minuscomment", "minuszero", "boolhex", "enumoctal", "nonascii", "onenan", "inff"),
-    *("questionescape", "bigunicode", "octal400", "badescape", "octalconst", "octalfloat", "uppercaseF"),
-}
-# What stands around a field of these messages.
-AROUND = {
-    "Metric": 'Metrics {{ Metrics {{ Name: "m"\n {} }} }}',
-    "Group": "Group {{\n {} }}",
-    "Filter": "Filter {{\n {} }}",
-    "BodyItem": "Body {{ Items {{\n {} }} }}",
-    "Timeline": "Body {{ Items {{ Timeline {{\n {} }} }} }}",
-    "TimelineGroup": "Body {{ Items {{ Timeline {{ MetricGroups {{\n {} }} }} }} }}",
-    "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
+    for name, one in DATA.items()
 }
 
 
@@ -55,7 +41,7 @@ def loads(text: bytes, release: str) -> bool:
 def test_verdict_is_that_of_every_release() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for name in PROBES.keys() - CORNERS:
+        for name in (one for one in PROBES if not DATA[one].get("corner")):
             assert [release for release in EVERY if loads(PROBES[name][0], release)] == PROBES[name][1], name
 
 
@@ -121,7 +107,7 @@ def test_stock_sections_parse_in_their_release_and_have_no_errors(ncu_releases: 
 
 def test_place_and_kind_of_mistakes() -> None:
     deep = [f"HEAD Body {{ Items {{ {'HorizontalContainer { Items { ' * 5000}", 1, 1, "syntax"]
-    for text, line, column, code in [*toml(Path(__file__).with_name("mistakes.toml"))["mistakes"], deep]:
+    for text, line, column, code in [*MISTAKES["mistakes"], deep]:
         with pytest.raises(SectionSyntaxError) as caught:
             parse_document(text.replace("HEAD ", HEAD))
         assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code), text
@@ -161,8 +147,8 @@ def test_bytes_are_those_of_the_binary_schema() -> None:
 
 def test_fields_without_published_number_are_accepted_and_left_out() -> None:
     for owner, name in NAMED_ONLY:
-        document = parse_document(HEAD + AROUND[owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))
-        assert document.data == parse_document(HEAD + AROUND[owner].format("")).data
+        document = parse_document(HEAD + MISTAKES["around"][owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))
+        assert document.data == parse_document(HEAD + MISTAKES["around"][owner].format("")).data
         (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
         assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
 

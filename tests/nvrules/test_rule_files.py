@@ -126,56 +126,6 @@ def test_every_release_lists_them(ncu_releases: dict[str, Path], tmp_path: Path)
         assert HELPER not in done.stdout + done.stderr, release
 
 
-# A stand-in for the stand-in, in words that Python 3.5 understands: the interface of 2020.3 (no ids, no titles), or later.
-FAKE = """
-import json, sys, types
-metrics, folder, old, errors = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[3] == "old", []
-sys.path.insert(0, folder)
-sys.dont_write_bytecode = True
-
-class IMetric(object):
-    ValueKind_UNKNOWN, ValueKind_STRING, ValueKind_FLOAT, ValueKind_DOUBLE, ValueKind_UINT32, ValueKind_UINT64 = range(6)
-    def __init__(self, value): self.v = value
-    def kind(self): return 1 if isinstance(self.v, str) else 3 if isinstance(self.v, float) else 5
-    def as_double(self): return float(self.v)
-    def as_uint64(self): return int(self.v)
-    def as_string(self): return self.v if isinstance(self.v, str) else ""
-
-class Fake(object):
-    # all that a context leads to
-    MsgType_MSG_NONE, MsgType_MSG_OK, MsgType_MSG_WARNING, MsgType_MSG_ERROR = range(4)
-    def __init__(self): self.said = []
-    def range_by_idx(self, index): return self
-    action_by_idx = range_by_idx
-    def frontend(self): return self
-    def metric_by_name(self, name):
-        if name in metrics: return IMetric(metrics[name])
-        errors.append(name)  # releases before 2023 write an error into the report, whether or not the rule catches it
-        raise SystemError("not found: " + name)
-    def message(self, kind, text, *title):
-        if old and title: raise TypeError("no titles")
-        self.said.append([kind, text] + list(title))
-        return None if old else len(self.said)
-
-if not old:
-    Fake.metric_names = lambda self: list(metrics)
-    Fake.MsgType_MSG_OPTIMIZATION, Fake.SpeedupType_GLOBAL, Fake.SpeedupType_LOCAL = 5, 1, 0
-    Fake.Severity_SEVERITY_HIGH, Fake.Severity_SEVERITY_LOW = 2, 1
-    Fake.speedup = lambda self, message, kind, value: self.said[message - 1].append(value)
-    Fake.focus_metric = lambda self, *args: self.said[args[0] - 1].append(list(args[1:]))
-module = types.ModuleType("NvRules")
-module.IMetric, module.get_context = IMetric, lambda handle: handle
-sys.modules["NvRules"] = module
-result = {}
-for name in sys.argv[4:]:
-    context = Fake()
-    __import__(name).apply(context)
-    result[name] = context.said
-result["errors"] = sorted(set(errors))
-print(json.dumps(result))
-"""
-
-
 @pytest.mark.parametrize("interface", ["new", pytest.param("old", marks=pytest.mark.exhaustive)])
 def test_every_python_says_the_same(tmp_path: Path, interface: str) -> None:
     """Of what all our sections together collect on an A100; "old": in a report of 2020.3.
@@ -189,7 +139,7 @@ def test_every_python_says_the_same(tmp_path: Path, interface: str) -> None:
     metrics: Metrics = {"device__attribute_clock_rate": 1_410_000, "launch__waves_per_multiprocessor": 1.25, **timing()}
     for text in render_sections().values():
         metrics |= kernel_metrics(collected(parse_document(text).section, (8, 0)), (8, 0))
-    (tmp_path / "fake.py").write_text(FAKE)
+    (tmp_path / "fake.py").write_bytes(Path(__file__).with_name("stand_in.txt").read_bytes())
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
     said = set()
     for python in pythons:
