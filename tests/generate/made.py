@@ -29,7 +29,6 @@ def dialect(version: str) -> Dialect:
 
 @cache
 def texts(version: str) -> dict[str, str]:
-    """Section identifier -> text."""
     return {name.removesuffix(".section"): text for name, text in render_sections(dialect(version)).items()}
 
 
@@ -52,7 +51,6 @@ def asked(version: str) -> dict[tuple[int, int], frozenset[str]]:
 
 
 def architectures(version: str) -> list[Architecture]:
-    """Those that a release profiles."""
     return [one for one in load_spec().architectures if dialect_of(version).number(one.compute_capability)]
 
 
@@ -70,7 +68,6 @@ IDENTIFIERS = tuple(texts("base"))
 
 
 def profiled(version: str) -> tuple[tuple[int, int], ...]:
-    """Compute capabilities that the release of a dialect profiles."""
     made = dialect(version)
     return tuple(one for one in CAPABILITIES if not made.exact or made.number(one))
 
@@ -111,7 +108,6 @@ def _counters(capability: tuple[int, int] | None) -> frozenset[str]:
 
 
 def _count(counter: str) -> float:
-    """That of several operations together is their sum."""
     if together := re.fullmatch(r"(.*)_ops_(\w+)_pred_on", counter):
         return sum(_count(f"{together[1]}_op_{operation}_pred_on") for operation in together[2].split("_"))
     return float(zlib.crc32(counter.encode()) % 900 + 100) * 1e6

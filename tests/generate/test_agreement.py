@@ -89,7 +89,6 @@ def check_light(chart: Chart, model: Roofline) -> None:
 
 
 def check_rows(version: str, made: Section, metrics: factory.Metrics, capability: tuple[int, int], model: Roofline) -> None:
-    """Performance and intensities in headers and tables."""
     points = [row for row in model.points.itertuples() if row.precision in LABELS]
     performance = {LABELS[row.precision]: row.performance for row in points}
     intensity = {(LABELS[row.precision], row.level): row.intensity for row in points}

@@ -186,7 +186,6 @@ def test_charts_of_a_kind() -> None:
 
 
 def test_options() -> None:
-    """A level, and a type of the light tensor section, on request."""
     for version in ("base", "2025.4"):
         asked = render_sections(dialect(version), aside=("system",))[f"{DOUBLE}.section"]
         assert ("FP64 at System memory" in asked, "FP64 at System memory" in texts(version)[DOUBLE]) == (True, False)
@@ -245,7 +244,6 @@ MEASURED = toml(Path(__file__).with_name("measured.toml"))
 
 
 def ceilings(folder: Path, *names: str, device: str = "NVIDIA A100-SXM4-40GB", cc: str = "8.0", value: float = 0) -> Ceilings:
-    """A file with some of these ceilings, read."""
     entries = []
     for name, measured, unit, *theory in (MEASURED["roofs"].get(name, [name, value, "B/s"]) for name in names):
         entries.append({"id": name, "value": measured, "unit": unit, "clock": {"sm_mhz_mean": 1335.0}})
@@ -386,7 +384,6 @@ CHIPS = [pytest.param(one, marks=() if one in ("GA100", "GH100") else pytest.mar
 
 
 def passes(sections: list[Content], chip: str) -> Passes:
-    """Of sections together."""
     found = section_passes(sections, targets_of([chip])[0])
     return found or pytest.skip("no metric library knows this chip (install nvidia-cuda-cupti, or set NVPERF_HOST_LIB)")
 
@@ -413,7 +410,6 @@ def test_passes(chip: str) -> None:
 @pytest.mark.ncu
 @pytest.mark.parametrize("chip", CHIPS)
 def test_stock_sets_cost_what_they_cost(chip: str, ncu_releases: dict[str, Path]) -> None:
-    """With our sections beside the stock ones, as `install` puts them."""
     if "2024.2" not in ncu_releases:
         pytest.skip("no Nsight Compute 2024.2")
     stock, ours = ncu_releases["2024.2"].parents[2] / "sections", pack_folder("sections")

@@ -40,7 +40,6 @@ def ncu(binary: Path, home: Path, *words: str | Path) -> str:
 
 @pytest.mark.parametrize("dialect", ["base", pytest.param("own", marks=pytest.mark.exhaustive)])
 def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    """The committed sections, or those made for the release."""
     binary, version, folder = ncu_releases[release], "base", pack_folder("sections")
     if dialect == "own":
         version, folder = release, tmp_path / "made"

@@ -16,7 +16,6 @@ FEW_LANES: Metrics = {"smsp__thread_inst_executed_per_inst_executed.ratio": 8.0}
 
 
 def slow(seconds: float = 1e-3, share: float = 0.5) -> Metrics:
-    """A kernel that uses a share of the bandwidth of DRAM."""
     return {**complete(seconds=seconds), "dram__bytes.sum": int(share * 1.555e12 * seconds)}
 
 

@@ -47,7 +47,6 @@ def helper(rules: RuleSet) -> ModuleType:
 
 
 def outcomes(folder: Path, metrics: Metrics, rules: RuleSet | None = None, **rest: object) -> dict[str, RuleOutcome]:
-    """What rules say about a kernel with these metrics, by identifier."""
     path = report(folder / "rules.ncu-rep", kernel(metrics, **rest))  # type: ignore[arg-type]
     with read_report(path) as opened:
         return {outcome.identifier: outcome for outcome in (rules or our_rules()).run(opened.kernels[0])}
@@ -74,7 +73,6 @@ def read_cases(path: Path) -> tuple[dict[str, Case], dict[str, Any]]:
 
 
 def full(case: Case, names: dict[str, str]) -> Case:
-    """A case with names of metrics in full."""
     metrics: Case = {}
     for key in ("metrics", "counts"):
         metrics[key] = {names.get(name, name): value for name, value in case.get(key, {}).items()}
@@ -83,7 +81,6 @@ def full(case: Case, names: dict[str, str]) -> Case:
 
 
 def metrics_of(case: Case) -> Metrics:
-    """All metrics of a case, but those by instruction."""
     found = complete(GPUS[case.get("on", "A100")], case.get("seconds", 1e-3), case.get("clock", 1.41e9))
     if "chip" in case:
         keys = ("compute_capability_major", "compute_capability_minor", "display_name")
@@ -114,7 +111,6 @@ def data_of(case: Case) -> KernelData:
 
 
 def rules_with(folder: Path, *ceilings: Ceilings) -> RuleSet:
-    """Our rules with measured roofs."""
     folder.mkdir(exist_ok=True)
     for name, text in render_rules(ceilings=list(ceilings)).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -122,7 +118,6 @@ def rules_with(folder: Path, *ceilings: Ceilings) -> RuleSet:
 
 
 def ceilings_of(name: str, given: dict[str, Any]) -> Ceilings:
-    """Measured roofs of a file of cases."""
     roofs, clock = {}, given.get("clock", math.nan)
     for roof in given.keys() - {"device", "capability", "clock"}:
         unit = "s" if roof.startswith("launch") else "B/s" if roof.endswith("read") else "FLOP/s"
@@ -147,7 +142,6 @@ def run_case(case: Case, one: Kernel, rules: RuleSet, patch: pytest.MonkeyPatch)
 
 
 def as_text(outcome: RuleOutcome) -> str:
-    """All that a rule said."""
     marks = f" (marks in the source: {outcome.markers})" if outcome.markers else ""
     reason = f", {outcome.reason}" if outcome.reason else ""
     lines = [f"{outcome.identifier.removeprefix('NcuRoofline')}: {outcome.status}{reason}{marks}"]

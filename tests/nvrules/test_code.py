@@ -45,7 +45,6 @@ def of_rule(one: Kernel, rule: str = HOT_SPOTS) -> RuleOutcome:
 
 
 def spoken(one: Kernel) -> list[str]:
-    """How the messages on hot spots begin."""
     beginnings = [(said.title.startswith("Where warps wait"), said.text.split(" ")) for said in of_rule(one).messages]
     return [" ".join(words[: 4 if waiting else 3]) for waiting, words in beginnings]
 
@@ -124,7 +123,6 @@ def test_lines_are_those_that_ncu_tells_its_rules(real: Callable[[str], Path]) -
 
 @pytest.mark.parametrize("launch", [0, *(pytest.param(other, marks=pytest.mark.exhaustive) for other in (1, 2))])
 def test_stalls_are_told_alike_by_rule_and_view(launch: int, real: Callable[[str], Path]) -> None:
-    """Causes and advice come from one place, and from the same counts."""
     path = real("v100-ncu2022.2-full-2.ncu-rep")
     stalls = [(message, advice) for kind, _, message, advice in by_view(path, launch) if kind == "stall"]
     told = {re.findall(r" \(([a-z_]+)\)\. ", message)[0]: f"{message} {advice}" for message, advice in stalls}
