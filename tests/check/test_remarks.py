@@ -58,11 +58,8 @@ def files_of(case: dict[str, Any]) -> list[list[str]]:
         return [[text]]
     if "counters" in case:
         text = (HERE / "fixtures" / "counter-family.section").read_text(encoding="utf-8")
-        old_dot, old_roof = "lts__t_bytes.sum", "lts__lts2xbar_cycles_active"
-        return [
-            [text.replace(old_roof, roof).replace(f"{old_dot}.per_second", f"{dot}.sum.per_second")]
-            for dot, roof in case["counters"]
-        ]
+        old_dot, old_roof = "lts__t_bytes.sum.per_second", "lts__lts2xbar_cycles_active"
+        return [[text.replace(old_roof, roof).replace(old_dot, f"{dot}.sum.per_second")] for dot, roof in case["counters"]]
     if "expressions" in case:
         return [[HEAD.format("A") + DEFINED.format(expression)] for expression in case["expressions"]]
     texts = case.get("texts") or [case["text"]]

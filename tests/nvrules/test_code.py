@@ -130,8 +130,7 @@ def test_stalls_are_told_alike_by_rule_and_view(launch: int, real: Callable[[str
         texts = [said.text for said in of_rule(opened.kernels[launch]).messages if said.title.startswith("Where warps wait")]
     both = [(text, reason) for text in texts for reason in told if f" ({reason})" in text]
     assert both
-    for text, reason in both:
-        assert told[reason].partition(f"({reason}). ")[2] in text
+    assert all(told[reason].partition(f"({reason}). ")[2] in text for text, reason in both)
 
 
 def test_shares_are_those_that_the_view_tells(real: Callable[[str], Path]) -> None:

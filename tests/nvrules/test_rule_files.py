@@ -101,9 +101,9 @@ def test_no_name_of_the_helper_has_two_meanings() -> None:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             meanings.setdefault(node.name, []).append("")
         elif isinstance(node, ast.Assign):
-            for name in (name for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)):
-                if isinstance(name.ctx, ast.Store):
-                    meanings.setdefault(name.id, []).append(ast.dump(node.value))
+            names = [name for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            for name in (one.id for one in names if isinstance(one.ctx, ast.Store)):
+                meanings.setdefault(name, []).append(ast.dump(node.value))
     module = helper(our_rules())  # numbers that several modules import stand there twice
     twice = {name for name, values in meanings.items() if len(values) > 1}
     assert {name for name in twice if isinstance(getattr(module, name), (tuple, dict, FunctionType))} == set()
