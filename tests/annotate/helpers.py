@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_roofline.base.files import write_atomically
 from ncu_roofline.formats.ceilings import Ceilings
@@ -21,8 +21,7 @@ def annotated(source: Path, target: Path, ceilings: Sequence[Ceilings] = (), rul
     return annotate(source, lambda chunks: write_atomically(target, chunks, overwrite=True), ceilings, rules)
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """What is ours of a kernel."""
 
     metrics: dict[str, Value]
@@ -31,11 +30,10 @@ class Added:
 
 
 def added(kernel: Kernel) -> Added:
-    """What is ours of ``kernel``."""
-    sections = [parse_section(data) for data in kernel.sections]
+    sections = {one.identifier: one for one in map(parse_section, kernel.sections)}
     return Added(
         {name: value for name, value in kernel.metrics.items() if name.startswith(PREFIX)},
-        {one.identifier: one for one in sections if one.identifier.startswith(OWN)},
+        {name: one for name, one in sections.items() if name.startswith(OWN)},
         tuple(one for one in kernel.rule_results if one.identifier.startswith(OWN)),
     )
 

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.ncu, pytest.mark.reports, pytest.mark.exhaustive]
 COMPLAINTS = ("ERROR", "WARNING", "FATAL", "libprotobuf")
 OVERVIEW = "Section: Roofline overview (ncu-roofline, added later)"
 LABELS = {"l1": "L1/TEX", "l2": "L2", "dram": "DRAM", "shared": "Shared memory"}
-VERDICTS = "v100-ncu2022.2-full-1"
 Page = Callable[..., tuple[int, str]]
 
 
@@ -34,7 +33,6 @@ def release(request: pytest.FixtureRequest, ncu_releases: dict[str, Path]) -> st
 
 @pytest.fixture
 def page(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> Page:
-    """What a release prints of a report: exit code and text."""
 
     def shown(path: Path, *words: str) -> tuple[int, str]:
         details = ["--details-all"] if release < "2023" else ["--print-details", "all"]
@@ -45,19 +43,15 @@ def page(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> Page:
     return shown
 
 
-@pytest.fixture(scope="module")
-def copy(real_reports: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+@pytest.fixture
+def copy(real_reports: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     """The annotated copy of a real report, made when it is first asked for."""
-    folder, done = tmp_path_factory.mktemp("copies"), dict[str, Path]()
 
     def made(name: str) -> Path:
-        source = real_reports.get(f"{name}.ncu-rep")
-        if source is None:
-            pytest.skip(f"no {name}.ncu-rep in the collection of reports")
-        if name not in done:
-            done[name] = folder / source.name
-            annotated(source, done[name])
-        return done[name]
+        source = real_reports.get(name) or pytest.skip(f"no {name} in the collection of reports")
+        if not (tmp_path / name).exists():
+            annotated(source, tmp_path / name)
+        return tmp_path / name
 
     return made
 
@@ -76,7 +70,7 @@ def test_pages_keep_what_they_had(release: str, page: Page, real_reports: dict[s
         if source.stat().st_size > most:
             continue
         for words in ((), ("--page", "raw", "--csv", "--print-units", "base")):
-            (code, before), (new_code, after) = page(source, *words), page(copy(source.stem), *words)
+            (code, before), (new_code, after) = page(source, *words), page(copy(source.name), *words)
             assert new_code == code, (source.name, after[-500:])
             if code:
                 with read_report(source) as report:
@@ -103,23 +97,20 @@ def test_copies_of_newer_reports_open_where_these_do(
     annotated(source, target)
     assert page(source)[0] == (name == "gpp-nw3" and release < "2024")
     code, after = page(target)
-    assert code == 0, after[-500:]
-    assert OVERVIEW in after
-    kept = name == "bench.dram.triad"  # without FP64 work, so nothing stands for its FP64 chart
-    assert ("Section: Hierarchical Roofline" in after) == kept
+    assert (code, OVERVIEW in after) == (0, True), after[-500:]
+    # Nothing stands for the FP64 chart of a kernel without FP64 work.
+    assert ("Section: Hierarchical Roofline" in after) == (name == "bench.dram.triad")
 
 
-@pytest.mark.parametrize("newest", ["2024.1", "2024.2"])
+@pytest.mark.parametrize("release", ["2024.1", "2024.2"], indirect=True)
 @pytest.mark.parametrize(
     "name", ["a100-ncu2020.3-full-1", "a100-ncu2021.2-full-1", "a10g-ncu2023.1-roofline-1", "rtx4060-ncu2024.2-custom-4"]
 )
 def test_values_of_the_charts_and_advice_are_printed(
-    name: str, newest: str, copy: Callable[[str], Path], ncu_releases: dict[str, Path], tmp_path: Path
+    name: str, release: str, copy: Callable[[str], Path], ncu_releases: dict[str, Path], tmp_path: Path
 ) -> None:
-    if newest not in ncu_releases:
-        pytest.skip(f"no Nsight Compute {newest}")
-    path = copy(name)
-    result, output = roofline(path), print_details(ncu_releases[newest], path, tmp_path)
+    path = copy(f"{name}.ncu-rep")
+    result, output = roofline(path), print_details(ncu_releases[release], path, tmp_path)
     points, roofs = result.points, result.roofs.groupby("roof").value.max()
     launches = read_details(output)
     assert len(launches) == points.launch.nunique()
@@ -137,7 +128,6 @@ def test_values_of_the_charts_and_advice_are_printed(
 
 
 def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> None:
-    """One printed chart holds the points of its precision, and their roofs."""
     assert [line.label.partition(":")[0] for line in chart.points] == [LABELS[level] for level in rows.level]
     for line, (_, row) in zip(chart.points, rows.iterrows(), strict=True):
         for part, value in (("work", row.performance), ("traffic", row.bandwidth)):
@@ -155,16 +145,15 @@ def same_chart(chart: PrintedChart, rows: pd.DataFrame, roofs: pd.Series) -> Non
 
 def test_the_verdict_is_printed_first(page: Page, copy: Callable[[str], Path]) -> None:
     """Releases print messages in the order in which they are stored."""
-    code, output = page(copy(VERDICTS), "--page", "details")
+    path = copy("v100-ncu2022.2-full-1.ncu-rep")
+    code, output = page(path, "--page", "details")
     assert code == 0
     overviews, most = output.split(OVERVIEW)[1:], 0
-    with read_report(copy(VERDICTS)) as report:
+    with read_report(path) as report:
         for kernel, overview in zip(report.kernels, overviews, strict=True):
             squeezed = "".join(overview.partition("Section: ")[0].split())
-            places: dict[str, int] = {}
-            for rule in added(kernel).rules:
-                for said in rule.messages:
-                    places.setdefault(rule.identifier, squeezed.find("".join(said.text.partition("@")[0].split())))
-            assert 0 <= places[f"{OWN}Verdict"] == min(place for place in places.values() if place >= 0)
+            said = [(rule.identifier, message.text) for rule in added(kernel).rules for message in rule.messages]
+            places = [(squeezed.find("".join(text.partition("@")[0].split())), name) for name, text in said]
+            assert min(place for place in places if place[0] >= 0)[1] == f"{OWN}Verdict"
             most = max(most, len(places))
     assert most > 1  # of launches that are too short there is the verdict only

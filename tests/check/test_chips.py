@@ -4,91 +4,73 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ncu_roofline.formats.sectionfile.text import parse_document
 from ncu_roofline.plugin.check import chips
-from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Passes, chip, passes, targets_of
+from ncu_roofline.plugin.check.chips import OK, UNKNOWN, Chip, Passes, chip, passes, targets_of
 from ncu_roofline.plugin.check.section_rules import Content, check_files, metrics_to_collect, section_passes
 from tests.nvrules.running import toml
 
-CHIPS = ["GV100", "TU102", "TU116", "GA100", "GA102", "GA10B", "AD102", "GH100", "GB100", "GB110", "GB10B", "GB202", "GB20B"]
 SASS = [f"smsp__sass_thread_inst_executed_op_{kind}{op}_pred_on.sum" for kind in "dfh" for op in ("add", "mul", "fma")]
-CORE = [
-    *("gpu__time_duration.sum", "sm__cycles_elapsed.max", "dram__bytes.sum", "lts__t_bytes.sum", "l1tex__t_bytes.sum"),
-    "smsp__sass_data_bytes_mem_shared.sum",
-    *SASS,
-]
+CORE = [*SASS, "gpu__time_duration.sum", "sm__cycles_elapsed.max", "smsp__sass_data_bytes_mem_shared.sum"]
+CORE += ["dram__bytes.sum", "lts__t_bytes.sum", "l1tex__t_bytes.sum"]
 PEAKS = [f"sm__sass_thread_inst_executed_op_{kind}fma_pred_on.sum.peak_sustained" for kind in "dfh"]
 PEAKS += ["dram__bytes.sum.peak_sustained", "lts__lts2xbar_cycles_active.sum.peak_sustained"]
 CLOCKS = [f"{unit}__cycles_elapsed.avg.per_second" for unit in ("sm", "l1tex", "lts")]
+NAMES = {"{peaks}": PEAKS, "{clocks}": CLOCKS, "{sass}": SASS}
 DATA = toml(Path(__file__).with_name("chips.toml"))
 
 
-def _require(name: str) -> None:
-    if chip(name) is None:
-        pytest.skip(f"no metric library here knows {name}")
+def _known(name: str) -> Chip:
+    return chip(name) or pytest.skip(f"no metric library here knows {name}: {chips.HOW_TO_GET} (or set {chips.VARIABLE})")
 
 
-@pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("name", CHIPS)
+def _in_full(words: list[str]) -> list[str]:
+    return [metric for word in words for metric in NAMES.get(word, [word])]
+
+
+@pytest.mark.parametrize("name", DATA["chips"])
 def test_passes_of_lists(name: str) -> None:
-    _require(name)
-    names = {"{peaks}": PEAKS, "{clocks}": CLOCKS}
+    _known(name)
     for case, (beside, exceptions) in DATA["lists"].items():
-        metrics = [metric for word in beside for metric in names.get(word, [word])]
-        assert passes(name, [*CORE, *metrics]) == Passes(exceptions.get(name, 1), 1), case
-
-
-@pytest.mark.usefixtures("library")
-def test_passes_of_parts() -> None:
-    _require("GH100")
-    _require("GA100")
-    assert passes("GH100", SASS) == Passes(0, 1)
-    assert passes("GH100", ["gpu__time_duration.sum"]) == Passes(1, 0)
-    # Peaks are constants: beside anything else they cost nothing (alone they cost a pass in some releases of the library).
-    assert passes("GA100", [*PEAKS, "gpu__time_duration.sum"]) == Passes(1, 0)
-    assert passes("GH100", []) == Passes(0, 0)
-    assert passes("GH100", ["nonsense", "launch__grid_size", *SASS]) == Passes(0, 1)
+        assert passes(name, [*CORE, *_in_full(beside)]) == Passes(exceptions.get(name, 1), 1), case
+    for other, words, hardware, sass in DATA["parts"]:
+        assert other != name or passes(name, _in_full(words)) == Passes(hardware, sass), words
 
 
 @pytest.mark.ncu
-@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     "name", ["GA102", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in DATA["stock"] if one != "GA102")]
 )
 def test_passes_of_stock_sections(name: str, ncu_releases: dict[str, Path]) -> None:
     if "2024.2" not in ncu_releases:
         pytest.skip("no Nsight Compute 2024.2")
-    _require(name)
+    _known(name)
     (target,) = targets_of([name])
     folder = ncu_releases["2024.2"].parents[2] / "sections"
     names = [f"SpeedOfLight_Hierarchical{one}RooflineChart" for one in ("Double", "Single", "Half", "Tensor")]
-    files = [check_files([folder / f"{one}.section"], (), None)[0] for one in names]
+    files = check_files([folder / f"{one}.section" for one in names], (), None)
     contents = [one.content for one in files if one.content is not None]
     core, tensor, together = DATA["stock"][name]
     assert [str(section_passes([one], target)) for one in contents] == [core, core, core, tensor]
     assert str(section_passes(contents, target)) == together
 
 
-@pytest.mark.usefixtures("library")
 def test_verdict() -> None:
     for name, known in DATA["verdicts"].items():
-        _require(name)
-        found = chip(name)
-        assert found is not None
+        found = _known(name)
         assert {metric: found.verdict(metric) for metric in known} == {one: getattr(chips, word) for one, word in known.items()}
-    _require("GV11B")
+    _known("GV11B")
     assert passes("GV11B", CORE) is None  # which no library schedules
 
 
 @pytest.mark.usefixtures("no_library")
 def test_without_library_nothing_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor with a file that is none."""
-    assert chips.libraries() == ()
-    assert chip("GH100") is None
-    assert passes("GH100", CORE) is None
+    assert (chips.libraries(), chip("GH100"), passes("GH100", CORE)) == ((), None, None)
     text = tmp_path / "libnvperf_host.so"
     text.write_text("no library")
     monkeypatch.setenv(chips.VARIABLE, os.pathsep.join((str(text), str(tmp_path / "absent"), "")))
@@ -114,16 +96,12 @@ def test_where_libraries_are_looked_for(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("no_library")
 def test_libraries_that_schedule_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fake:
-        def __init__(self, path: str) -> None:
-            self.path = path
-
-        def has(self, function: str) -> bool:
-            return function == chips.SCHEDULING and self.path != "old"
+    def library(path: str) -> SimpleNamespace:
+        return SimpleNamespace(path=path, has=lambda function: function == chips.SCHEDULING and path != "old")
 
     monkeypatch.setenv(chips.VARIABLE, os.pathsep.join(("old", "first", "second")))
-    monkeypatch.setattr(chips, "Library", Fake)
-    assert [library.path for library in chips.libraries()] == ["first", "second", "old"]
+    monkeypatch.setattr(chips, "Library", library)
+    assert [one.path for one in chips.libraries()] == ["first", "second", "old"]
 
 
 @pytest.mark.ncu
@@ -145,7 +123,6 @@ def test_libraries_of_old_releases(ncu_releases: dict[str, Path], monkeypatch: p
 
 
 def content_of(text: str) -> Content:
-    """A section with this text."""
     return Content("", parse_document('Identifier: "A" DisplayName: "a"\n' + text))
 
 

@@ -20,46 +20,29 @@ from tests.nvrules.running import toml
 
 HEAD = 'Identifier: "A"\nDisplayName: "a"\n'
 EVERY = ("2020.3", "2022.3", "2024.1", "2024.2")
+MISTAKES, DATA = (toml(Path(__file__).with_name(f"{name}.toml")) for name in ("mistakes", "probes"))
 PROBES = {
-    name: (one["text"].encode(one.get("encoding", "utf-8")), (one.get("from", "9"), one.get("to", "9")))
-    for name, one in toml(Path(__file__).with_name("probes.toml")).items()
-}
-# Where Python's reader of protobuf's text format is of another mind than the C++ one: in no real file.
-CORNERS = {
-    *("minusspace", "minuscomment", "minuszero", "boolhex", "enumoctal", "nonascii", "onenan", "inff"),
-    *("questionescape", "bigunicode", "octal400", "badescape", "octalconst", "octalfloat", "uppercaseF"),
-}
-# What stands around a field of these messages.
-AROUND = {
-    "Metric": 'Metrics {{ Metrics {{ Name: "m"\n {} }} }}',
-    "Group": "Group {{\n {} }}",
-    "Filter": "Filter {{\n {} }}",
-    "BodyItem": "Body {{ Items {{\n {} }} }}",
-    "Timeline": "Body {{ Items {{ Timeline {{\n {} }} }} }}",
-    "TimelineGroup": "Body {{ Items {{ Timeline {{ MetricGroups {{\n {} }} }} }} }}",
-    "TimelineRow": "Body {{ Items {{ Timeline {{ MetricGroups {{ MetricRows {{\n {} }} }} }} }} }}",
+    name: (
+        one["text"].encode(one.get("encoding", "utf-8")),
+        [release for release in EVERY if one.get("from", "9") <= release <= one.get("to", "9")],
+    )
+    for name, one in DATA.items()
 }
 
 
-def loads(name: str, release: str) -> bool:
-    """Whether a release loads a probe, as we see it."""
+def loads(text: bytes, release: str) -> bool:
+    """Whether a release does, as we see it."""
     try:
-        return not parse_document(read_bytes(PROBES[name][0])).unknown_to(release_of(release))
+        return not parse_document(read_bytes(text)).unknown_to(release_of(release))
     except SectionSyntaxError:
         return False
-
-
-def accepts(name: str, release: str) -> bool:
-    """Whether it does."""
-    first, last = PROBES[name][1]
-    return first <= release <= last
 
 
 def test_verdict_is_that_of_every_release() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for name in PROBES.keys() - CORNERS:
-            assert [loads(name, one) for one in EVERY] == [accepts(name, one) for one in EVERY], name
+        for name in (one for one in PROBES if not DATA[one].get("corner")):
+            assert [release for release in EVERY if loads(PROBES[name][0], release)] == PROBES[name][1], name
 
 
 @pytest.mark.ncu
@@ -73,10 +56,9 @@ def test_releases_do_what_is_said_of_them(release: str, ncu_releases: dict[str, 
     for name, (content, _) in PROBES.items():
         (folder / f"{name}.section").write_bytes(content)
     command = [str(ncu_releases[release]), "--section-folder", ".", "--list-sections"]
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    output = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=120).stdout
+    output = subprocess.run(command, cwd=folder, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True).stdout
     listed = {words[0] for line in output.decode("utf-8", "replace").splitlines() if (words := line.split())}
-    assert PROBES.keys() & listed == {name for name in PROBES if accepts(name, release)}
+    assert PROBES.keys() & listed == {name for name, (_, releases) in PROBES.items() if release in releases}
     root = next(parent for parent in ncu_releases[release].parents if parent.name == "usr")
     if (formats := next(root.glob("**/extras/FileFormat"), None)) is None:
         return
@@ -124,7 +106,7 @@ def test_stock_sections_parse_in_their_release_and_have_no_errors(ncu_releases: 
 
 def test_place_and_kind_of_mistakes() -> None:
     deep = [f"HEAD Body {{ Items {{ {'HorizontalContainer { Items { ' * 5000}", 1, 1, "syntax"]
-    for text, line, column, code in [*toml(Path(__file__).with_name("mistakes.toml"))["mistakes"], deep]:
+    for text, line, column, code in [*MISTAKES["mistakes"], deep]:
         with pytest.raises(SectionSyntaxError) as caught:
             parse_document(text.replace("HEAD ", HEAD))
         assert (caught.value.line, caught.value.column, caught.value.code) == (line, column, code), text
@@ -164,8 +146,8 @@ def test_bytes_are_those_of_the_binary_schema() -> None:
 
 def test_fields_without_published_number_are_accepted_and_left_out() -> None:
     for owner, name in NAMED_ONLY:
-        document = parse_document(HEAD + AROUND[owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))
-        assert document.data == parse_document(HEAD + AROUND[owner].format("")).data
+        document = parse_document(HEAD + MISTAKES["around"][owner].format(f'{name} {{ Anything: "goes" Even {{ This: 1 }} }}'))
+        assert document.data == parse_document(HEAD + MISTAKES["around"][owner].format("")).data
         (use,) = [use for use in document.uses if use.name == f"{owner}.{name}"]
         assert (use.line, use.column, use.history.since) == (4, 2, NAMED_ONLY[owner, name])
 

@@ -24,19 +24,16 @@ FILES: dict[str, object] = {}  # sessions bring their own
 
 
 def dialect(version: str) -> Dialect:
-    """The dialect of a version, `BASE` for "base"."""
     return BASE if version == "base" else dialect_of(version)
 
 
 @cache
 def texts(version: str) -> dict[str, str]:
-    """Section identifier -> text."""
     return {name.removesuffix(".section"): text for name, text in render_sections(dialect(version)).items()}
 
 
 @cache
 def section(version: str, identifier: str) -> Section:
-    """A section of a dialect, parsed."""
     return parse_document(texts(version)[identifier]).section
 
 
@@ -46,36 +43,31 @@ def asked(version: str) -> dict[tuple[int, int], frozenset[str]]:
 
     Without attributes and what sections derive themselves, which are not of the metric library.
     """
-    chips = [one.compute_capability for one in architectures(version)]
-    names = {chip: {name for one in texts(version) for name in collected(section(version, one), chip)} for chip in chips}
-    others = ("derived__", "device__attribute_")
-    return {
-        chip: frozenset(name.partition(".")[0] for name in found if not name.startswith(others))
-        for chip, found in names.items()
-    }
+    found, others = {}, ("derived__", "device__attribute_")
+    for chip in (one.compute_capability for one in architectures(version)):
+        names = {name for one in texts(version) for name in collected(section(version, one), chip)}
+        found[chip] = frozenset(name.partition(".")[0] for name in names if not name.startswith(others))
+    return found
 
 
 def architectures(version: str) -> list[Architecture]:
-    """Those that a release profiles."""
     return [one for one in load_spec().architectures if dialect_of(version).number(one.compute_capability)]
 
 
 def sampled(made: Section, capability: tuple[int, int]) -> dict[str, list[str]]:
     """What a section samples on a chip, by the group that is sampled together."""
     ((item, _),), arch = items_of(made.message), arch_number(capability)
-    return {
-        text_of(group.Label): [
-            name for row in group.MetricRows for metric in row.Metrics if (name := name_on(metric, arch)) is not None
-        ]
-        for group in item.Timeline.MetricGroups
-    }
+    names: dict[str, list[str]] = {}
+    for group in item.Timeline.MetricGroups:
+        found = [name_on(metric, arch) for row in group.MetricRows for metric in row.Metrics]
+        names[text_of(group.Label)] = [name for name in found if name is not None]
+    return names
 
 
 IDENTIFIERS = tuple(texts("base"))
 
 
 def profiled(version: str) -> tuple[tuple[int, int], ...]:
-    """Compute capabilities that the release of a dialect profiles."""
     made = dialect(version)
     return tuple(one for one in CAPABILITIES if not made.exact or made.number(one))
 
@@ -87,24 +79,19 @@ def collected(made: Section, capability: tuple[int, int]) -> set[str]:
     return {*filter(None, hidden), *(name for _, name in rows(made, arch)), *needed_metrics(made, capability)}
 
 
-def device(capability: tuple[int, int]) -> Metrics:
-    """Attributes of a made-up GPU."""
-    major, minor = capability
-    return {**A100, "device__attribute_compute_capability_major": major, "device__attribute_compute_capability_minor": minor}
-
-
 def kernel_metrics(names: Iterable[str], capability: tuple[int, int]) -> Metrics:
     """The device's attributes and a value for each counter metric: any one, but all forms of a counter agree."""
-    attributes = device(capability)
-    wanted = [n for n in names if not n.startswith("derived__") and n not in attributes and exists(n, capability)]
+    versions = zip(("major", "minor"), capability, strict=True)
+    attributes = {**A100, **{f"device__attribute_compute_capability_{name}": number for name, number in versions}}
+    wanted = [n for n in names if not n.startswith("derived__") and n not in attributes and _exists(n, capability)]
     return {**attributes, **{name: _value(name) for name in wanted}}
 
 
-def exists(metric: str, capability: tuple[int, int]) -> bool:
+def _exists(metric: str, capability: tuple[int, int]) -> bool:
     """Whether a chip has a metric, as far as the specification says; what it does not mention is everywhere."""
     counter = metric.partition(".")[0]
-    architecture = load_spec().architecture(capability)
     if counter.startswith("dram__"):
+        architecture = load_spec().architecture(capability)
         return architecture is not None and "dram" not in architecture.lacks
     return counter not in _counters(None) or counter in _counters(capability)
 
@@ -112,20 +99,16 @@ def exists(metric: str, capability: tuple[int, int]) -> bool:
 @cache
 def _counters(capability: tuple[int, int] | None) -> frozenset[str]:
     spec = load_spec()
-    bindings = [
-        one
-        for item in (*spec.precisions, *spec.levels)
-        for one in (spec.bindings(item, capability) if capability else item.bindings)
-        if one.source != "embedded"
-    ]
-    sums = [part for one in bindings for part in (one.counters, one.peak) if part]
-    return frozenset(counter for part in sums for counter in part.counters())
+    found: set[str] = set()
+    for item in (*spec.precisions, *spec.levels):
+        for one in spec.bindings(item, capability) if capability else item.bindings:
+            for part in (one.counters, one.peak) if one.source != "embedded" else ():
+                found.update(part.counters() if part else ())
+    return frozenset(found)
 
 
 def _count(counter: str) -> float:
-    """Any count; that of several operations together is their sum."""
-    together = re.fullmatch(r"(.*)_ops_(\w+)_pred_on", counter)
-    if together:
+    if together := re.fullmatch(r"(.*)_ops_(\w+)_pred_on", counter):
         return sum(_count(f"{together[1]}_op_{operation}_pred_on") for operation in together[2].split("_"))
     return float(zlib.crc32(counter.encode()) % 900 + 100) * 1e6
 

@@ -27,12 +27,10 @@ CHARTS = {
 # The report of a kernel is the same for many dialects: one of each kind; by default each chip in one of them.
 _VERSIONS = ("base", "2022.3", "2024.2", "2025.4")
 _CASES = [(version, chip) for version in _VERSIONS for chip in profiled(version)]
-_DEFAULT = {
-    chip: (version, chip) for number, (version, chip) in enumerate(_CASES) if number % 3 or chip not in profiled("2022.3")
-}
+_DEFAULT = {case[1]: case for number, case in enumerate(_CASES) if number % 3 or case[1] not in profiled("2022.3")}
 CASES = [
     pytest.param(
-        *case, marks=() if case in _DEFAULT.values() else pytest.mark.exhaustive, id=f"{case[0]}-{case[1][0]}.{case[1][1]}"
+        *case, marks=() if case in _DEFAULT.values() else pytest.mark.exhaustive, id="{}-{}.{}".format(case[0], *case[1])
     )
     for case in _CASES
 ]
@@ -48,22 +46,17 @@ def test_sections_say_what_the_model_says(version: str, capability: tuple[int, i
         check_rows(version, made, metrics, capability, model)
         for chart in evaluate_charts(made, metrics, capability):
             if identifier in CHARTS:
-                check_points(chart, CHARTS[identifier], model)
-                check_roofs(chart, CHARTS[identifier], model)
+                check_chart(chart, CHARTS[identifier], model)
             elif identifier == LIGHT:
                 check_light(chart, model)
 
 
-def check_points(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> None:
-    rows = {
-        f"{LABELS[row.precision]} at {LABELS[row.level]}": row
-        for row in model.points[model.points["precision"].isin(precisions)].itertuples()
-    }
+def check_chart(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> None:
+    mine = model.points[model.points["precision"].isin(precisions)].itertuples()
+    rows = {f"{LABELS[row.precision]} at {LABELS[row.level]}": row for row in mine}
     for point in chart.points:
-        row = rows[point.label]
-        assert (row.intensity, row.performance, row.bandwidth) == pytest.approx(
-            (point.intensity, point.work, point.traffic), rel=1e-9
-        )
+        row, drawn_at = rows[point.label], (point.intensity, point.work, point.traffic)
+        assert (row.intensity, row.performance, row.bandwidth) == pytest.approx(drawn_at, rel=1e-9)
         derived = any("inst_executed_pipe_tensor" in name or "d_bytes_fill" in name for name in point.metrics)
         assert row.source == ("derived" if derived else "binding")
     drawn = {point.label for point in chart.points}
@@ -72,8 +65,6 @@ def check_points(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> 
     assert {label for label, row in rows.items() if row.precision not in parts and row.level not in aside} <= drawn
     assert not any(label.endswith(LABELS[level]) for label in drawn for level in aside)
 
-
-def check_roofs(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> None:
     roofs = dict(zip(model.roofs["roof"], model.roofs["value"], strict=True))
     for roof in chart.roofs:
         level = LEVELS.get(roof.label.partition(" bandwidth")[0], "l1")
@@ -98,7 +89,6 @@ def check_light(chart: Chart, model: Roofline) -> None:
 
 
 def check_rows(version: str, made: Section, metrics: factory.Metrics, capability: tuple[int, int], model: Roofline) -> None:
-    """Performance and intensities in headers and tables."""
     points = [row for row in model.points.itertuples() if row.precision in LABELS]
     performance = {LABELS[row.precision]: row.performance for row in points}
     intensity = {(LABELS[row.precision], row.level): row.intensity for row in points}

@@ -13,12 +13,10 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts, parse_expression
 from ncu_roofline.formats.sectionfile.section import arch_number
 from ncu_roofline.formats.sectionfile.text import parse_document
-from ncu_roofline.plugin.generate.lowering import dialect_of
-from ncu_roofline.plugin.generate.sections import render_sections
 from tests import factory
 from tests.generate.made import IDENTIFIERS, architectures, asked, collected, kernel_metrics, sampled, section, texts
 from tests.sectionfile import reading
-from tests.sectionfile.ncu_details import PrintedLine, print_details, read_details
+from tests.sectionfile.ncu_details import print_details, read_details
 
 pytestmark = pytest.mark.ncu
 A100 = (8, 0)
@@ -42,13 +40,12 @@ def ncu(binary: Path, home: Path, *words: str | Path) -> str:
 
 @pytest.mark.parametrize("dialect", ["base", pytest.param("own", marks=pytest.mark.exhaustive)])
 def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
-    """The committed sections, or those made for the release."""
-    binary, version, folder = ncu_releases[release], "base" if dialect == "base" else release, pack_folder("sections")
-    if version != "base":
-        folder = tmp_path / "made"
+    binary, version, folder = ncu_releases[release], "base", pack_folder("sections")
+    if dialect == "own":
+        version, folder = release, tmp_path / "made"
         folder.mkdir()
-        for name, text in render_sections(dialect_of(release)).items():
-            (folder / name).write_text(text)
+        for name, text in texts(release).items():
+            (folder / f"{name}.section").write_text(text)
     listed = ncu(binary, tmp_path, "--section-folder", folder, "--list-sections")
     assert set(re.findall(r"^(\w+)\s.*section\s*$", listed, re.MULTILINE)) == set(texts(version))
     sets = ncu(binary, tmp_path, "--section-folder", folder, "--list-sets")
@@ -59,49 +56,21 @@ def test_loads(release: str, dialect: str, ncu_releases: dict[str, Path], tmp_pa
         assert [name for name in wanted if name not in metrics] == []
 
 
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, factory.Metrics]:
-    """A report that carries our sections, with all that they collect and derive, as ncu does while it profiles."""
+def test_a_report_that_carries_them(release: str, ncu_releases: dict[str, Path], tmp_path: Path) -> None:
+    """With all that they collect and derive, as ncu does while it profiles: charts, and traffic in headers in bytes."""
     made = [section("base", identifier) for identifier in IDENTIFIERS]
     metrics = kernel_metrics({name for one in made for name in collected(one, A100)}, A100)
     metrics["device__attribute_architecture"] = 0x170  # without, ncu shows no units at all
     for name, expression in (pair for one in made for pair in reading.definitions(one).items()):
         value = parse_expression(expression).evaluate(metrics.get)
         metrics |= {name: value} if value is not None else {}
-    sections = [parse_document(text).data for text in texts("base").values()]
-    path = tmp_path_factory.mktemp("shown") / "made.ncu-rep"
-    return factory.report(path, factory.kernel(metrics, sections=sections)), metrics
-
-
-def test_charts_are_shown(
-    release: str, shown: tuple[Path, factory.Metrics], ncu_releases: dict[str, Path], tmp_path: Path
-) -> None:
-    if release < "2024":
-        pytest.skip("prints no tables of charts")
-    path, metrics = shown
-    (printed,) = read_details(print_details(ncu_releases[release], path, tmp_path))
-    theirs = {chart.label: chart for chart in printed if chart.roofs}
-    ours = [chart for name in IDENTIFIERS for chart in evaluate_charts(section("base", name), metrics, A100)]
-    assert len(theirs) == len(ours) == 6
-    for chart in ours:
-        lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
-        names = {(line.label, _names(line)) for line in lines}
-        for one in (*chart.roofs, *chart.points):
-            assert (one.label, frozenset(one.metrics)) in names, one
-
-
-def _names(line: PrintedLine) -> frozenset[str]:
-    return frozenset(name for part in line.parts.values() for name, _ in part)
-
-
-def test_traffic_in_headers_is_in_bytes(
-    release: str, shown: tuple[Path, factory.Metrics], ncu_releases: dict[str, Path], tmp_path: Path
-) -> None:
-    """ncu reads units off the names of metrics, those of derived ones included."""
-    path, metrics = shown
+    data = factory.kernel(metrics, sections=[parse_document(text).data for text in texts("base").values()])
+    path = factory.report(tmp_path / "made.ncu-rep", data)
+    # ncu reads units off the names of metrics, those of derived ones included.
     page = ncu(ncu_releases[release], tmp_path, "--import", path, "--page", "details", "--print-units", "base")
-    rows = [row for name in IDENTIFIERS for row in reading.rows(section("base", name), arch_number(A100))]
-    traffic = {label: name for label, name in rows if label.endswith(" traffic")}
+    traffic = {
+        label: name for one in made for label, name in reading.rows(one, arch_number(A100)) if label.endswith(" traffic")
+    }
     assert len(traffic) == 4
     for label, name in traffic.items():
         printed = set(re.findall(rf"^ +{label} +(\S+) +([\d.,]+)", page, re.MULTILINE))
@@ -109,6 +78,16 @@ def test_traffic_in_headers_is_in_bytes(
         for _, value in printed:
             assert float(value.replace(",", "")) == pytest.approx(float(metrics[name]), rel=1e-3), label
     assert "byte/s]" not in page
+    if release < "2024":
+        return  # prints no tables of charts
+    (launch,) = read_details(print_details(ncu_releases[release], path, tmp_path))
+    theirs = {chart.label: chart for chart in launch if chart.roofs}
+    ours = [chart for one in made for chart in evaluate_charts(one, metrics, A100)]
+    assert len(theirs) == len(ours) == 6
+    for chart in ours:
+        lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
+        names = {(line.label, frozenset(name for part in line.parts.values() for name, _ in part)) for line in lines}
+        assert {(line.label, frozenset(line.metrics)) for line in (*chart.roofs, *chart.points)} <= names
 
 
 @pytest.mark.exhaustive
@@ -116,10 +95,8 @@ def test_names_are_known(release: str, ncu_releases: dict[str, Path], tmp_path: 
     """All chips that the release knows; a filter tells compute capabilities, not chips of one (TU116 has no tensor cores)."""
     binary, checked = ncu_releases[release], 0
     listed = ncu(binary, tmp_path, "--list-chips").upper().replace(",", " ").split()
-    known = {}
-    for chip in listed:
-        output = ncu(binary, tmp_path, "--query-metrics", "--chips", chip.lower())
-        known[chip] = set(re.findall(r"^([a-z]\w*__\w+)\s", output, re.MULTILINE))
+    queried = {chip: ncu(binary, tmp_path, "--query-metrics", "--chips", chip.lower()) for chip in listed}
+    known = {chip: set(re.findall(r"^([a-z]\w*__\w+)\s", output, re.MULTILINE)) for chip, output in queried.items()}
     for architecture in architectures(release):
         names = asked(release)[architecture.compute_capability]
         here = [known[chip] for chip in architecture.chips if chip in known]

@@ -16,24 +16,21 @@ FEW_LANES: Metrics = {"smsp__thread_inst_executed_per_inst_executed.ratio": 8.0}
 
 
 def slow(seconds: float = 1e-3, share: float = 0.5) -> Metrics:
-    """A kernel of so many seconds that uses a share of the bandwidth of DRAM."""
     return {**complete(seconds=seconds), "dram__bytes.sum": int(share * 1.555e12 * seconds)}
 
 
 def launch(name: str, metrics: Metrics) -> KernelData:
-    """A launch of a function of this name."""
     return kernel(metrics, f"void {name}(int)")
 
 
-def _launches(case: Case) -> list[KernelData]:
-    made = data_of(case)
-    if "name" in case:
-        made = replace(made, name=f"void {case['name']}(int)", function_name=case["name"], nvtx=tuple(case.get("nvtx", ())))
-    return [made] * case.get("times", 1)
-
-
 def _write(cases: list[Case], path: Path, ncu_version: str = "2024.1.0.0") -> None:
-    report(path, *[made for case in cases for made in _launches(case)], ncu_version=ncu_version)
+    launches = []
+    for case in cases:
+        made = data_of(case)
+        if "name" in case:
+            made = replace(made, name=f"void {case['name']}(int)", function_name=case["name"], nvtx=tuple(case.get("nvtx", ())))
+        launches += [made] * case.get("times", 1)
+    report(path, *launches, ncu_version=ncu_version)
 
 
 _DATA = toml(Path(__file__).with_name("reports.toml"))

@@ -37,7 +37,6 @@ Case = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def our_rules() -> RuleSet:
-    """The rules that are committed."""
     return load_rules([RULES])
 
 
@@ -48,7 +47,6 @@ def helper(rules: RuleSet) -> ModuleType:
 
 
 def outcomes(folder: Path, metrics: Metrics, rules: RuleSet | None = None, **rest: object) -> dict[str, RuleOutcome]:
-    """What rules say about a kernel with these metrics, by identifier."""
     path = report(folder / "rules.ncu-rep", kernel(metrics, **rest))  # type: ignore[arg-type]
     with read_report(path) as opened:
         return {outcome.identifier: outcome for outcome in (rules or our_rules()).run(opened.kernels[0])}
@@ -62,7 +60,6 @@ def messages(folder: Path, metrics: Metrics, rule: str, rules: RuleSet | None = 
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """What a file says."""
     reader = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     found: dict[str, Any] = reader.loads(path.read_text(encoding="utf-8"))
     return found
@@ -76,16 +73,14 @@ def read_cases(path: Path) -> tuple[dict[str, Case], dict[str, Any]]:
 
 
 def full(case: Case, names: dict[str, str]) -> Case:
-    """A case with names of metrics in full."""
-    metrics = {
-        key: {names.get(name, name): value for name, value in case.get(key, {}).items()} for key in ("metrics", "counts")
-    }
+    metrics: Case = {}
+    for key in ("metrics", "counts"):
+        metrics[key] = {names.get(name, name): value for name, value in case.get(key, {}).items()}
     rule = case.get("rule", [])
     return {**case, **metrics, "rule": [rule] if isinstance(rule, str) else rule}
 
 
 def metrics_of(case: Case) -> Metrics:
-    """All metrics of a case, but those by instruction."""
     found = complete(GPUS[case.get("on", "A100")], case.get("seconds", 1e-3), case.get("clock", 1.41e9))
     if "chip" in case:
         keys = ("compute_capability_major", "compute_capability_minor", "display_name")
@@ -100,16 +95,11 @@ def metrics_of(case: Case) -> Metrics:
     return {**found, **case["metrics"]}
 
 
-def counts_of(case: Case) -> dict[str, list[float]]:
-    """Counts by instruction; where texts are given every instruction was executed by whole warps."""
+def data_of(case: Case) -> KernelData:
+    """The kernel; where texts are given every instruction was executed by whole warps."""
     count = len(case.get("texts", ())) if case["rule"] == ["ArithmeticSpots"] else 0
     known = {"inst_executed": [100] * count, "thread_inst_executed_true": [3200] * count} if count else {}
-    return {**known, **case["counts"]}
-
-
-def data_of(case: Case) -> KernelData:
-    """The kernel."""
-    counts, opcodes = counts_of(case), case.get("opcodes", {})
+    counts, opcodes = {**known, **case["counts"]}, case.get("opcodes", {})
     instances: dict[str, Any] = by_address(BASE, **counts) if counts else {}
     metrics = {**metrics_of(case), **{name: sum(values) for name, values in counts.items()}}
     executed = list(opcodes.items()) if isinstance(opcodes, dict) else [(opcode, 100) for opcode in opcodes]
@@ -121,7 +111,6 @@ def data_of(case: Case) -> KernelData:
 
 
 def rules_with(folder: Path, *ceilings: Ceilings) -> RuleSet:
-    """Our rules with measured roofs."""
     folder.mkdir(exist_ok=True)
     for name, text in render_rules(ceilings=list(ceilings)).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -129,7 +118,6 @@ def rules_with(folder: Path, *ceilings: Ceilings) -> RuleSet:
 
 
 def ceilings_of(name: str, given: dict[str, Any]) -> Ceilings:
-    """Measured roofs of a file of cases."""
     roofs, clock = {}, given.get("clock", math.nan)
     for roof in given.keys() - {"device", "capability", "clock"}:
         unit = "s" if roof.startswith("launch") else "B/s" if roof.endswith("read") else "FLOP/s"
@@ -154,7 +142,6 @@ def run_case(case: Case, one: Kernel, rules: RuleSet, patch: pytest.MonkeyPatch)
 
 
 def as_text(outcome: RuleOutcome) -> str:
-    """All that a rule said."""
     marks = f" (marks in the source: {outcome.markers})" if outcome.markers else ""
     reason = f", {outcome.reason}" if outcome.reason else ""
     lines = [f"{outcome.identifier.removeprefix('NcuRoofline')}: {outcome.status}{reason}{marks}"]

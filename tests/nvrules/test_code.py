@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,14 +39,12 @@ _V100, _A100 = "v100-ncu2022.2-full-1.ncu-rep", "a100-ncu2022.4-full-1.ncu-rep"
 
 
 def of_rule(one: Kernel, rule: str = HOT_SPOTS) -> RuleOutcome:
-    """What a rule says of a kernel."""
     (outcome,) = (found for found in our_rules().run(one) if found.identifier == rule)
     assert outcome.status == "done", outcome
     return outcome
 
 
 def spoken(one: Kernel) -> list[str]:
-    """How the messages on hot spots begin."""
     beginnings = [(said.title.startswith("Where warps wait"), said.text.split(" ")) for said in of_rule(one).messages]
     return [" ".join(words[: 4 if waiting else 3]) for waiting, words in beginnings]
 
@@ -59,7 +57,6 @@ def by_view(path: Path, launch: int = 0) -> list[tuple[str, float, str, str]]:
 
 @pytest.fixture
 def real(real_reports: dict[str, Path]) -> Callable[[str], Path]:
-    """A real report by name; skips where there is none."""
     return lambda name: real_reports.get(name) or pytest.skip(f"no {name}")
 
 
@@ -94,10 +91,10 @@ def test_inactive_lanes_of_a_line_are_told_alike_by_rule_and_view(tmp_path: Path
         addresses, infos = one.metrics.by_address("inst_executed")[0].tolist(), IAction(one)
         found = {address: infos.source_info(address) for address in addresses}
         mine = {address for address, info in found.items() if info is not None and info.line() == 13}
-        executed, active = ([100] * len(addresses), [800 if address in mine else 3200 for address in addresses])
-        counts = {name: list(zip(addresses, values, strict=True)) for name, values in
-                  (("inst_executed", executed), ("thread_inst_executed", active))}  # fmt: skip
-        metrics = {**complete(), "launch__block_size": 256, "inst_executed": sum(executed), "thread_inst_executed": sum(active)}
+        executed = [(address, 100) for address in addresses]
+        active = [(address, 800 if address in mine else 3200) for address in addresses]
+        counts = {"inst_executed": executed, "thread_inst_executed": active}
+        metrics = {**complete(), "launch__block_size": 256, **{name: sum(dict(one).values()) for name, one in counts.items()}}
         instances = {"launch__function_pcs": [(0, one.base_address())], **counts}
         data = replace(kernel(metrics, code=one.code, instances=instances), mangled_name=one.mangled_name)
     path = report(tmp_path / "few.ncu-rep", data)
@@ -126,7 +123,6 @@ def test_lines_are_those_that_ncu_tells_its_rules(real: Callable[[str], Path]) -
 
 @pytest.mark.parametrize("launch", [0, *(pytest.param(other, marks=pytest.mark.exhaustive) for other in (1, 2))])
 def test_stalls_are_told_alike_by_rule_and_view(launch: int, real: Callable[[str], Path]) -> None:
-    """Causes and advice come from one place, and from the same counts."""
     path = real("v100-ncu2022.2-full-2.ncu-rep")
     stalls = [(message, advice) for kind, _, message, advice in by_view(path, launch) if kind == "stall"]
     told = {re.findall(r" \(([a-z_]+)\)\. ", message)[0]: f"{message} {advice}" for message, advice in stalls}
@@ -134,8 +130,7 @@ def test_stalls_are_told_alike_by_rule_and_view(launch: int, real: Callable[[str
         texts = [said.text for said in of_rule(opened.kernels[launch]).messages if said.title.startswith("Where warps wait")]
     both = [(text, reason) for text in texts for reason in told if f" ({reason})" in text]
     assert both
-    for text, reason in both:
-        assert told[reason].partition(f"({reason}). ")[2] in text
+    assert all(told[reason].partition(f"({reason}). ")[2] in text for text, reason in both)
 
 
 def test_shares_are_those_that_the_view_tells(real: Callable[[str], Path]) -> None:
@@ -179,9 +174,8 @@ def compiled(folder: Path, name: str) -> Path:
     """A report of a kernel of `arithmetic.cu` whose loops go round a hundred times."""
     cubin = (FOLDER / "arithmetic-sm80.cubin").read_bytes()
     _, counts = source_made.counts(Cubin(cubin).functions[name], 100)
-    samples = "smsp__pcsamp_sample_count"
     code = Code(cubin, (), (CodeFunction(name, BASE),))
-    metrics = {**complete(), samples: sum(counts[samples])}
+    metrics = {**complete(), "smsp__pcsamp_sample_count": sum(counts["smsp__pcsamp_sample_count"])}
     launch = kernel(metrics, name, mangled_name=name, code=code, instances=by_address(BASE, **counts))
     return report(folder / f"{name}.ncu-rep", launch)
 
@@ -241,15 +235,11 @@ def test_of_large_code_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def test_jumps_in_all_directions_take_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The search for loops ends, and without them nothing is said."""
-
-    def said(texts: Sequence[str]) -> bool:
-        at = {BASE + 16 * index: text for index, text in enumerate(texts)}
-        monkeypatch.setattr(IAction, "sass_by_pc", lambda _, address: at.get(address, ""))
-        executed = [10_000, *[1] * (len(texts) - 1)]
-        counts = {"inst_executed": executed, "thread_inst_executed_true": [3200] * len(texts)}
-        metrics = {**complete(), **{name: sum(values) for name, values in counts.items()}}
-        return bool(outcomes(tmp_path, metrics, instances=by_address(BASE, **counts))[ARITHMETIC].messages)
-
     for count, expected in ((100, True), (3000, False)):
         jumps = [f"@P0 BRA {BASE + 16 * (index * 7919 % count):#x}" for index in range(1, count)]
-        assert said(["I2F R1, R2", *jumps]) is expected
+        at = {BASE + 16 * index: text for index, text in enumerate(["I2F R1, R2", *jumps])}
+        monkeypatch.setattr(IAction, "sass_by_pc", lambda _, address, at=at: at.get(address, ""))
+        counts = {"inst_executed": [10_000, *[1] * (count - 1)], "thread_inst_executed_true": [3200] * count}
+        metrics = {**complete(), **{name: sum(values) for name, values in counts.items()}}
+        outcome = outcomes(tmp_path, metrics, instances=by_address(BASE, **counts))[ARITHMETIC]
+        assert bool(outcome.messages) is expected
