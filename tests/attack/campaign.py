@@ -140,8 +140,8 @@ def compare(promise: Promise, before: Mapping[str, Rows], after: Mapping[str, Ro
         for name in ("points", "kernels")
         for launch, new in promise.launches
     )
-    if not problem and len(after["kernels"]) != promise.count:
-        return f"{len(after['kernels'])} kernels, not {promise.count}"
+    if not problem and len(after["kernels"]) != (count := len(promise.launches) + (promise.launch >= 0)):
+        return f"{len(after['kernels'])} kernels, not {count}"
     return problem or _scaled(promise, *(of(found, "points", promise.launch) for found in (before, after)))
 
 
@@ -149,9 +149,10 @@ def _scaled(promise: Promise, before: Rows, after: Rows) -> str:
     if len(before) != len(after):
         return f"launch {promise.launch} had {len(before)} points, now {len(after)}"
     for one, other in zip(before, after, strict=True):
-        if promise.precision and one["precision"] == "mixed":
+        scope, wanted = promise.scope
+        if scope == "precision" and one["precision"] == "mixed":
             continue  # a sum with work that did not change
-        here = promise.level in ("", one["level"]) and promise.precision in ("", one["precision"])
+        here = not scope or one[scope] == wanted
         for column, factor in ((column, factor if here else 1.0) for column, factor in promise.factors.items()):
             if not same(one[column], other[column], factor):
                 at = f"{one['precision']} at {one['level']}"

@@ -233,7 +233,7 @@ def test_numbers_that_a_change_does_not_explain_are_found(tmp_path: Path) -> Non
         assert re.search(r"performance was .*, is ", compare(promise, before, after)), what
     before = tables(tmp_path, base)
     others = [(1, 1), (2, 2), (3, 3)]
-    doubled = Promise(launches=others, count=4, launch=0, factors={"traffic": 2.0, "work": 1.0}, level="dram")
+    doubled = Promise(launches=others, launch=0, factors={"traffic": 2.0, "work": 1.0}, scope=("level", "dram"))
     assert "not 2.0 times that" in compare(doubled, before, before)
     assert impossible(before) == ""
     for column, value in (("seconds", -1.0), ("seconds", 1e308), ("performance", 1e19), ("traffic", -5.0), ("fraction", 1.2)):
