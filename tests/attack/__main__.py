@@ -52,29 +52,25 @@ def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--reports", type=int, help="default: 500")
-    parser.add_argument("--seed", type=int, help="default: another one each time")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6, help="default: another one each time")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--real", action="store_true", help="attack real reports, too (NCU_ROOFLINE_REPORTS)")
     parser.add_argument("--save", default="build/attack", help="where offending reports go (default: build/attack)")
-    parser.add_argument(
-        "--only", action="append", default=[], choices=list(FAMILIES), help="attacks of this family; repeatable"
-    )
+    parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="of this family; repeatable")
     parser.add_argument("--replay", metavar="SEED:NUMBER")
     args, started = parser.parse_args(argv), time.monotonic()
     if args.replay:
         seed, first = map(int, args.replay.split(":"))
         tallies = [campaign(seed, first, 1, args)]
     else:
-        seed = time.time_ns() % 10**6 if args.seed is None else args.seed
-        count = 500 if args.reports is None and args.seconds is None else args.reports
-        shares = [None if count is None else count // args.jobs + (job < count % args.jobs) for job in range(args.jobs)]
-        firsts = [sum(share or 10**6 for share in shares[:job]) for job in range(args.jobs)]
+        seed, count = args.seed, args.reports if args.reports or args.seconds else 500
+        each = 10**6 if count is None else -(-count // args.jobs)
+        starts = range(0, args.jobs * each if count is None else count, each)
         with ProcessPoolExecutor(args.jobs) as pool:
-            parts = [pool.submit(campaign, seed, *share, args) for share in zip(firsts, shares, strict=True)]
+            parts = [pool.submit(campaign, seed, start, count and min(each, count - start), args) for start in starts]
             tallies = [part.result() for part in parts]
     classes, families = (sum((tally[index] for tally in tallies), Counter[str]()) for index in range(2))
     seconds, slowest = time.monotonic() - started, max(tally[2] for tally in tallies)

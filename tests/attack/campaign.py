@@ -15,14 +15,12 @@ from tests.attack.changes import Attack, Promise, attack
 from tests.attack.reports import made
 from tests.attack.runs import QUICK_LINES, SLOW_LINES, TABLE_LINES, Finding, Line, Outcome
 from tests.report.factory import blocks_of, write
-from tests.report.frames import zstd
+from tests.report.frames import MAGIC, zstd
 
 REPORT, BASE = "report.ncu-rep", "base.ncu-rep"
 KEEP = frozenset((REPORT, BASE))
-_QUICK_EACH, _SLOW_EVERY = 4, 6
 # What a row says of itself besides numbers and what it stands for; "kernel" is made unique among the names there are.
 _SAID = {"notes", "reason", "missing", "metrics", "name", "kernel", "nvtx", "report", "label", "step", "ncu_version"}
-_OF_THE_WHOLE = {"time_share", "launch"}
 _KEY = ("launch", "precision", "level", "roof")
 Rows = Sequence[Mapping[str, Any]]
 
@@ -31,8 +29,8 @@ def lines(seed: int, number: int) -> list[Line]:
     """The commands that report number ``number`` meets: a few of a shuffled pack, so that all come up equally often."""
     rng = random.Random(seed)
     quick, slow = rng.sample(QUICK_LINES, len(QUICK_LINES)), rng.sample(SLOW_LINES, len(SLOW_LINES))
-    found = [quick[(number * _QUICK_EACH + index) % len(quick)] for index in range(_QUICK_EACH)]
-    return found + ([slow[number // _SLOW_EVERY % len(slow)]] if number % _SLOW_EVERY == 0 else [])
+    found = [quick[(4 * number + index) % len(quick)] for index in range(4)]
+    return found if number % 6 else [*found, slow[number // 6 % len(slow)]]
 
 
 class Campaign:
@@ -69,26 +67,23 @@ class Campaign:
 
     def _broken(self, one: Attack, base: bytes, line: Line, after: Outcome) -> str:
         """What of the attack's promise the outcome of a command breaks."""
-        promise = one.promise
+        promise, other = one.promise, one.promise.as_of or base
         if line.command == "annotate":
             copies = after.files.values() if after.code == 0 and one.base != "annotated" else ()
-            return next(filter(None, (not_kept(one.data, copy) for copy in copies)), "")
-        if promise.same:
-            return differs(self._cached(line, base, base), after)
-        if promise.as_of is None or line not in TABLE_LINES:
+            return _first(not_kept(one.data, copy) for copy in copies)
+        if promise.as_of is None or not (promise.same or line in TABLE_LINES):
             return ""
-        other = promise.as_of or base
         before = self._cached(line, other, other)
         if before.code != after.code:
             return f"exit code {after.code} instead of {before.code}: {after.said[:300]}"
-        if before.code:
-            return ""
-        problem = compare(promise, json.loads(before.out), json.loads(after.out))
-        if problem or not promise.told or b'"kernels": [' not in after.out:
-            return problem  # tables without notes say of nothing why it is missing
+        if promise.same:
+            return differs(before, after)
+        problem = "" if before.code else compare(promise, json.loads(before.out), json.loads(after.out))
+        notes = b'"kernels": [' in after.out  # tables without say of nothing why it is missing
+        if before.code or problem or not promise.told or not notes or b"left out" in after.out + after.err:
+            return problem
         counted = compare(Promise(), json.loads(self._cached(line, base, base).out), json.loads(before.out))
-        silent = counted and b"left out" not in after.out + after.err
-        return f"a number that can't be true went without a word: {counted}" if silent else ""
+        return counted and f"a number that can't be true went without a word: {counted}"
 
     def _cached(self, line: Line, report: bytes, base: bytes) -> Outcome:
         if len(self._known) > 500:
@@ -107,21 +102,20 @@ class Campaign:
 
 def not_kept(report: bytes, copy: bytes) -> str:
     """Why a copy does not hold a report bit for bit; "" where it does."""
-    plain = [zstd().decompress(data) if data.startswith(b"\x28\xb5\x2f\xfd") else data for data in (report, copy)]
+    plain = [zstd().decompress(data) if data.startswith(MAGIC) else data for data in (report, copy)]
     ours, theirs = ([record for _, records in blocks_of(data) for record in records] for data in plain)
     kept = len(ours) == len(theirs) and all(map(bytes.startswith, theirs, ours))
     return "" if kept else "a record of the copy does not begin with that of the report"
 
 
 def differs(before: Outcome, after: Outcome) -> str:
-    """Where two outcomes that should be the same are not; "" for nowhere."""
-    if before.code != after.code:
-        return f"exit code {after.code} instead of {before.code}: {after.said[:300]}"
-    printed = [("standard output", before.out, after.out), ("standard error", before.err, after.err)]
-    for what, one, other in (*printed, *((name, data, after.files.get(name, b"")) for name, data in before.files.items())):
+    """Where what two runs printed and wrote is not the same; "" for nowhere."""
+    ours, theirs = ({"standard output": one.out, "standard error": one.err, **one.files} for one in (before, after))
+    for what, one in ours.items():
+        other = theirs.get(what, b"")
         if one != other and not what.endswith((".pdf", ".parquet")):
-            at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-            return f"{what} differs at byte {at}: {one[max(at - 60, 0) : at + 60]!r}, {other[max(at - 60, 0) : at + 60]!r}"
+            at = max(next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0) - 60, 0)
+            return f"{what} differs: {one[at : at + 120]!r}, {other[at : at + 120]!r}"
     return ""
 
 
@@ -135,28 +129,26 @@ def compare(promise: Promise, before: Mapping[str, Rows], after: Mapping[str, Ro
     def of(found: Mapping[str, Rows], name: str, launch: int) -> Rows:
         return [row for row in found[name] if row["launch"] == launch]
 
-    problem = _first(
-        _rows(name, of(before, name, launch), of(after, name, new), _OF_THE_WHOLE)
-        for name in ("points", "kernels")
-        for launch, new in promise.launches
-    )
-    if not problem and len(after["kernels"]) != (count := len(promise.launches) + (promise.launch >= 0)):
+    pairs = [(name, pair) for name in ("points", "kernels") for pair in promise.launches]
+    of_the_whole = {"time_share", "launch"}
+    found = (_rows(name, of(before, name, old), of(after, name, new), of_the_whole) for name, (old, new) in pairs)
+    if problem := _first(found):
+        return problem
+    count = len(promise.launches) + (promise.launch >= 0)
+    if len(after["kernels"]) != count:
         return f"{len(after['kernels'])} kernels, not {count}"
-    return problem or _scaled(promise, *(of(found, "points", promise.launch) for found in (before, after)))
-
-
-def _scaled(promise: Promise, before: Rows, after: Rows) -> str:
-    if len(before) != len(after):
-        return f"launch {promise.launch} had {len(before)} points, now {len(after)}"
-    for one, other in zip(before, after, strict=True):
-        scope, wanted = promise.scope
+    scope, wanted = promise.scope
+    ours, theirs = (of(found, "points", promise.launch) for found in (before, after))
+    if len(ours) != len(theirs):
+        return f"launch {promise.launch} had {len(ours)} points, now {len(theirs)}"
+    for one, other in zip(ours, theirs, strict=True):
         if scope == "precision" and one["precision"] == "mixed":
             continue  # a sum with work that did not change
-        here = not scope or one[scope] == wanted
-        for column, factor in ((column, factor if here else 1.0) for column, factor in promise.factors.items()):
-            if not same(one[column], other[column], factor):
+        for column, factor in promise.factors.items():
+            times = factor if not scope or one[scope] == wanted else 1.0
+            if not same(one[column], other[column], times):
                 at = f"{one['precision']} at {one['level']}"
-                return f"{at}: {column} was {one[column]!r}, is {other[column]!r}, not {factor} times that"
+                return f"{at}: {column} was {one[column]!r}, is {other[column]!r}, not {times} times that"
     return ""
 
 

@@ -31,14 +31,14 @@ EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**5
 _WIRES = {VARINT: b"\7", FIXED64: b"8 bytes.", TEXT: b"text", FIXED32: b"four", **dict.fromkeys((3, 4, 6, 7), b"")}
 FLOATS = (0.0, -0.0, -1.0, 5e-324, 3.4e38, 1e308, -1e308, math.nan, math.inf, -math.inf)
 # Texts that terminals, browsers, spreadsheets, parsers and regular expressions would like to misunderstand; and expressions.
-_WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
+WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
 
 
 def _joined(parts: Sequence[Any], scale: int = 1) -> str:
     return "".join(part if isinstance(part, str) else part[0] * part[1] * scale for part in parts)  # or [a part, how often]
 
 
-TEXTS = {called: _joined(parts) for called, parts in _WRITTEN["texts"].items()}
+TEXTS = {called: _joined(parts) for called, parts in WRITTEN["texts"].items()}
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "roofs and points of a chart": lambda n: _chart(per_second(_BYTES), value_of(_BYTES), 50 * n),
     "sessions": lambda n: _with() + block(session=[_SESSION]) * (10 * n),
     "a start without an end": lambda _: file_start(),
-    **{called: partial(_expression, parts) for called, parts in _WRITTEN["expressions"].items()},
+    **{called: partial(_expression, parts) for called, parts in WRITTEN["expressions"].items()},
 }
 
 
@@ -319,9 +319,9 @@ def impossible(data: bytes, rng: Dice) -> Change:
     said, value = rng.choice(list(IMPOSSIBLE.items()))
     for launch in chosen:
         document.put(document.results[launch], name, value)
-        left = without.results[launch].metrics
-        for metric in without.metrics(without.results[launch], name):
-            left.remove(metric)
+        left = without.results[launch]
+        for metric in [metric for named, metric in without.metrics(left) if named == name]:
+            left.metrics.remove(metric)
     told = isinstance(value, float) and value == value
     return document.encode(), f"{name} of launches {chosen} is {said}", Promise(as_of=without.encode(), told=told)
 

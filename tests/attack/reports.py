@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,23 +17,16 @@ from ncu_roofline.plugin.annotate import annotate
 from tests.report.factory import blocks_of, from_text, write
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
-MESSAGES = {kind.counter: kind.result_message for kind in KINDS}
-RECORDS = {**MESSAGES, "sources": "SourceRecord"}
-NUMBERS = ("double", "uint64", "float", "uint32")  # the fields of a value that are numbers
-# Bytes in which the schema has a message, by the message and field that hold them; and more names of the same bytes.
+RECORDS = {**{kind.counter: kind.result_message for kind in KINDS}, "sources": "SourceRecord"}
+# Bytes in which the schema has a message, by the message and field that hold them.
 _INSIDE = {
+    **dict.fromkeys((("KernelResult", 17), ("RangeResult", 7), ("GraphResult", 7), ("CmdlistResult", 7)), ROOT),
+    **dict.fromkeys((("KernelResult", 19), ("CmdlistResult", 21)), "RuleResult"),
     ("BlockHeader", 3): "Session",
     ("BlockHeader", 6): "Process",
     ("FileTable", 1): "ImportedFile",
     ("FunctionTable", 1): "CodeFunction",
-    ("KernelResult", 17): ROOT,
-    ("RangeResult", 7): ROOT,
-    ("GraphResult", 7): ROOT,
-    ("CmdlistResult", 7): ROOT,
-    ("KernelResult", 19): "RuleResult",
-    ("CmdlistResult", 21): "RuleResult",
 }
-_MORE = {"CmdlistResult": "CmdlistHead"}
 
 
 def varint(number: int, padding: int = 0) -> bytes:
@@ -54,10 +47,8 @@ class Field(NamedTuple):
     @property
     def about(self) -> Any:
         """Its descriptor, None where the schema has none."""
-        found = self.owner.fields_by_number.get(self.number)
-        if found is None and self.owner.name in _MORE:
-            return message(_MORE[self.owner.name]).DESCRIPTOR.fields_by_number.get(self.number)
-        return found
+        more = message("CmdlistHead").DESCRIPTOR.fields_by_number if self.owner.name == "CmdlistResult" else {}
+        return self.owner.fields_by_number.get(self.number) or more.get(self.number)
 
     @property
     def name(self) -> str:
@@ -75,7 +66,7 @@ class Field(NamedTuple):
 
 
 def repeated(about: Any) -> bool:
-    """Whether a field may be there several times; by the word that this protobuf has for it."""
+    """Whether a field may be there several times, by the word that this protobuf has for it."""
     return bool(about.is_repeated) if hasattr(about, "is_repeated") else about.label == about.LABEL_REPEATED
 
 
@@ -83,7 +74,7 @@ Change = Callable[[Field], bytes]
 Order = Callable[[int], int] | None
 
 
-def edited(data: bytes, owner: Any, change: Change, order: Order = None) -> bytes:
+def edited(data: bytes, owner: Any, change: Change, order: Order) -> bytes:
     """A message with ``change`` made of each field, inner ones first; in an ``order`` of their numbers."""
     found = []
     for each in split(data):
@@ -104,79 +95,61 @@ class Document:
         self.parts: list[tuple[Any, list[tuple[str, Any]]]] = []
         for header, records in blocks_of(data):
             kinds = [name for name in COUNTERS for _ in range(getattr(header, name))]
-            made = (
-                message(RECORDS[kind]).FromString(one) if kind in RECORDS else one
-                for kind, one in zip(kinds, records, strict=True)
-            )
-            self.parts.append((header, list(zip(kinds, made, strict=True))))
+            made = [(kind, message(RECORDS[kind]).FromString(one) if kind in RECORDS else one)
+                    for kind, one in zip(kinds, records, strict=True)]  # fmt: skip
+            self.parts.append((header, made))
 
     def encode(self) -> bytes:
         """The report, its headers counting what there is."""
-        return file_start() + b"".join(pack_block(*self.counted(*part)) for part in self.parts)
+        return self._joined(pack_block, lambda one: one.SerializeToString())
 
-    def counted(self, header: Any, records: list[tuple[str, Any]]) -> tuple[Any, list[bytes]]:
-        for name in COUNTERS:
-            if (count := sum(kind == name for kind, _ in records)) or header.HasField(name):
-                setattr(header, name, count)
-        ordered = sorted(records, key=lambda record: COUNTERS.index(record[0]))
-        return header, [one if isinstance(one, bytes) else one.SerializeToString() for _, one in ordered]
-
-    def edit(
-        self, change: Callable[[Field], bytes], *, headers: bool = True, order: Callable[[int], int] | None = None
-    ) -> bytes:
+    def edit(self, change: Change, *, headers: bool = True, order: Order = None) -> bytes:
         """The report with ``change`` made of all fields of its messages."""
-        blocks = []
+
+        def packed(header: Any, records: list[bytes]) -> bytes:
+            payload = b"".join(map(frame, records))
+            header.payload_size = len(payload)
+            head = header.SerializeToString()
+            if headers:  # its counters and size are the last fields, which count
+                kept = {name: getattr(header, name) for name in (*COUNTERS, "payload_size") if header.HasField(name)}
+                head = edited(head, header.DESCRIPTOR, change, order) + message("BlockHeader")(**kept).SerializeToString()
+            return frame(head) + payload
+
+        return self._joined(packed, lambda one: edited(one.SerializeToString(), one.DESCRIPTOR, change, order))
+
+    def _joined(self, pack: Callable[[Any, list[bytes]], bytes], encode: Callable[[Any], bytes]) -> bytes:
+        blocks = [file_start()]
         for header, records in self.parts:
-            new = [(kind, one if isinstance(one, bytes) else edited(one.SerializeToString(), one.DESCRIPTOR, change, order))
-                   for kind, one in records]  # fmt: skip
-            counted, whole = self.counted(header, new)
-            payload = b"".join(map(frame, whole))
-            counted.payload_size = len(payload)
-            head = counted.SerializeToString()
-            # Its counters and size are the last fields, which count.
-            kept = {name: getattr(counted, name) for name in (*COUNTERS, "payload_size") if counted.HasField(name)}
-            sizes = type(counted)(**kept).SerializeToString()
-            head = edited(head, header.DESCRIPTOR, change, order) + sizes if headers else head
-            blocks.append(frame(head) + payload)
-        return file_start() + b"".join(blocks)
+            for name in COUNTERS:
+                if (count := sum(kind == name for kind, _ in records)) or header.HasField(name):
+                    setattr(header, name, count)
+            ordered = sorted(records, key=lambda record: COUNTERS.index(record[0]))
+            blocks.append(pack(header, [one if isinstance(one, bytes) else encode(one) for _, one in ordered]))
+        return b"".join(blocks)
 
     @property
     def results(self) -> list[Any]:
         """All results in the order in which they are numbered."""
-        return [record for _, records in self.parts for kind in MESSAGES for found, record in records if found == kind]
+        return [record for _, records in self.parts for kind in KINDS for name, record in records if name == kind.counter]
 
-    @property
-    def names(self) -> list[str]:
-        """The table of names."""
-        return [name.decode("utf-8", "replace") for header, _ in self.parts for name in header.strings.strings]
-
-    def metrics(self, result: Any, name: str) -> list[Any]:
-        """The metrics of that name of a result; the last one counts."""
-        names = self.names
-        return [metric for metric in result.metrics if names[metric.name_id] == name]
+    def metrics(self, result: Any) -> Iterator[tuple[str, Any]]:
+        """With their names; the last one of a name counts."""
+        names = [name.decode("utf-8", "replace") for header, _ in self.parts for name in header.strings.strings]
+        return ((names[metric.name_id], metric) for metric in result.metrics)
 
     def numbers(self, result: Any) -> dict[str, float]:
         """The metrics of a result that are numbers, by name."""
-        names, found = self.names, {}
-        for metric in result.metrics:
-            kind = next((name for name in NUMBERS if metric.value.HasField(name)), None)
-            if kind is not None:
-                found[names[metric.name_id]] = float(getattr(metric.value, kind))
-        return found
+        kinds = ("double", "uint64", "float", "uint32")
+        found = [(name, one.value, [kind for kind in kinds if one.value.HasField(kind)]) for name, one in self.metrics(result)]
+        return {name: float(getattr(value, has[0])) for name, value, has in found if has}
 
     def put(self, result: Any, name: str, value: float | str | None) -> None:
         """Give a metric of a result this value."""
-        for metric in self.metrics(result, name)[-1:]:
+        for metric in [metric for named, metric in self.metrics(result) if named == name][-1:]:
             metric.value.Clear()
-            if isinstance(value, str):
-                metric.value.text = value.encode("utf-8", "replace")
-            elif value is not None:
-                metric.value.double = value
-
-    def remove(self, result: Any, name: str) -> None:
-        """Take a metric of a result away."""
-        for metric in self.metrics(result, name):
-            result.metrics.remove(metric)
+            if value is not None:
+                field, value = ("text", value.encode()) if isinstance(value, str) else ("double", value)
+                setattr(metric.value, field, value)
 
 
 @functools.cache
