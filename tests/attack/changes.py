@@ -34,11 +34,11 @@ FLOATS = (0.0, -0.0, -1.0, 5e-324, 3.4e38, 1e308, -1e308, math.nan, math.inf, -m
 WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
 
 
-def _joined(parts: Sequence[Any], scale: int = 1) -> str:
+def joined(parts: Sequence[Any], scale: int = 1) -> str:
     return "".join(part if isinstance(part, str) else part[0] * part[1] * scale for part in parts)  # or [a part, how often]
 
 
-TEXTS = {called: _joined(parts) for called, parts in WRITTEN["texts"].items()}
+TEXTS = {called: joined(parts) for called, parts in WRITTEN["texts"].items()}
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _chart(work: Any, moved: Any, count: int = 1, **more: Any) -> bytes:
 
 
 def _expression(parts: Sequence[Any], scale: int) -> bytes:
-    return _chart(value_of("derived"), value_of("derived"), definitions={"derived": _joined(parts, scale)})
+    return _chart(value_of("derived"), value_of("derived"), definitions={"derived": joined(parts, scale)})
 
 
 _OPCODES = ("sass__thread_inst_executed_true_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode_with_modifier_all")
