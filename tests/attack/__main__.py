@@ -25,29 +25,28 @@ from tests.attack.reports import made, real
 from tests.attack.runs import FINDINGS
 from tests.report.factory import write
 
-Tally = tuple[Counter[str], Counter[str], float]
+MANY = 10**6  # more than there is time for
 
 
-def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace) -> Tally:
+def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace) -> tuple[Counter[str], Counter[str], float]:
     """Attacks one after the other, so many or for a time; offenders are saved at once, and told."""
     os.environ.update(COLUMNS="120", XDG_DATA_HOME=os.path.join(tempfile.gettempdir(), "attack-no-data"))
-    until, number = time.monotonic() + (args.seconds or 0), first
+    until, bases = time.monotonic() + (args.seconds or 0), {**made(), **(real() if args.real else {})}
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        bases = {**made(), **(real() if args.real else {})}
         one = Campaign(seed, Path(folder), bases, args.only)
-        while number == first or (time.monotonic() < until if count is None else number < first + count):
+        for number in range(first, first + (count or MANY)):
             for attack, line, finding in one.attack(number):
-                place = Path(args.save) / f"{seed}-{number}"
+                place, what = Path(args.save) / f"{seed}-{number}", f"{attack.family}: {attack.what[:300]} (of {attack.base})"
                 place.mkdir(parents=True, exist_ok=True)
                 write(place, attack.data, REPORT)
                 write(place, bases[attack.base], BASE)
-                said = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE))}\n{finding.why}\n\n"
+                met = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE))}"
                 with (place / "found.txt").open("a", encoding="utf-8") as stream:
-                    stream.write(f"{attack.family}: {attack.what[:500]} (of {attack.base})\n{said}")
+                    stream.write(f"{what}\n{met}\n{finding.why}\n\n")
                 why = "".join(finding.why.strip().splitlines()[-1:])[:300]
-                print(f"--replay {seed}:{number}  {attack.family}: {attack.what[:90]!r} of {attack.base}")
-                print(f"    {finding.kind}: ncu-roofline {line.text}: {why!r}", flush=True)
-            number += 1
+                print(f"--replay {seed}:{number}  {what!r}\n    {met}: {why!r}", flush=True)
+            if count is None and time.monotonic() > until:
+                break
         return one.classes, one.families, one.slowest
 
 
@@ -67,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         tallies = [campaign(seed, first, 1, args)]
     else:
         seed, count = args.seed, args.reports if args.reports or args.seconds else 500
-        each = 10**6 if count is None else -(-count // args.jobs)
-        starts = range(0, args.jobs * each if count is None else count, each)
+        each = MANY if count is None else -(-count // args.jobs)
+        starts = range(0, args.jobs * MANY if count is None else count, each)
         with ProcessPoolExecutor(args.jobs) as pool:
             parts = [pool.submit(campaign, seed, start, count and min(each, count - start), args) for start in starts]
             tallies = [part.result() for part in parts]

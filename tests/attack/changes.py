@@ -28,7 +28,9 @@ from tests.sectionfile.section_factory import one as value_of
 
 TEXT = 2
 EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63, 2**64 - 1)
-_WIRES = {VARINT: b"\7", FIXED64: b"8 bytes.", TEXT: b"text", FIXED32: b"four", **dict.fromkeys((3, 4, 6, 7), b"")}
+OFF = (-3, -1, 1, 1000, 2**31, 2**63)
+_CONTENT = {VARINT: b"\7", FIXED64: b"8 bytes.", TEXT: b"text", FIXED32: b"four", **dict.fromkeys((3, 4, 6, 7), b"")}
+WIRES = [{"wire": wire, "content": content} for wire, content in _CONTENT.items()]
 FLOATS = (0.0, -0.0, -1.0, 5e-324, 3.4e38, 1e308, -1e308, math.nan, math.inf, -math.inf)
 # Texts that terminals, browsers, spreadsheets, parsers and regular expressions would like to misunderstand; and expressions.
 WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
@@ -69,7 +71,7 @@ Dice = random.Random
 def fields(data: bytes, rng: Dice) -> Change:
     """Of a few fields; few of a sort are chosen as often as many."""
     document, headers, seen, met = Document(data), rng.random() < 0.2, Counter[str](), Counter[str]()
-    document.edit(lambda one: seen.update([one.name]) or b"", headers=headers)
+    document.encode(lambda one: seen.update([one.name]) or b"", headers=headers)
     wanted = {}
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         sort = rng.choice(sorted(seen))
@@ -80,24 +82,7 @@ def fields(data: bytes, rng: Dice) -> Change:
         met[one.name] += 1
         return FIELD_CHANGES[how](one, rng) if how else one.encode()
 
-    return document.edit(change, headers=headers), "; ".join(f"{sort}: {how}" for (sort, _), how in wanted.items()), ANYTHING
-
-
-def _rewired(one: Field, rng: Dice) -> bytes:
-    wire = rng.choice([each for each in _WIRES if each != one.wire])
-    return one._replace(wire=wire, content=_WIRES[wire]).encode()
-
-
-def _lying(one: Field, rng: Dice) -> bytes:
-    length = max(len(one.content) + rng.choice((-3, -1, 1, 1000, 2**31, 2**63)), 0)
-    return varint(one.number << 3 | TEXT) + varint(length) + one.content
-
-
-def _number(one: Field, rng: Dice) -> bytes:
-    if one.wire in (FIXED32, FIXED64):
-        form, value = ("<d", rng.choice(FLOATS)) if one.wire == FIXED64 else ("<f", rng.choice((-1.0, 3e38, math.nan)))
-        return one._replace(content=struct.pack(form, value)).encode()
-    return one._replace(wire=VARINT, content=varint(rng.choice(EDGES))).encode()
+    return document.encode(change, headers=headers), "; ".join(f"{sort}: {how}" for (sort, _), how in wanted.items()), ANYTHING
 
 
 def _nested(one: Field, rng: Dice) -> bytes:
@@ -110,9 +95,10 @@ FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
     "left out": lambda *_: b"",
     "many times": lambda one, rng: one.encode() * rng.choice((2, 3, 300)),
     "called otherwise": lambda one, rng: one._replace(number=rng.randrange(1, 30)).encode(),
-    "of another wire type": _rewired,
-    "of another length": _lying,
-    "a number": _number,
+    "of another wire type": lambda one, rng: one._replace(**rng.choice(WIRES)).encode(),
+    "longer or shorter": lambda one, rng: one.encode(length=abs(len(one.content) + rng.choice(OFF))),
+    "a whole number": lambda one, rng: one._replace(wire=VARINT, content=varint(rng.choice(EDGES))).encode(),
+    "a number": lambda one, rng: one._replace(wire=FIXED64, content=struct.pack("<d", rng.choice(FLOATS))).encode(),
     "a text": lambda one, rng: one._replace(wire=TEXT, content=rng.choice(list(TEXTS.values())).encode()).encode(),
     "noise": lambda one, rng: one._replace(wire=TEXT, content=rng.randbytes(rng.choice((0, 1, 7, 60)))).encode(),
     "inside itself": _nested,
@@ -143,11 +129,10 @@ def damaged(data: bytes, rng: Dice) -> Change:
     return DAMAGED[name](data), name, ANYTHING
 
 
-# Texts.
 def texts(data: bytes, rng: Dice, wanted: str = "", called: str = "") -> Change:
     """Something that is a text is called something hostile wherever it is: names of kernels, of the GPU, of metrics, ..."""
     document, seen, called = Document(data), set[str](), called or rng.choice(list(TEXTS))
-    document.edit(lambda one: seen.add(one.name) or b"" if one.text else b"")
+    document.encode(lambda one: seen.add(one.name) or b"" if one.text else b"")
     wanted = wanted or rng.choice(sorted(seen - {"SourceRecord.cubin"}))
 
     def change(one: Field) -> bytes:
@@ -155,7 +140,7 @@ def texts(data: bytes, rng: Dice, wanted: str = "", called: str = "") -> Change:
         chosen = one.text and re.fullmatch(wanted, one.name) and (not metric or rng.random() < 0.2)
         return (one._replace(content=(one.content if metric else b"") + TEXTS[called].encode()) if chosen else one).encode()
 
-    return document.edit(change), f"{wanted}: {called}", ANYTHING
+    return document.encode(change), f"{wanted}: {called}", ANYTHING
 
 
 def names(data: bytes, rng: Dice) -> Change:
@@ -239,18 +224,27 @@ def rewritten(data: bytes, rng: Dice) -> Change:
     """Fields of one number keep their order, which counts."""
     name, numbers = rng.choice(list(REWRITINGS)), rng.sample(range(2000), 2000)
     order = numbers.__getitem__ if name == "fields in another order" else None
-    return Document(data).edit(lambda one: REWRITINGS[name](one, rng), headers=False, order=order), name, SAME
+    return Document(data).encode(lambda one: REWRITINGS[name](one, rng), headers=False, order=order), name, SAME
 
 
-def _names_otherwise(document: Document, rng: Dice) -> None:
-    """In another order, some used by another number than others, and names that nobody uses."""
+def _metrics_otherwise(document: Document, rng: Dice) -> None:
+    """Names in another order, some twice, some that nobody uses; metrics in another order, whole numbers of another type."""
     listed = [name for header, _ in document.parts for name in header.strings.strings]
     order = rng.sample(range(len(listed)), len(listed))
     for header, _ in document.parts:
         del header.strings.strings[:]
     document.parts[0][0].strings.strings.extend([*(listed[old] for old in order), *listed, b"nobody__uses.sum", b""])
-    for metric in (metric for result in document.results for metric in result.metrics):
-        metric.name_id = order.index(metric.name_id) if rng.random() < 0.5 else metric.name_id + len(listed)
+    for result in document.results:
+        metrics = [type(one).FromString(one.SerializeToString()) for one in result.metrics]
+        if len({one.name_id for one in metrics}) == len(metrics):  # else the last one of a name counts
+            rng.shuffle(metrics)
+        for one in metrics:
+            one.name_id = order.index(one.name_id) if rng.random() < 0.5 else one.name_id + len(listed)
+            if one.value.HasField("uint64") and (number := one.value.uint64) < 2**32 and rng.random() < 0.5:
+                one.value.Clear()
+                setattr(one.value, rng.choice(("double", "uint32")), number)
+        del result.metrics[:]
+        result.metrics.extend([*rng.sample(metrics, len(metrics) // 8), *metrics])
 
 
 def _blocks_otherwise(document: Document, rng: Dice) -> None:
@@ -266,22 +260,7 @@ def _blocks_otherwise(document: Document, rng: Dice) -> None:
         document.parts.insert(rng.randrange(1, len(document.parts) + 1), (header, []))
 
 
-def _metrics_otherwise(document: Document, rng: Dice) -> None:
-    """In another order, some of them twice with the same value, whole numbers of another type."""
-    for result in document.results:
-        listed = [type(one).FromString(one.SerializeToString()) for one in result.metrics]
-        if len({one.name_id for one in listed}) == len(listed):
-            rng.shuffle(listed)
-        for one in listed:
-            number = one.value.uint64
-            if number < 2**32 and one.value.HasField("uint64") and rng.random() < 0.5:
-                one.value.Clear()
-                setattr(one.value, rng.choice(("double", "uint32")), number)
-        del result.metrics[:]
-        result.metrics.extend([*rng.sample(listed, len(listed) // 8), *listed])
-
-
-LAYOUTS = (_names_otherwise, _blocks_otherwise, _metrics_otherwise)
+LAYOUTS = (_metrics_otherwise, _blocks_otherwise)
 
 
 def laid_out(data: bytes, rng: Dice) -> Change:
@@ -292,21 +271,7 @@ def laid_out(data: bytes, rng: Dice) -> Change:
 
 # What changes one thing.
 IMPOSSIBLE = {"-1": -1.0, "-1e300": -1e300, "NaN": math.nan, "Inf": math.inf, "1e308": 1e308, "a text": "n/a", "nothing": None}
-# What a roofline is made of; everything else is of no use to it.
-_USED = re.compile(
-    r"dram__bytes|lts__t_(sectors|bytes)|l1tex__t_bytes|smsp__sass_thread_inst|sm__ops_path|gpu__time_duration\.sum"
-    r"|(sm|lts|dram|l1tex)__cycles_elapsed|device__attribute_(multi|max_|fbp|num_l2s|global_memory_bus)"
-    r"|smsp__(thread_)?inst_executed|smsp__sass_inst|pct_of_peak|peak_sustained|launch__waves"
-)
-# What is multiplied, the columns that follow, and those that are divided by as much.
-_SCALED = {
-    "time": (r"gpu__time_duration\.sum", "seconds", "performance bandwidth"),
-    "fp64": (r"smsp__sass_thread_inst_executed_op_d.*", "work performance intensity", ""),
-    "fp32": (r"smsp__sass_thread_inst_executed_op_f.*", "work performance intensity", ""),
-    "l1": (r"l1tex__t_bytes\.sum", "traffic bandwidth", "intensity"),
-    "l2": (r"lts__t_sectors_srcunit_tex\.sum", "traffic bandwidth", "intensity"),
-    "dram": (r"dram__bytes\.sum", "traffic bandwidth", "intensity"),
-}
+USED = re.compile(WRITTEN["used"])  # what a roofline is made of; everything else is of no use to it
 
 
 def impossible(data: bytes, rng: Dice) -> Change:
@@ -315,7 +280,7 @@ def impossible(data: bytes, rng: Dice) -> Change:
     launches = range(len(document.results))
     chosen = list(launches) if rng.random() < 0.3 else [rng.choice(launches)]
     known = sorted(document.numbers(document.results[chosen[0]]))
-    name = rng.choice([name for name in known if _USED.search(name)] or known or ["none"])
+    name = rng.choice([name for name in known if USED.search(name)] or known or ["none"])
     said, value = rng.choice(list(IMPOSSIBLE.items()))
     for launch in chosen:
         document.put(document.results[launch], name, value)
@@ -328,8 +293,9 @@ def impossible(data: bytes, rng: Dice) -> Change:
 
 def scaled(data: bytes, rng: Dice) -> Change:
     """The work, the bytes or the time of one launch multiplied: its numbers follow, all others stay."""
-    document, factor, what = Document(data), rng.choice((0.5, 2.0, 1.5)), rng.choice(list(_SCALED))
-    launch, (metrics, more, fewer) = rng.randrange(len(document.results)), _SCALED[what]
+    document, factor, what = Document(data), rng.choice((0.5, 2.0, 1.5)), rng.choice(list(WRITTEN["scaled"]))
+    # The metrics, the columns that follow, and those that are divided by as much.
+    launch, (metrics, more, fewer) = rng.randrange(len(document.results)), WRITTEN["scaled"][what]
     for name, value in document.numbers(document.results[launch]).items():
         if re.fullmatch(metrics, name):
             document.put(document.results[launch], name, value * factor)

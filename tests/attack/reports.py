@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.formats.report.framing import KINDS, file_start, frame, message, pack_block
+from ncu_roofline.formats.report.framing import KINDS, file_start, frame, message
 from ncu_roofline.formats.sectionfile.section import ROOT, messages
 from ncu_roofline.formats.wire import BYTES, VARINT, read_varint, split
 from ncu_roofline.plugin.annotate import annotate
@@ -58,11 +58,14 @@ class Field(NamedTuple):
     def text(self) -> bool:
         return self.about is not None and self.inner is None and self.about.type == self.about.TYPE_BYTES
 
-    def encode(self, padding: int = 0) -> bytes:
-        tag, length = varint(self.number << 3 | self.wire, padding), varint(len(self.content), padding)
+    def encode(self, padding: int = 0, length: int = -1) -> bytes:
+        """As bytes; with varints that are longer than needed, or of a length that it has not."""
+        tag, size = varint(self.number << 3 | self.wire, padding), varint(len(self.content), padding)
+        if length >= 0:
+            return varint(self.number << 3 | BYTES) + varint(length) + self.content
         if self.wire == VARINT:
             return tag + varint(read_varint(self.content, 0)[0], padding)
-        return tag + (length if self.wire == BYTES else b"") + self.content
+        return tag + (size if self.wire == BYTES else b"") + self.content
 
 
 def repeated(about: Any) -> bool:
@@ -99,32 +102,24 @@ class Document:
                     for kind, one in zip(kinds, records, strict=True)]  # fmt: skip
             self.parts.append((header, made))
 
-    def encode(self) -> bytes:
-        """The report, its headers counting what there is."""
-        return self._joined(pack_block, lambda one: one.SerializeToString())
+    def encode(self, change: Change | None = None, *, headers: bool = True, order: Order = None) -> bytes:
+        """The report, its headers counting what there is, with ``change`` made of all fields of its messages."""
 
-    def edit(self, change: Change, *, headers: bool = True, order: Order = None) -> bytes:
-        """The report with ``change`` made of all fields of its messages."""
+        def new(one: Any) -> bytes:
+            data = one if isinstance(one, bytes) else bytes(one.SerializeToString())
+            return data if change is None or one is data else edited(data, one.DESCRIPTOR, change, order)
 
-        def packed(header: Any, records: list[bytes]) -> bytes:
-            payload = b"".join(map(frame, records))
-            header.payload_size = len(payload)
-            head = header.SerializeToString()
-            if headers:  # its counters and size are the last fields, which count
-                kept = {name: getattr(header, name) for name in (*COUNTERS, "payload_size") if header.HasField(name)}
-                head = edited(head, header.DESCRIPTOR, change, order) + message("BlockHeader")(**kept).SerializeToString()
-            return frame(head) + payload
-
-        return self._joined(packed, lambda one: edited(one.SerializeToString(), one.DESCRIPTOR, change, order))
-
-    def _joined(self, pack: Callable[[Any, list[bytes]], bytes], encode: Callable[[Any], bytes]) -> bytes:
         blocks = [file_start()]
         for header, records in self.parts:
             for name in COUNTERS:
                 if (count := sum(kind == name for kind, _ in records)) or header.HasField(name):
                     setattr(header, name, count)
-            ordered = sorted(records, key=lambda record: COUNTERS.index(record[0]))
-            blocks.append(pack(header, [one if isinstance(one, bytes) else encode(one) for _, one in ordered]))
+            payload = b"".join(frame(new(one)) for _, one in sorted(records, key=lambda record: COUNTERS.index(record[0])))
+            header.payload_size = len(payload)
+            # Its counters and size are the last fields, which count.
+            kept = {name: getattr(header, name) for name in (*COUNTERS, "payload_size") if header.HasField(name)}
+            head = new(header) + type(header)(**kept).SerializeToString() if change and headers else header.SerializeToString()
+            blocks.append(frame(head) + payload)
         return b"".join(blocks)
 
     @property

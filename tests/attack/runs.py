@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import resource
 import shlex
 import signal
 import sys
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from ncu_roofline.cli import main
+from ncu_roofline.rendering.page import plotly_js
 
 TOO_LONG = 20.0
 """Seconds of processor time after which a run on a small report is stopped; ordinary ones take 0.03 to 2."""
@@ -157,27 +159,20 @@ def _time_limit(seconds: float) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise Stopped
 
-    timed = hasattr(signal, "setitimer")  # not on Windows
-    before = signal.signal(signal.SIGPROF, stop) if timed else None
+    before = signal.signal(signal.SIGPROF, stop)
     faulthandler.dump_traceback_later(16 * seconds, exit=True, file=sys.__stderr__ or sys.stderr)  # other processes run, too
     try:
-        if timed:
-            signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
         yield
     finally:
-        if timed:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         faulthandler.cancel_dump_traceback_later()
 
 
 def _peak() -> int:
-    """The most memory that the process ever had, in kB; 0 where the system does not say."""
-    with contextlib.suppress(ImportError):
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
-    return 0
+    """The most memory that the process ever had, in kB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
 
 
 # Judging.
@@ -185,6 +180,8 @@ def _peak() -> int:
 _RATES, _COUNTS = ("flop/s", "op/s", "byte/s", "inst/s", "txn/s"), ("flop", "op", "inst", "txn", "byte")
 BOUNDS = {"second": 1e9, "hertz": 1e11, **dict.fromkeys(_RATES, 1e18)}
 BOUNDS |= dict.fromkeys((*_COUNTS, "flop/byte", "inst/txn", "ratio"), 1e24)
+_LIBRARY = plotly_js()  # inside pages; it has control characters of its own
+_ACTIVE = {"iframe", "object", "embed", "base", "img", "foreignobject", "handler"}
 _SIGNED = re.compile("change|saved|score|gain|delta")  # may be negative
 ABOVE = "above its roof"  # say the notes of a row that has a share above 1
 _SENTENCE = re.compile(r"ncu-roofline: Cannot [\w -]+ \S.*: \S.*[^.]\. \S.*[.?]")
@@ -245,7 +242,7 @@ def leaked(what: str, data: bytes, line: Line) -> str:
     except UnicodeDecodeError as error:
         return f"no UTF-8 at {error.start}"
     if kind == "html":
-        text = text.replace(_library(), "")
+        text = text.replace(_LIBRARY, "")
     fine = "\n\r\t\u200b" if kind == "md" else "\n\r\t"  # Markdown breaks references by spaces without width
     odd = set() if text.isprintable() else {c for c in set(text).difference(fine) if unicodedata.category(c) in _BAD}
     if odd:
@@ -253,13 +250,11 @@ def leaked(what: str, data: bytes, line: Line) -> str:
         return f"a character of {odd!r}: {text[max(at - 60, 0) : at + 20]!r}"
     if (what == "standard error" or (what == "standard output" and "csv" not in line.text)) and set("\r\t") & set(text):
         return "a tab or carriage return"
-    if kind == "html":
-        page = _Page()
-        page.feed(text)
-        return page.found or ("" if "Content-Security-Policy" in text else "no Content-Security-Policy")
-    if kind == "svg":
-        markup = "".join(re.findall("<[^>]*>", text))  # its texts are text, whatever they say
-        return "".join(re.findall(r"<(?:script|foreignObject)\b|\bon\w+=|javascript:", markup)[:1])
+    if kind == "html" and "Content-Security-Policy" not in text:
+        return "no Content-Security-Policy"
+    if kind in ("html", "svg"):
+        (page := _Page()).feed(text)
+        return ", ".join(page.found & (_ACTIVE if kind == "html" else {*_ACTIVE, "script"}))
     if kind == "csv":
         csv.field_size_limit(10**9)
         cells = (cell for row in csv.reader(io.StringIO(text)) for cell in row)
@@ -267,23 +262,14 @@ def leaked(what: str, data: bytes, line: Line) -> str:
     return ""
 
 
-@functools.cache
-def _library() -> str:
-    """The drawing library inside pages, which has control characters of its own."""
-    from ncu_roofline.rendering.page import plotly_js
-
-    return plotly_js()
-
-
 class _Page(HTMLParser):
-    """Elements that load or do something."""
+    """Its elements, and "handler" where an attribute does something."""
 
-    found = ""
+    found: frozenset[str] = frozenset()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        named = {name for name, value in attributes if name.startswith("on") or (value or "").startswith("javascript:")}
-        if tag in ("iframe", "object", "embed", "base", "img") or named:
-            self.found = f"the active element <{tag} {' '.join(sorted(named))}>"
+        does = any(name.startswith("on") or (value or "").startswith("javascript:") for name, value in attributes)
+        self.found |= {tag, "handler"} if does else {tag}
 
 
 def incomplete(kind: str, data: bytes) -> str:

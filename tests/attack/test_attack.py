@@ -72,7 +72,7 @@ def test_bombs_are_read_in_time_or_refused(tmp_path: Path, name: str) -> None:
 def test_bases_hold_what_the_reader_knows(tmp_path: Path) -> None:
     kinds, held, met = set(), {"points": 0, "charts": 0, "rules": 0}, set[tuple[str, int]]()
     for data in made().values():
-        Document(data).edit(lambda one: met.add((one.owner.name, one.number)) or one.encode())
+        Document(data).encode(lambda one: met.add((one.owner.name, one.number)) or one.encode())
         with read_report(write(tmp_path, data)) as report:
             kinds |= {one.kind for one in report.kernels}
             held["rules"] += sum(len(one.rule_results) for one in report.kernels)
