@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import random
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.attack import runs
-from tests.attack.changes import Attack, Promise, attack
+from tests.attack.changes import ANYTHING, Attack, Promise, attack
 from tests.attack.reports import made
 from tests.attack.runs import QUICK_LINES, SLOW_LINES, TABLE_LINES, Finding, Line, Outcome
 from tests.report.factory import blocks_of, write
@@ -39,7 +40,7 @@ class Campaign:
     def __init__(self, seed: int, folder: Path, bases: Mapping[str, bytes], only: Sequence[str] = ()) -> None:
         self.seed, self.folder, self.bases, self.only = seed, folder, bases, only
         self.classes, self.families, self.slowest = Counter[str](), Counter[str](), 0.0
-        self._known: dict[tuple[str, bytes], Outcome] = {}
+        self._cached = functools.lru_cache(500)(self._run)
 
     def attack(self, number: int) -> list[tuple[Attack, Line, Finding]]:
         """Make report ``number`` and let it meet its commands; what was found."""
@@ -82,15 +83,8 @@ class Campaign:
         notes = b'"kernels": [' in after.out  # tables without say of nothing why it is missing
         if before.code or problem or not promise.told or not notes or b"left out" in after.out + after.err:
             return problem
-        counted = compare(Promise(), json.loads(self._cached(line, base, base).out), json.loads(before.out))
+        counted = compare(ANYTHING, json.loads(self._cached(line, base, base).out), json.loads(before.out))
         return counted and f"a number that can't be true went without a word: {counted}"
-
-    def _cached(self, line: Line, report: bytes, base: bytes) -> Outcome:
-        if len(self._known) > 500:
-            self._known.clear()
-        if (line.text, report) not in self._known:
-            self._known[line.text, report] = self._run(line, report, base)
-        return self._known[line.text, report]
 
     def _run(self, line: Line, report: bytes, base: bytes) -> Outcome:
         paths = {write(self.folder, report, REPORT): report, write(self.folder, base, BASE): base}
@@ -119,53 +113,41 @@ def differs(before: Outcome, after: Outcome) -> str:
     return ""
 
 
-# What must hold between the numbers of two reports when the difference between them is known.
 def compare(promise: Promise, before: Mapping[str, Rows], after: Mapping[str, Rows]) -> str:
     """What of the promise does not hold of the tables of two reports; "" for nothing."""
     if promise.launches is None:
         names = [name for name, value in before.items() if isinstance(value, list)]
         return _first(_rows(name, before[name], after[name], _SAID) for name in names)
-
-    def of(found: Mapping[str, Rows], name: str, launch: int) -> Rows:
-        return [row for row in found[name] if row["launch"] == launch]
-
-    pairs = [(name, pair) for name in ("points", "kernels") for pair in promise.launches]
-    of_the_whole = {"time_share", "launch"}
-    found = (_rows(name, of(before, name, old), of(after, name, new), of_the_whole) for name, (old, new) in pairs)
-    if problem := _first(found):
-        return problem
     count = len(promise.launches) + (promise.launch >= 0)
     if len(after["kernels"]) != count:
         return f"{len(after['kernels'])} kernels, not {count}"
-    scope, wanted = promise.scope
-    ours, theirs = (of(found, "points", promise.launch) for found in (before, after))
-    if len(ours) != len(theirs):
-        return f"launch {promise.launch} had {len(ours)} points, now {len(theirs)}"
-    for one, other in zip(ours, theirs, strict=True):
-        if scope == "precision" and one["precision"] == "mixed":
-            continue  # a sum with work that did not change
-        for column, factor in promise.factors.items():
-            times = factor if not scope or one[scope] == wanted else 1.0
-            if not same(one[column], other[column], times):
-                at = f"{one['precision']} at {one['level']}"
-                return f"{at}: {column} was {one[column]!r}, is {other[column]!r}, not {times} times that"
-    return ""
+
+    def of(launch: int, new: int, name: str, promise: Promise = ANYTHING) -> str:
+        ours, theirs = ([row for row in rows[name] if row["launch"] == at] for rows, at in ((before, launch), (after, new)))
+        return _rows(name, ours, theirs, {"time_share", "launch"}, promise)
+
+    others = _first(of(*pair, name) for name in ("points", "kernels") for pair in promise.launches)
+    return others or of(promise.launch, promise.launch, "points", promise)
 
 
 def _first(problems: Iterable[str]) -> str:
     return next(filter(None, problems), "")
 
 
-def _rows(name: str, before: Rows, after: Rows, leave: set[str]) -> str:
+def _rows(name: str, before: Rows, after: Rows, leave: set[str], promise: Promise = ANYTHING) -> str:
     if len(before) != len(after):
         keys = [{tuple(str(row.get(key)) for key in _KEY) for row in rows} for rows in (before, after)]
         lost, new = (sorted(one - other)[:4] for one, other in (keys, keys[::-1]))
         return f"{len(after)} {name} instead of {len(before)}: lost {lost}, new {new}"
+    scope, wanted = promise.scope
     for one, other in zip(before, after, strict=True):
-        for column, value in one.items():
-            if column not in leave and not same(value, other[column]):
+        if scope == "precision" and one["precision"] == "mixed":
+            continue  # a sum with work that did not change
+        for column in promise.factors or [column for column in one if column not in leave]:
+            factor = promise.factors.get(column, 1.0) if not scope or one[scope] == wanted else 1.0
+            if not same(one[column], other[column], factor):
                 where = ", ".join(str(one[key]) for key in _KEY if key in one)
-                return f"{name} ({where}): {column} was {value!r}, is {other[column]!r}"
+                return f"{name} ({where}): {column} was {one[column]!r}, is {other[column]!r}, not {factor} times that"
     return ""
 
 

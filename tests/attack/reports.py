@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -18,15 +19,7 @@ from tests.report.factory import blocks_of, from_text, write
 
 COUNTERS = ("sources", "graphs", *(kind.counter for kind in KINDS))  # in the order of their records
 RECORDS = {**{kind.counter: kind.result_message for kind in KINDS}, "sources": "SourceRecord"}
-# Bytes in which the schema has a message, by the message and field that hold them.
-_INSIDE = {
-    **dict.fromkeys((("KernelResult", 17), ("RangeResult", 7), ("GraphResult", 7), ("CmdlistResult", 7)), ROOT),
-    **dict.fromkeys((("KernelResult", 19), ("CmdlistResult", 21)), "RuleResult"),
-    ("BlockHeader", 3): "Session",
-    ("BlockHeader", 6): "Process",
-    ("FileTable", 1): "ImportedFile",
-    ("FunctionTable", 1): "CodeFunction",
-}
+WRITTEN = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
 
 
 def varint(number: int, padding: int = 0) -> bytes:
@@ -82,8 +75,8 @@ def edited(data: bytes, owner: Any, change: Change, order: Order) -> bytes:
     found = []
     for each in split(data):
         field = Field(owner, each.number, each.wire_type, data[each.content : each.end])
-        inner, named = (field.about.message_type if field.about is not None else None), _INSIDE.get((owner.name, each.number))
-        if named is not None:
+        inner = field.about.message_type if field.about is not None else None
+        if named := WRITTEN["inside"].get(f"{owner.name} {each.number}"):  # bytes in which the schema has a message
             inner = (messages()[ROOT] if named == ROOT else message(named)).DESCRIPTOR
         if inner is not None:
             field = field._replace(content=edited(field.content, inner, change, order), inner=inner)

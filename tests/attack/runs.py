@@ -31,11 +31,10 @@ from unittest import mock
 
 from ncu_roofline.cli import main
 from ncu_roofline.rendering.page import plotly_js
+from tests.attack.reports import WRITTEN
 
-TOO_LONG = 20.0
-"""Seconds of processor time after which a run on a small report is stopped; ordinary ones take 0.03 to 2."""
-TOO_MUCH = 600_000
-"""kB by which the process may grow in one run; ordinary ones stay below 100 MB."""
+TOO_LONG = 20.0  # seconds of processor time after which a run on a small report is stopped; ordinary ones take 0.03 to 2
+TOO_MUCH = 600_000  # kB by which the process may grow in one run; ordinary ones stay below 100 MB
 OK, EXPLAINED = "ok", "explained"
 WRONG, TRACEBACK, HANG, GREEDY = "silently wrong", "traceback", "hang", "too much memory"
 LEAK, HALF, UNEXPLAINED, REACHES = "leak", "half-written", "unexplained", "reaches out"
@@ -67,7 +66,6 @@ _TEXT = Path(__file__).with_name("commands.txt").read_text("utf-8").split("\n\n"
 TABLE_LINES, QUICK_LINES, SLOW_LINES = (tuple(map(Line, part.splitlines()[1:])) for part in _TEXT)
 
 
-# Running.
 _EVENTS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
            "pickle.find_class")  # fmt: skip
 _STARTED = "nvdisasm"  # the one program that a report's code is given to, `source --no-disassembly` aside
@@ -171,15 +169,10 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _peak() -> int:
-    """The most memory that the process ever had, in kB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)  # kB
 
 
-# Judging.
-# By unit: the most that a number can be on one GPU, for one launch or all launches of a report; the least is 0.
-_RATES, _COUNTS = ("flop/s", "op/s", "byte/s", "inst/s", "txn/s"), ("flop", "op", "inst", "txn", "byte")
-BOUNDS = {"second": 1e9, "hertz": 1e11, **dict.fromkeys(_RATES, 1e18)}
-BOUNDS |= dict.fromkeys((*_COUNTS, "flop/byte", "inst/txn", "ratio"), 1e24)
+BOUNDS = WRITTEN["bounds"]  # by unit: the most that a number can be on one GPU, for all launches of a report; the least is 0
 _LIBRARY = plotly_js()  # inside pages; it has control characters of its own
 _ACTIVE = {"iframe", "object", "embed", "base", "img", "foreignobject", "handler"}
 _SIGNED = re.compile("change|saved|score|gain|delta")  # may be negative
@@ -274,19 +267,17 @@ class _Page(HTMLParser):
 
 def incomplete(kind: str, data: bytes) -> str:
     """Why a result is none: its end lacks, or it does not parse; "" for nothing."""
-    if not data.rstrip().endswith(_ENDS.get(kind, b"")):
+    if not data.rstrip().endswith(_ENDS.get(kind, b"")) or (kind == "csv" and not data.endswith(b"\n")):
         return "its end is missing"
     try:
         if kind == "json":
             json.loads(data.decode(), parse_constant=int)  # which raises for what JSON has not
         if kind == "svg":
             ElementTree.fromstring(data)
-        if kind == "csv":
-            widths = {len(row) for row in csv.reader(io.StringIO(data.decode()))}
-            return f"rows of {sorted(widths)} cells" if len(widths) > 1 or not data.endswith(b"\n") else ""
     except (ValueError, ElementTree.ParseError) as error:
         return f"{error}"
-    return ""
+    widths = {len(row) for row in csv.reader(io.StringIO(data.decode()))} if kind == "csv" else ()
+    return f"rows of {sorted(widths)} cells" if len(widths) > 1 else ""
 
 
 def impossible(found: Any) -> str:

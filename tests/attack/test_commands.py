@@ -158,17 +158,14 @@ CELL = "".join(c for c in HOSTILE if c not in '\n\r\0",')  # inside a cell, wher
 def of_other_tools(cells: str) -> dict[str, str]:
     """Tables and logs of other tools, that say this in all places."""
     table = gpp_platforms().replace("KNL 7250", "KNL" + cells).replace("GPP", "GPP" + cells)
-    metrics = nvprof_logs.gpp_metrics(gpp_runs()[0])
-    launch = {"dram__bytes.sum": ("byte", "1000"), "gpu__time_duration.sum": ("ns", "1000")}
-    rows = [["0", f"k{cells}", name + cells, unit, value] for name, (unit, value) in launch.items()]
+    head = ["ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"]
+    metrics = (("dram__bytes.sum", "byte"), ("gpu__time_duration.sum", "ns"))
+    rows = [["0", f"k{cells}", f"{name}{cells}", unit, "1000"] for name, unit in metrics]
     events = {"DP [MFLOP/s]": [1000.0], f"odd{cells} data volume [GBytes]": [1.0], "Runtime (RDTSC) [s]": [1.0]}
-    return {
-        "table.csv": table,
-        "head.csv": table.replace("nw", "nw" + cells, 1),
-        "nvprof.log": nvprof_logs.OWN + nvprof_logs.metrics(metrics, f"k{cells}(int)", device=f"Tesla V100{cells} (0)"),
-        "odd.csv": ncu_tables.text_of([["ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"], *rows]),
-        "likwid.txt": likwid_output.output([("FLOPS_DP", events)], cells, cpu_type=cells),
-    }
+    log = nvprof_logs.metrics(nvprof_logs.gpp_metrics(gpp_runs()[0]), f"k{cells}(int)", device=f"Tesla V100{cells} (0)")
+    likwid = likwid_output.output([("FLOPS_DP", events)], cells, cpu_type=cells)
+    odd = {"odd.csv": ncu_tables.text_of([head, *rows]), "nvprof.log": nvprof_logs.OWN + log, "likwid.txt": likwid}
+    return odd | {"table.csv": table, "head.csv": table.replace("nw", "nw" + cells, 1)}
 
 
 def test_hostile_texts_of_other_tools_and_ceilings(tmp_path: Path) -> None:
