@@ -18,8 +18,7 @@ from ncu_roofline.formats.wire import FIXED32, FIXED64, VARINT, split
 from tests.attack.reports import WRITTEN, Document, Field, made, repeated, varint
 from tests.factory import by_address, complete, kernel
 from tests.report.damaged import DAMAGED
-from tests.report.factory import block
-from tests.report.factory import report_of as encoded
+from tests.report.factory import block, report_of
 from tests.report.frames import packed
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 from tests.sectionfile.section_factory import one as value_of
@@ -66,26 +65,19 @@ Dice = random.Random
 
 # Fields that are something else than the schema says.
 def fields(data: bytes, rng: Dice) -> Change:
-    """Of a few fields; few of a sort are chosen as often as many."""
-    document, headers, seen, met = Document(data), rng.random() < 0.2, Counter[str](), Counter[str]()
+    """Of a few fields of a sort; few of a sort are chosen as often as many."""
+    document, headers, seen = Document(data), rng.random() < 0.2, Counter[str]()
     document.encode(lambda one: seen.update([one.name]) or b"", headers=headers)
-    wanted = {}
-    for _ in range(rng.choice((1, 1, 1, 2, 5))):
-        sort = rng.choice(sorted(seen))
-        wanted[sort, rng.randrange(seen[sort])] = rng.choice(sorted(FIELD_CHANGES))
+    sort, how = rng.choice(sorted(seen)), rng.choice(sorted(FIELD_CHANGES))
 
     def change(one: Field) -> bytes:
-        how = wanted.get((one.name, met[one.name]))
-        met[one.name] += 1
-        return FIELD_CHANGES[how](one, rng) if how else one.encode()
+        return FIELD_CHANGES[how](one, rng) if one.name == sort and rng.random() < 2 / seen[sort] else one.encode()
 
-    return document.encode(change, headers=headers), "; ".join(f"{sort}: {how}" for (sort, _), how in wanted.items()), ANYTHING
+    return document.encode(change, headers=headers), f"{sort}: {how}", ANYTHING
 
 
-def _nested(one: Field, rng: Dice) -> bytes:
-    for _ in range(rng.choice((3, 90, 300))):
-        one = one._replace(wire=TEXT, content=one.encode())
-    return one.encode()
+def _nested(one: Field, deep: int) -> bytes:
+    return _nested(one._replace(wire=TEXT, content=one.encode()), deep - 1) if deep else one.encode()
 
 
 FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
@@ -98,7 +90,7 @@ FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
     "a number": lambda one, rng: one._replace(wire=FIXED64, content=struct.pack("<d", rng.choice(FLOATS))).encode(),
     "a text": lambda one, rng: one._replace(wire=TEXT, content=rng.choice(list(TEXTS.values())).encode()).encode(),
     "noise": lambda one, rng: one._replace(wire=TEXT, content=rng.randbytes(rng.choice((0, 1, 7, 60)))).encode(),
-    "inside itself": _nested,
+    "inside itself": lambda one, rng: _nested(one, rng.choice((3, 90, 300))),
     "of too many bytes": lambda one, _: one.encode(padding=9),
 }
 
@@ -119,11 +111,6 @@ def any_bytes(data: bytes, rng: Dice) -> Change:
     whole = packed(data) if frame == "of a frame" else data
     changed = BYTES[name](whole, rng.randrange(len(whole)), rng)
     return packed(changed) if frame == "in a frame" else changed, f"{name} {frame}", ANYTHING
-
-
-def damaged(data: bytes, rng: Dice) -> Change:
-    name = rng.choice(list(DAMAGED))
-    return DAMAGED[name](data), name, ANYTHING
 
 
 def texts(data: bytes, rng: Dice, wanted: str = "", called: str = "") -> Change:
@@ -151,7 +138,7 @@ def names(data: bytes, rng: Dice) -> Change:
 # Size: a little of everything would be harmless, a lot of it must be read in time and memory, or refused.  A scale of 1 is what
 # the tests of every day take, 10 and more what a campaign may.
 def _with(**more: Any) -> bytes:
-    return encoded(kernel(complete(), **more), kernel(complete()))
+    return report_of(kernel(complete(), **more), kernel(complete()))
 
 
 def _chart(work: Any, moved: Any, count: int = 1, **more: Any) -> bytes:
@@ -164,11 +151,11 @@ def _expression(parts: Sequence[Any], scale: int) -> bytes:
 
 _GPU, _BYTES = "device__attribute_display_name", "dram__bytes.sum.per_second"
 BOMBS: dict[str, Callable[[int], bytes]] = {
-    "a long name": lambda n: encoded(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
+    "a long name": lambda n: report_of(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
     "empty records": lambda n: _with() + block([b""] * (10_000 * n), kernels=10_000 * n),
     "empty blocks": lambda n: _with() + block() * (10_000 * n),
-    "launches": lambda n: encoded(*[kernel({**complete(), _GPU: f"GPU {index}"}, f"k_{index}()") for index in range(100 * n)]),
-    "metrics": lambda n: encoded(kernel(complete() | {f"metric__{index}.sum": index for index in range(5_000 * n)})),
+    "launches": lambda n: report_of(*[kernel({**complete(), _GPU: f"GPU {index}"}, f"k{index}()") for index in range(99 * n)]),
+    "metrics": lambda n: report_of(kernel(complete() | {f"metric__{index}.sum": index for index in range(5_000 * n)})),
     "addresses": lambda n: _with(instances=by_address(1 << 40, inst_executed=range(20_000 * n))),
     "functions of code": lambda n: _with(code=Code(functions=tuple(CodeFunction(f"f{i}", 16 * i) for i in range(5_000 * n)))),
     "NVTX ranges inside each other": lambda n: _with(nvtx=[f"range {index}" for index in range(1_000 * n)]),
@@ -182,9 +169,9 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def size(_: bytes, rng: Dice) -> Change:
-    name = rng.choice(list(BOMBS))
-    return BOMBS[name](1), name, ANYTHING
+def listed(data: bytes, rng: Dice, changes: Mapping[str, Callable[[Any], bytes]]) -> Change:
+    name = rng.choice(list(changes))
+    return changes[name](1 if changes is BOMBS else data), name, ANYTHING
 
 
 # What says the same in another way.
@@ -218,9 +205,7 @@ def rewritten(data: bytes, rng: Dice) -> Change:
 
 
 def laid_out(data: bytes, rng: Dice) -> Change:
-    """Names in another order, some twice, some that nobody uses; metrics in another order, whole numbers of another type;
-    empty blocks, and all records in one where all are of one kind and process: else that would number the launches anew.
-    """
+    """Names and metrics in another order, some twice, names that nobody uses, numbers of another type, empty blocks."""
     document = Document(data)
     listed = [name for header, _ in document.parts for name in header.strings.strings]
     order = rng.sample(range(len(listed)), len(listed))
@@ -238,12 +223,6 @@ def laid_out(data: bytes, rng: Dice) -> Change:
                 setattr(one.value, rng.choice(("double", "uint32")), number)
         del result.metrics[:]
         result.metrics.extend([*rng.sample(metrics, len(metrics) // 8), *metrics])
-    full = [part for part in document.parts if part[1]]
-    if len({header.process for header, _ in full}) == len({kind for _, part in full for kind, _ in part}) == 1:
-        for header, records in full[1:]:
-            full[0][1].extend(records)
-            full[0][0].strings.strings.extend(header.strings.strings)
-            document.parts.remove((header, records))
     for _ in range(rng.choice((1, 50))):
         header = message("BlockHeader")(process=document.parts[0][0].process)
         document.parts.insert(rng.randrange(1, len(document.parts) + 1), (header, []))
@@ -308,10 +287,10 @@ def moved(data: bytes, rng: Dice) -> Change:
 FAMILIES: dict[str, tuple[int, str, Callable[[bytes, Dice], Change]]] = {
     "fields": (30, "", fields),
     "bytes": (6, "", any_bytes),
-    "damaged": (3, "code", damaged),
+    "damaged": (3, "code", partial(listed, changes=DAMAGED)),
     "texts": (8, "", texts),
     "names": (8, "", names),
-    "size": (5, "", size),
+    "size": (5, "", partial(listed, changes=BOMBS)),
     "other writing": (8, "", rewritten),
     "other layout": (10, "", laid_out),
     "impossible numbers": (14, "", impossible),

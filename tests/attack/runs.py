@@ -22,7 +22,6 @@ import traceback
 import unicodedata
 import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -96,6 +95,10 @@ class Stopped(BaseException):
     """A run took too long.  No Exception, so that nothing takes it for an error of the report."""
 
 
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a run left behind; ``code`` is None where it ended in ``crash``, a traceback, or was stopped."""
@@ -121,22 +124,28 @@ def run(words: list[str], folder: Path, keep: frozenset[str] = frozenset(), limi
     code, crash, stopped, where = None, "", False, os.getcwd()
     _reached.clear()
     _allowed.extend((*_listen(), os.path.realpath(folder)))
-    before, started = _peak(), time.process_time()
+    before, started, peak = signal.signal(signal.SIGPROF, _stop), time.process_time(), resource.getrusage(resource.RUSAGE_SELF)
+    # Where nothing can be raised, asleep or in a loop inside C, the process ends in the end and says where it was.
+    faulthandler.dump_traceback_later(16 * limit, exit=True, file=sys.__stderr__ or sys.stderr)
     traced = mock.patch.dict(os.environ, {"NCU_ROOFLINE_TRACEBACK": "1"})  # with the sentence of a bug, where it was
     os.chdir(folder)
     try:
-        with warnings.catch_warnings(), traced, _time_limit(limit):
+        signal.setitimer(signal.ITIMER_PROF, limit)
+        with warnings.catch_warnings(), traced, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             warnings.simplefilter("error", RuntimeWarning)  # of numpy: users are told in lines of their own
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = main(words)
+            code = main(words)
     except SystemExit as error:  # argparse
         code = int(error.code or 0)
     except BaseException as error:
         stopped, crash = isinstance(error, Stopped), traceback.format_exc()
         gc.collect()  # what the traceback held
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+        faulthandler.cancel_dump_traceback_later()
         os.chdir(where)
         _allowed.clear()
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak.ru_maxrss
     seconds, left = time.process_time() - started, [path for path in sorted(folder.iterdir()) if path.name not in keep]
     files = {path.name: path.read_bytes() for path in left}
     for path in left:
@@ -144,32 +153,8 @@ def run(words: list[str], folder: Path, keep: frozenset[str] = frozenset(), limi
     for stream in (out, err):
         stream.flush()
     printed = [stream.buffer.getvalue() for stream in (out, err)]  # type: ignore[attr-defined]
-    return Outcome(code, *printed, seconds, _peak() - before, crash, stopped, files, tuple(_reached))
-
-
-@contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise `Stopped` after so many seconds of processor time.
-
-    Where nothing can be raised, asleep or in a loop inside C, the process ends in the end and says where it was.
-    """
-
-    def stop(*_: object) -> None:
-        raise Stopped
-
-    before = signal.signal(signal.SIGPROF, stop)
-    faulthandler.dump_traceback_later(16 * seconds, exit=True, file=sys.__stderr__ or sys.stderr)  # other processes run, too
-    try:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-        faulthandler.cancel_dump_traceback_later()
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)  # kB
+    grown //= 1024 if sys.platform == "darwin" else 1
+    return Outcome(code, *printed, seconds, grown, crash, stopped, files, tuple(_reached))
 
 
 BOUNDS = WRITTEN["bounds"]  # by unit: the most that a number can be on one GPU, for all launches of a report; the least is 0

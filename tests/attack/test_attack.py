@@ -141,7 +141,7 @@ SABOTAGE: dict[str, tuple[str, Any]] = {
     "nothing said": (runs.UNEXPLAINED, lambda: 1),
     "half a sentence": (runs.UNEXPLAINED, lambda: print("error: list index out of range", file=sys.stderr) or 1),
     "hang": (runs.HANG, lambda: any(never for never in iter(int, 1))),
-    "memory": (runs.GREEDY, lambda: len(b"x" * 900_000_000)),
+    "memory": (runs.GREEDY, lambda: len(b"x" * 1_800_000_000)),
 }
 
 
@@ -199,9 +199,7 @@ def test_numbers_that_a_change_does_not_explain_are_found(tmp_path: Path) -> Non
         assert bool(impossible(before)) == (column != "fraction")
 
 
-def test_a_finding_is_told_saved_and_comes_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_finding_is_told_saved_and_comes_again(monkeypatch: Any, capsys: Any, tmp_path: Path) -> None:
     words = ["--save", str(tmp_path), "--replay", "7:3"]
     with monkeypatch.context() as patch:
         patch.setattr(runs, "main", lambda _: {}["Type"])

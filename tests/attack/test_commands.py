@@ -27,8 +27,7 @@ from tests.inputs import likwid_output, ncu_tables, nvprof_logs
 from tests.published import gpp_runs
 from tests.published_report import gpp_ceilings, gpp_platforms
 from tests.report.damaged import DAMAGED
-from tests.report.factory import block, write
-from tests.report.factory import report_of as encoded
+from tests.report.factory import block, report_of, write
 from tests.report.frames import packed
 
 # By default all cases under few command lines; in the exhaustive run a few cases of each sort under all.
@@ -56,8 +55,8 @@ def test_what_is_no_report_is_refused(tmp_path: Path, lines: tuple[Line, ...]) -
     if lines is ALL:
         names = ["cut off", "text", "older version", "zstd cut off", "zstd of text"]
     bare = {"no kernels": b"", "a record of nothing": nothing, "of ids": block([IDS_ONLY], kernels=1), "both": two}
-    reports = {name: DAMAGED[name](whole) for name in names} | {name: encoded() + data for name, data in bare.items()}
-    reports |= {"no metrics": encoded(kernel({}), kernel({})), "a name": whole + endless}
+    reports = {name: DAMAGED[name](whole) for name in names} | {name: report_of() + data for name, data in bare.items()}
+    reports |= {"no metrics": report_of(kernel({}), kernel({})), "a name": whole + endless}
     assert found(tmp_path, reports.items(), lines, EXPLAINED) == []
 
 
@@ -68,20 +67,19 @@ def test_a_compressed_report_says_the_same(tmp_path: Path, lines: tuple[Line, ..
 
 
 def test_records_that_say_nothing_among_others_are_kernels_without_metrics(tmp_path: Path) -> None:
-    good = encoded(kernel(complete()), kernel(complete(), name="other()"))
+    good = report_of(kernel(complete()), kernel(complete(), name="other()"))
     mixed = roofline(write(tmp_path, good + block([b"", IDS_ONLY], kernels=2), "mixed.ncu-rep"))
     assert list(mixed.kernels.status) == ["ok", "ok", "unknown-chip", "unknown-chip"]
     before, after = (one.points.drop(columns="report") for one in (roofline(write(tmp_path, good)), mixed))
     assert after.equals(before)
 
 
-# Values and texts.
 @each
 def test_metrics_that_are_no_counts(tmp_path: Path, lines: tuple[Line, ...]) -> None:
     odd: dict[str, bytes] = {}
     for value in (math.nan, math.inf, -math.inf, -1.0, 1e308, 5e-324, 2.0**64, "many"):
         for chosen in ("",) if lines is ALL else ("", "^(?!device)", "bytes|sectors"):
-            document = Document(encoded(kernel(complete()), kernel(complete())))
+            document = Document(report_of(kernel(complete()), kernel(complete())))
             for name in document.numbers(document.results[0]):
                 if re.search(chosen, name):
                     document.put(document.results[0], name, value)
@@ -93,7 +91,6 @@ def test_metrics_that_are_no_counts(tmp_path: Path, lines: tuple[Line, ...]) -> 
 
 @each
 def test_hostile_texts(tmp_path: Path, lines: tuple[Line, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All names, and everything that is a text."""
     rng, base, fields = random.Random(1), made()["two chips"], "(?!StringTable|Process|KernelResult.(sections|rules)).*"
     chosen = ("control characters", "lines", "tags", "formula", "mathtext", "templates") if lines is ALL else TEXTS
     hostile = [(called, texts(base, rng, fields, called)[0]) for called in chosen]
@@ -128,14 +125,12 @@ def test_file_names_that_are_no_text_or_no_file(tmp_path: Path, run: Command, li
     assert (kept.code, "bad.ncu-rep" in kept.err, "saxpy" in kept.out) == (1, True, True)
 
 
-# Ceilings and files of other tools.
 CEILINGS = {name: joined(parts).encode("latin-1") for name, parts in WRITTEN["ceilings"].items()}
-DRAWING = ("show", "show --view time", "advise", "compare r.ncu-rep", "ranks", "portability", "render -o out.csv",
-           "annotate -o x.ncu-rep")  # fmt: skip
+DRAWING = WRITTEN["with ceilings"]
 
 
 @pytest.mark.parametrize("commands", [DRAWING[:1], pytest.param(DRAWING, marks=pytest.mark.exhaustive)], ids=["few", "all"])
-def test_ceilings_that_are_none(tmp_path: Path, run: Command, commands: tuple[str, ...], monkeypatch: Any) -> None:
+def test_ceilings_that_are_none(tmp_path: Path, run: Command, commands: list[str], monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     source, ceilings, folder = write(tmp_path, made()["several"], "r.ncu-rep"), tmp_path / "c.json", tmp_path / "folder"
     folder.mkdir()
@@ -173,9 +168,8 @@ def test_hostile_texts_of_other_tools_and_ceilings(tmp_path: Path) -> None:
     content["device"] |= {"name": "NVIDIA A100-SXM4-40GB" + HOSTILE, "cc": "8.0"}
     content |= {"host": {"hostname": HOSTILE, "time_utc": HOSTILE}, "warnings": [HOSTILE]}
     content["ceilings"] += [{"id": HOSTILE, "value": 1e12, "unit": HOSTILE, "accepted": True, "reasons": [HOSTILE]}]
-    lines = ["show {b} --ceilings {r}", "show {b} --ceilings {r} --view time", "compare {b} {b} --ceilings {r}"]
-    lines += ["advise {b} --ceilings {r}", "bench list {r}", "bench check {r}", "bench compare {r} {r}"]
-    files = [("ceilings", json.dumps(content), lines)]
+    lines = [f"{words} --ceilings {{r}}" for words in ("show {b}", "show {b} --view time", "compare {b} {b}", "advise {b}")]
+    files = [("ceilings", json.dumps(content), [*lines, "bench list {r}", "bench check {r}", "bench compare {r} {r}"])]
     tables = ["show {r}", "explain {r}", "render {r} -o {o}.md", "portability {r}"]
     files += [(name, text, tables) for cells in (CELL, f"a{CELL}") for name, text in of_other_tools(cells).items()]
     write(tmp_path, made()["several"], BASE)
