@@ -7,7 +7,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,9 @@ class Campaign:
     def _broken(self, one: Attack, base: bytes, line: Line, after: Outcome) -> str:
         """What of the attack's promise the outcome of a command breaks."""
         promise, other = one.promise, one.promise.as_of or base
-        if line.command == "annotate":
+        if line.text.startswith("annotate"):
             copies = after.files.values() if after.code == 0 and one.base != "annotated" else ()
-            return _first(not_kept(one.data, copy) for copy in copies)
+            return next(filter(None, (not_kept(one.data, copy) for copy in copies)), "")
         if promise.as_of is None or not (promise.same or line in TABLE_LINES):
             return ""
         before = self._cached(line, other, other)
@@ -117,7 +117,7 @@ def compare(promise: Promise, before: Mapping[str, Rows], after: Mapping[str, Ro
     """What of the promise does not hold of the tables of two reports; "" for nothing."""
     if promise.launches is None:
         names = [name for name, value in before.items() if isinstance(value, list)]
-        return _first(_rows(name, before[name], after[name], _SAID) for name in names)
+        return next(filter(None, (_rows(name, before[name], after[name], _SAID) for name in names)), "")
     count = len(promise.launches) + (promise.launch >= 0)
     if len(after["kernels"]) != count:
         return f"{len(after['kernels'])} kernels, not {count}"
@@ -126,12 +126,8 @@ def compare(promise: Promise, before: Mapping[str, Rows], after: Mapping[str, Ro
         ours, theirs = ([row for row in rows[name] if row["launch"] == at] for rows, at in ((before, launch), (after, new)))
         return _rows(name, ours, theirs, {"time_share", "launch"}, promise)
 
-    others = _first(of(*pair, name) for name in ("points", "kernels") for pair in promise.launches)
-    return others or of(promise.launch, promise.launch, "points", promise)
-
-
-def _first(problems: Iterable[str]) -> str:
-    return next(filter(None, problems), "")
+    others = (of(*pair, name) for name in ("points", "kernels") for pair in promise.launches)
+    return next(filter(None, others), "") or of(promise.launch, promise.launch, "points", promise)
 
 
 def _rows(name: str, before: Rows, after: Rows, leave: set[str], promise: Promise = ANYTHING) -> str:

@@ -48,10 +48,6 @@ class Line:
     text: str
 
     @property
-    def command(self) -> str:
-        return self.text.split()[0]
-
-    @property
     def result(self) -> str:
         """The name of the file that it writes, "" for none."""
         _, found, behind = self.text.partition("{o}")
@@ -63,7 +59,6 @@ class Line:
 
 _TEXT = Path(__file__).with_name("commands.txt").read_text("utf-8").split("\n\n")[1:]
 TABLE_LINES, QUICK_LINES, SLOW_LINES = (tuple(map(Line, part.splitlines()[1:])) for part in _TEXT)
-
 
 _EVENTS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn",
            "pickle.find_class")  # fmt: skip
@@ -191,8 +186,8 @@ def judge(line: Line, outcome: Outcome) -> Finding:
         return Finding(HALF, f"left {sorted(files)}")
     several, result = "--keep-going" in line.text, outcome.out or outcome.files
     # Beside a result there may be a threshold, nothing in common, or a report left out.
-    if not outcome.code or (outcome.code == 1 and result and (several or line.command == "compare")):
-        if line.result and not outcome.files and line.command != "compare":
+    if not outcome.code or (outcome.code == 1 and result and (several or line.text.startswith("compare"))):
+        if line.result and not outcome.files and not line.text.startswith("compare"):
             return Finding(HALF, f"exit code 0, but no {line.result}")
         for what, data in results.items():
             kind = what.rpartition(".")[2] if what in outcome.files else "json" if "--json" in line.text else ""
