@@ -25,56 +25,51 @@ from tests.attack.reports import made, real
 from tests.attack.runs import FINDINGS
 from tests.report.factory import write
 
-Tally = tuple[Counter[str], Counter[str], float]
+MANY = 10**6  # more than there is time for
 
 
-def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace) -> Tally:
+def campaign(seed: int, first: int, count: int | None, args: argparse.Namespace) -> tuple[Counter[str], Counter[str], float]:
     """Attacks one after the other, so many or for a time; offenders are saved at once, and told."""
     os.environ.update(COLUMNS="120", XDG_DATA_HOME=os.path.join(tempfile.gettempdir(), "attack-no-data"))
-    until, number = time.monotonic() + (args.seconds or 0), first
+    until, bases = time.monotonic() + (args.seconds or 0), {**made(), **(real() if args.real else {})}
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        bases = {**made(), **(real() if args.real else {})}
         one = Campaign(seed, Path(folder), bases, args.only)
-        while number == first or (time.monotonic() < until if count is None else number < first + count):
+        for number in range(first, first + (count or MANY)):
             for attack, line, finding in one.attack(number):
-                place = Path(args.save) / f"{seed}-{number}"
+                place, what = Path(args.save) / f"{seed}-{number}", f"{attack.family}: {attack.what[:300]} (of {attack.base})"
                 place.mkdir(parents=True, exist_ok=True)
                 write(place, attack.data, REPORT)
                 write(place, bases[attack.base], BASE)
-                said = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE))}\n{finding.why}\n\n"
+                met = f"{finding.kind}: ncu-roofline {' '.join(line.words(REPORT, BASE))}"
                 with (place / "found.txt").open("a", encoding="utf-8") as stream:
-                    stream.write(f"{attack.family}: {attack.what[:500]} (of {attack.base})\n{said}")
+                    stream.write(f"{what}\n{met}\n{finding.why}\n\n")
                 why = "".join(finding.why.strip().splitlines()[-1:])[:300]
-                print(f"--replay {seed}:{number}  {attack.family}: {attack.what[:90]!r} of {attack.base}")
-                print(f"    {finding.kind}: ncu-roofline {line.text}: {why!r}", flush=True)
-            number += 1
+                print(f"--replay {seed}:{number}  {what!r}\n    {met}: {why!r}", flush=True)
+            if count is None and time.monotonic() > until:
+                break
         return one.classes, one.families, one.slowest
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--reports", type=int, help="default: 500")
-    parser.add_argument("--seed", type=int, help="default: another one each time")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6, help="default: another one each time")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--real", action="store_true", help="attack real reports, too (NCU_ROOFLINE_REPORTS)")
     parser.add_argument("--save", default="build/attack", help="where offending reports go (default: build/attack)")
-    parser.add_argument(
-        "--only", action="append", default=[], choices=list(FAMILIES), help="attacks of this family; repeatable"
-    )
+    parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="of this family; repeatable")
     parser.add_argument("--replay", metavar="SEED:NUMBER")
     args, started = parser.parse_args(argv), time.monotonic()
     if args.replay:
         seed, first = map(int, args.replay.split(":"))
         tallies = [campaign(seed, first, 1, args)]
     else:
-        seed = time.time_ns() % 10**6 if args.seed is None else args.seed
-        count = 500 if args.reports is None and args.seconds is None else args.reports
-        shares = [None if count is None else count // args.jobs + (job < count % args.jobs) for job in range(args.jobs)]
-        firsts = [sum(share or 10**6 for share in shares[:job]) for job in range(args.jobs)]
+        seed, count = args.seed, args.reports if args.reports or args.seconds else 500
+        each = MANY if count is None else -(-count // args.jobs)
+        starts = range(0, args.jobs * MANY if count is None else count, each)
         with ProcessPoolExecutor(args.jobs) as pool:
-            parts = [pool.submit(campaign, seed, *share, args) for share in zip(firsts, shares, strict=True)]
+            parts = [pool.submit(campaign, seed, start, count and min(each, count - start), args) for start in starts]
             tallies = [part.result() for part in parts]
     classes, families = (sum((tally[index] for tally in tallies), Counter[str]()) for index in range(2))
     seconds, slowest = time.monotonic() - started, max(tally[2] for tally in tallies)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
@@ -10,30 +9,34 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from ncu_roofline.formats.report import Code, CodeFunction, KernelData, RuleMessage, RuleResult
+from ncu_roofline.formats.report import Code, CodeFunction, RuleMessage, RuleResult
 from ncu_roofline.formats.report.framing import file_start, message
 from ncu_roofline.formats.wire import FIXED32, FIXED64, VARINT, split
-from tests.attack.reports import Document, Field, made, repeated, varint
+from tests.attack.reports import WRITTEN, Document, Field, made, repeated, varint
 from tests.factory import by_address, complete, kernel
 from tests.report.damaged import DAMAGED
-from tests.report.factory import block
-from tests.report.factory import report_of as encoded
+from tests.report.factory import block, report_of
 from tests.report.frames import packed
 from tests.sectionfile.section_factory import chart, per_second, point, roof, section
 from tests.sectionfile.section_factory import one as value_of
 
 TEXT = 2
 EDGES = (0, 1, 2, 127, 128, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63, 2**64 - 1)
-"""Numbers at which something may go over."""
+OFF = (-3, -1, 1, 1000, 2**31, 2**63)
+_CONTENT = {VARINT: b"\7", FIXED64: b"8 bytes.", TEXT: b"text", FIXED32: b"four", **dict.fromkeys((3, 4, 6, 7), b"")}
+WIRES = [{"wire": wire, "content": content} for wire, content in _CONTENT.items()]
 FLOATS = (0.0, -0.0, -1.0, 5e-324, 3.4e38, 1e308, -1e308, math.nan, math.inf, -math.inf)
+
+
+def joined(parts: Sequence[Any], scale: int = 1) -> str:
+    return "".join(part if isinstance(part, str) else part[0] * part[1] * scale for part in parts)  # or [a part, how often]
+
+
 # Texts that terminals, browsers, spreadsheets, parsers and regular expressions would like to misunderstand.
-TEXTS = {
-    called: "".join(part if isinstance(part, str) else part[0] * part[1] for part in parts)  # or [a part, how often]
-    for called, parts in json.loads(Path(__file__).with_name("texts.json").read_text("utf-8")).items()
-}
+TEXTS = {called: joined(parts) for called, parts in WRITTEN["texts"].items()}
 
 
 @dataclass(frozen=True)
@@ -42,19 +45,17 @@ class Promise:
 
     ``same``: every output is what it was, to the last letter.  ``as_of``: all numbers are those of this report (b"": of the
     base); ``told``: where they are not those of the base, something says that a number was left out.  ``launches``: only the
-    rows of these are compared, with those of others; so many there are afterwards.  ``factors``: of the columns of the points
-    of ``launch``, with ``level`` or ``precision`` of those at that level or precision alone.
+    rows of these are compared, with those of others, and there are no more but ``launch``, the columns of whose points are
+    multiplied by ``factors``, where a column has the value of ``scope``.
     """
 
     same: bool = False
     as_of: bytes | None = field(default=None, repr=False)
     told: bool = False
     launches: Sequence[tuple[int, int]] | None = None
-    count: int = 0
     launch: int = -1
     factors: Mapping[str, float] = field(default_factory=dict)
-    level: str = ""
-    precision: str = ""
+    scope: tuple[str, str] = ("", "")
 
 
 Change = tuple[bytes, str, Promise]
@@ -64,75 +65,39 @@ Dice = random.Random
 
 # Fields that are something else than the schema says.
 def fields(data: bytes, rng: Dice) -> Change:
-    """A few fields changed, few of a sort as often as many."""
-    document, headers, seen, met = Document(data), rng.random() < 0.2, Counter[str](), Counter[str]()
-    document.edit(lambda one: seen.update([one.name]) or b"", headers=headers)
-    wanted = {}
-    for _ in range(rng.choice((1, 1, 1, 2, 5))):
-        sort = rng.choice(sorted(seen))
-        wanted[sort, rng.randrange(seen[sort])] = rng.choice(sorted(FIELD_CHANGES))
+    """Of a few fields of a sort; few of a sort are chosen as often as many."""
+    document, headers, seen = Document(data), rng.random() < 0.2, Counter[str]()
+    document.encode(lambda one: seen.update([one.name]) or b"", headers=headers)
+    sort, how = rng.choice(sorted(seen)), rng.choice(sorted(FIELD_CHANGES))
 
     def change(one: Field) -> bytes:
-        how = wanted.get((one.name, met[one.name]))
-        met[one.name] += 1
-        return FIELD_CHANGES[how](one, rng) if how else one.encode()
+        return FIELD_CHANGES[how](one, rng) if one.name == sort and rng.random() < 2 / seen[sort] else one.encode()
 
-    return document.edit(change, headers=headers), "; ".join(f"{sort}: {how}" for (sort, _), how in wanted.items()), ANYTHING
+    return document.encode(change, headers=headers), f"{sort}: {how}", ANYTHING
 
 
-def _rewired(one: Field, rng: Dice) -> bytes:
-    wire = rng.choice([each for each in (VARINT, FIXED64, TEXT, FIXED32, 3, 4, 6, 7) if each != one.wire])
-    body = bytes([rng.randrange(128)]) + rng.randbytes(8)
-    data = {VARINT: body[:1], FIXED64: body[:8], FIXED32: body[:4], TEXT: b"\4" + body[:4]}.get(wire, b"")
-    return varint(one.number << 3 | wire) + data
-
-
-def _lying(one: Field, rng: Dice) -> bytes:
-    length = max(len(one.content) + rng.choice((-3, -1, 1, 2, 1000)), 0) if rng.random() < 0.7 else rng.choice(EDGES)
-    return varint(one.number << 3 | TEXT) + varint(length) + one.content
-
-
-def _number(one: Field, rng: Dice) -> bytes:
-    if one.wire in (FIXED32, FIXED64):
-        form, value = ("<d", rng.choice(FLOATS)) if one.wire == FIXED64 else ("<f", rng.choice((-1.0, 3e38, math.nan)))
-        return one._replace(content=struct.pack(form, value)).encode()
-    return one._replace(wire=VARINT, content=varint(rng.choice(EDGES))).encode()
-
-
-def _nested(one: Field, rng: Dice) -> bytes:
-    for _ in range(rng.choice((3, 90, 300))):
-        one = one._replace(wire=TEXT, content=one.encode())
-    return one.encode()
-
-
-def _text(one: Field, rng: Dice) -> bytes:
-    return one._replace(wire=TEXT, content=rng.choice(list(TEXTS.values())).encode("utf-8", "replace")).encode()
+def _nested(one: Field, deep: int) -> bytes:
+    return _nested(one._replace(wire=TEXT, content=one.encode()), deep - 1) if deep else one.encode()
 
 
 FIELD_CHANGES: dict[str, Callable[[Field, Dice], bytes]] = {
     "left out": lambda *_: b"",
     "many times": lambda one, rng: one.encode() * rng.choice((2, 3, 300)),
     "called otherwise": lambda one, rng: one._replace(number=rng.randrange(1, 30)).encode(),
-    "of another wire type": _rewired,
-    "of another length": _lying,
-    "a number": _number,
-    "a text": _text,
+    "of another wire type": lambda one, rng: one._replace(**rng.choice(WIRES)).encode(),
+    "longer or shorter": lambda one, rng: one.encode(length=abs(len(one.content) + rng.choice(OFF))),
+    "a whole number": lambda one, rng: one._replace(wire=VARINT, content=varint(rng.choice(EDGES))).encode(),
+    "a number": lambda one, rng: one._replace(wire=FIXED64, content=struct.pack("<d", rng.choice(FLOATS))).encode(),
+    "a text": lambda one, rng: one._replace(wire=TEXT, content=rng.choice(list(TEXTS.values())).encode()).encode(),
     "noise": lambda one, rng: one._replace(wire=TEXT, content=rng.randbytes(rng.choice((0, 1, 7, 60)))).encode(),
-    "inside itself": _nested,
+    "inside itself": lambda one, rng: _nested(one, rng.choice((3, 90, 300))),
     "of too many bytes": lambda one, _: one.encode(padding=9),
 }
 
 
 # Bytes that know nothing of what they are.
-def _flipped(data: bytes, start: int, rng: Dice) -> bytes:
-    changed = bytearray(data)
-    for place in (start, *(rng.randrange(len(data)) for _ in range(rng.choice((0, 0, 1, 15))))):
-        changed[place] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
 BYTES: dict[str, Callable[[bytes, int, Dice], bytes]] = {
-    "bits": _flipped,
+    "bit": lambda data, start, rng: data[:start] + bytes([data[start] ^ 1 << rng.randrange(8)]) + data[start + 1 :],
     "cut off": lambda data, start, _: data[:start],
     "left out": lambda data, start, rng: data[:start] + data[start + rng.choice((1, 4, 30, 300)) :],
     "number": lambda data, start, rng: data[:start] + varint(rng.randrange(240)) + varint(rng.choice(EDGES)) + data[start:],
@@ -141,32 +106,25 @@ BYTES: dict[str, Callable[[bytes, int, Dice], bytes]] = {
 
 
 def any_bytes(data: bytes, rng: Dice) -> Change:
-    """Damage somewhere in a file, plain or compressed, or in what is compressed."""
+    """In a file, plain or compressed, or in what is compressed."""
     name, frame = rng.choice(list(BYTES)), rng.choice(("", "", "of a frame", "in a frame"))
     whole = packed(data) if frame == "of a frame" else data
     changed = BYTES[name](whole, rng.randrange(len(whole)), rng)
     return packed(changed) if frame == "in a frame" else changed, f"{name} {frame}", ANYTHING
 
 
-def damaged(data: bytes, rng: Dice) -> Change:
-    name = rng.choice(list(DAMAGED))
-    return DAMAGED[name](data), name, ANYTHING
-
-
-# Texts.
 def texts(data: bytes, rng: Dice, wanted: str = "", called: str = "") -> Change:
     """Something that is a text is called something hostile wherever it is: names of kernels, of the GPU, of metrics, ..."""
     document, seen, called = Document(data), set[str](), called or rng.choice(list(TEXTS))
-    text = TEXTS[called].encode("utf-8", "replace")
-    document.edit(lambda one: seen.add(one.name) or b"" if one.text else b"")
+    document.encode(lambda one: seen.add(one.name) or b"" if one.text else b"")
     wanted = wanted or rng.choice(sorted(seen - {"SourceRecord.cubin"}))
 
     def change(one: Field) -> bytes:
         metric = one.name == "StringTable.strings"
         chosen = one.text and re.fullmatch(wanted, one.name) and (not metric or rng.random() < 0.2)
-        return (one._replace(content=(one.content if metric else b"") + text) if chosen else one).encode()
+        return (one._replace(content=(one.content if metric else b"") + TEXTS[called].encode()) if chosen else one).encode()
 
-    return document.edit(change), f"{wanted}: {called}", ANYTHING
+    return document.encode(change), f"{wanted}: {called}", ANYTHING
 
 
 def names(data: bytes, rng: Dice) -> Change:
@@ -177,168 +135,103 @@ def names(data: bytes, rng: Dice) -> Change:
     return changed, f"names: {what.rpartition(': ')[2]}", Promise(as_of=b"")
 
 
-# Size: a little of everything would be harmless, a lot of it must be read in time and memory, or refused.  ``scale`` 1 is what
+# Size: a little of everything would be harmless, a lot of it must be read in time and memory, or refused.  A scale of 1 is what
 # the tests of every day take, 10 and more what a campaign may.
 def _with(**more: Any) -> bytes:
-    return encoded(kernel(complete(), **more), kernel(complete()))
+    return report_of(kernel(complete(), **more), kernel(complete()))
 
 
 def _chart(work: Any, moved: Any, count: int = 1, **more: Any) -> bytes:
     return _with(sections=(section(chart(roofs=(roof(work, moved),) * count, points=(point(work, moved),) * count), **more),))
 
 
-def _expression(text: str) -> bytes:
-    return _chart(value_of("derived"), value_of("derived"), definitions={"derived": text})
+def _expression(parts: Sequence[Any], scale: int) -> bytes:
+    return _chart(value_of("derived"), value_of("derived"), definitions={"derived": joined(parts, scale)})
 
 
-def _strings(count: int) -> bytes:
-    document = Document(_with())
-    document.parts[-1][0].strings.strings.extend(b"metric__%d.sum" % index for index in range(count))
-    return document.encode()
-
-
-def _sessions(count: int) -> bytes:
-    session = message("Session")(command_line=b"ncu " + b"-k 'a b' " * 1000)
-    for version in range(500):
-        session.versions.add(provider=b"p%d" % version, version=b"1")
-    return _with() + block(session=[session.SerializeToString()]) * count
-
-
-_OPCODES = ("sass__thread_inst_executed_true_per_opcode_with_modifier_all", "sass__inst_executed_per_opcode_with_modifier_all")
-_BARE = message("KernelResult")(demangled=b"k").SerializeToString()
-_GPU, _KINDS, _BYTES = "device__attribute_display_name", ("range", "graph", "cmdlist"), "dram__bytes.sum.per_second"
+_GPU, _BYTES = "device__attribute_display_name", "dram__bytes.sum.per_second"
 BOMBS: dict[str, Callable[[int], bytes]] = {
-    "a long name": lambda n: encoded(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
+    "a long name": lambda n: report_of(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
     "empty records": lambda n: _with() + block([b""] * (10_000 * n), kernels=10_000 * n),
     "empty blocks": lambda n: _with() + block() * (10_000 * n),
-    "launches without a metric": lambda n: _with() + block([_BARE] * (500 * n), kernels=500 * n),
-    "launches": lambda n: encoded(*[kernel(complete(), f"kernel_{index}(int)") for index in range(100 * n)]),
-    "GPUs": lambda n: encoded(*[kernel({**complete(), _GPU: f"GPU {index}"}) for index in range(40 * n)]),
-    "names of metrics": lambda n: _strings(50_000 * n),
-    "metrics": lambda n: encoded(kernel(complete() | {f"metric__{index}.sum": index for index in range(5_000 * n)})),
-    "opcodes": lambda n: _with(instances={key: [(f"OP{index}", 1.0) for index in range(10_000 * n)] for key in _OPCODES}),
+    "launches": lambda n: report_of(*[kernel({**complete(), _GPU: f"GPU {index}"}, f"k{index}()") for index in range(99 * n)]),
+    "metrics": lambda n: report_of(kernel(complete() | {f"metric__{index}.sum": index for index in range(5_000 * n)})),
     "addresses": lambda n: _with(instances=by_address(1 << 40, inst_executed=range(20_000 * n))),
-    "functions of a module": lambda n: _with(
-        code=Code(functions=tuple(CodeFunction(f"f{index}", 16 * index) for index in range(5_000 * n)))
-    ),
-    "records of a module": lambda n: _with() + block([b"\x08\x01"] * (10_000 * n), sources=10_000 * n),
+    "functions of code": lambda n: _with(code=Code(functions=tuple(CodeFunction(f"f{i}", 16 * i) for i in range(5_000 * n)))),
     "NVTX ranges inside each other": lambda n: _with(nvtx=[f"range {index}" for index in range(1_000 * n)]),
     "messages of a rule": lambda n: _with(
         rule_results=(RuleResult("R", "rule", "S", tuple(RuleMessage("warning", f"{i}", "title") for i in range(1_000 * n))),)
     ),
     "sections": lambda n: _with(sections=tuple(Document(made()["two chips"]).results[0].sections) * (50 * n)),
     "roofs and points of a chart": lambda n: _chart(per_second(_BYTES), value_of(_BYTES), 50 * n),
-    "an expression in brackets": lambda n: _expression("(" * 5_000 * n + "1" + ")" * 5_000 * n),
-    "a long expression": lambda n: _expression("1" + "+1" * 20_000 * n),
-    "an expression of minus signs": lambda n: _expression("-" * 5_000 * n + "1"),
-    "a power of powers": lambda n: _expression("9**" * 50 * n + "9"),
-    "a number of many digits": lambda n: _expression("9" * 401 * n + " * 2"),
-    "an expression of itself": lambda _: _expression("derived + 1"),
-    "a division by nothing": lambda _: _expression("1 / 0"),
-    "sessions": lambda n: _sessions(10 * n),
-    "ranges, graphs and lists": lambda n: encoded(
-        *[KernelData("one", kind=_KINDS[index % 3], metrics=complete()) for index in range(50 * n)]
-    ),
     "a start without an end": lambda _: file_start(),
+    **{called: partial(_expression, parts) for called, parts in WRITTEN["expressions"].items()},
 }
 
 
-def size(_: bytes, rng: Dice) -> Change:
-    name = rng.choice(list(BOMBS))
-    return BOMBS[name](1), name, ANYTHING
+def listed(data: bytes, rng: Dice, changes: Mapping[str, Callable[[Any], bytes]]) -> Change:
+    name = rng.choice(list(changes))
+    return changes[name](1 if changes is BOMBS else data), name, ANYTHING
 
 
 # What says the same in another way.
 LATER = (varint(1000 << 3) + b"\7", varint(1001 << 3 | TEXT) + b"\3new", varint(1002 << 3 | FIXED64) + bytes(8))
 
 
-def _said_twice(one: Field, rng: Dice) -> bytes:
-    """First with another value: the last one counts; a message in two parts, which are one."""
-    if one.about is None or repeated(one.about) or rng.random() < 0.5:
+def _said_twice(one: Field, _: Dice) -> bytes:
+    """First with another value, as the last one counts; a message in two parts, which are one."""
+    if one.about is None or repeated(one.about):
         return one.encode()
+    parts = [b"\3" if one.wire == VARINT else b"" if one.inner is not None else bytes(len(one.content)), one.content]
     if one.about.message_type is not None:
         cut = next((each.end for each in split(one.content)), 0)
-        return one._replace(content=one.content[:cut]).encode() + one._replace(content=one.content[cut:]).encode()
-    other = b"\3" if one.wire == VARINT else b"" if one.inner is not None else bytes(len(one.content))
-    return one._replace(content=other).encode() + one.encode()
+        parts = [one.content[:cut], one.content[cut:]]
+    return b"".join(one._replace(content=part).encode() for part in parts)
 
 
 REWRITINGS: dict[str, Callable[[Field, Dice], bytes]] = {
-    "fields of later releases": lambda one, rng: one.encode() + rng.choice(LATER) * (rng.random() < 0.3),
-    "fields in another order": lambda one, _: one.encode(),
-    "longer varints": lambda one, rng: one.encode(int(rng.random() < 0.3)),
-    "fields said twice, messages in parts": _said_twice,
+    "as it is": lambda one, _: one.encode(),
+    "with a field of a later release": lambda one, rng: one.encode() + rng.choice(LATER),
+    "longer varints": lambda one, _: one.encode(1),
+    "said twice, messages in parts": _said_twice,
 }
 
 
 def rewritten(data: bytes, rng: Dice) -> Change:
-    """Fields of one number keep their order, which counts."""
-    name, numbers = rng.choice(list(REWRITINGS)), rng.sample(range(2000), 2000)
-    order = numbers.__getitem__ if name == "fields in another order" else None
-    return Document(data).edit(lambda one: REWRITINGS[name](one, rng), headers=False, order=order), name, SAME
+    """Fields in another order, where those of one number keep theirs, which counts."""
+    names, order = rng.choices(list(REWRITINGS), k=2), rng.sample(range(2000), 2000)
+    changed = Document(data).encode(lambda one: REWRITINGS[rng.choice(names)](one, rng), headers=False, order=order.__getitem__)
+    return changed, ", ".join(names), SAME
 
 
-def _names_otherwise(document: Document, rng: Dice) -> None:
-    """In another order, some used by another number than others, and names that nobody uses."""
+def laid_out(data: bytes, rng: Dice) -> Change:
+    """Names and metrics in another order, some twice, names that nobody uses, numbers of another type, empty blocks."""
+    document = Document(data)
     listed = [name for header, _ in document.parts for name in header.strings.strings]
     order = rng.sample(range(len(listed)), len(listed))
     for header, _ in document.parts:
         del header.strings.strings[:]
     document.parts[0][0].strings.strings.extend([*(listed[old] for old in order), *listed, b"nobody__uses.sum", b""])
-    for metric in (metric for result in document.results for metric in result.metrics):
-        old = metric.name_id
-        metric.name_id = order.index(old) if rng.random() < 0.5 else old + len(listed)
-
-
-def _blocks_otherwise(document: Document, rng: Dice) -> None:
-    """Empty ones, and all records in one where all are of one kind and process: else that would number the launches anew."""
-    full = [part for part in document.parts if part[1]]
-    if len({header.process for header, _ in full}) == len({kind for _, part in full for kind, _ in part}) == 1:
-        full[0][1][:] = [record for _, records in full for record in records]
-        full[0][0].strings.strings.extend(name for header, _ in full[1:] for name in header.strings.strings)
-        document.parts = [part for part in document.parts if not part[1] or part[1] is full[0][1]]
-    for _ in range(rng.choice((1, 50))):
-        header = type(document.parts[0][0])(process=document.parts[0][0].process)
-        document.parts.insert(rng.randrange(1, len(document.parts) + 1), (header, []))
-
-
-def _metrics_otherwise(document: Document, rng: Dice) -> None:
-    """In another order, some of them twice with the same value, whole numbers of another type."""
     for result in document.results:
-        listed = [type(one).FromString(one.SerializeToString()) for one in result.metrics]
-        if len({one.name_id for one in listed}) == len(listed):
-            rng.shuffle(listed)
-        for one in listed:
-            kind = next((kind for kind in ("double", "uint64", "uint32") if one.value.HasField(kind)), "")
-            value = float(getattr(one.value, kind)) if kind else -1.0
-            if value.is_integer() and 0 <= value < 2**32 and rng.random() < 0.5:
+        metrics = [type(one).FromString(one.SerializeToString()) for one in result.metrics]
+        if len({one.name_id for one in metrics}) == len(metrics):  # else the last one of a name counts
+            rng.shuffle(metrics)
+        for one in metrics:
+            one.name_id = order.index(one.name_id) if rng.random() < 0.5 else one.name_id + len(listed)
+            if one.value.HasField("uint64") and (number := one.value.uint64) < 2**32 and rng.random() < 0.5:
                 one.value.Clear()
-                other = rng.choice(("double", "uint64", "uint32"))
-                setattr(one.value, other, value if other == "double" else int(value))
+                setattr(one.value, rng.choice(("double", "uint32")), number)
         del result.metrics[:]
-        result.metrics.extend([*rng.sample(listed, len(listed) // 8), *listed])
-
-
-LAYOUTS = (_names_otherwise, _blocks_otherwise, _metrics_otherwise)
-
-
-def laid_out(data: bytes, rng: Dice) -> Change:
-    change, document = rng.choice(LAYOUTS), Document(data)
-    change(document, rng)
-    return document.encode(), change.__name__, SAME
+        result.metrics.extend([*rng.sample(metrics, len(metrics) // 8), *metrics])
+    for _ in range(rng.choice((1, 50))):
+        header = message("BlockHeader")(process=document.parts[0][0].process)
+        document.parts.insert(rng.randrange(1, len(document.parts) + 1), (header, []))
+    return document.encode(), "", SAME
 
 
 # What changes one thing.
-IMPOSSIBLE = {"-1": -1.0, "-1e300": -1e300, "NaN": math.nan, "Inf": math.inf, "-Inf": -math.inf, "1e308": 1e308,
-              "a text": "n/a", "digits as text": "1000000", "nothing": None}  # fmt: skip
-# What a roofline is made of; everything else is of no use to it.
-_USED = re.compile(
-    r"dram__bytes|lts__t_(sectors|bytes)|l1tex__t_bytes|smsp__sass_thread_inst|sm__ops_path|gpu__time_duration\.sum"
-    r"|(sm|lts|dram|l1tex)__cycles_elapsed|device__attribute_(multi|max_|fbp|num_l2s|global_memory_bus)"
-    r"|smsp__(thread_)?inst_executed|smsp__sass_inst|pct_of_peak|peak_sustained|launch__waves"
-)
-_WORK = {"fp64": "smsp__sass_thread_inst_executed_op_d", "fp32": "smsp__sass_thread_inst_executed_op_f"}
-_TRAFFIC = {"l1": "l1tex__t_bytes.sum", "l2": "lts__t_sectors_srcunit_tex.sum", "dram": "dram__bytes.sum"}
+IMPOSSIBLE = {"-1": -1.0, "-1e300": -1e300, "NaN": math.nan, "Inf": math.inf, "1e308": 1e308, "a text": "n/a", "nothing": None}
+USED = re.compile(WRITTEN["used"])  # what a roofline is made of; everything else is of no use to it
 
 
 def impossible(data: bytes, rng: Dice) -> Change:
@@ -347,58 +240,57 @@ def impossible(data: bytes, rng: Dice) -> Change:
     launches = range(len(document.results))
     chosen = list(launches) if rng.random() < 0.3 else [rng.choice(launches)]
     known = sorted(document.numbers(document.results[chosen[0]]))
-    name = rng.choice([name for name in known if _USED.search(name)] or known or ["none"])
+    name = rng.choice([name for name in known if USED.search(name)] or known or ["none"])
     said, value = rng.choice(list(IMPOSSIBLE.items()))
     for launch in chosen:
-        if document.metrics(document.results[launch], name):
-            document.put(document.results[launch], name, value)
-            without.remove(without.results[launch], name)
+        document.put(document.results[launch], name, value)
+        left = without.results[launch]
+        for metric in [metric for named, metric in without.metrics(left) if named == name]:
+            left.metrics.remove(metric)
     told = isinstance(value, float) and value == value
     return document.encode(), f"{name} of launches {chosen} is {said}", Promise(as_of=without.encode(), told=told)
 
 
 def scaled(data: bytes, rng: Dice) -> Change:
     """The work, the bytes or the time of one launch multiplied: its numbers follow, all others stay."""
-    document, factor = Document(data), rng.choice((0.5, 2.0, 1.5))
-    launch, what = rng.randrange(len(document.results)), rng.choice(("time", *_WORK, *_TRAFFIC))
-    start = _WORK.get(what) or _TRAFFIC.get(what, "gpu__time_duration.sum")
+    document, factor, what = Document(data), rng.choice((0.5, 2.0, 1.5)), rng.choice(list(WRITTEN["scaled"]))
+    # The metrics, the columns that follow, and those that are divided by as much.
+    launch, (metrics, more, fewer) = rng.randrange(len(document.results)), WRITTEN["scaled"][what]
     for name, value in document.numbers(document.results[launch]).items():
-        if name == start or (what in _WORK and name.startswith(start)):
+        if re.fullmatch(metrics, name):
             document.put(document.results[launch], name, value * factor)
-    follows = {"time": ("seconds", "", "performance bandwidth"), **dict.fromkeys(_WORK, ("work", "performance intensity", ""))}
-    first, more, fewer = follows.get(what, ("traffic", "bandwidth", "intensity"))
     factors = dict.fromkeys(("seconds", "performance", "bandwidth", "work", "intensity", "traffic"), 1.0)
-    factors |= dict.fromkeys([first, *more.split()], factor) | dict.fromkeys(fewer.split(), 1 / factor)
+    factors |= dict.fromkeys(more.split(), factor) | dict.fromkeys(fewer.split(), 1 / factor)
     others = [(index, index) for index in range(len(document.results)) if index != launch]
-    scope = {"level": what if what in _TRAFFIC else "", "precision": what if what in _WORK else ""}
-    promise = Promise(as_of=b"", launches=others, count=len(others) + 1, launch=launch, factors=factors, **scope)
+    scope = ("", "") if what == "time" else ("precision" if what.startswith("fp") else "level", what)
+    promise = Promise(as_of=b"", launches=others, launch=launch, factors=factors, scope=scope)
     return document.encode(), f"{what} of launch {launch} times {factor}", promise
 
 
 def moved(data: bytes, rng: Dice) -> Change:
     """A launch is there once more, as the last, or no more: the rows of the others stay."""
     document = Document(data)
-    results = document.results
-    count, launch = len(results), rng.randrange(len(results))
-    records = next(records for _, records in document.parts if any(record is results[launch] for _, record in records))
+    count, launch = len(document.results), rng.randrange(len(document.results))
+    chosen = document.results[launch]
     if rng.random() < 0.5:
-        header = type(document.parts[0][0])(process=document.parts[-1][0].process)
-        document.parts.append((header, [record for record in records if record[1] is results[launch]]))
-        twice = Promise(as_of=b"", launches=[*((index, index) for index in range(count)), (launch, count)], count=count + 1)
-        return document.encode(), f"launch {launch} twice", twice
-    records[:] = [record for record in records if record[1] is not results[launch]]
-    pairs = [(index, index - (index > launch)) for index in range(count) if index != launch]
-    return document.encode(), f"without launch {launch}", Promise(as_of=b"", launches=pairs, count=count - 1)
+        header = message("BlockHeader")(process=document.parts[-1][0].process)
+        document.parts.append((header, [record for _, records in document.parts for record in records if record[1] is chosen]))
+        what, pairs = f"launch {launch} twice", [*((index, index) for index in range(count)), (launch, count)]
+    else:
+        for _, records in document.parts:
+            records[:] = [record for record in records if record[1] is not chosen]
+        what, pairs = f"without launch {launch}", [(old, old - (old > launch)) for old in range(count) if old != launch]
+    return document.encode(), what, Promise(as_of=b"", launches=pairs)
 
 
 # How often which sort comes, and what it is made of ("": any base).
 FAMILIES: dict[str, tuple[int, str, Callable[[bytes, Dice], Change]]] = {
     "fields": (30, "", fields),
     "bytes": (6, "", any_bytes),
-    "damaged": (3, "code", damaged),
+    "damaged": (3, "code", partial(listed, changes=DAMAGED)),
     "texts": (8, "", texts),
     "names": (8, "", names),
-    "size": (5, "", size),
+    "size": (5, "", partial(listed, changes=BOMBS)),
     "other writing": (8, "", rewritten),
     "other layout": (10, "", laid_out),
     "impossible numbers": (14, "", impossible),
@@ -407,13 +299,10 @@ FAMILIES: dict[str, tuple[int, str, Callable[[bytes, Dice], Change]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Attack:
-    """A report: the family and base that it is of, what was done, and what must come of it."""
-
+class Attack(NamedTuple):
     family: str
     base: str
-    data: bytes = field(repr=False)
+    data: bytes
     what: str
     promise: Promise
 

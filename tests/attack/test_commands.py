@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.formats.report.framing import MAGIC, message
+from ncu_roofline.formats.report.framing import message
 from tests.attack import runs
 from tests.attack.campaign import BASE, REPORT, Campaign
-from tests.attack.changes import ANYTHING, SAME, TEXTS, Attack, names, texts
+from tests.attack.changes import ANYTHING, SAME, TEXTS, WRITTEN, Attack, joined, names, texts
 from tests.attack.reports import Document, made
 from tests.attack.runs import EXPLAINED, OK, QUICK_LINES, SLOW_LINES, Line, judge
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
@@ -27,98 +27,81 @@ from tests.inputs import likwid_output, ncu_tables, nvprof_logs
 from tests.published import gpp_runs
 from tests.published_report import gpp_ceilings, gpp_platforms
 from tests.report.damaged import DAMAGED
-from tests.report.factory import block, write
-from tests.report.factory import report_of as encoded
+from tests.report.factory import block, report_of, write
 from tests.report.frames import packed
 
 # By default all cases under few command lines; in the exhaustive run a few cases of each sort under all.
-FEW = {
-    "show": (Line("show {r}"),),
-    "some": tuple(map(Line, ("show --json {r}", "explain {r}", "render {r} -o {o}.csv", "render {r} -o {o}.md"))),
-}
-EVERY = (*QUICK_LINES, *SLOW_LINES)
-each = pytest.mark.parametrize("lines", [FEW["show"], pytest.param(EVERY, marks=pytest.mark.exhaustive)], ids=["few", "all"])
-some = pytest.mark.parametrize("lines", [FEW["some"], pytest.param(EVERY, marks=pytest.mark.exhaustive)], ids=["few", "all"])
+SOME = tuple(map(Line, ("show --json {r}", "explain {r}", "render {r} -o {o}.csv", "render {r} -o {o}.md")))
+ALL = (*QUICK_LINES, *SLOW_LINES)
+each, some = (
+    pytest.mark.parametrize("lines", [few, pytest.param(ALL, marks=pytest.mark.exhaustive)], ids=["few", "all"])
+    for few in ((Line("show {r}"),), SOME)
+)
 IDS_ONLY = message("KernelHead")(thread_id=5, context=1, stream=7, created=1_700_000_000).SerializeToString()
 
 
-def found(folder: Path, reports: Iterable[tuple[str, bytes]], lines: Iterable[Line], *, kind: str = "") -> list[str]:
+def found(folder: Path, reports: Iterable[tuple[str, bytes]], lines: Iterable[Line], kind: str = "", **more: Any) -> list[str]:
     """What is wrong with runs of these command lines on these reports; where another ``kind`` of outcome is, too."""
-    campaign, wrong = Campaign(1, folder, made()), list[str]()
-    for name, data in reports:
-        for line in lines:
-            finding = campaign.meet(Attack("", "code", data, name, ANYTHING), line)
-            if finding.kind in runs.FINDINGS or (kind and finding.kind != kind):
-                wrong.append(f"{name}: {line.text}: {finding.kind}: {finding.why[-500:]}")
-    return wrong
+    campaign, attacks = Campaign(1, folder, made()), [Attack("", "code", data, name, ANYTHING) for name, data in reports]
+    met = [(one.what, line.text, campaign.meet(one._replace(**more), line)) for one in attacks for line in lines]
+    return [f"{one}" for one in met if one[2].kind in runs.FINDINGS or (kind and one[2].kind != kind)]
 
 
 @each
 def test_what_is_no_report_is_refused(tmp_path: Path, lines: tuple[Line, ...]) -> None:
-    whole, block_of = made()["code"], lambda *records: encoded() + block(records, kernels=len(records))
-    damaged = [(name, change(whole)) for name, change in DAMAGED.items() if not re.search("module|too much$", name)]
-    bare = {"no kernels": encoded(), "no metrics": encoded(kernel({}), kernel({})), "a record of nothing": block_of(b"")}
-    both = {"a record of ids": block_of(IDS_ONLY), "both": block_of(b"", IDS_ONLY)}
-    endless = message("KernelHead")(mangled=b"a" * 1_000_001).SerializeToString()
-    if lines is EVERY:
-        damaged = [each for each in damaged if each[0] in ("cut off", "text", "older version", "zstd cut off", "zstd of text")]
-    assert found(tmp_path, [*damaged, *bare.items(), *both.items(), ("a name", whole + block([endless], kernels=1))], lines,
-                 kind=EXPLAINED) == []  # fmt: skip
+    whole, nothing, two = made()["code"], block([b""], kernels=1), block([b"", IDS_ONLY], kernels=2)
+    endless = block([message("KernelHead")(mangled=b"a" * 1_000_001).SerializeToString()], kernels=1)
+    names = [name for name in DAMAGED if not re.search("module|too much$", name)]
+    if lines is ALL:
+        names = ["cut off", "text", "older version", "zstd cut off", "zstd of text"]
+    bare = {"no kernels": b"", "a record of nothing": nothing, "of ids": block([IDS_ONLY], kernels=1), "both": two}
+    reports = {name: DAMAGED[name](whole) for name in names} | {name: report_of() + data for name, data in bare.items()}
+    reports |= {"no metrics": report_of(kernel({}), kernel({})), "a name": whole + endless}
+    assert found(tmp_path, reports.items(), lines, EXPLAINED) == []
 
 
 @some
 def test_a_compressed_report_says_the_same(tmp_path: Path, lines: tuple[Line, ...]) -> None:
-    campaign = Campaign(1, tmp_path, made())
     for base in ("several", "code"):
-        for line in lines:
-            finding = campaign.meet(Attack("", base, packed(made()[base]), "compressed", SAME), line)
-            assert finding.kind not in runs.FINDINGS, (line, finding)
+        assert found(tmp_path, [("compressed", packed(made()[base]))], lines, base=base, promise=SAME) == []
 
 
 def test_records_that_say_nothing_among_others_are_kernels_without_metrics(tmp_path: Path) -> None:
-    good = encoded(kernel(complete()), kernel(complete(), name="other()"))
+    good = report_of(kernel(complete()), kernel(complete(), name="other()"))
     mixed = roofline(write(tmp_path, good + block([b"", IDS_ONLY], kernels=2), "mixed.ncu-rep"))
     assert list(mixed.kernels.status) == ["ok", "ok", "unknown-chip", "unknown-chip"]
     before, after = (one.points.drop(columns="report") for one in (roofline(write(tmp_path, good)), mixed))
     assert after.equals(before)
 
 
-# Values and texts.
-def with_values(value: float | str, chosen: str) -> bytes:
-    """All metrics of the kinds of a pattern have this value, in one launch more."""
-    document = Document(encoded(*[kernel(complete()) for _ in range(2)]))
-    for name in document.numbers(document.results[0]):
-        if re.search(chosen, name):
-            document.put(document.results[0], name, value)
-    return document.encode()
-
-
 @each
 def test_metrics_that_are_no_counts(tmp_path: Path, lines: tuple[Line, ...]) -> None:
-    values = (math.nan, math.inf, -math.inf, -1.0, 1e308, 5e-324, 2.0**64, "many")
-    chosen = {"all": ""} if lines is EVERY else {"all": "", "counters": "^(?!device)", "traffic": "bytes|sectors"}
-    odd = [(f"{value} {name}", with_values(value, one)) for value in values for name, one in chosen.items()]
-    assert found(tmp_path, odd, lines) == []
-    outcome = runs.run(["show", str(write(tmp_path, odd[0][1]))], tmp_path)
+    odd: dict[str, bytes] = {}
+    for value in (math.nan, math.inf, -math.inf, -1.0, 1e308, 5e-324, 2.0**64, "many"):
+        for chosen in ("",) if lines is ALL else ("", "^(?!device)", "bytes|sectors"):
+            document = Document(report_of(kernel(complete()), kernel(complete())))
+            for name in document.numbers(document.results[0]):
+                if re.search(chosen, name):
+                    document.put(document.results[0], name, value)
+            odd[f"{value} {chosen}"] = document.encode()
+    assert found(tmp_path, odd.items(), lines) == []
+    outcome = runs.run(["show", str(write(tmp_path, odd["nan "]))], tmp_path)
     assert (outcome.code, b"nan" in outcome.out.lower()) == (0, False)
 
 
 @each
 def test_hostile_texts(tmp_path: Path, lines: tuple[Line, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All names, and everything that is a text."""
     rng, base, fields = random.Random(1), made()["two chips"], "(?!StringTable|Process|KernelResult.(sections|rules)).*"
-    chosen = ("control characters", "lines", "tags", "formula", "mathtext", "templates") if lines is EVERY else TEXTS
+    chosen = ("control characters", "lines", "tags", "formula", "mathtext", "templates") if lines is ALL else TEXTS
     hostile = [(called, texts(base, rng, fields, called)[0]) for called in chosen]
     assert found(tmp_path, hostile, lines) == []
-    every = [texts(made()[name], rng, ".*", "lines")[0] for name in ("kinds", "several")]
-    assert found(tmp_path, [("names", names(base, rng)[0]), *enumerate(every)], lines) == []  # type: ignore[list-item]
+    every = [(name, texts(made()[name], rng, ".*", "lines")[0]) for name in ("kinds", "several")]
+    assert found(tmp_path, [("names", names(base, rng)[0]), *every], lines) == []
     monkeypatch.setenv("COLUMNS", "9000")  # where no line is wrapped, none begins with what stood inside a text
-    path = write(tmp_path, dict(hostile)["lines"])
     for words in ("show", "show --view time", "explain", "advise", "source", "ranks", "portability"):
-        shown = runs.run([*words.split(), str(path)], tmp_path)
+        shown = runs.run([*words.split(), str(write(tmp_path, dict(hostile)["lines"]))], tmp_path)
         assert not re.search(rb"^[ |-]*FORGED", shown.out + shown.err, re.MULTILINE), words
         assert words != "show" or b"FORGED" in shown.out
-        path = write(tmp_path, dict(hostile)["lines"])
 
 
 @some
@@ -142,45 +125,22 @@ def test_file_names_that_are_no_text_or_no_file(tmp_path: Path, run: Command, li
     assert (kept.code, "bad.ncu-rep" in kept.err, "saxpy" in kept.out) == (1, True, True)
 
 
-# Ceilings and files of other tools.
-CEILINGS: dict[str, bytes] = {
-    "empty": b"",
-    "no JSON": b"{",
-    "not UTF-8": b"\xff\xfe\x00{",
-    "another JSON": b"[]",
-    "deep": b"[" * 100_000,
-    "huge number": b"1" * 10_000,
-    "too many digits": b'{"schema": "ncu-roofline-ceilings", "schema_version": ' + b"9" * 5000 + b"}",
-    "report": MAGIC,
-}
-DRAWING = (
-    "show",
-    "show --view time",
-    "advise",
-    "compare r.ncu-rep",
-    "ranks",
-    "portability",
-    "render -o out.csv",
-    "annotate -o x.ncu-rep",
-)
+CEILINGS = {name: joined(parts).encode("latin-1") for name, parts in WRITTEN["ceilings"].items()}
+DRAWING = WRITTEN["with ceilings"]
 
 
 @pytest.mark.parametrize("commands", [DRAWING[:1], pytest.param(DRAWING, marks=pytest.mark.exhaustive)], ids=["few", "all"])
-def test_ceilings_that_are_none(
-    tmp_path: Path, run: Command, commands: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ceilings_that_are_none(tmp_path: Path, run: Command, commands: list[str], monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    source, ceilings = write(tmp_path, made()["several"], "r.ncu-rep"), tmp_path / "c.json"
+    source, ceilings, folder = write(tmp_path, made()["several"], "r.ncu-rep"), tmp_path / "c.json", tmp_path / "folder"
+    folder.mkdir()
     for words in commands:
-        for content in (None, *CEILINGS.values()):
-            if content is not None:
-                ceilings.write_bytes(content)
+        for content in CEILINGS.values():
+            ceilings.write_bytes(content)
             assert_refused(run(*words.split(), source, "--ceilings", ceilings), ceilings)
-            assert_no_leftovers(tmp_path, "r.ncu-rep", *([] if content is None else ["c.json"]))
-            ceilings.unlink(missing_ok=True)
-        ceilings.mkdir()
-        assert_refused(run(*words.split(), source, "--ceilings", ceilings), ceilings)
-        ceilings.rmdir()
+        for path in (tmp_path / "none.json", folder):
+            assert_refused(run(*words.split(), source, "--ceilings", path), path)
+        assert_no_leftovers(tmp_path, "r.ncu-rep", "c.json", "folder")
     ceilings.write_bytes(CEILINGS["too many digits"])
     said = run("bench", "merge", ceilings).err
     assert ("too many digits" in said, "sys." in said) == (True, False)
@@ -193,17 +153,14 @@ CELL = "".join(c for c in HOSTILE if c not in '\n\r\0",')  # inside a cell, wher
 def of_other_tools(cells: str) -> dict[str, str]:
     """Tables and logs of other tools, that say this in all places."""
     table = gpp_platforms().replace("KNL 7250", "KNL" + cells).replace("GPP", "GPP" + cells)
-    metrics = nvprof_logs.gpp_metrics(gpp_runs()[0])
-    launch = {"dram__bytes.sum": ("byte", "1000"), "gpu__time_duration.sum": ("ns", "1000")}
-    rows = [["0", f"k{cells}", name + cells, unit, value] for name, (unit, value) in launch.items()]
+    head = ["ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"]
+    metrics = (("dram__bytes.sum", "byte"), ("gpu__time_duration.sum", "ns"))
+    rows = [["0", f"k{cells}", f"{name}{cells}", unit, "1000"] for name, unit in metrics]
     events = {"DP [MFLOP/s]": [1000.0], f"odd{cells} data volume [GBytes]": [1.0], "Runtime (RDTSC) [s]": [1.0]}
-    return {
-        "table.csv": table,
-        "head.csv": table.replace("nw", "nw" + cells, 1),
-        "nvprof.log": nvprof_logs.OWN + nvprof_logs.metrics(metrics, f"k{cells}(int)", device=f"Tesla V100{cells} (0)"),
-        "odd.csv": ncu_tables.text_of([["ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"], *rows]),
-        "likwid.txt": likwid_output.output([("FLOPS_DP", events)], cells, cpu_type=cells),
-    }
+    log = nvprof_logs.metrics(nvprof_logs.gpp_metrics(gpp_runs()[0]), f"k{cells}(int)", device=f"Tesla V100{cells} (0)")
+    likwid = likwid_output.output([("FLOPS_DP", events)], cells, cpu_type=cells)
+    odd = {"odd.csv": ncu_tables.text_of([head, *rows]), "nvprof.log": nvprof_logs.OWN + log, "likwid.txt": likwid}
+    return odd | {"table.csv": table, "head.csv": table.replace("nw", "nw" + cells, 1)}
 
 
 def test_hostile_texts_of_other_tools_and_ceilings(tmp_path: Path) -> None:
@@ -211,9 +168,8 @@ def test_hostile_texts_of_other_tools_and_ceilings(tmp_path: Path) -> None:
     content["device"] |= {"name": "NVIDIA A100-SXM4-40GB" + HOSTILE, "cc": "8.0"}
     content |= {"host": {"hostname": HOSTILE, "time_utc": HOSTILE}, "warnings": [HOSTILE]}
     content["ceilings"] += [{"id": HOSTILE, "value": 1e12, "unit": HOSTILE, "accepted": True, "reasons": [HOSTILE]}]
-    lines = ["show {b} --ceilings {r}", "show {b} --ceilings {r} --view time", "compare {b} {b} --ceilings {r}"]
-    lines += ["advise {b} --ceilings {r}", "bench list {r}", "bench check {r}", "bench compare {r} {r}"]
-    files = [("ceilings", json.dumps(content), lines)]
+    lines = [f"{words} --ceilings {{r}}" for words in ("show {b}", "show {b} --view time", "compare {b} {b}", "advise {b}")]
+    files = [("ceilings", json.dumps(content), [*lines, "bench list {r}", "bench check {r}", "bench compare {r} {r}"])]
     tables = ["show {r}", "explain {r}", "render {r} -o {o}.md", "portability {r}"]
     files += [(name, text, tables) for cells in (CELL, f"a{CELL}") for name, text in of_other_tools(cells).items()]
     write(tmp_path, made()["several"], BASE)
@@ -221,7 +177,6 @@ def test_hostile_texts_of_other_tools_and_ceilings(tmp_path: Path) -> None:
         write(tmp_path, text.encode(), REPORT)
         for line in map(Line, wanted):
             outcome = runs.run(line.words(REPORT, BASE), tmp_path, frozenset((REPORT, BASE)))
-            leaks = [
-                runs.leaked(what, data, line) for what, data in (("", outcome.out), ("", outcome.err), *outcome.files.items())
-            ]
+            results = (outcome.out, outcome.err, *outcome.files.values())
+            leaks = [runs.leaked(what, data, line) for what, data in zip(("", "", *outcome.files), results, strict=True)]
             assert (outcome.code in (0, 1, 2), outcome.crash, any(leaks)) == (True, "", False), (name, line.text, leaks)
