@@ -11,6 +11,7 @@ else the last line says).
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -195,7 +196,7 @@ class FakeTelemetry(Telemetry):
 
 
 class FakeNvml(Nvml):
-    """Stands in for Nvml; an answer that is an exception is raised, what has no answer is not in this driver's library."""
+    """Stands in for Nvml; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self.answers = dict(answers)
@@ -203,14 +204,16 @@ class FakeNvml(Nvml):
 
     def ask(self, name: str, *inputs: Any) -> Any:
         self.asked.append((name.removeprefix("nvml"), *inputs))
-        answer = self.answers.get(name.removeprefix("nvml"), NvmlError(f"{name}: this driver's NVML does not have it"))
+        answer = self.answers.get(name.removeprefix("nvml"), f"!{name}: this driver's NVML does not have it")
         if isinstance(answer, Exception):
             raise answer
+        if str(answer).startswith("!"):
+            raise NvmlError(str(answer)[1:])
         if name.endswith("FieldValues"):
             values = [answer.get(str(number)) for number in inputs[1]]
             return [SimpleNamespace(nvmlReturn=one is None, value=SimpleNamespace(uiVal=one)) for one in values]
         if name.endswith("RunningProcesses"):
-            return answer and [SimpleNamespace(pid=one) for one in answer]
+            return answer and [SimpleNamespace(pid=one or os.getpid()) for one in answer]
         return answer[str(inputs[-1])] if isinstance(answer, dict) else answer
 
 
