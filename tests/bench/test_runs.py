@@ -141,36 +141,8 @@ def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str], monkeypa
     assert all(text in stream.getvalue() for text in ("NVIDIA H200", "1/3", "dram.read ...", "\ufffd[31m 33 TFLOP/s\n"))
 
 
-# By ceiling: what the program does before its trials, and what is said of it.
-BREAKS = {
-    "mute": ("say(error='', fatal=True)", "^it failed without a reason$"),
-    "fatal": ("say(error='x' * 9000, fatal=True)", "^x{50,130}[.]{3}x{50,130}$"),
-    "crash": ("sys.stderr.write('CUDA error: misaligned'); sys.exit(3)", r"^it ended with code 3 \(CUDA error: misaligned\)$"),
-    "abort": ("os.abort()", "^it was killed by signal 6$"),
-    "nonsense": ("print('Segmentation fault', flush=True)", "^it printed no JSON: 'Segmentation fault'$"),
-    "deep": ("print('[' * 900000, flush=True)", r"^it printed no JSON: '\[{80}'$"),
-    "list": ("print('[]', flush=True)", "^it printed no JSON: "),
-    "end": ("sys.exit()", "^it ended before its last trial$"),
-    "hang": (
-        "p = subprocess.Popen(['sleep', '90']); print(p.pid, file=open('child', 'w'), flush=True); time.sleep(90)",
-        "nothing for 0.5 s$",
-    ),
-    "closed": ("os.close(1); time.sleep(90)", "^it ended before its last trial$"),
-}
+BREAKS: dict[str, list[str]] = MACHINES["breaks"]
 ACTS = {name: act for name, (act, _) in BREAKS.items()} | {"loud": "sys.stderr.write('x' * 300000 + chr(10))"}
-SERVING = f"""#!{sys.executable} -S
-import json, os, subprocess, sys, time
-say = lambda **line: print(json.dumps(line), flush=True)
-if sys.argv[1] == "list": say(ceiling="hang", variant="a", unit="B/s"); sys.exit()
-if os.path.exists("device.json") and sys.argv[1] == "devices": print(open("device.json").read()); sys.exit()
-while sys.argv[1] == "devices": say(); time.sleep(0.1)
-print(os.getpid(), file=open("starts", "a"), flush=True)
-for line in sys.stdin:
-    if "error" in line: say(error="out of memory."); continue
-    exec({ACTS!r}.get(line.split()[1], ""))
-    for i in range(3): say(trial=i, seconds=0.01, work=1e9, sm_mhz=1980, checksum_ok=True, begin=1 + i, end=1.01 + i)
-    say(done=True, grid=528)
-"""
 
 
 def children() -> set[int]:
@@ -186,7 +158,7 @@ def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     threads, files, others = threading.active_count(), len(list(Path("/proc/self").glob("fd/*"))), children()
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "program"
-    path.write_text(SERVING, encoding="utf-8")
+    path.write_text(f"#!{sys.executable} -S\nACTS = {ACTS!r}\n{MACHINES['serving']['text']}", encoding="utf-8")
     path.chmod(0o755)
     yield path
     gc.collect()
