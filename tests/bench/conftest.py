@@ -1,10 +1,8 @@
-"""The played program, alone and on a user's machine; nvcc."""
+"""The played program, alone and on a user's machine."""
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -42,12 +40,3 @@ def machine(
     day = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)
     monkeypatch.setattr(document, "datetime", SimpleNamespace(now=lambda _zone: day))
     return program
-
-
-@pytest.fixture(scope="session")
-def nvcc() -> str:
-    """Path of nvcc, from $NVCC or the PATH."""
-    found = shutil.which(os.environ.get("NVCC", "nvcc"))
-    if not found:
-        pytest.skip("no nvcc on this machine (set NVCC to its path): the machine code of the kernels stays unproven")
-    return found
