@@ -143,16 +143,20 @@ def test_kernels_do_what_they_promise_on_the_model(model: Path, table: list[Row]
     assert {tuple(line[key] for key in keys) for line in found} == {tuple(row[key] for key in keys) for row in table}
 
 
+def changed(folder: Path, pattern: str, old: str, new: str) -> None:
+    """Files with another text in place of one that must be there."""
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.glob(pattern)}
+    assert any(old in text for text in texts.values()), (pattern, old)
+    for path, text in texts.items():
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+
 def mutate(folder: Path, file: str, changes: list[list[str]]) -> Path:
-    """A copy of the benchmark with changes in one file (all if "" is given); every change must apply."""
+    """A copy of the benchmark with other kernels."""
     for name in ("kernels", "units", "cpu", "runner"):
         shutil.copytree(BENCH / name, folder / "bench" / name)
-    paths = [path for path in sorted((folder / "bench" / "kernels").iterdir()) if path.name == file or not file]
     for old, new in changes:
-        texts = {path: path.read_text(encoding="utf-8") for path in paths}
-        assert any(old in text for text in texts.values()), old
-        for path, text in texts.items():
-            path.write_text(text.replace(old, new), encoding="utf-8")
+        changed(folder / "bench" / "kernels", file, old, new)
     return folder / "bench"
 
 
@@ -204,12 +208,6 @@ def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: 
 def words_of(ceiling: str, variant: str, trials: int = 1, milliseconds: int = 1) -> tuple[str, ...]:
     words = ["run", "--device", "0", "--ceiling", ceiling, "--variant", variant]
     return (*words, "--trials", str(trials), "--min-time-ms", str(milliseconds))
-
-
-def changed(folder: Path, name: str, old: str, new: str) -> None:
-    text = (folder / name).read_text(encoding="utf-8")
-    assert old in text, (name, old)
-    (folder / name).write_text(text.replace(old, new), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
