@@ -12,7 +12,7 @@ import pytest
 
 from ncu_roofline.bench import campaign, document, runner, telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
-from tests.bench.fakes import Program, fake_nvml
+from tests.bench.fakes import FakeNvml, Program
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def machine(
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setenv("XDG_DATA_HOME", str(elsewhere / "data"))
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    monkeypatch.setattr(telemetry, "load", fake_nvml)
+    monkeypatch.setattr(telemetry, "load", FakeNvml)
     monkeypatch.setattr(campaign, "TIMING", program.timing)
     monkeypatch.setattr(platform, "node", lambda: "node0")
     day = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)

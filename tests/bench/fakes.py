@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.campaign import Campaign, Candidate
+from ncu_roofline.bench.campaign import Campaign
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import FULL, Settings, Timing
@@ -79,10 +79,6 @@ def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[M
     keys = ("ceiling", "variant", "capabilities", "reason")
     rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in told]
     return {"devices": devices, "rows": rows, "ceilings": known}
-
-
-def candidate(ceiling: str, *variants: str) -> Candidate:
-    return Candidate(kind(ceiling), variants or ("best",))
 
 
 class Program:
@@ -194,10 +190,10 @@ class FakeTelemetry(Telemetry):
 
 
 class FakeNvml(Nvml):
-    """Stands in for Nvml; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
+    """That of an H200 but for some answers; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
-        self.answers = dict(answers)
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {**MACHINES["nvml"], **answers}
         self.asked: list[tuple[Any, ...]] = []
 
     def ask(self, name: str, *inputs: Any) -> Any:
@@ -213,7 +209,3 @@ class FakeNvml(Nvml):
         if name.endswith("RunningProcesses"):
             return answer and [SimpleNamespace(pid=one or os.getpid()) for one in answer]
         return answer[str(inputs[-1])] if isinstance(answer, dict) else answer
-
-
-def fake_nvml(**answers: Any) -> FakeNvml:
-    return FakeNvml({**MACHINES["nvml"], **answers})

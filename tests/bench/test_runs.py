@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
 import os
 import shutil
@@ -21,15 +20,13 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build, campaign, measure, telemetry
-from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
-from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
-from tests.bench.fakes import H200, HERE, MACHINES, RATES, SECOND, Program, device, fake_nvml, scenario
+from tests.bench.fakes import H200, HERE, MACHINES, RATES, SECOND, FakeNvml, Program, device, scenario
 from tests.bench.made import FILES
 from tests.cli.command import Command, assert_no_leftovers
 from tests.schemas import assert_fits
@@ -40,7 +37,7 @@ from tests.test_sessions import test_session as play
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.play")), ids=lambda path: path.stem)
 def test_play(path: Path, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mig = (1, 1) if path.stem == "instances" else (0, 0)
-    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(DeviceGetMigMode=mig))
+    monkeypatch.setattr(telemetry, "load", lambda: FakeNvml(DeviceGetMigMode=mig))
     play(path, run, tmp_path, monkeypatch)
 
 
@@ -124,21 +121,18 @@ def test_ranks_under_real_launchers(launcher: str, words: list[str]) -> None:
     assert sorted(done.stdout.split()) == ["0", "1", "2"]
 
 
-def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def shown(title: str, bar_is_shown: bool) -> None:
-        with Bar(title, shown=bar_is_shown) as bar:
+def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for shown in (False, True):
+        with Bar("NVIDIA H200", shown=shown) as bar:
             bar.start(3)
             bar.begin("fp64.fma")
             bar.step("fp64.fma", None)
             bar.line("fp64.fma\33[31m 33 TFLOP/s")
             bar.begin("dram.read")
-
-    shown("", False)
-    assert capsys.readouterr().err == "fp64.fma\ufffd[31m 33 TFLOP/s\n"
-    stream: Any = io.StringIO()
-    monkeypatch.setattr(outputs.sys, "stderr", stream)
-    shown("NVIDIA H200", True)
-    assert all(text in stream.getvalue() for text in ("NVIDIA H200", "1/3", "dram.read ...", "\ufffd[31m 33 TFLOP/s\n"))
+        said.append(capsys.readouterr().err)
+    assert said[0] == "fp64.fma\ufffd[31m 33 TFLOP/s\n"
+    assert all(text in said[1] for text in ("NVIDIA H200", "1/3", "dram.read ...", said[0][9:]))
 
 
 BREAKS: dict[str, list[str]] = MACHINES["breaks"]
@@ -205,7 +199,7 @@ def test_what_breaks_the_program_costs_one_job(serving: Path, monkeypatch: pytes
     for path in (serving.parent / "missing", Path(__file__)):
         with pytest.raises(RunnerFailed, match="it can't be started"):
             run(Session(Runner(path), 0))
-    monkeypatch.setattr(runner_module, "_QUICK_CALL", 0.5)
+    monkeypatch.setattr("ncu_roofline.bench.runner._QUICK_CALL", 0.5)
     with pytest.raises(RunnerFailed, match="it said nothing for"):  # lines come, but no end
         Runner(serving).devices()
 
@@ -231,15 +225,13 @@ def test_patience_interruptions_and_numbers_that_are_none(program: Program) -> N
         assert trial(sm_mhz=clock, checksum_ok=check) == [Trial(1.0, 1.0, None, None, 1.0, 2.0)]
 
 
-# What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
-LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
-LISTENING += "; from ncu_roofline.cli import main; sys.exit(main())"
-
-
 def test_ctrl_c_leaves_nothing_behind(serving: Path, tmp_path: Path) -> None:
     Path("device.json").write_text(json.dumps({**H200, "index": 0}), encoding="utf-8")
     Path("here").mkdir()
-    words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(serving), "--quick", "-o", "here/x.json"]
+    # What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    listening += "; from ncu_roofline.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", listening, "bench", "run", "--runner", str(serving), "--quick", "-o", "here/x.json"]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(HERE.parents[1])}
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True) as process:
         deadline = time.monotonic() + 60

@@ -12,7 +12,7 @@ import pytest
 
 from ncu_roofline.bench import telemetry as module
 from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Watch, load, names, observe, open_telemetry
-from tests.bench.fakes import HERE, MACHINES, FakeTelemetry, device, fake_nvml, read_toml
+from tests.bench.fakes import HERE, MACHINES, FakeNvml, FakeTelemetry, device, read_toml
 from tests.golden import assert_golden
 
 
@@ -36,7 +36,7 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
 def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     text = ""
     for name, told in read_toml("nvml.toml").items():
-        library = fake_nvml(**{key: one for key, one in told.items() if key[0].isupper()})
+        library = FakeNvml(**{key: one for key, one in told.items() if key[0].isupper()})
         monkeypatch.setattr(module, "load", lambda library=library: library)
         telemetry = open_telemetry(device(**{key: one for key, one in told.items() if key[0].islower()}))
         text += f"# {name}\n{telemetry.available}{telemetry.reason}\nfound by {library.asked[:1]}\n"
@@ -44,11 +44,11 @@ def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) ->
         library.asked.clear()
         text += f"quickly {telemetry.read(thorough=False)} by {[one for one, *_ in library.asked]}\n"
     assert_golden(HERE / "nvml.txt", text)
-    for name in fake_nvml().answers.keys() - {"DeviceGetHandleByPciBusId"}:  # whatever is refused, nothing is raised
-        monkeypatch.setattr(module, "load", lambda name=name: fake_nvml(**{name: "!Not Supported"}))
+    for name in FakeNvml().answers.keys() - {"DeviceGetHandleByPciBusId"}:  # whatever is refused, nothing is raised
+        monkeypatch.setattr(module, "load", lambda name=name: FakeNvml(**{name: "!Not Supported"}))
         assert open_telemetry(device()).identity()
         open_telemetry(device()).read()
-    library = fake_nvml()
+    library = FakeNvml()
     monkeypatch.setattr(module, "load", lambda: library)
     telemetry = open_telemetry(device())
     library.answers = {"DeviceGetPowerUsage": 580_000}
@@ -58,7 +58,7 @@ def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_package_and_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = fake_nvml(Init=None, DeviceGetMigMode=LookupError(), DeviceGetName=OSError("GPU is lost"))
+    fake = FakeNvml(Init=None, DeviceGetMigMode=LookupError(), DeviceGetName=OSError("GPU is lost"))
     functions = {f"nvml{name}": partial(fake.ask, f"nvml{name}") for name in fake.answers}
     package = SimpleNamespace(NVMLError=OSError, NVMLError_FunctionNotFound=LookupError, **functions)
     monkeypatch.setitem(sys.modules, "pynvml", package)
@@ -77,24 +77,16 @@ def test_the_package_and_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_only_readings_while_trials_ran_count() -> None:
     """Reasons and settings outlast a trial; power is weighted with time, does not outlast it, and is not made up."""
-    told = ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
-    seen = observe([{"time": t, "power": p, "reasons": r} for t, p, r in told], [(0.5, 2.5)])
+    readings = ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
+    seen = observe([{"time": t, "power": p, "reasons": r} for t, p, r in readings], [(0.5, 2.5)])
     assert (seen["power"], seen["reasons"], seen["samples"]) == (605.0, 0x4, 2)
     found = ((0, 3e9, 50.0, 0x8), (1, 3e9 + 1, 51.0, 0x40))
     late = [{"time": t, "power": 90.0, "memory_clock": clock, "temperature": c, "reasons": r} for t, clock, c, r in found]
     known = {key: value for key, value in observe(late, [(7.0, 8.0)]).items() if value is not None}
     assert known == {"memory_clock": 3e9 + 0.5, "temperature": 51.0, "reasons": 0x48, "samples": 0}
-    one, paused = {0.5: 90, 1: 600, 1.2: 600, 2: 700, 2.5: 90}, {0.5: 600, 1.5: 100, 2.5: 700, 2.75: 700}
-    for watts, samples, windows in (
-        (0.6 * 600 + 0.4 * 700, one, [(1.0, 2.0)]),
-        (600, {1.3: 600}, [(1.0, 2.0)]),
-        (650, paused, [(0.0, 1.0), (2.0, 3.0)]),
-        ((600 + 3 * 700) / 4, paused, [(0.0, 1.0), (1.6, 1.9), (2.0, 5.0)]),
-        (None, paused, [(1.6, 1.9)]),
-        (None, paused, []),
-    ):
-        found = observe([{"time": time, "power": float(power)} for time, power in samples.items()], windows)["power"]
-        assert found == (watts and pytest.approx(watts))
+    for watts, samples, windows in MACHINES["observed"]["power"]:
+        found = observe([{"time": time, "power": power} for time, power in samples], windows)["power"]
+        assert found == (pytest.approx(watts) if watts else None)
 
 
 def test_a_watch_reads_from_a_thread_and_asks_seldom_for_what_is_slow() -> None:

@@ -174,9 +174,6 @@ def test_runs_that_prove_less(recorded: Machine, tmp_path: Path) -> None:
     assert "it proves less" in (tmp_path / "quick" / "summary.md").read_text(encoding="utf-8")
 
 
-# Its folder and its programs
-
-
 def contents(folder: Path, *names: str) -> dict[str, bytes | None]:
     """Everything in a folder, files with their bytes, after somebody has put some there."""
     for name in names:
