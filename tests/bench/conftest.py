@@ -17,7 +17,6 @@ from tests.bench.fakes import FakeNvml, Program
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The benchmark program, played in place of processes."""
     made = Program()
     monkeypatch.setattr(runner, "_Process", made.started)
     return made

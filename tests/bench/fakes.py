@@ -63,7 +63,6 @@ def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> De
 
 
 def kind(ceiling: str) -> CeilingKind:
-    """A ceiling with the unit that the runner would give it."""
     unit = "OP/s" if ceiling.partition(".")[2].startswith(("int", "mad")) else "FLOP/s"
     return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
 
@@ -74,10 +73,8 @@ def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[M
     for name, change in ceilings.items():
         known.setdefault(name, {"rate": 1e12}).update(change)
     told = [(name, variant, [], "") for name, one in known.items() for variant in one.get("variants", ["best"])]
-    told += [("tensor.int8.tcgen05", "best", ["10.0"], ""), ("tensor.fp8.mma", "best", ["8.9", "12.0"], "")]
-    told += [("tensor.fp8.mma", "best", ["9.0"], "emulated")]
     keys = ("ceiling", "variant", "capabilities", "reason")
-    rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in told]
+    rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in (*told, *MACHINES["elsewhere"]["rows"])]
     return {"devices": devices, "rows": rows, "ceilings": known}
 
 

@@ -108,7 +108,6 @@ def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytes
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
 def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be run, also with a digest that matches."""
     before = os.umask(0)
     try:
         program = toolkit.build().path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from ncu_roofline.bench.build import build, build_apps, build_host, find_host_co
 from ncu_roofline.bench.catalogue import UNPROVEN, rows
 from ncu_roofline.bench.runner import Job, Runner, Session
 from ncu_roofline.formats.ceilings import CPU
+from ncu_roofline.plugin.machine.machine import find_nvdisasm
 from tests.bench.fakes import H100_LIST, HERE, MACHINES, read_toml, some
 from tests.bench.proof import applies, capability_of, disassemble, prove
 from tests.sharing import made_once
@@ -66,7 +66,6 @@ def nvcc() -> str:
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that runs the kernels on the CPU model."""
     return made_once(tmp_path_factory, "model", lambda folder: build_model(BENCH, folder)) / "model"
 
 
@@ -78,14 +77,10 @@ def table(model: Path) -> list[Row]:
 @pytest.fixture(scope="session")
 def disassembler() -> Tools:
     """cuobjdump and nvdisasm of a toolkit or of the packages nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm."""
-    places = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)]
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        places += sorted(Path(folder).glob("cu*/bin"), reverse=True)
-    for place in places:
-        if (place / "cuobjdump").is_file() and (place / "nvdisasm").is_file():
-            return place / "cuobjdump", place / "nvdisasm"
-    pytest.skip("no cuobjdump and nvdisasm (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm)")
+    nvdisasm = find_nvdisasm()
+    if not nvdisasm or not nvdisasm.with_name("cuobjdump").is_file():
+        pytest.skip("no cuobjdump and nvdisasm (pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm)")
+    return nvdisasm.with_name("cuobjdump"), nvdisasm
 
 
 def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path) -> Path:
@@ -152,7 +147,6 @@ def changed(folder: Path, pattern: str, old: str, new: str) -> None:
 
 
 def mutate(folder: Path, file: str, changes: list[list[str]]) -> Path:
-    """A copy of the benchmark with other kernels."""
     for name in ("kernels", "units", "cpu", "runner"):
         shutil.copytree(BENCH / name, folder / "bench" / name)
     for old, new in changes:

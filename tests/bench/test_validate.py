@@ -106,7 +106,6 @@ class Machine:
 
 @pytest.fixture
 def recorded(h100_reports: Path, run: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """The honest machine in place of all programs."""
     made = Machine(h100_reports, run)
     monkeypatch.setattr(script.Programs, "run", lambda _programs, *words, **how: made.run(*words, **how))
     monkeypatch.setattr(shutil, "which", lambda name: None if name.startswith("/no/") else name)
@@ -116,7 +115,6 @@ def recorded(h100_reports: Path, run: Command, monkeypatch: pytest.MonkeyPatch) 
 
 
 def validated(folder: Path, **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and the checks by step and name."""
     script.prepare(folder)
     steps = script.Validation(argparse.Namespace(**{**OPTIONS, "program_limit": 90.0, "folder": folder, **options}))
     steps.all_steps()
