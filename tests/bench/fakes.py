@@ -90,7 +90,6 @@ class Program:
         self.timing = Timing(lambda: self.now, lambda _seconds: None)
 
     def play(self, content: Mapping[str, Any], start: float = 0.0, set_up: float = 0.0) -> None:
-        """From now on, as if nothing had run."""
         self.content, self.start, self.set_up = content, start, set_up
         self.runs: list[dict[str, str]] = []
         self.now, self.contexts, self.granted = 1.0, 0, list[float]()

@@ -56,10 +56,8 @@ class Machine:
         return done
 
     def runner(self, words: list[str]) -> Any:
-        lines: list[dict[str, Any]] = []
-        if words[0] == "devices":
-            lines = [{"index": 0, **facts("H100", uuid="GPU-0")}]
-        elif words[0] == "list":
+        lines: list[dict[str, Any]] = [{"index": 0, **facts("H100", uuid="GPU-0")}]  # of "devices"
+        if words[0] == "list":
             told = [(name, one["variant"], one["kernel"]) for name, one in PROMISES.items()]
             told += [(name, variants[0], "") for name, variants in H100_LIST.items() if name not in PROMISES]
             keys = ("ceiling", "variant", "kernel")
@@ -68,8 +66,8 @@ class Machine:
         elif words[0] == "run":
             lie = self.lie if "fp64.fma" in words else {}
             promise = {**PROMISES[words[words.index("--ceiling") + 1]], **lie.get("promise", {})}
-            trial = {"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})}
-            lines = [trial, {"done": True, **promise}]
+            lines = [{"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})}]
+            lines.append({"done": True, **promise})
         return script.Done(0, "".join(f"{json.dumps(line)}\n" for line in lines), "")
 
     def ncu(self, words: list[str]) -> Any:
