@@ -50,7 +50,6 @@ H100_LIST = {name: tuple(one.rstrip("*") for one in variants) for name, variants
 
 
 def facts(name: str, /, **changes: Any) -> dict[str, Any]:
-    """What the runner says of a device of `machines.toml`."""
     found = dict(MACHINES["devices"][name])
     return {**(facts(found.pop("like")) if "like" in found else {}), **found, **changes}
 

@@ -57,7 +57,6 @@ class Toolkit:
         return module.build(arch, str(self.place / "nvcc"), folder=self.place / "bench", cache=self.cache, **how)
 
     def do(self, step: str) -> str:
-        """What comes out of a step of `build.toml`."""
         word, _, rest = step.partition(" ")
         name, _, text = rest.partition(" ")
         if word == "build":

@@ -184,9 +184,9 @@ def hostile() -> dict[str, Any]:
     """Names that a terminal, a formula or a page would obey, or that are far too long; values that are none."""
     entries = [entry(f"fp64.{name}", 1e12 * (1 + index), "FLOP/s") for index, name in enumerate(HOSTILE)]
     entries += [entry(f"{name}.read", 1e11 * (3 + index), "B/s", verdict=name) for index, name in enumerate(HOSTILE)]
-    entries.append(entry("fp16.fma", math.nan, "FLOP/s"))
-    entries.append(entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much"))
-    entries.append(entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]]))
+    entries += [entry("fp16.fma", math.nan, "FLOP/s")]
+    entries += [entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much")]
+    entries += [entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]])]
     made = document(entries=entries, name=" ".join(HOSTILE), driver=HOSTILE[1], sm_count=HOSTILE[0])
     return {**made, "status": HOSTILE[1], "warnings": [*HOSTILE]}
 
@@ -269,7 +269,7 @@ def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: p
     assert draw(nothing, tmp_path / "roof.svg").startswith("Cannot draw the roofline of NVIDIA H200: ")
     for suffix, theme in (("gif", "light"), ("png", "pink")):
         with pytest.raises(ValueError, match="is not one of"):
-            render(content("a.json"), suffix, theme)
+            render(nothing, suffix, theme)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = draw(content("a.json"), tmp_path / "roof.png")
     assert said.startswith("Cannot draw the roofline of NVIDIA H200: the packages that draw can't be imported")
@@ -277,8 +277,8 @@ def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: p
     assert_no_leftovers(tmp_path)
     FILES["a.json"](tmp_path / "a.json")
     assert_refused(run("bench", "draw", tmp_path / "a.json", "-o", tmp_path / "roof.png"), "the roofline of NVIDIA H200")
-    heavy = "{'numpy', 'pandas', 'matplotlib'}"  # `bench run` works with the standard library alone
-    code = f"import sys, ncu_roofline.bench.picture; print(*{heavy} & set(sys.modules))"
+    # `bench run` works with the standard library alone
+    code = "import sys, ncu_roofline.bench.picture; print(*{'numpy', 'pandas', 'matplotlib'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"\n"
 
 

@@ -179,20 +179,12 @@ def contents(folder: Path, *names: str) -> dict[str, bytes | None]:
 
 
 def test_what_somebody_else_put_into_a_folder_is_kept(tmp_path: Path) -> None:
-    strangers = (
-        "ceilings.json log.txt reports/mine.ncu-rep",
-        "reports/gpp-nw1.ncu-rep",
-        ".validate-on-gpu log.txt",
-        "mine.txt",
-    )
+    strangers = ("ceilings.json log.txt reports/mine.ncu-rep", "reports/gpp-nw1.ncu-rep", ".validate-on-gpu log.txt", "mine")
     guests = {"mine.txt ceilings.json": "mine.txt", "reports/mine.ncu-rep": "reports/mine", "reports/x/y log.txt": "reports/x"}
     for number, (names, told) in enumerate({**dict.fromkeys(strangers, ""), **guests}.items()):
         assert not told or script.prepare(tmp_path / str(number)) == ""
         before = contents(tmp_path / str(number), *names.split())
-        strange, foreign = (
-            "it holds what this program did not write:",
-            "it is not empty, and no earlier run wrote it: it has no",
-        )
+        strange, foreign = "it holds what this program did not write:", "it is not empty, and no earlier run wrote it: it has"
         assert script.prepare(tmp_path / str(number)).startswith(f"{strange} {told}" if told else foreign)
         assert contents(tmp_path / str(number)) == before
     own = tmp_path / "own"
