@@ -1,10 +1,8 @@
-"""The played program, alone and on a user's machine; nvcc."""
+"""The played program, alone and on a user's machine."""
 
 from __future__ import annotations
 
-import os
 import platform
-import shutil
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,12 +12,11 @@ import pytest
 
 from ncu_roofline.bench import campaign, document, runner, telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
-from tests.bench.fakes import Program, fake_nvml
+from tests.bench.fakes import FakeNvml, Program
 
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The benchmark program, played in place of processes."""
     made = Program()
     monkeypatch.setattr(runner, "_Process", made.started)
     return made
@@ -36,18 +33,9 @@ def machine(
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setenv("XDG_DATA_HOME", str(elsewhere / "data"))
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    monkeypatch.setattr(telemetry, "load", fake_nvml)
+    monkeypatch.setattr(telemetry, "load", FakeNvml)
     monkeypatch.setattr(campaign, "TIMING", program.timing)
     monkeypatch.setattr(platform, "node", lambda: "node0")
     day = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)
     monkeypatch.setattr(document, "datetime", SimpleNamespace(now=lambda _zone: day))
     return program
-
-
-@pytest.fixture(scope="session")
-def nvcc() -> str:
-    """Path of nvcc, from $NVCC or the PATH."""
-    found = shutil.which(os.environ.get("NVCC", "nvcc"))
-    if not found:
-        pytest.skip("no nvcc on this machine (set NVCC to its path): the machine code of the kernels stays unproven")
-    return found

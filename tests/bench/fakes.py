@@ -11,6 +11,7 @@ else the last line says).
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from ncu_roofline.bench.campaign import Campaign, Candidate
+from ncu_roofline.bench.campaign import Campaign
 from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import FULL, Settings, Timing
@@ -49,12 +50,11 @@ H100_LIST = {name: tuple(one.rstrip("*") for one in variants) for name, variants
 
 
 def facts(name: str, /, **changes: Any) -> dict[str, Any]:
-    """What the runner says of a device of `machines.toml`."""
     found = dict(MACHINES["devices"][name])
     return {**(facts(found.pop("like")) if "like" in found else {}), **found, **changes}
 
 
-H200, SECOND, MIG, EPYC = map(facts, ("H200", "SECOND", "MIG", "EPYC"))
+H200, SECOND, EPYC = map(facts, ("H200", "SECOND", "EPYC"))
 
 
 def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> Device:
@@ -62,7 +62,6 @@ def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> De
 
 
 def kind(ceiling: str) -> CeilingKind:
-    """A ceiling with the unit that the runner would give it."""
     unit = "OP/s" if ceiling.partition(".")[2].startswith(("int", "mad")) else "FLOP/s"
     return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
 
@@ -73,15 +72,9 @@ def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[M
     for name, change in ceilings.items():
         known.setdefault(name, {"rate": 1e12}).update(change)
     told = [(name, variant, [], "") for name, one in known.items() for variant in one.get("variants", ["best"])]
-    told += [("tensor.int8.tcgen05", "best", ["10.0"], ""), ("tensor.fp8.mma", "best", ["8.9", "12.0"], "")]
-    told += [("tensor.fp8.mma", "best", ["9.0"], "emulated")]
     keys = ("ceiling", "variant", "capabilities", "reason")
-    rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in told]
+    rows = [{**dict(zip(keys, one, strict=True)), "unit": kind(one[0]).unit} for one in (*told, *MACHINES["elsewhere"]["rows"])]
     return {"devices": devices, "rows": rows, "ceilings": known}
-
-
-def candidate(ceiling: str, *variants: str) -> Candidate:
-    return Candidate(kind(ceiling), variants or ("best",))
 
 
 class Program:
@@ -96,7 +89,6 @@ class Program:
         self.timing = Timing(lambda: self.now, lambda _seconds: None)
 
     def play(self, content: Mapping[str, Any], start: float = 0.0, set_up: float = 0.0) -> None:
-        """From now on, as if nothing had run."""
         self.content, self.start, self.set_up = content, start, set_up
         self.runs: list[dict[str, str]] = []
         self.now, self.contexts, self.granted = 1.0, 0, list[float]()
@@ -185,34 +177,30 @@ class FakeTelemetry(Telemetry):
 
     reasons: int | Callable[[], int] = 0
     reason: str = ""
-    reads: int = 0
     available = True
 
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
-        self.reads += 1
         told = self.reasons() if callable(self.reasons) else self.reasons
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": told}
 
 
 class FakeNvml(Nvml):
-    """Stands in for Nvml; an answer that is an exception is raised, what has no answer is not in this driver's library."""
+    """That of an H200 but for some answers; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
 
-    def __init__(self, answers: Mapping[str, Any]) -> None:
-        self.answers = dict(answers)
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {**MACHINES["nvml"], **answers}
         self.asked: list[tuple[Any, ...]] = []
 
     def ask(self, name: str, *inputs: Any) -> Any:
         self.asked.append((name.removeprefix("nvml"), *inputs))
-        answer = self.answers.get(name.removeprefix("nvml"), NvmlError(f"{name}: this driver's NVML does not have it"))
+        answer = self.answers.get(name.removeprefix("nvml"), f"!{name}: this driver's NVML does not have it")
         if isinstance(answer, Exception):
             raise answer
+        if str(answer).startswith("!"):
+            raise NvmlError(str(answer)[1:])
         if name.endswith("FieldValues"):
             values = [answer.get(str(number)) for number in inputs[1]]
             return [SimpleNamespace(nvmlReturn=one is None, value=SimpleNamespace(uiVal=one)) for one in values]
         if name.endswith("RunningProcesses"):
-            return answer and [SimpleNamespace(pid=one) for one in answer]
+            return answer and [SimpleNamespace(pid=one or os.getpid()) for one in answer]
         return answer[str(inputs[-1])] if isinstance(answer, dict) else answer
-
-
-def fake_nvml(**answers: Any) -> FakeNvml:
-    return FakeNvml({**MACHINES["nvml"], **answers})

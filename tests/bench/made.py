@@ -17,10 +17,10 @@ RATES = {"dram.read": (4.35e12, "B/s"), "fp64.fma": (33e12, "FLOP/s"), "launch.s
 
 def entry(name: str, value: float | None, unit: str, **more: Any) -> dict[str, Any]:
     """An accepted ceiling whose interval is 0.03 % to both sides; what ``more`` says replaces."""
-    known, kinds = value or 0.0, {"B/s": "bandwidth", "s": "latency"}
-    own = {"id": name, "kind": kinds.get(unit, "compute"), "level": "dram" if name.startswith("dram") else None, "unit": unit}
-    own |= {"value": value, "accepted": value is not None, "verdict": "ok" if value is not None else "emulated"}
-    own |= {"ci95": [known * (1 - 3e-4), known * (1 + 3e-4)]}
+    known, kind = value or 0.0, {"B/s": "bandwidth", "s": "latency"}.get(unit, "compute")
+    own = {"id": name, "kind": kind, "level": "dram" if name.startswith("dram") else None, "unit": unit, "value": value}
+    own |= {"accepted": value is not None, "verdict": "ok" if value is not None else "emulated"}
+    own["ci95"] = [known * (1 - 3e-4), known * (1 + 3e-4)]
     own["per_sm_and_cycle"] = known / (1.98e9 * 132) if name.startswith("fp") else None
     own["variants"] = [{"kernel": "best", "session": 1, "value": value, "values": [value] * 3, "sm_mhz": [1980.0] * 3}]
     return {**deepcopy(BASE["entry"]), **own, **more}

@@ -19,18 +19,14 @@ from ncu_roofline.chips.fields import parse_capability
 from tests.bench.fakes import read_toml
 
 _INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
-_RESOURCES = re.compile(r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)")
 _TOLD = read_toml("kernels.toml")
 _HALF = r"H(FMA|ADD|MUL)2"
 # Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
 _DEGENERATE = re.compile(r"(-RZ(\.H0_H0)?$|-RZ,\s*-RZ|,\s*-0,\s*-0$|,\s*1,\s*1,|, -0\b)")
-_BUSY = 0.9
 
 
 class Instruction(NamedTuple):
-    """One instruction: opcode with modifiers, operands as text."""
-
-    opcode: str
+    opcode: str  # with modifiers
     operands: str
 
 
@@ -61,7 +57,8 @@ def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
             current.labels[match[1]] = len(current.instructions)
         elif match := _INSTRUCTION.match(line):
             current.instructions.append(Instruction(match[3], match[4].strip()))
-    for name, stack, local in _RESOURCES.findall(said(tools[0], "--dump-resource-usage")):
+    resources = r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)"
+    for name, stack, local in re.findall(resources, said(tools[0], "--dump-resource-usage")):
         if name in functions:
             functions[name].stack, functions[name].local = int(stack), int(local)
     return functions
@@ -91,9 +88,8 @@ def hot_loop(function: Function, target: str) -> list[Instruction]:
         if code[index].opcode.startswith(("BRA", "EXIT", "BSYNC")):
             blocks.append([])
     # ptxas also leaves loops by a CALL to a plain label
-    return [
-        each for block in blocks if not any(one.opcode[:4] == "CALL" and "$" in one.operands for one in block) for each in block
-    ]
+    kept = [block for block in blocks if not any(one.opcode[:4] == "CALL" and "$" in one.operands for one in block)]
+    return [each for block in kept for each in block]
 
 
 def width(opcode: str) -> int:
@@ -104,8 +100,13 @@ def moved(loop: Iterable[Instruction], opcodes: str) -> int:
     return sum(width(each.opcode) for each in loop if re.match(opcodes, each.opcode))
 
 
-def products(opcode: str) -> float:
-    """Multiply-adds of a tensor instruction, of the whole of it; 0 for others."""
+def products(opcode: str, pipe: str) -> float:
+    """Multiply-adds of a tensor instruction, of the whole of it; 0 for others.
+
+    The shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand.
+    """
+    if re.match(r"UTC[HIQO]MMA", opcode):
+        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
     if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
         return math.prod(int(each) for each in match.groups()[1:])
     match = re.match(r"[HIDQ]MMA\.(16|8)8(\d+)", opcode)
@@ -137,8 +138,8 @@ def loads_in_flight(loop: list[Instruction]) -> int:
             waiting = {first: count for first, count in waiting.items() if not first <= used < first + count}
         if is_load:
             words = width(each.opcode) // 4
-            halves = [(registers[0], 4), (registers[1], 4)] if words == 8 and "ENL2" in each.opcode else [(registers[0], words)]
-            for first, count in halves:
+            halves = 2 if words == 8 and "ENL2" in each.opcode else 1
+            for first, count in ((register, words // halves) for register in registers[:halves]):
                 waiting = {one: size for one, size in waiting.items() if one + size <= first or first + count <= one}
                 waiting[first] = count
             most = max(most, len(waiting) * min(4, words) * 4 // width(each.opcode))
@@ -176,7 +177,7 @@ def busy(loop: list[Instruction], pipe: str, capability: str) -> dict[str, float
 
 def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[str, float]:
     opcode = each.opcode
-    if found := _products(opcode, pipe):  # of a group of four warps, one issues for all
+    if found := products(opcode, pipe):  # of a group of four warps, one issues for all
         return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
     if re.match(r"(LDG|LDS|STG|STS|LDL|STL)", opcode):
         level = "shared" if pipe == "shared" else "l1"
@@ -185,10 +186,10 @@ def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[st
         name = "bf16" if "BF16" in opcode else "fp16"
         part = pipe if pipe in ("fp16", "bf16") else "half"
         return part, 4 * 32 / (rate(name, capability) or 256)  # an add takes the pipe as long as an FMA
-    for kind, pattern in (("fp64", r"D(FMA|ADD|MUL|SETP)"), ("fp32", r"F(FMA|ADD|MUL)")):
-        if re.match(pattern, opcode):
-            packed = 2 if kind == "fp32" and re.match(r"F(FMA|ADD|MUL)2", opcode) else 1
-            return kind, 2 * packed * 32 / (rate(kind, capability) or 1)
+    if re.match(r"D(FMA|ADD|MUL|SETP)", opcode):
+        return "fp64", 64 / (rate("fp64", capability) or 1)
+    if re.match(r"F(FMA|ADD|MUL)", opcode):
+        return "fp32", (128 if re.match(r"F(FMA|ADD|MUL)2", opcode) else 64) / (rate("fp32", capability) or 1)
     if pipe == "int32" and opcode == "IMAD":
         return pipe, 64 / own
     if re.match(r"(MUFU|I2F|F2I|F2F)", opcode):
@@ -196,37 +197,29 @@ def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[st
     return ("alu", 0.5) if re.match(_TOLD["alu"], opcode) else ("other", 0.25)
 
 
-def _products(opcode: str, pipe: str) -> float:
-    """Multiply-adds; the shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand."""
-    depth = {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
-    return 128 * 256 * depth if re.match(r"UTC[HIQO]MMA", opcode) else products(opcode)
-
-
 def counted(loop: list[Instruction], pipe: str) -> float:
     """Operations per thread and trip of the pipe's kind, from the machine code."""
     if not pipe.startswith("tensor."):
         return sum(operations(each, pipe) for each in loop)
-    return sum(_products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
+    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
 
 
 def capability_of(target: str) -> str:
-    """ "9.0" of "90a"."""
     digits = re.sub(r"\D", "", target)
     return f"{digits[:-1]}.{digits[-1]}"
 
 
 def applies(row: dict[str, Any], target: str) -> bool:
     """Whether a kernel exists on a target; those of wgmma and tcgen05 need the targets with an a."""
-    number = int(re.sub(r"\D", "", target))
-    special = re.search(r"(wgmma|tcgen05)$", row["ceiling"])
+    number, special = int(re.sub(r"\D", "", target)), row["ceiling"].endswith(("wgmma", "tcgen05"))
     return row["since"] <= number and (not row["until"] or number <= row["until"]) and (not special or target.endswith("a"))
 
 
 def prove(row: dict[str, Any], function: Function, target: str) -> str:
     """Why a kernel's code does not do what its row promises: "" where it does, "emulated" where a pipe is missing."""
     pipe, capability = row["pipe"], capability_of(target)
-    kinds = _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
-    loop = hot_loop(function, "LDS" if "bulk" in row["variant"] else kinds)
+    kind = "LDS" if "bulk" in row["variant"] else _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
+    loop = hot_loop(function, kind)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
     emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
     if emulates or (loop and rate(pipe, capability) is None):
@@ -259,5 +252,5 @@ def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], c
             yield f"{flying} loads in flight, {wanted} promised"
     cycles = busy(loop, row["pipe"], capability)
     binding, most = max(cycles.items(), key=lambda item: item[1])
-    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < _BUSY * most:
+    if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < 0.9 * most:
         yield f"{binding} binds ({most:g} cycles per trip) before {row['pipe']} ({cycles[row['pipe']]:g})"

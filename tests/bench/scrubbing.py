@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
@@ -15,8 +16,7 @@ from ncu_roofline.bench.telemetry import REASONS
 from ncu_roofline.formats import ceilings as form
 from tests.bench.fakes import HERE
 
-# Of the machine that a GPU sits in, what its numbers depend on; and what tells one GPU, machine or file from others.
-_HOST = ("cpu", "container", "time_utc")
+# What tells one GPU, machine or file from others.
 _TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
 _READ = {name: (HERE / "measured_h100" / f"{name}.json").read_text(encoding="utf-8") for name in ("ceilings", "promises")}
 MEASURED, PROMISES = map(json.loads, _READ.values())
@@ -29,13 +29,12 @@ def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     host, result = content.get("host") or {}, {key: content[key] for key in ("schema", "schema_version")}
     result |= {"status": form.MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
-    result["host"] = {key: host[key] for key in _HOST if key in host}
+    result["host"] = {key: host[key] for key in ("cpu", "container", "time_utc") if key in host}
     result["device"]["uuid"] = ""
     text = as_text(result)
-    for name in sorted(set(_names(content))):
-        if name in text:
-            reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
-            raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
+    if name := next((name for name in sorted(set(_names(content))) if name in text), ""):
+        reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
+        raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
     return result
 
 
@@ -69,16 +68,16 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     if entry["value"] is None:
         return Outcome(kind, absent=entry["reasons"][0])
     variant = entry["variant"]["kernel"]
-    first = next(run for run in entry["variants"] if run["role"] == "session" and run["kernel"] == variant)
-    records = [_record(entry, kind, run, device, run is first) for run in entry["variants"]]
-    own = tuple(record for record in records if record.variant == variant and record.role == "session")
+    records = [_record(entry, kind, run, device) for run in entry["variants"]]
+    first, *more = [record for record in records if record.variant == variant and record.role == "session"]
     others = tuple(record for record in records if record.variant != variant)
     burst = next((record for record in records if record.role == "burst"), None)
-    return Outcome(kind, own, others, burst, "", tuple(text for text in entry["reasons"] if text.startswith("out of time")))
+    late = tuple(text for text in entry["reasons"] if text.startswith("out of time"))
+    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, "", late)
 
 
-def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device, first: bool) -> Record:
-    """One run; what the file keeps of all runs together goes to the ``first``, the last session's work and time to all."""
+def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
+    """One run; the last session's work and time go to all, trials that the file counts as discarded to the first."""
     throttle, clocks = entry["throttle"]["reasons"], [megahertz * 1e6 for megahertz in run["sm_mhz"]]
     observed = {"memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6, "power": entry["power_w"]}
     observed |= {"temperature": entry["temp_c"]["gpu"], "memory_temperature": entry["temp_c"]["mem"]}
@@ -87,6 +86,5 @@ def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any],
     seconds = entry["burst"]["seconds"] if run["role"] == "burst" and entry["burst"] else entry["seconds_median"]
     launch = {key: value for key, value in entry["variant"].items() if key != "kernel"}
     trials = (run["values"], [seconds] * len(run["values"]), clocks, next(iter(entry["work"].values())))
-    told = {"discarded": entry["discarded"] if first else 0, "verified": entry["verified"]["checksum"]}
-    told |= {"rejections": judged[0], "notes": judged[1], "launch": launch, "observed": observed}
-    return Record(kind, run["kernel"], run["role"], run["session"], *trials, **told)
+    told = {"rejections": judged[0], "notes": judged[1], "launch": launch, "observed": observed}
+    return Record(kind, run["kernel"], run["role"], run["session"], *trials, verified=entry["verified"]["checksum"], **told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,19 +20,15 @@ from tests.bench.fakes import HERE, read_toml
 from tests.cli.command import Command, assert_refused
 from tests.golden import assert_golden
 
-RECIPE = {"output": "ncu-roofline-bench", "sources": ["a.cu", "b/c.cpp"], "flags": ["-O3"], "link_flags": ["-cudart", "static"]}
-RECIPE |= {"strict_flags": ["-Werror"], "apps": {"gpp": "a.cu", "gsrb": "b/c.cpp"}}
-
 
 class Toolkit:
     """A bench folder, a played nvcc beside it, and a cache; ``answers``: what programs print, "-" where they fail."""
 
     def __init__(self, folder: Path) -> None:
-        self.place, self.folder, self.cache = folder, folder / "bench", folder / "cache"
+        self.place, self.cache = folder, folder / "cache"
         self.answers, self.release, self.asked = dict[str, str](), "13.0", list[str]()
-        for name, text in {"bench/b/c.cpp": "// c", "bench/a.cu": "// a", "bench/build.json": json.dumps(RECIPE)}.items():
+        for name, text in read_toml("build.toml")["files"].items():
             self.put(name, text)
-        self.put("nvcc")
 
     def put(self, name: str, text: str = "") -> None:
         path = self.place / name
@@ -59,28 +54,24 @@ class Toolkit:
         return SimpleNamespace(returncode=int(failed), stdout=answer.lstrip("-"))
 
     def build(self, arch: str = "9.0", **how: Any) -> Built:
-        return module.build(arch, str(self.place / "nvcc"), folder=self.folder, cache=self.cache, **how)
+        return module.build(arch, str(self.place / "nvcc"), folder=self.place / "bench", cache=self.cache, **how)
 
     def do(self, step: str) -> str:
-        """What comes out of a step of `build.toml`."""
         word, _, rest = step.partition(" ")
         name, _, text = rest.partition(" ")
         if word == "build":
             said: list[str] = []
             built = self.build(name, force=text == "force", strict=text == "strict", say=said.append)
-            whole = [*said, *sorted(self.asked), f"{'kept' if built.reused else built.path.read_text()}: {built.facts()}"]
-            self.asked, digest = [], whole[-1].partition(", 'sha256")[0]
             assert module.describe(built.path).facts() == built.facts()
-            return "\n".join([*whole[:-1], digest])
+            facts, asked, self.asked = str(built.facts()).partition(", 'sha256")[0], sorted(self.asked), []
+            return "\n".join([*said, *asked, f"{'kept' if built.reused else built.path.read_text()}: {facts}"])
         return {
             "put": lambda: self.put(name, text),
             "nvcc": lambda: setattr(self, "release", name),
             "says": lambda: self.answers.__setitem__(name, text),
             "env": lambda: os.environ.__setitem__(name, text if name == "CXX" else str(self.place / text)),
             "ls": lambda: sorted(path.name for path in (self.cache / "bench").iterdir()),
-            "damage": lambda: [path.write_text("damaged") for path in self.cache.glob("bench/*/*") if path.suffix != ".json"][
-                :0
-            ],
+            "damage": lambda: [path.write_text("damaged") for path in self.cache.glob("bench/*/x")],
             "compiler": lambda: " ".join(map(str, module.find_compiler(str(self.place / name) if name else "")[::2])),
             "host": lambda: module.find_host_compiler().text,
             "native": module.native_capabilities,
@@ -100,7 +91,7 @@ def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolkit:
     return made
 
 
-@pytest.mark.parametrize(("name", "steps"), read_toml("build.toml").items())
+@pytest.mark.parametrize(("name", "steps"), read_toml("build.toml")["steps"].items())
 def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda one, which=shutil.which: None if "/usr/local" in one else which(one))
     text = ""
@@ -116,7 +107,6 @@ def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytes
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
 def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be run, also with a digest that matches."""
     before = os.umask(0)
     try:
         program = toolkit.build().path
@@ -127,7 +117,7 @@ def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit
     shutil.rmtree(toolkit.cache)
     toolkit.build()
 
-    def refused(place: Path, reason: str) -> None:
+    def refused(place: Path, reason: str = "it belongs to another user") -> None:
         for force in (False, True):
             with pytest.raises(RooflineError) as caught:
                 toolkit.build(force=force)
@@ -140,21 +130,21 @@ def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit
         place.chmod(before)
     with monkeypatch.context() as patch:
         patch.setattr(os, "getuid", lambda: 12345)
-        refused(toolkit.cache, "it belongs to another user")
+        refused(toolkit.cache)
     if os.getuid():  # only root can give files away
         return
     os.chown(program, 12345, -1)
-    refused(program, "it belongs to another user")
+    refused(program)
     os.chown(program, 0, -1)
     toolkit.cache.rename(toolkit.place / "ours")
     toolkit.cache.symlink_to(toolkit.place / "ours")
     toolkit.build()
     os.chown(toolkit.cache, 12345, -1, follow_symlinks=False)  # a link of another user is no folder of ours
-    refused(toolkit.cache, "it belongs to another user")
+    refused(toolkit.cache)
 
 
 def test_bench_build_and_what_needs_a_compiler(run: Command, toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "pack_folder", lambda _name: toolkit.folder)
+    monkeypatch.setattr(module, "pack_folder", lambda name: toolkit.place / name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(toolkit.cache))
     words = ("bench", "build", "--arch", "8.0,9.0", "--nvcc", toolkit.place / "nvcc")
     outcome = run(*words)

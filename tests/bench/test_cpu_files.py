@@ -13,11 +13,9 @@ __all__ = ["EPYC", "write"]  # what other rooms take
 RATES = {"dram.read": 380e9, "l3.read": 5e12, "fp64.fma": 5.8e12}
 
 
-def write(path: Path, cpu: Device, scale: float = 1.0) -> Path:
-    """A file of one session of three trials per ceiling."""
-    records = [
-        Record(kind(name), "u8", "session", 0, [rate * scale] * 3, [0.02] * 3, [3.1e9] * 3, 1e9) for name, rate in RATES.items()
-    ]
-    content = document(cpu, [Outcome(one.kind, (one,)) for one in records], FULL, Origin({"compiler": "g++ 12"}, {}, ""))
+def write(path: Path, cpu: Device) -> Path:
+    trials = {kind(name): ([rate] * 3, [0.02] * 3, [3.1e9] * 3, 1e9) for name, rate in RATES.items()}
+    outcomes = [Outcome(one, (Record(one, "u8", "session", 0, *told),)) for one, told in trials.items()]
+    content = document(cpu, outcomes, FULL, Origin({"compiler": "g++ 12"}, {}, ""))
     path.write_text(as_text(content), encoding="utf-8")
     return path

@@ -24,12 +24,11 @@ from ncu_roofline.base.files import pack_folder
 from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
 from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
-from ncu_roofline.bench.files import File, live_line, measured, merge, open_file
+from ncu_roofline.bench.files import File, live_line, measured, merge
 from ncu_roofline.bench.picture import FORMATS, draw, figure, machine_roofs, render
 from ncu_roofline.chips import load_spec
-from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.chips.spec import find_gpu
-from ncu_roofline.formats.ceilings import MEASURED, NOT_COMPARABLE, ceilings_of, model_name, read_ceilings, registry
+from ncu_roofline.formats.ceilings import NOT_COMPARABLE, ceilings_of, model_name, read_ceilings, registry
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.plugin.machine.install import render_pack
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
@@ -38,8 +37,7 @@ from ncu_roofline.rendering.plan import spread
 from tests.bench import test_cpu_files
 from tests.bench.fakes import EPYC, H200, HERE, device, read_toml, some
 from tests.bench.made import FILES, changed, content, document, entry
-from tests.bench.scrubbing import MEASURED as TRIALS
-from tests.bench.scrubbing import PROMISES, rejudged, scrubbed
+from tests.bench.scrubbing import MEASURED, PROMISES, rejudged, scrubbed
 from tests.cli.command import Command, assert_no_leftovers, assert_refused
 from tests.golden import assert_golden
 from tests.rendering.test_picture import overlapping, undrawn_tick_labels
@@ -52,35 +50,32 @@ H100 = DATA / "ceilings" / "h100-80gb-hbm3.json"
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_each_file(path: Path) -> None:
-    """Its form, its GPU, no value above what that can do, and no name of a machine."""
     told, found = json.loads(path.read_text(encoding="utf-8")), read_ceilings(path)
     jsonschema.validate(told, SCHEMA)
-    assert told["status"] == found.status
     assert path.stem == found.device.replace("NVIDIA ", "").replace("Tesla ", "").lower().replace(" ", "-")
     gpu = find_gpu(found.device, told["device"]["sm_count"])
     assert gpu is not None
-    assert told["device"]["cc"] == capability_text(gpu.compute_capability)
+    own = device_of(gpu)
+    assert told["device"]["cc"] == own.capability_text
     known = {"host.h2d", "host.d2h", *(kind.id for kind in data_sheet())}
     for name, one in found.by_id.items():
         kind = CeilingKind(name, one.unit)
-        peak = theory(kind, device_of(gpu))
+        peak = theory(kind, own)
         if peak is None:  # the table of GPUs knows no host, not all slices of L2, and no roof of divisions
             assert kind.domain in ("link", "") or kind.level == "l2" or name.endswith(".div"), name
         else:
             assert name in known or load_spec().level_of_ceiling(name), name
             assert 0.5 * (not peak.uncertain) < one.value / peak.value <= 1.01, name
-    if told["status"] != MEASURED:
+    if told["status"] != "measured":
         assert "host" not in told
         assert NOT_COMPARABLE.split(", ")[1] in told["warnings"][0]
         return
     assert scrubbed(told) == told
-    gpu_facts, tool = told["device"], told["tool"]
-    assert all((gpu_facts["driver"], gpu_facts["power_limit_w"], tool["version"], told["host"]["time_utc"]))
+    assert all((told["device"]["driver"], told["device"]["power_limit_w"], told["tool"]["version"], told["host"]["time_utc"]))
     assert told["settings"]["data"] == "random"
-    accepted = [one for one in told["ceilings"] if one["accepted"]]
-    on_chip = [one for one in accepted if CeilingKind(one["id"], one["unit"]).domain in ("sm", "memory")]
-    assert len(on_chip) > 20
-    assert all(one["clock"]["sm_mhz_mean"] for one in on_chip)
+    kinds = {name: CeilingKind(name, one.unit).domain for name, one in found.by_id.items()}
+    clocks = [found.by_id[name].clock for name, domain in kinds.items() if domain in ("sm", "memory")]
+    assert (len(clocks) > 20, all(clocks)) == (True, True)
 
 
 def test_the_form_is_that_of_measured_files() -> None:
@@ -89,29 +84,27 @@ def test_the_form_is_that_of_measured_files() -> None:
     told = document()
     for good in (told, scrubbed(told)):
         jsonschema.validate(good, SCHEMA)
-    unnamed = [{"id": "dram.read", "value": 1, "unit": "B/s"}]
-    bad = ({"device": {"name": "x", "cc": "sm_90"}}, {"ceilings": [{"id": "dram.read", "value": 1, "unit": "GB/s"}]})
-    for change in (*bad, {"status": "published", "ceilings": unnamed}):
+    row = {"id": "dram.read", "value": 1, "unit": "B/s"}
+    bad = ({"device": {"name": "x", "cc": "sm_90"}}, {"ceilings": [{**row, "unit": "GB/s"}]})
+    for change in (*bad, {"status": "published", "ceilings": [row]}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**told, **change}, SCHEMA)
 
 
-def test_scrubbing_takes_names_and_leaves_measurements(tmp_path: Path) -> None:
-    told = changed(document(), {"host": {"name": "node17.cluster.example"}})
-    after = scrubbed(told)
+def test_scrubbing_takes_names_and_leaves_measurements() -> None:
+    named = changed(document(), {"host": {"name": "node17.cluster.example"}})
+    after = scrubbed(named)
     assert not [name for name in ("node17", "GPU-0000", "00000000:1B:00.0") if name in as_text(after)]
-    assert (after["ceilings"], after["status"], after["device"]["driver"]) == (told["ceilings"], "measured", "580.65")
+    assert (after["ceilings"], after["status"], after["device"]["driver"]) == (named["ceilings"], "measured", "580.65")
     assert scrubbed(after) == after
-    for name in ("0.json", "1.json", "2.json"):
-        FILES[name](tmp_path / name)
-    merged = merge([open_file(str(tmp_path / f"{number}.json")) for number in range(3)])
+    merged = merge([File(name, told := content(name), ceilings_of(name, told)) for name in ("0.json", "1.json", "2.json")])
     assert {entry["gpus"] for entry in merged["ceilings"]} == {3, 0}
     assert not [name for name in ("node0", "GPU-0000", "0.json") if name in as_text(scrubbed(merged))]
-    told["warnings"].append("node17.cluster.example is slow")
+    named["warnings"].append("node17.cluster.example is slow")
     with pytest.raises(RooflineError, match=r"'node17.*' is the name of a machine or GPU.*Take it out by hand"):
-        scrubbed(told)
-    told = "".join((HERE / "measured_h100" / name).read_text(encoding="utf-8") for name in ("results.json", "summary.md"))
-    assert not re.search(r"GPU-[0-9a-f]{8}|uuid|pci_bus_id|[0-9a-f]{4}(:[0-9a-f]{2}){2}|/(tmp|home|root|work|usr)\b", told)
+        scrubbed(named)
+    texts = "".join((HERE / "measured_h100" / name).read_text(encoding="utf-8") for name in ("results.json", "summary.md"))
+    assert not re.search(r"GPU-[0-9a-f]{8}|uuid|pci_bus_id|[0-9a-f]{4}(:[0-9a-f]{2}){2}|/(tmp|home|root|work|usr)\b", texts)
 
 
 def test_a_file_of_a_cpu_applies_to_no_gpu(tmp_path: Path) -> None:
@@ -126,11 +119,8 @@ def test_a_file_of_a_cpu_applies_to_no_gpu(tmp_path: Path) -> None:
         device(EPYC, kind="npu")
 
 
-# The H100 whose trials, counters and rules were recorded
-
-
 def test_the_file_of_the_package_is_made_of_the_recorded_trials() -> None:
-    made, shipped = scrubbed(rejudged(TRIALS)), json.loads(H100.read_text(encoding="utf-8"))
+    made, shipped = scrubbed(rejudged(MEASURED)), json.loads(H100.read_text(encoding="utf-8"))
     for one in (*shipped["ceilings"], *made["ceilings"]):  # what is not told any more, or was counted otherwise then
         for row in (one, *one["variants"], one.get("throttle", {})):
             for name in ("attempts", "energy_j", "duty", "power_us", "thermal_us"):
@@ -146,7 +136,7 @@ def words_of(result: Any, message: RuleMessage) -> tuple[str, str, str]:
     return result.section, message.title, found[0].replace("-bound", "") if found else message.text
 
 
-APPS = (*(f"gpp-nw{nw}" for nw in range(1, 7)), "lecture-a", "lecture-c", "gsrb")
+APPS = ["gpp-nw1", "gpp-nw2", "gpp-nw3", "gpp-nw4", "gpp-nw5", "gpp-nw6", "lecture-a", "lecture-c", "gsrb"]
 
 
 @pytest.mark.parametrize("name", some(APPS, ("gpp-nw6", "gsrb", "lecture-c")))
@@ -157,11 +147,10 @@ def test_rules_inside_ncu_said_what_advise_says_now(name: str, h100_reports: Pat
     inside, offline = ({words_of(one, text) for one in said for text in one.messages} for said in (results, rules))
     assert len(inside) >= 4
     # Offline some say more: what only the whole report tells.  Reuse is told anew.
-    old = [one for one in inside if "euse" not in one[1]]
-    missing = [one for one in old if not any(other[:2] == one[:2] and other[2].startswith(one[2]) for other in offline)]
+    missing = [one for one in inside if not any(other[:2] == one[:2] and other[2].startswith(one[2]) for other in offline)]
     # A rule in ncu takes the one load of a constant by HFMA2 for FP16 work: it sees no machine code.
     known = {"Mixed precisions", "FP16 FMA mix", "FP64 at 65 % of its DRAM roof"} if name == "lecture-c" else set()
-    assert {title for _, title, _ in missing} == known
+    assert {title for _, title, _ in missing if "euse" not in title} == known
     assert name != "lecture-c" or not [text for _, _, text in offline if "FP16" in text]
 
 
@@ -177,19 +166,15 @@ def test_kernels_of_the_benchmark_under_the_roofs_that_they_measured(name: str, 
     measured = {one["id"]: one for one in json.loads(H100.read_text(encoding="utf-8"))["ceilings"]}
     clock = float(result.kernels["clock_profiled"].median())
     if name == "tensor.fp16.wgmma":  # the value over the mean clock would be 0.3 % above
-        assert roofs.loc["tensor.fp16", "clock"] == pytest.approx(clock)
-        assert roofs.loc["tensor.fp16", "value"] == pytest.approx(measured[name]["per_sm_and_cycle"] * 132 * clock, rel=1e-6)
-        assert "stand at the clock of the launches" in roofs.loc["tensor.fp16", "notes"]
-    best = max(measured[f"dram.{way}"]["value"] for way in ("read", "write", "copy", "triad"))
-    assert roofs.loc["dram", "value"] == best
+        roof, value = roofs.loc["tensor.fp16"], measured[name]["per_sm_and_cycle"] * 132 * clock
+        assert [roof["clock"], roof["value"]] == pytest.approx([clock, value])
+        assert "stand at the clock of the launches" in roof["notes"]
+    assert roofs.loc["dram", "value"] == max(one["value"] for name, one in measured.items() if name.startswith("dram."))
     ends = result.points.groupby(["launch", "precision"])["fraction"].agg(["min", "max", "count"]).itertuples()
     lines = [f"{int(row[0][0])} {row[0][1]}: {row[1]:.3f} to {row[2]:.3f} of its roof at {row[3]} levels" for row in ends]
     kernels = result.kernels[["verdict", "headroom", "reason"]].itertuples(index=False)
     lines += [f"{row.verdict}, headroom {row.headroom:.3f}: {row.reason}" for row in kernels]
     assert_golden(HERE / "recorded" / f"{name}.txt", "\n".join([*lines, ""]))
-
-
-# The picture of a machine: its roofs and texts as data, one of them drawn; names that nothing obeys
 
 
 HOSTILE = ("\33[31mred\33[0m", "$\\frac{1}{0}$", "x_{3}^{$", "a" * 300, "\u202eevil", "<script>&amp;", "\u6f22", "two\nlines")
@@ -199,9 +184,9 @@ def hostile() -> dict[str, Any]:
     """Names that a terminal, a formula or a page would obey, or that are far too long; values that are none."""
     entries = [entry(f"fp64.{name}", 1e12 * (1 + index), "FLOP/s") for index, name in enumerate(HOSTILE)]
     entries += [entry(f"{name}.read", 1e11 * (3 + index), "B/s", verdict=name) for index, name in enumerate(HOSTILE)]
-    entries.append(entry("fp16.fma", math.nan, "FLOP/s"))
-    entries.append(entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much"))
-    entries.append(entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]]))
+    entries += [entry("fp16.fma", math.nan, "FLOP/s")]
+    entries += [entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much")]
+    entries += [entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]])]
     made = document(entries=entries, name=" ".join(HOSTILE), driver=HOSTILE[1], sm_count=HOSTILE[0])
     return {**made, "status": HOSTILE[1], "warnings": [*HOSTILE]}
 
@@ -209,7 +194,7 @@ def hostile() -> dict[str, Any]:
 def machines() -> dict[str, dict[str, Any]]:
     sources = [File(name, told := content(name), ceilings_of(name, told)) for name in ("a.json", "b.json")]
     many = [entry(f"k{i}.fma", 1e12 + i, "FLOP/s") for i in range(90)] + [entry("dram.read", 1e12, "B/s")]
-    found = {"H100": {**TRIALS, "status": "published", "warnings": ["ECC changes at the next reboot"]}, "hostile": hostile()}
+    found = {"H100": {**MEASURED, "status": "published", "warnings": ["ECC changes at the next reboot"]}, "hostile": hostile()}
     found |= {"a CPU": content("epyc.json"), "two GPUs": merge(sources), "many": document(entries=many)}
     for name, rows in read_toml("roofs.toml").items():
         entries = [entry(key, None if value == "-" else value, unit) for key, (value, unit, *_) in rows.items()]
@@ -240,9 +225,8 @@ def test_roofs_of_machines_and_what_pictures_say() -> None:
         if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40", "one peak"):
             made = figure(told)
             lines = {f"{one.get_gid()} {one.get_linestyle()} {one.get_alpha() or 1}" for one in made.axes[1].lines}
-            text += (
-                f"lines: {', '.join(sorted(lines))}\n{' | '.join(' '.join(one.get_text().split()) for one in texts_of(made))}\n"
-            )
+            words = [" ".join(one.get_text().split()) for one in texts_of(made)]
+            text += f"lines: {', '.join(sorted(lines))}\n{' | '.join(words)}\n"
     assert_golden(HERE / "pictures.txt", text)
 
 
@@ -269,22 +253,13 @@ def test_names_are_text() -> None:
         assert (line.isprintable(), len(line) <= 100) == (True, True)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_bytes_are_the_same_every_time(suffix: str) -> None:
-    assert render(MACHINES["H100"], suffix) == render(MACHINES["H100"], suffix)
-
-
-def test_draw_says_what_it_did(tmp_path: Path) -> None:
-    """`bench draw` itself is in draw.session."""
-    path = tmp_path / "roof.SVG"
-    assert draw(content("epyc.json"), path, "dark") == f"Wrote {path}"
-    assert path.read_bytes() == render(content("epyc.json"), "svg", "dark")
+@pytest.mark.parametrize("suffix", some(FORMATS, ("svg",)))
+def test_bytes_are_the_same_every_time(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"roof.{suffix.upper()}"
+    assert draw(MACHINES["H100"], path, "dark") == f"Wrote {path}"
+    assert path.read_bytes() == render(MACHINES["H100"], suffix, "dark")
     with pytest.raises(RooflineError, match="exists"):
-        draw(content("a.json"), path)
-    for suffix, theme in (("gif", "light"), ("png", "pink")):
-        with pytest.raises(ValueError, match="is not one of"):
-            render(content("a.json"), suffix, theme)
+        draw(MACHINES["H100"], path)
 
 
 def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Command) -> None:
@@ -292,6 +267,9 @@ def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: p
     with pytest.raises(RooflineError, match="no ceiling of a memory level or of arithmetic was accepted"):
         render(nothing, "svg")
     assert draw(nothing, tmp_path / "roof.svg").startswith("Cannot draw the roofline of NVIDIA H200: ")
+    for suffix, theme in (("gif", "light"), ("png", "pink")):
+        with pytest.raises(ValueError, match="is not one of"):
+            render(nothing, suffix, theme)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = draw(content("a.json"), tmp_path / "roof.png")
     assert said.startswith("Cannot draw the roofline of NVIDIA H200: the packages that draw can't be imported")
@@ -299,13 +277,13 @@ def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: p
     assert_no_leftovers(tmp_path)
     FILES["a.json"](tmp_path / "a.json")
     assert_refused(run("bench", "draw", tmp_path / "a.json", "-o", tmp_path / "roof.png"), "the roofline of NVIDIA H200")
-    heavy = "{'numpy', 'pandas', 'matplotlib'}"  # `bench run` works with the standard library alone
-    code = f"import sys, ncu_roofline.bench.picture; print(*{heavy} & set(sys.modules))"
+    # `bench run` works with the standard library alone
+    code = "import sys, ncu_roofline.bench.picture; print(*{'numpy', 'pandas', 'matplotlib'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"\n"
 
 
 def test_rows_keep_their_order_and_distance() -> None:
     close = [spread([50.0, 50.0, 50.0], 10, 0, 100), spread([99.0, 98.0, 1.0], 10, 0, 100), spread([3.0, 2.0], 200, 0, 100)]
     assert close == [[60.0, 50.0, 40.0], [100.0, 90.0, 1.0], [100.0, 0.0]]
-    assert spread([60.0, 59.0, 51.0, 50.0], 10, 0, 100) == pytest.approx([70.0, 60.0, 50.0, 40.0])
-    assert [spread([90.0, 50.0], 10, 0, 100), spread([], 10, 0, 100)] == [[90.0, 50.0], []]
+    even = [spread([60.0, 59.0, 51.0, 50.0], 10, 0, 100), spread([90.0, 50.0], 10, 0, 100), spread([], 10, 0, 100)]
+    assert even == [pytest.approx([70.0, 60.0, 50.0, 40.0]), [90.0, 50.0], []]

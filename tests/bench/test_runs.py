@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,17 +19,16 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.bench import build, campaign, measure, telemetry
-from ncu_roofline.bench import runner as runner_module
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
-from ncu_roofline.cli import outputs
 from ncu_roofline.cli.outputs import Bar
 from ncu_roofline.formats.ceilings import read_ceilings
 from ncu_roofline.plugin.machine.install import kept
 from ncu_roofline.plugin.machine.machine import this_machine
-from tests.bench.fakes import H200, HERE, MACHINES, RATES, SECOND, Program, device, fake_nvml, scenario
+from tests.bench.fakes import H200, HERE, MACHINES, RATES, SECOND, FakeNvml, Program, device, scenario
 from tests.bench.made import FILES
 from tests.cli.command import Command, assert_no_leftovers
+from tests.processes import parents
 from tests.schemas import assert_fits
 from tests.test_sessions import test_session as play
 
@@ -40,7 +37,7 @@ from tests.test_sessions import test_session as play
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.play")), ids=lambda path: path.stem)
 def test_play(path: Path, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mig = (1, 1) if path.stem == "instances" else (0, 0)
-    monkeypatch.setattr(telemetry, "load", lambda: fake_nvml(DeviceGetMigMode=mig))
+    monkeypatch.setattr(telemetry, "load", lambda: FakeNvml(DeviceGetMigMode=mig))
     play(path, run, tmp_path, monkeypatch)
 
 
@@ -50,8 +47,8 @@ def test_documents_fit_their_schemas_and_the_picture_never_replaces_the_measurem
     words = ("--runner", "runner", "--only", "fp64.fma", "--json", "-o", "x.json")
     assert assert_fits("ceilings", run("bench", "run", *words, "--no-picture").out)["device"]["name"] == "NVIDIA H200"
     rows = {row["ceiling"]: row for row in assert_fits("bench-list", run("bench", "list", "--runner", "runner", "--json").out)}
-    assert (rows["tensor.fp8.mma"]["applies to"], rows["tensor.fp8.mma"]["emulated on"]) == (["8.9", "12.0"], ["9.0"])
-    assert rows["fp64.fma"]["applies to"] == ["all"]
+    found = [rows["tensor.fp8.mma"]["applies to"], rows["tensor.fp8.mma"]["emulated on"], rows["fp64.fma"]["applies to"]]
+    assert found == [["8.9", "12.0"], ["9.0"], ["all"]]
     Path("x.json").unlink()
     Path("x.json").symlink_to("x.svg")
     outcome = run("bench", "run", *words, "--force")
@@ -64,8 +61,8 @@ def test_a_whole_run_is_kept(run: Command, machine: Program, monkeypatch: pytest
     FILES["runner"](Path("runner"))
     Path("out").mkdir()
     machine.content, ranks = scenario(devices=[H200, SECOND]), case == "ranks"
-    for name, text in {"SLURM_NTASKS": "2", "SLURM_LOCALID": "1"}.items() if ranks else ():
-        monkeypatch.setenv(name, text)
+    if ranks:
+        monkeypatch.setenv("PMI_LOCAL_RANK", "1")
     if case == "no place":
         Path(os.environ["XDG_DATA_HOME"]).write_text("", encoding="utf-8")
     outcome = run("bench", "run", "--runner", "runner", "--trials", "3", "--sessions", "1", "--no-picture", "-o", "out")
@@ -99,9 +96,8 @@ def test_which_of_several_gpus() -> None:
     for word in ("2", "GPU-3333", "GPU-", "x", ",", "", "222"):
         with pytest.raises(UsageError, match="Cannot use --device"):
             choose(both, word, None)
-    assert choose(both, "all", 0) == tuple(both)
+    assert [choose(both, "all", 0), choose(both[:1], "auto", 3)] == [tuple(both), (both[0],)]  # a launcher bound the rank to it
     assert [choose(both, "auto", rank)[0].index for rank in (None, 0, 1)] == [0, 0, 1]
-    assert choose(both[:1], "auto", 3) == (both[0],)  # its launcher bound the rank to it
     with pytest.raises(RooflineError, match=r"rank 2 of this node has no GPU of its own, there are 2\. Start 2 ranks per node"):
         choose(both, "auto", 2)
     found = {words: local_rank(dict(one.split("=") for one in words.split())) for words in MACHINES["ranks"]}
@@ -112,65 +108,22 @@ def test_which_of_several_gpus() -> None:
             parse_device({**H200, "index": value})
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("launcher", "words"), [("mpirun.openmpi", ["--oversubscribe"]), ("mpirun.mpich", [])])
-def test_ranks_under_real_launchers(launcher: str, words: list[str]) -> None:
-    if not shutil.which(launcher):
-        pytest.skip(f"no {launcher} on this machine: ranks are proven with made-up environments only")
-    ask = "from ncu_roofline.bench.device import local_rank; print(local_rank())"
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    command = [launcher, "-n", "3", *words, sys.executable, "-c", ask]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
-    assert sorted(done.stdout.split()) == ["0", "1", "2"]
-
-
-def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def shown(title: str, bar_is_shown: bool) -> None:
-        with Bar(title, shown=bar_is_shown) as bar:
+def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for shown in (False, True):
+        with Bar("NVIDIA H200", shown=shown) as bar:
             bar.start(3)
             bar.begin("fp64.fma")
             bar.step("fp64.fma", None)
             bar.line("fp64.fma\33[31m 33 TFLOP/s")
             bar.begin("dram.read")
-
-    shown("", False)
-    assert capsys.readouterr().err == "fp64.fma\ufffd[31m 33 TFLOP/s\n"
-    stream: Any = io.StringIO()
-    monkeypatch.setattr(outputs.sys, "stderr", stream)
-    shown("NVIDIA H200", True)
-    assert all(text in stream.getvalue() for text in ("NVIDIA H200", "1/3", "dram.read ...", "\ufffd[31m 33 TFLOP/s\n"))
+        said.append(capsys.readouterr().err)
+    assert said[0] == "fp64.fma\ufffd[31m 33 TFLOP/s\n"
+    assert all(text in said[1] for text in ("NVIDIA H200", "1/3", "dram.read ...", said[0][9:]))
 
 
-# By ceiling: what the program does before its trials, and what is said of it.
-BREAKS = {
-    "mute": ("say(error='', fatal=True)", "^it failed without a reason$"),
-    "fatal": ("say(error='x' * 9000, fatal=True)", "^x{50,130}[.]{3}x{50,130}$"),
-    "crash": ("sys.stderr.write('CUDA error: misaligned'); sys.exit(3)", r"^it ended with code 3 \(CUDA error: misaligned\)$"),
-    "abort": ("os.abort()", "^it was killed by signal 6$"),
-    "nonsense": ("print('Segmentation fault', flush=True)", "^it printed no JSON: 'Segmentation fault'$"),
-    "deep": ("print('[' * 900000, flush=True)", r"^it printed no JSON: '\[{80}'$"),
-    "list": ("print('[]', flush=True)", "^it printed no JSON: "),
-    "end": ("sys.exit()", "^it ended before its last trial$"),
-    "hang": (
-        "p = subprocess.Popen(['sleep', '90']); print(p.pid, file=open('child', 'w'), flush=True); time.sleep(90)",
-        "nothing for 0.5 s$",
-    ),
-    "closed": ("os.close(1); time.sleep(90)", "^it ended before its last trial$"),
-}
+BREAKS: dict[str, list[str]] = MACHINES["breaks"]
 ACTS = {name: act for name, (act, _) in BREAKS.items()} | {"loud": "sys.stderr.write('x' * 300000 + chr(10))"}
-SERVING = f"""#!{sys.executable} -S
-import json, os, subprocess, sys, time
-say = lambda **line: print(json.dumps(line), flush=True)
-if sys.argv[1] == "list": say(ceiling="hang", variant="a", unit="B/s"); sys.exit()
-if os.path.exists("device.json") and sys.argv[1] == "devices": print(open("device.json").read()); sys.exit()
-while sys.argv[1] == "devices": say(); time.sleep(0.1)
-print(os.getpid(), file=open("starts", "a"), flush=True)
-for line in sys.stdin:
-    if "error" in line: say(error="out of memory."); continue
-    exec({ACTS!r}.get(line.split()[1], ""))
-    for i in range(3): say(trial=i, seconds=0.01, work=1e9, sm_mhz=1980, checksum_ok=True, begin=1 + i, end=1.01 + i)
-    say(done=True, grid=528)
-"""
 
 
 def children() -> set[int]:
@@ -186,12 +139,12 @@ def serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     threads, files, others = threading.active_count(), len(list(Path("/proc/self").glob("fd/*"))), children()
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "program"
-    path.write_text(SERVING, encoding="utf-8")
+    path.write_text(f"#!{sys.executable} -S\nACTS = {ACTS!r}\n{MACHINES['serving']['text']}", encoding="utf-8")
     path.chmod(0o755)
     yield path
     gc.collect()
-    assert (threading.active_count() <= threads, children() <= others) == (True, True)
-    assert len(list(Path("/proc/self").glob("fd/*"))) <= files
+    left = (threading.active_count() <= threads, children() <= others, len(list(Path("/proc/self").glob("fd/*"))) <= files)
+    assert left == (True, True, True)
 
 
 def run(session: Session, ceiling: str = "fp64.fma", timeout: float = 60.0) -> list[Trial]:
@@ -226,14 +179,13 @@ def test_what_breaks_the_program_costs_one_job(serving: Path, monkeypatch: pytes
         assert len(Path("starts").read_text(encoding="utf-8").split()) == number
     session.renew()
     child, deadline = int(Path("child").read_text(encoding="utf-8")), time.monotonic() + 30
-    with suppress(OSError):  # what it started ends with it: then nobody, or only its zombie, is there
-        while " Z " not in Path(f"/proc/{child}/stat").read_text(encoding="utf-8"):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    while child in parents():  # what it started ends with it: then nobody, or only its zombie, is there
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
     for path in (serving.parent / "missing", Path(__file__)):
         with pytest.raises(RunnerFailed, match="it can't be started"):
             run(Session(Runner(path), 0))
-    monkeypatch.setattr(runner_module, "_QUICK_CALL", 0.5)
+    monkeypatch.setattr("ncu_roofline.bench.runner._QUICK_CALL", 0.5)
     with pytest.raises(RunnerFailed, match="it said nothing for"):  # lines come, but no end
         Runner(serving).devices()
 
@@ -245,10 +197,10 @@ def test_patience_interruptions_and_numbers_that_are_none(program: Program) -> N
     with pytest.raises(KeyboardInterrupt):  # it may be in the middle of a kernel: the next job gets another process
         session.run(Job("fp64.fma", "best", 3, 0.01), 20.0, lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     assert (len(run(session)), program.contexts) == (3, 2)
-    good = {"trial": 0, "seconds": 1.0, "work": 1.0, "sm_mhz": 1.0, "begin": 1.0, "end": 2.0}
 
     def trial(**changes: Any) -> list[Trial]:
-        program.trials = lambda *_: iter([{**good, **changes}])  # type: ignore[method-assign]
+        told = {"trial": 0, "seconds": 1.0, "work": 1.0, "sm_mhz": 1.0, "begin": 1.0, "end": 2.0, **changes}
+        program.trials = lambda *_: iter([told])  # type: ignore[method-assign]
         return run(Session(Runner(Path("program")), 0))
 
     for key in ("seconds", "work", "begin", "end"):
@@ -259,15 +211,13 @@ def test_patience_interruptions_and_numbers_that_are_none(program: Program) -> N
         assert trial(sm_mhz=clock, checksum_ok=check) == [Trial(1.0, 1.0, None, None, 1.0, 2.0)]
 
 
-# What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
-LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
-LISTENING += "; from ncu_roofline.cli import main; sys.exit(main())"
-
-
 def test_ctrl_c_leaves_nothing_behind(serving: Path, tmp_path: Path) -> None:
     Path("device.json").write_text(json.dumps({**H200, "index": 0}), encoding="utf-8")
     Path("here").mkdir()
-    words = [sys.executable, "-c", LISTENING, "bench", "run", "--runner", str(serving), "--quick", "-o", "here/x.json"]
+    # What a shell starts in the background, and all that it starts, does not listen to Ctrl-C.
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    listening += "; from ncu_roofline.cli import main; sys.exit(main())"
+    words = [sys.executable, "-c", listening, "bench", "run", "--runner", str(serving), "--quick", "-o", "here/x.json"]
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(HERE.parents[1])}
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, text=True) as process:
         deadline = time.monotonic() + 60

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from ncu_roofline.bench import telemetry as module
 from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Watch, load, names, observe, open_telemetry
-from tests.bench.fakes import H200, HERE, MACHINES, FakeTelemetry, device, fake_nvml, read_toml
+from tests.bench.fakes import HERE, MACHINES, FakeNvml, FakeTelemetry, device, read_toml
 from tests.golden import assert_golden
-
-ABSENT = "this driver's NVML does not have it"
 
 
 def test_names_and_numbers_are_those_of_the_package() -> None:
@@ -37,31 +33,22 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
     assert [name for name in calls if not hasattr(package, f"nvml{name}")] == []
 
 
-def answers_of(told: dict[str, Any]) -> dict[str, Any]:
-    """The answers among what a case says, refusals as errors; of processes 0 is this one."""
-    found = {name: told[name] for name in told if name[0].isupper()}
-    found = {name: NvmlError(one[1:]) if str(one).startswith("!") else one for name, one in found.items()}
-    if isinstance(running := found.get("DeviceGetComputeRunningProcesses"), list):
-        found["DeviceGetComputeRunningProcesses"] = [number or os.getpid() for number in running]
-    return found
-
-
 def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
     text = ""
     for name, told in read_toml("nvml.toml").items():
-        library = fake_nvml(**answers_of(told))
+        library = FakeNvml(**{key: one for key, one in told.items() if key[0].isupper()})
         monkeypatch.setattr(module, "load", lambda library=library: library)
-        telemetry = open_telemetry(device({**H200, **{key: one for key, one in told.items() if key[0].islower()}}))
+        telemetry = open_telemetry(device(**{key: one for key, one in told.items() if key[0].islower()}))
         text += f"# {name}\n{telemetry.available}{telemetry.reason}\nfound by {library.asked[:1]}\n"
         text += f"{telemetry.identity()}\n{telemetry.read()}\n"
         library.asked.clear()
         text += f"quickly {telemetry.read(thorough=False)} by {[one for one, *_ in library.asked]}\n"
     assert_golden(HERE / "nvml.txt", text)
-    for name in fake_nvml().answers.keys() - {"DeviceGetHandleByPciBusId"}:  # whatever is refused, nothing is raised
-        monkeypatch.setattr(module, "load", lambda name=name: fake_nvml(**{name: NvmlError("Not Supported")}))
+    for name in FakeNvml().answers.keys() - {"DeviceGetHandleByPciBusId"}:  # whatever is refused, nothing is raised
+        monkeypatch.setattr(module, "load", lambda name=name: FakeNvml(**{name: "!Not Supported"}))
         assert open_telemetry(device()).identity()
         open_telemetry(device()).read()
-    library = fake_nvml()
+    library = FakeNvml()
     monkeypatch.setattr(module, "load", lambda: library)
     telemetry = open_telemetry(device())
     library.answers = {"DeviceGetPowerUsage": 580_000}
@@ -70,29 +57,19 @@ def test_what_is_made_of_the_answers_of_nvml(monkeypatch: pytest.MonkeyPatch) ->
     assert names(0x48) == ["hardware slowdown", "hardware thermal slowdown"]
 
 
-class NotFoundError(Exception):
-    """``NVMLError_FunctionNotFound`` of the made-up package."""
-
-
-class RefusedError(Exception):
-    """``NVMLError`` of the made-up package."""
-
-
 def test_the_package_and_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = {"DeviceGetMigMode": NotFoundError(), "DeviceGetName": RefusedError("GPU is lost")}
-    fake = fake_nvml(Init=None, **errors)
+    fake = FakeNvml(Init=None, DeviceGetMigMode=LookupError(), DeviceGetName=OSError("GPU is lost"))
     functions = {f"nvml{name}": partial(fake.ask, f"nvml{name}") for name in fake.answers}
-    package = SimpleNamespace(NVMLError=RefusedError, NVMLError_FunctionNotFound=NotFoundError, **functions)
+    package = SimpleNamespace(NVMLError=OSError, NVMLError_FunctionNotFound=LookupError, **functions)
     monkeypatch.setitem(sys.modules, "pynvml", package)
-    assert (open_telemetry(device()).identity()["vbios"], open_telemetry(device()).identity()["mig_enabled"]) == (
-        "96.00.BC.00.01",
-        None,
-    )
-    for name, told in {"nvmlDeviceGetMigMode": ABSENT, "nvmlNew": ABSENT, "nvmlDeviceGetName": "GPU is lost"}.items():
+    identity = open_telemetry(device()).identity()
+    assert (identity["vbios"], identity["mig_enabled"]) == ("96.00.BC.00.01", None)
+    absent = "this driver's NVML does not have it"
+    for name, told in {"nvmlDeviceGetMigMode": absent, "nvmlNew": absent, "nvmlDeviceGetName": "GPU is lost"}.items():
         with pytest.raises(NvmlError, match=f"^{name}: {told}$"):
             load().ask(name, 0)
     assert Nvml(package).tell("nvmlDeviceGetName", 0) is None
-    fake.answers["Init"] = RefusedError("Driver Not Loaded")
+    fake.answers["Init"] = OSError("Driver Not Loaded")
     assert open_telemetry(device()).reason == "nvmlInit: Driver Not Loaded"
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert open_telemetry(device()).reason == "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
@@ -100,25 +77,16 @@ def test_the_package_and_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_only_readings_while_trials_ran_count() -> None:
     """Reasons and settings outlast a trial; power is weighted with time, does not outlast it, and is not made up."""
-    told = ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
-    seen = observe([{"time": t, "power": p, "reasons": r} for t, p, r in told], [(0.5, 2.5)])
+    readings = ((0, 90.0, 0x8), (1, 600.0, 0), (2, 610.0, 0x4), (3, 80.0, 0x40))
+    seen = observe([{"time": t, "power": p, "reasons": r} for t, p, r in readings], [(0.5, 2.5)])
     assert (seen["power"], seen["reasons"], seen["samples"]) == (605.0, 0x4, 2)
-    late = [
-        {"time": t, "power": 90.0, "memory_clock": 3e9 + t, "temperature": 50.0 + t, "reasons": 0x8 << 3 * t} for t in (0, 1)
-    ]
+    found = ((0, 3e9, 50.0, 0x8), (1, 3e9 + 1, 51.0, 0x40))
+    late = [{"time": t, "power": 90.0, "memory_clock": clock, "temperature": c, "reasons": r} for t, clock, c, r in found]
     known = {key: value for key, value in observe(late, [(7.0, 8.0)]).items() if value is not None}
     assert known == {"memory_clock": 3e9 + 0.5, "temperature": 51.0, "reasons": 0x48, "samples": 0}
-    one, paused = {0.5: 90, 1: 600, 1.2: 600, 2: 700, 2.5: 90}, {0.5: 600, 1.5: 100, 2.5: 700, 2.75: 700}
-    for watts, samples, windows in (
-        (0.6 * 600 + 0.4 * 700, one, [(1.0, 2.0)]),
-        (600, {1.3: 600}, [(1.0, 2.0)]),
-        (650, paused, [(0.0, 1.0), (2.0, 3.0)]),
-        ((600 + 3 * 700) / 4, paused, [(0.0, 1.0), (1.6, 1.9), (2.0, 5.0)]),
-        (None, paused, [(1.6, 1.9)]),
-        (None, paused, []),
-    ):
-        found = observe([{"time": time, "power": float(power)} for time, power in samples.items()], windows)["power"]
-        assert found == (watts and pytest.approx(watts))
+    for watts, samples, windows in MACHINES["observed"]["power"]:
+        found = observe([{"time": time, "power": power} for time, power in samples], windows)["power"]
+        assert found == (pytest.approx(watts) if watts else None)
 
 
 def test_a_watch_reads_from_a_thread_and_asks_seldom_for_what_is_slow() -> None:

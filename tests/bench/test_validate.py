@@ -32,7 +32,7 @@ script = module_from_spec(spec_from_loader(_LOADER.name, _LOADER))  # type: igno
 sys.modules[_LOADER.name] = script
 _LOADER.exec_module(script)
 LEAST, PROFILED = script.LEAST, script.PROFILED
-OPTIONS = {"device": "0", "ncu": "ncu", "nvcc": "", "quick": False, "budget": 0.0, "no_profiles": False}
+OPTIONS = {"device": "0", "ncu": "ncu", "nvcc": "", "quick": False, "budget": 0.0, "no_profiles": False, "limit": 600.0}
 STARTS = {".html": b"<!DOCTYPE html", ".svg": b"<?xml", ".png": b"\x89PNG"}
 LIES: dict[str, dict[str, Any]] = read_toml("lies.toml")
 
@@ -56,10 +56,8 @@ class Machine:
         return done
 
     def runner(self, words: list[str]) -> Any:
-        lines: list[dict[str, Any]] = []
-        if words[0] == "devices":
-            lines = [{"index": 0, **facts("H100", uuid="GPU-0")}]
-        elif words[0] == "list":
+        lines: list[dict[str, Any]] = [{"index": 0, **facts("H100", uuid="GPU-0")}]  # of "devices"
+        if words[0] == "list":
             told = [(name, one["variant"], one["kernel"]) for name, one in PROMISES.items()]
             told += [(name, variants[0], "") for name, variants in H100_LIST.items() if name not in PROMISES]
             keys = ("ceiling", "variant", "kernel")
@@ -68,8 +66,8 @@ class Machine:
         elif words[0] == "run":
             lie = self.lie if "fp64.fma" in words else {}
             promise = {**PROMISES[words[words.index("--ceiling") + 1]], **lie.get("promise", {})}
-            trial = {"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})}
-            lines = [trial, {"done": True, **promise}]
+            lines = [{"trial": 0, "work": promise["work"], "checksum_ok": True, **lie.get("trial", {})}]
+            lines.append({"done": True, **promise})
         return script.Done(0, "".join(f"{json.dumps(line)}\n" for line in lines), "")
 
     def ncu(self, words: list[str]) -> Any:
@@ -98,19 +96,14 @@ class Machine:
         return script.Done(0, said, "")
 
     def ceilings(self) -> dict[str, Any]:
-        entries, content = (
-            self.lie.get("entries", {}),
-            rejudged({**MEASURED, "device": {**MEASURED["device"], "uuid": "GPU-0"}}),
-        )
+        content = rejudged({**MEASURED, "device": {**MEASURED["device"], "uuid": "GPU-0", **self.lie.get("device", {})}})
+        entries = self.lie.get("entries", {})
         content["ceilings"] = [one for one in content["ceilings"] if entries.get(one["id"]) != "drop"]
-        for one in content["ceilings"]:
-            changed(one, entries.get(one["id"], {}))
-        return {**content, "device": {**content["device"], **self.lie.get("device", {})}}
+        return changed(content, {"ceilings": {name: one for name, one in entries.items() if one != "drop"}})
 
 
 @pytest.fixture
 def recorded(h100_reports: Path, run: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    """The honest machine in place of all programs."""
     made = Machine(h100_reports, run)
     monkeypatch.setattr(script.Programs, "run", lambda _programs, *words, **how: made.run(*words, **how))
     monkeypatch.setattr(shutil, "which", lambda name: None if name.startswith("/no/") else name)
@@ -120,10 +113,8 @@ def recorded(h100_reports: Path, run: Command, monkeypatch: pytest.MonkeyPatch) 
 
 
 def validated(folder: Path, **options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and the checks by step and name."""
     script.prepare(folder)
-    every = {**OPTIONS, "limit": 600.0, "program_limit": 90.0, "folder": folder, **options}
-    steps = script.Validation(argparse.Namespace(**every))
+    steps = script.Validation(argparse.Namespace(**{**OPTIONS, "program_limit": 90.0, "folder": folder, **options}))
     steps.all_steps()
     code, content = steps.finish(), json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert content["finished"]
@@ -148,14 +139,11 @@ def test_the_recorded_machine_passes(recorded: Machine, tmp_path: Path, capsys: 
     assert (tmp_path / "summary.md").read_text(encoding="utf-8") in capsys.readouterr().out
 
 
-FEW = ("fp64.fma", "fp64.nofma", "fp32.fma", "dram.read", "l2.read")
-
-
 @pytest.mark.parametrize("name", some(LIES, ("above theory", "5 % more counted", "ncu fails")))
 def test_a_lie_is_told_by_name(name: str, recorded: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = LIES[name]["told"]
-    recorded.lie = LIES[name]
-    monkeypatch.setattr(script, "PROFILED", {one: PROFILED[one] for one in FEW})
+    recorded.lie, told = LIES[name], LIES[name]["told"]
+    few = ("fp64.fma", "fp64.nofma", "fp32.fma", "dram.read", "l2.read")
+    monkeypatch.setattr(script, "PROFILED", {one: PROFILED[one] for one in few})
     monkeypatch.setattr(script, "PROXIES", {"gpp-nw6": script.PROXIES["gpp-nw6"]})
     code, checks = validated(tmp_path)
     failed = {one: check["reason"] for one, check in checks.items() if check["state"] == "FAIL"}
@@ -165,12 +153,7 @@ def test_a_lie_is_told_by_name(name: str, recorded: Machine, tmp_path: Path, mon
 
 
 def test_runs_that_prove_less(recorded: Machine, tmp_path: Path) -> None:
-    left_out = {
-        "value": None,
-        "accepted": False,
-        "verdict": "not measured",
-        "reasons": ["not measured: left out of a quick run"],
-    }
+    left_out = {"value": None, "accepted": False, "reasons": ["not measured: left out of a quick run"]}
     once = {"sessions": 1, "between_session_cv": None, "between_session_cv_per_cycle": None}
     runs: dict[str, dict[str, Any]] = {"late": {"limit": 0.0}, "without": {"ncu": "/no/ncu"}, "unbuilt": {"nvcc": "/no/nvcc"}}
     text = ""
@@ -187,9 +170,6 @@ def test_runs_that_prove_less(recorded: Machine, tmp_path: Path) -> None:
     assert "it proves less" in (tmp_path / "quick" / "summary.md").read_text(encoding="utf-8")
 
 
-# Its folder and its programs
-
-
 def contents(folder: Path, *names: str) -> dict[str, bytes | None]:
     """Everything in a folder, files with their bytes, after somebody has put some there."""
     for name in names:
@@ -198,21 +178,14 @@ def contents(folder: Path, *names: str) -> dict[str, bytes | None]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-FOREIGN, STRANGE = "it is not empty, and no earlier run wrote it: it has no", "it holds what this program did not write:"
-
-
 def test_what_somebody_else_put_into_a_folder_is_kept(tmp_path: Path) -> None:
-    strangers = (
-        "ceilings.json log.txt reports/mine.ncu-rep",
-        "reports/gpp-nw1.ncu-rep",
-        ".validate-on-gpu log.txt",
-        "mine.txt",
-    )
+    strangers = ("ceilings.json log.txt reports/mine.ncu-rep", "reports/gpp-nw1.ncu-rep", ".validate-on-gpu log.txt", "mine")
     guests = {"mine.txt ceilings.json": "mine.txt", "reports/mine.ncu-rep": "reports/mine", "reports/x/y log.txt": "reports/x"}
-    for number, (names, told) in enumerate([*((one, "") for one in strangers), *guests.items()]):
+    for number, (names, told) in enumerate({**dict.fromkeys(strangers, ""), **guests}.items()):
         assert not told or script.prepare(tmp_path / str(number)) == ""
         before = contents(tmp_path / str(number), *names.split())
-        assert script.prepare(tmp_path / str(number)).startswith(f"{STRANGE} {told}" if told else FOREIGN)
+        strange, foreign = "it holds what this program did not write:", "it is not empty, and no earlier run wrote it: it has"
+        assert script.prepare(tmp_path / str(number)).startswith(f"{strange} {told}" if told else foreign)
         assert contents(tmp_path / str(number)) == before
     own = tmp_path / "own"
     assert script.prepare(own) == ""
@@ -224,10 +197,6 @@ def test_what_somebody_else_put_into_a_folder_is_kept(tmp_path: Path) -> None:
     assert script.prepare(own).endswith("did not write: reports")
     for place in (tmp_path / "0" / "log.txt", Path("/dev/full"), Path("/proc/x"), tmp_path / "0" / "log.txt" / "below"):
         assert script.prepare(place)
-
-
-LIMITED = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)"
-LIMITED += "; os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
 
 
 def test_programs_and_a_disk_that_is_full(tmp_path: Path) -> None:
@@ -246,8 +215,10 @@ def test_programs_and_a_disk_that_is_full(tmp_path: Path) -> None:
     endings = ["exit code 3", "exit code 4", "killed", "not started: [Errno 2] No such file or directory: "]
     log = (tmp_path / "log.txt").read_text(encoding="utf-8").splitlines()
     assert [line.rpartition(",")[0][1:].partition("'")[0] for line in log if line.startswith("[")] == endings
+    limited = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)"
+    limited += "; os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
     for room, folder, said in ((200, tmp_path / "out", "Cannot "), (10**9, tmp_path, "Cannot use ")):
-        words = [sys.executable, "-c", LIMITED, str(room), str(SCRIPT), str(folder), "--no-profiles", "--limit", "0.1"]
+        words = [sys.executable, "-c", limited, str(room), str(SCRIPT), str(folder), "--no-profiles", "--limit", "0.1"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert (done.stderr.splitlines()[-1].startswith(said), "Traceback" in done.stderr) == (True, False)
