@@ -18,7 +18,7 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_capability
 from tests.bench.fakes import read_toml
 
-_INSTRUCTION = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
+_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
 _TOLD = read_toml("kernels.toml")
 _HALF = r"H(FMA|ADD|MUL)2"
 # Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
@@ -42,13 +42,10 @@ class Function:
 
 def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
     """The functions of a cubin; ``tools``: cuobjdump and nvdisasm."""
-
-    def said(tool: Path, *words: str) -> str:
-        return subprocess.run([str(tool), *words, str(cubin)], check=True, capture_output=True, text=True).stdout
-
-    functions: dict[str, Function] = {}
-    current = Function()
-    for line in said(tools[1], "-c").splitlines():
+    words = ([tools[0], "--dump-resource-usage", cubin], [tools[1], "-c", cubin])
+    told, listing = (subprocess.run(one, check=True, capture_output=True, text=True).stdout for one in words)
+    functions, current = dict[str, Function](), Function()
+    for line in listing.splitlines():
         if match := re.match(r"\.text\.(\S+):", line):
             current = functions.setdefault(match[1], Function())
         elif line.startswith("//-----"):
@@ -56,9 +53,9 @@ def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
         elif match := re.match(r"\s*(\.L_\S+|\$\S+):", line):
             current.labels[match[1]] = len(current.instructions)
         elif match := _INSTRUCTION.match(line):
-            current.instructions.append(Instruction(match[3], match[4].strip()))
+            current.instructions.append(Instruction(match[1], match[2].strip()))
     resources = r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)"
-    for name, stack, local in re.findall(resources, said(tools[0], "--dump-resource-usage")):
+    for name, stack, local in re.findall(resources, told):
         if name in functions:
             functions[name].stack, functions[name].local = int(stack), int(local)
     return functions

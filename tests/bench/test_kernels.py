@@ -31,8 +31,6 @@ Row = dict[str, Any]
 Tools = tuple[Path, Path]
 BENCH = HERE.parents[1] / "bench"
 TOLD = read_toml("kernels.toml")
-UNITS = ("vector", "memory", "mma", "wgmma", "tcgen05")
-TARGETS = ("70", "75", "80", "86", "87", "89", "90a", "100a", "103a", "110", "120", "121")
 
 
 def build_model(bench: Path, out: Path, optimise: str = "-O2") -> Path:
@@ -92,13 +90,14 @@ def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path) -> P
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["70", "75", "80", "86", "87", "89", "90a", "100a", "103a", "110", "120", "121"])
 def test_every_promise_is_kept(target: str, table: list[Row], nvcc: str, disassembler: Tools, tmp_path: Path) -> None:
     words = [nvcc, "--dryrun", "-cubin", "-gencode", f"arch=compute_{target},code=sm_{target}", "-x", "cu", os.devnull]
     if subprocess.run(words, capture_output=True, check=False).returncode:  # --list-gpu-code leaves out targets with an a
         pytest.skip(f"this nvcc does not compile for sm_{target}")
     with ThreadPoolExecutor(2) as pool:
-        cubins = list(pool.map(lambda unit: compile_unit(nvcc, BENCH, unit, target, tmp_path), UNITS))
+        units = ("vector", "memory", "mma", "wgmma", "tcgen05")
+        cubins = list(pool.map(lambda unit: compile_unit(nvcc, BENCH, unit, target, tmp_path), units))
     code = {name: function for cubin in cubins for name, function in disassemble(disassembler, cubin).items()}
     found = {row["symbol"]: (row, prove(row, code[row["symbol"]], target)) for row in table if applies(row, target)}
     told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
@@ -112,10 +111,9 @@ def test_every_promise_is_kept(target: str, table: list[Row], nvcc: str, disasse
     own = capability_of(target)
     declared = {one for one, (row, _) in found.items() if {own, f"{own.partition('.')[0]}.x"} & {*row["emulated"].split()}}
     assert {symbol for symbol, (_, reason) in found.items() if reason == "emulated"} == declared
-    for special, opcode, symbol in (("90a", r"HGMMA\.64x256x16", "wgmma"), ("100a", r"UTCHMMA", "tcgen05")):
-        if target == special:  # its tensor roof is reachable: 16 per trip and 4 at the end
-            instructions = code[f"bench_{symbol}_f16"].instructions
-            assert sum(bool(re.match(opcode, each.opcode)) for each in instructions) == 20
+    if target in ("90a", "100a"):  # its tensor roof is reachable: 16 instructions per trip and 4 at the end
+        symbol, opcode = ("wgmma", "HGMMA.64x256x16") if target == "90a" else ("tcgen05", "UTCHMMA")
+        assert sum(each.opcode.startswith(opcode) for each in code[f"bench_{symbol}_f16"].instructions) == 20
 
 
 def test_the_table_is_complete_and_the_simulations_measure_what_is_in_it(table: list[Row]) -> None:
@@ -139,7 +137,6 @@ def test_kernels_do_what_they_promise_on_the_model(model: Path, table: list[Row]
 
 
 def changed(folder: Path, pattern: str, old: str, new: str) -> None:
-    """Files with another text in place of one that must be there."""
     texts = {path: path.read_text(encoding="utf-8") for path in folder.glob(pattern)}
     assert any(old in text for text in texts.values()), (pattern, old)
     for path, text in texts.items():
@@ -170,8 +167,8 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     told = TOLD["model"][name]
     bench = mutate(tmp_path, told["file"], told["changes"])
     shutil.copytree(HERE / "cpu", tmp_path / "tests" / "bench" / "cpu")
-    program = build_model(bench, tmp_path, optimise="-O1")
-    done = subprocess.run([str(program), "check"], capture_output=True, text=True, check=False, timeout=120)
+    words = [str(build_model(bench, tmp_path, optimise="-O1")), "check"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     rejected = {line["symbol"] for line in map(json.loads, done.stdout.splitlines()) if line["reason"]}
     assert set(told["kernels"]) <= rejected
     assert told["kernels"] or (done.returncode != 0 and "out of bounds" in done.stderr)
@@ -179,7 +176,6 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: Path) -> None:
-    """Built for sm_80; warnings are errors.  What is listed, and what is said without a GPU."""
     for app in build_apps("8.0", nvcc, cache=tmp_path, strict=True):
         done = subprocess.run([str(app.path), "--unknown", "1"], capture_output=True, text=True, check=False)
         assert (done.returncode, "usage:" in done.stderr) == (2, True)
