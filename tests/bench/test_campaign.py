@@ -81,6 +81,27 @@ def test_cases(program: Program) -> None:
     assert_golden(HERE / "campaigns.txt", text)
 
 
+def test_numbers_derived_by_hand(program: Program) -> None:
+    """33 TFLOP/s at 1980 MHz on 132 SMs, each with 64 FP64 units of two operations per cycle; a power cap on tensor cores."""
+    program.content = fakes.scenario({"tensor.fp16.wgmma": {"clock": 1500, "rate": 743e12, "rested": 1900 / 1500}})
+    entries = {}
+    for name, bits in (("fp64.fma", 0), ("launch.stream", 0), ("tensor.fp16.wgmma", 4)):
+        (outcome,) = program.campaign(FakeTelemetry(bits), FAST).run([Candidate(kind(name), ("best",))])
+        powered = tuple(replace(record, observed={**record.observed, "power": 650.0}) for record in outcome.sessions)
+        entries[name] = ceiling(outcome._replace(sessions=powered), device(), FAST, None)
+    close, entry, launch, tensor = (lambda value: pytest.approx(value, rel=1e-3)), *entries.values()
+    assert (entry["value"], entry["work"]["operations"], entry["seconds_median"]) == (close(33e12), close(33e12 * 0.020), 0.020)
+    assert entry["theory"]["at_measured_clock"] == pytest.approx(132 * 64 * 2 * 1.98e9)
+    assert entry["theory"]["fraction"] == close(33e12 / (132 * 128 * 1.98e9))
+    assert entry["per_sm_and_cycle"] == close(33e12 / 132 / 1.98e9)
+    assert entry["energy_per_unit_j"] == close(650 / 33e12)
+    assert (entry["clock"]["mem_mhz"], entry["clock"]["mem_mhz_max"], entry["temp_c"]["gpu"]) == (3201, 3201, 55.0)
+    assert (launch["value"], launch["unit"], launch["energy_per_unit_j"]) == (close(1 / 4e5), "s", close(650 / 4e5))
+    assert tensor["theory"]["fraction"] == close(743e12 / (4096 * 132 * 1.5e9))
+    assert (tensor["burst"]["value"], tensor["burst"]["sm_mhz"]) == (close(743e12 * 1900 / 1500), pytest.approx(1900))
+    assert tensor["burst"]["per_sm_and_cycle"] == close(743e12 / 1.5e9 / 132)
+
+
 def test_which_variants_apply() -> None:
     variants = [Variant(one, name, "FLOP/s", tuple(on), reason) for one, name, on, reason in TOLD["variants"]]
     kinds = [*kinds_of(variants), kind("dram.read")]
