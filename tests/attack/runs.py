@@ -229,8 +229,9 @@ def leaked(what: str, data: bytes, line: Line) -> str:
         (page := _Page()).feed(text)
         return ", ".join(page.found & (_ACTIVE if kind == "html" else {*_ACTIVE, "script"}))
     if kind == "csv":
-        csv.field_size_limit(10**9)
-        cells = (cell for row in csv.reader(io.StringIO(text)) for cell in row)
+        before = csv.field_size_limit(10**9)
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+        csv.field_size_limit(before)
         return next((f"the cell {cell[:60]!r}" for cell in cells if cell.startswith(("=", "+", "@", "\t", "\r"))), "")
     return ""
 
