@@ -67,8 +67,9 @@ def ncu(ncu_releases: dict[str, Path], tmp_path: Path) -> Run:
 
 def table(printed: str) -> list[dict[str, str]]:
     """A page of CSV, whose second line has the units."""
-    csv.field_size_limit(2**31 - 1)  # a cell may hold every instance of a metric
+    before = csv.field_size_limit(2**31 - 1)  # a cell may hold every instance of a metric
     header, _, *rows = csv.reader(io.StringIO(printed, newline=""))
+    csv.field_size_limit(before)
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
