@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -253,8 +254,8 @@ def read_rows(path: str | PathLike[str]) -> PlainTable:
         start = next(at for at, line in enumerate(lines) if line)
         delimiter = delimiter_of(lines[start])
         names = row_of(lines[start], delimiter)
-        if repeated := [name for at, name in enumerate(names) if name in names[:at]]:
-            raise table.damaged(f"the column {repeated[0]!r} stands there twice", "Give each column a name of its own.")
+        if (repeated := next((name for name, count in Counter(names).items() if count > 1), None)) is not None:
+            raise table.damaged(f"the column {repeated!r} stands there twice", "Give each column a name of its own.")
         for number, (_, cells) in enumerate(table.rows(lines, start + 1, delimiter), start=1):
             if len(cells) != len(names):
                 reason = f"row {number} has {len(cells)} cells, and the header {len(names)}"
