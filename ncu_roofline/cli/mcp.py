@@ -138,7 +138,9 @@ def _said(words: list[str]) -> tuple[str, list[str]]:
         done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "PYTHONUTF8": "1"}, **how)
     except subprocess.TimeoutExpired:
         raise RefusedError(f"Cannot answer: it takes more than {_SECONDS:g} s. Give a smaller file.") from None
-    messages = [line.removeprefix("ncu-roofline: ") for line in done.stderr.splitlines()]
+    # Where the help of a command line is says nothing to a model.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("`ncu-roofline ")]
+    messages = [line.removeprefix("ncu-roofline: ") for line in lines]
     if not done.stdout:
         raise RefusedError((messages or ["Cannot answer: the command ended without a word. Try it in a terminal."])[-1])
     return done.stdout, messages
