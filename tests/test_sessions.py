@@ -11,7 +11,7 @@ A session runs in an empty folder.  Files that its commands name are put there: 
 `made.py` in the room's folder (name -> function that writes it to a path).  A command is run in this process; after it may come
 `< FILE`, `| grep REGEX`, `| head N`, `| json KEY.0.KEY KEY.*.KEY ...` (parts of a document, numbers to six digits) and
 `| csv COLUMN COLUMN ...` (of a table).  `cat FILE`, `cp FILE FILE` and `ls` are there, too.
-Usages on standard error are left out.  UPDATE_GOLDEN=1 rewrites what is printed.
+UPDATE_GOLDEN=1 rewrites what is printed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ def printed(line: str, run: Command, folder: Path, room: Path) -> str:
         out, err, code = outcome.out, outcome.err, outcome.code
     for words in filters:
         out = filtered(out, words)
-    err = re.sub(r"^usage: .*\n( .*\n)*", "", err, flags=re.MULTILINE)
     text = f"{out.rstrip()}\n" if out.strip() else ""
     text += "".join(f"! {line}\n" for line in err.splitlines()) + (f"[{code}]\n" if code else "")
     return text.replace(f"{folder}/", "")
