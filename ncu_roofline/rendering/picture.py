@@ -182,7 +182,8 @@ def chart_figure(
     from matplotlib.figure import Figure
 
     pen = Pen(theme, paper_of(width, height, font, dpi, preset))
-    page = _page(charts, pen, bare, title, bare or preset == "column")
+    untitled = 1.65 * pen.title if title == "" else 0.0  # what a title would take
+    page = _page(charts, pen, 0.0 if bare else _header_height(0, pen) - untitled, bare or preset == "column")
     wide, high, chart = pen.paper.width, page.height, page.chart
     pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
@@ -195,7 +196,7 @@ def chart_figure(
     sheet.set(xlim=(0, wide), ylim=(0, high))
     sheet.set_axis_off()
     if not bare:
-        room, top = wide - 2 * pen.edge, high - pen.edge + 1 + (1.65 * pen.title if title == "" else 0.0)
+        room, top = wide - 2 * pen.edge, high - pen.edge + 1 + untitled
         named = chart.title if title is None else title
         pen.put(sheet, pen.edge, top, clean(named), pen.title, room=room, va="top", weight="bold")
         for place, line in enumerate(page.heading):
@@ -275,14 +276,13 @@ def _explanation(text: str, width: float, height: float, pen: Pen) -> tuple[str,
     return "\n".join(lines), Box(*place, wide, tall)
 
 
-def _page(charts: Callable[[int], Chart | None], pen: Pen, bare: bool, title: str | None, noteless: bool) -> _Page:
+def _page(charts: Callable[[int], Chart | None], pen: Pen, header: float, noteless: bool) -> _Page:
     """The page; of a height that is asked for first notes and the lines of the header give way, then parts of the chart."""
     for less in count():
         chart = charts(less)
         if not chart:
             break
         for lines in (_NOTE_LINES, 0) if pen.paper.height else (chart.note_lines,):
-            header = 0.0 if bare else _header_height(0, pen) - (1.65 * pen.title if title == "" else 0.0)
             if page := _filled(chart, lines, pen, header, noteless):
                 return page
     raise PaperError(f"height {pen.paper.height / 72:.3g}in has no room for the picture; leave it out, or ask for more")
