@@ -116,29 +116,35 @@ class Campaign:
                 self._warm_clock = max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
             except RunnerFailed:
                 pass  # the ceiling itself will tell
-        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions.
+        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, sessions.
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
                     self.progress.step(candidate.kind.id, self._add(candidate.kind, candidate.variants[place]))
                 if place == 0:
                     self.told(self._outcome(candidate))
-        # Short trials show which clock a ceiling can have that the power limit slowed down.
-        for candidate in usable if self.settings.bursts else ():
-            own, _ = self._sessions(candidate)
-            capped = any(note.startswith(measuring.POWER_CAP_NOTE) for record in own for note in record.notes)
-            if capped and candidate.kind.kind == "compute":
-                self._add(candidate.kind, own[0].variant, role="burst")
-        for session in range(1, sessions):
-            self.source.renew()
+        for session in range(sessions):
+            if session:
+                self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
-            for candidate in usable if session % 2 == 0 else reversed(usable):
+            for candidate in (usable if session % 2 == 0 else reversed(usable)) if session else ():
                 own, _ = self._sessions(candidate)
                 # What was begun, did not end for good, and did not crash twice.
                 again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
                 record = self._add(candidate.kind, own[0].variant, session) if again else None
                 self.progress.step(candidate.kind.id, record)
+            if session == min(1, sessions - 1):  # repeats of repeats come last
+                for candidate in usable:
+                    self._beside_the_limit(candidate)
         return [self._outcome(candidate) for candidate in wanted]
+
+    def _beside_the_limit(self, candidate: Candidate) -> None:
+        """What arithmetic under the power limit does before the limit acts; if that is more, what when it has settled."""
+        own, _ = self._sessions(candidate)
+        if self.settings.bursts and candidate.kind.kind == "compute" and any(record.capped for record in own):
+            burst = self._add(candidate.kind, own[0].variant, role="burst")
+            if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
+                self._add(candidate.kind, own[0].variant, role="limit")
 
     def _add(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
@@ -155,12 +161,15 @@ class Campaign:
     def measure(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record:
         """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count.
 
-        As "burst" they are short, each after a rest: the clock of a kernel by itself, before the power limit lowers it.
+        As "burst" and "limit" see `Settings`.
         """
         settings, record = self.settings, Record(kind, variant, role, session)
         enough: Callable[[Sequence[Trial]], bool] | None = None
+        count = {"burst": settings.bursts, "limit": (settings.holds + 1) // 2}.get(role, settings.trials)
         if role == "burst":
             job = self._job(kind, variant, settings.bursts)._replace(min_time=settings.burst, pause=settings.rest)
+        elif role == "limit":
+            job = self._job(kind, variant, settings.holds)._replace(min_time=settings.hold)
         else:
             job = self._job(kind, variant, settings.trials * settings.most)
 
@@ -172,7 +181,7 @@ class Campaign:
                 trials, launch = self.source.run(job, settings.silence, enough)
             except RunnerFailed as error:
                 return replace(record, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
-            used = [trial for trial in trials if measuring.timers_agree(trial)][-settings.trials :]
+            used = [trial for trial in trials if measuring.timers_agree(trial)][-count:]
             if not used:
                 disagree = "the clocks of GPU and host disagree about how long its trials lasted"
                 return replace(record, failure=disagree if trials else "it measured nothing")
@@ -204,8 +213,7 @@ class Campaign:
         """The sessions of a ceiling's best variant, by its first session, and those of the others."""
         records = [record for record in self._records.get(candidate.kind.id, []) if record.role == "session"]
         good = [r for r in records if r.session == 0 and r.values and r.verified is not False]
-        choose = max if candidate.kind.higher_is_better else min
-        variant = choose(good, key=lambda record: record.value).variant if good else candidate.variants[0]
+        variant = measuring.best_of(good).variant if good else candidate.variants[0]
         own = tuple(record for record in records if record.variant == variant)
         return own, tuple(record for record in records if record.variant != variant)
 
@@ -217,8 +225,8 @@ class Campaign:
             return Outcome(candidate.kind, absent=OUT_OF_TIME)
         planned, stopped = self.settings.sessions, any(record.failure or record.final for record in sessions)
         notes = (f"out of time: {len(sessions)} of {planned} sessions",) if len(sessions) < planned and not stopped else ()
-        burst = next((record for record in self._records[candidate.kind.id] if record.role == "burst"), None)
-        return Outcome(candidate.kind, sessions, others, burst, "", notes)
+        roles = {record.role: record for record in self._records[candidate.kind.id]}
+        return Outcome(candidate.kind, sessions, others, roles.get("burst"), roles.get("limit"), "", notes)
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:

@@ -21,6 +21,7 @@ from ncu_roofline.bench.measuring import (
     Outcome,
     Record,
     Settings,
+    best_of,
     kept,
     largest_variation,
     median,
@@ -82,7 +83,10 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
-    """One entry of "ceilings"; made of the sessions that stand, else of all with values."""
+    """One entry of "ceilings", made of the sessions that stand, else of all with values.
+
+    Value, clock, power and work are those of the better session, the others are spread.
+    """
     kind, sessions = outcome.kind, outcome.sessions
     used = [record for record in sessions if record.stands] or [record for record in sessions if record.values]
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
@@ -98,7 +102,7 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
             "values": record.values,
             "sm_mhz": [clock / 1e6 for clock in record.clocks],
         }
-        for record in (*sessions, *outcome.others, *([outcome.burst] if outcome.burst else []))
+        for record in (*sessions, *outcome.others, *filter(None, (outcome.burst, outcome.limit)))
     ]
     if not used:
         word = reason = outcome.absent or next((record.failure for record in sessions if record.failure), "not measured")
@@ -114,13 +118,12 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         values = [record.observed[key] for record in used if record.observed.get(key) is not None]
         return combine(values) if values else None
 
-    numbers, last = summarise([record.values for record in used]), used[-1]
-    clocks = [clock for record in used for clock in record.clocks]
-    memory, power = observed("memory_clock", median), observed("power", median)
+    numbers, best = summarise(used), best_of(used)
+    clocks, memory, power = best.clocks, best.observed.get("memory_clock"), best.observed.get("power")
     peak = theory(kind, device, observed("link", lambda links: max(map(tuple, links))) or link)
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
-    on_sm = used if kind.domain == "sm" else []
-    per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
+    cycles = [record.per_cycle for record in used if record.per_cycle and kind.domain == "sm"]
+    per_cycle = _per_cycle(best, device) if kind.domain == "sm" else None
     share = None
     if peak:  # by each trial's own clock, where it is known: under a power limit the clock swings from trial to trial
         share = per_cycle * device.sm_count / peak.per_cycle if per_cycle else numbers["value"] / peak.at(clock)
@@ -134,9 +137,9 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         "verdict": word,
         "reasons": reasons,
         "attempts": len(sessions),
-        "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
-        "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): last.work},
-        "seconds_median": median(last.seconds),
+        "variant": {"kernel": best.variant, **{key: value for key, value in best.launch.items() if value != ""}},
+        "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): best.work},
+        "seconds_median": median(best.seconds),
         "discarded": sum(record.discarded for record in used),
         "clock": {
             "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
@@ -146,7 +149,7 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
             "method": _CLOCK_METHODS[device.kind] if clocks else None,
         },
         "power_w": power,
-        "energy_per_unit_j": None if power is None else power * median(last.seconds) / last.work,
+        "energy_per_unit_j": None if power is None else power * median(best.seconds) / best.work,
         "temp_c": {"gpu": observed("temperature", max), "mem": observed("memory_temperature", max)},
         "throttle": {"reasons": names(held_back)},
         "verified": {"checksum": all(verified) if verified else None},
@@ -154,7 +157,10 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
         "cv_per_cycle": known(largest_variation(cycles)),
         "between_session_cv_per_cycle": known(variation([median(each) for each in cycles])),
-        "burst": _burst(outcome, device),
+        # "value" is what it sustains, and judges; what a kernel of a few milliseconds reaches after a rest, where the limit has
+        # lowered the clock of longer ones; and what is left when the limit's control has settled.
+        "burst": _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device),
+        "power_limit": _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device),
         "theory": as_json(peak, clock, numbers["value"], share),
         "data": settings.data,
         "variants": variants,
@@ -189,26 +195,22 @@ def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak:
     return against if word == "ok" else word, accepted, reasons
 
 
-def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
+def _per_cycle(record: Record, device: Device) -> float | None:
     """Work per SM and cycle: the median over the trials, each by its own clock."""
-    ratios = [ratio for record in used for ratio in record.per_cycle]
-    return median(ratios) / device.sm_count if ratios and device.sm_count else None
+    return median(record.per_cycle) / device.sm_count if record.per_cycle and device.sm_count else None
 
 
-def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
-    """What a kernel of a few milliseconds reaches after a rest, where the power limit lowers the clock of longer ones."""
-    record = outcome.burst
+def _beside(record: Record | None, device: Device) -> dict[str, Any] | None:
+    """What trials of another length than those of the sessions gave; None where there are none."""
     if record is None or not record.values or record.verified is False:
         return None
-    if record.value <= max((session.value for session in outcome.sessions if session.values), default=0.0):
-        return None  # the limit did not lower it after all
     return {
         "value": record.value,
         "seconds": median(record.seconds),
         "trials": len(record.values),
         "cv": known(variation(kept(record.values))),
         "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
-        "per_sm_and_cycle": _per_cycle([record], device),
+        "per_sm_and_cycle": _per_cycle(record, device),
         "power_w": record.observed.get("power"),
     }
 

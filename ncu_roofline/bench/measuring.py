@@ -1,7 +1,8 @@
 """One ceiling, one variant, one session: how much is measured, when it is enough, whether it is fit to stand, and its numbers.
 
-The median stands for a run, order statistics give its confidence interval (no normal distribution is assumed: trials share a
-thermal state, so the interval of a mean would be too narrow), and the median absolute deviation tells outliers.
+The median trial stands for a session, the better session for a ceiling: never a mean that no trial had.  Order statistics give
+the confidence interval (no normal distribution is assumed: trials share a thermal state, so the interval of a mean would be too
+narrow), and the median absolute deviation tells outliers.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class Settings:
 
     ``trials`` are those that count in a session: the last ones, once they agree (see `settled`), after at most ``most`` times
     as many.  ``spare`` trials come before them where the clock never stands still.  ``budget`` is for all of one GPU:
-    everything is measured once first, so that what does not fit are repeats.  ``burst`` is how long the trials last that
-    follow a ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it
-    says nothing for ``silence``.
+    everything is measured once first, so that what does not fit are repeats.  Of arithmetic that the power limit slows down,
+    ``bursts`` trials of ``burst`` s, each after a ``rest``, are as long as a kernel under a profiler, too short for the limit
+    to act; ``holds`` of ``hold`` s without one let its control settle (the sensor is renewed every 100 ms), and the last half
+    of them counts.  The program hangs when it says nothing for ``silence``.
     """
 
     trials: int = 15
@@ -42,18 +44,20 @@ class Settings:
     spare: int = 10
     most: int = 3
     warm_up: float = 1.5
-    budget: float = 170.0
+    budget: float = 220.0
     data: str = "random"
     seed: int = 1
     quick: bool = False
     silence: float = 40.0
     burst: float = 0.004
     rest: float = 0.2
-    bursts: int = 7
+    bursts: int = 3
+    hold: float = 0.1
+    holds: int = 10
 
 
 FULL = Settings()
-QUICK = Settings(9, 1, min_time=0.010, spare=6, quick=True, warm_up=0.7, budget=27.0, silence=10.0, bursts=0)
+QUICK = Settings(9, 1, min_time=0.010, spare=6, quick=True, warm_up=0.7, budget=27.0, silence=10.0, bursts=0, holds=0)
 
 
 class LIMITS:
@@ -98,8 +102,8 @@ def spread_of(domain: str, device: str) -> Spread:
 class Record:
     """A finished run: plain values, SI units.
 
-    ``role`` is "session", or "burst" for short trials after a rest; ``rejections`` say why it does not stand; ``failure`` why
-    there are no values at all.
+    ``role`` is "session", "burst" for short trials after a rest, or "limit" for long ones without; ``rejections`` say why it
+    does not stand; ``failure`` why there are no values at all.
     """
 
     kind: CeilingKind
@@ -120,8 +124,8 @@ class Record:
 
     @property
     def value(self) -> float:
-        """Median of the trials; NaN without any."""
-        return median(self.values)
+        """That of the median trial, of an even number the lower one of the middle; NaN without any."""
+        return statistics.median_low(self.values) if self.values else math.nan
 
     @property
     def per_cycle(self) -> list[float]:
@@ -134,18 +138,24 @@ class Record:
         return not self.rejections and not self.failure
 
     @property
+    def capped(self) -> bool:
+        """Whether the power limit held its clock back."""
+        return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
+
+    @property
     def final(self) -> bool:
         """Whether another session can't say anything else: after a hang, a wrong result, or on a part that lacks it."""
         return self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.verified is False
 
 
 class Outcome(NamedTuple):
-    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
+    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', burst and limit."""
 
     kind: CeilingKind
     sessions: tuple[Record, ...] = ()
     others: tuple[Record, ...] = ()
     burst: Record | None = None
+    limit: Record | None = None
     absent: str = ""
     notes: tuple[str, ...] = ()
 
@@ -283,15 +293,15 @@ def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int =
     return None
 
 
-def summarise(sessions: Sequence[Sequence[float]]) -> dict[str, Any]:
+def summarise(sessions: Sequence[Record]) -> dict[str, Any]:
     """What a ceiling's sessions, each with values, give as its entry in a ceilings file says it.
 
-    "value" is the median of the session medians; "ci95" reaches from the lowest to the highest end of the sessions' own
-    intervals, so that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
+    "value" is that of the better session; "ci95" reaches from the lowest to the highest end of the sessions' own intervals, so
+    that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
     "between_session_cv" that of the medians; None where too few tell it.
     """
-    everything = sorted(value for values in sessions for value in values)
-    intervals, medians = [median_interval(values) for values in sessions], [median(values) for values in sessions]
+    everything = sorted(value for one in sessions for value in one.values)
+    intervals = [median_interval(one.values) for one in sessions]
 
     def quantile(share: float) -> float:
         place = share * (len(everything) - 1)
@@ -299,15 +309,21 @@ def summarise(sessions: Sequence[Sequence[float]]) -> dict[str, Any]:
         return everything[low] + (everything[min(low + 1, len(everything) - 1)] - everything[low]) * (place - low)
 
     return {
-        "value": median(medians),
+        "value": best_of(sessions).value,
         "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
         "min": everything[0],
         "max": everything[-1],
         "p05": quantile(0.05),
         "p95": quantile(0.95),
-        "cv": known(largest_variation(sessions)),
+        "cv": known(largest_variation([one.values for one in sessions])),
         "trials": len(everything),
         "sessions": len(sessions),
-        "between_session_cv": known(variation(medians)),
-        "outliers": sum(sum(outliers(values)) for values in sessions),
+        "between_session_cv": known(variation([one.value for one in sessions])),
+        "outliers": sum(sum(outliers(one.values)) for one in sessions),
     }
+
+
+def best_of(records: Sequence[Record]) -> Record:
+    """The best of some with values of one ceiling, the first of equal ones."""
+    choose = max if records[0].kind.higher_is_better else min
+    return choose(records, key=lambda record: record.value)

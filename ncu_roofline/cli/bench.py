@@ -72,7 +72,7 @@ def add_bench(parser: ArgumentParser) -> None:
     ids = value("names no ceiling", lambda text: words(text) or None)
     run.add_argument("--only", metavar="ID,...", type=ids, default=(), help="only these ceilings, as dram,fp64.fma,tensor")
     run.add_argument("--skip", metavar="ID,...", type=ids, default=(), help="all but these ceilings")
-    about = "under 30 s: the main ceilings, one session (default: under 3 min)"
+    about = "under 30 s: the main ceilings, one session (default: under 4 min)"
     run.add_argument("--quick", action="store_true", help=about)
     about = "file to write, or a folder where there are several"
     run.add_argument("-o", "--output", metavar="FILE", default="", help=about)
@@ -86,7 +86,7 @@ def add_bench(parser: ArgumentParser) -> None:
     how.add_argument("--trials", metavar="N", type=count, help="trials per session (default: 15, quick 9)")
     how.add_argument("--sessions", metavar="N", type=count, help="sessions per ceiling (default: 3, quick 1)")
     seconds = number("is not a number of seconds", lambda found: 0 < found < 1e6)
-    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 170, quick 27)")
+    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 220, quick 27)")
     how.add_argument("--seed", metavar="N", type=count, default=1, help="of the random data (default: %(default)s)")
     build = action("build", "compile the benchmark or the applications with nvcc, and print their paths", _build)
     about = "native, or compute capabilities as 8.0,9.0 (default: %(default)s)"

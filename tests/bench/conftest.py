@@ -12,13 +12,14 @@ import pytest
 
 from ncu_roofline.bench import campaign, document, runner, telemetry
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
-from tests.bench.fakes import FakeNvml, Program
+from tests.bench.fakes import FakeNvml, Look, Program
 
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
     made = Program()
     monkeypatch.setattr(runner, "_Process", made.started)
+    monkeypatch.setattr(campaign, "Watch", Look)
     return made
 
 

@@ -2,10 +2,10 @@
 
 A scenario: "devices"; "error", what all but `list` fail with; "rows" of the list; and per ceiling "rate" (work per second),
 "clock" (MHz), "noise" (share), "variants" (name -> share of the rate), "rested" (how much higher clock and rate are after
-pauses) and "calls", what happens at its first, second, ... run (the last goes on), with any of "mode" (crash, hang, garbage,
-error, fatal, short, wrong), "text", "host" and "late" (the host's time over the GPU's, of the first `late` trials or of all),
-"scale", "clock", "noise", "drift" (clocks of the first trials), "outliers" (so many trials take twice as long), "launch" (what
-else the last line says).
+pauses), "longer" (trials than asked for) and "calls", what happens at its first, second, ... run (the last goes on), with any
+of "mode" (crash, hang, garbage, error, fatal, short, wrong), "text", "host" and "late" (the host's time over the GPU's, of the
+first `late` trials or of all), "scale", "clock", "noise", "drift" (clocks of the first trials without pauses), "outliers" (so
+many trials take twice as long), "launch" (what else the last line says).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import FULL, Settings, Timing
 from ncu_roofline.bench.runner import HANGS, Runner, RunnerFailed, Session
-from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry
+from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry, Watch, Window, observe
 from ncu_roofline.formats.ceilings import GPU
 
 HERE = Path(__file__).resolve().parent
@@ -151,13 +151,13 @@ class Program:
     def trials(self, words: Mapping[str, str], number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of one run, as the clock goes on; ``number`` counts the runs of this ceiling from 0."""
         one, told = self.content["ceilings"][words["ceiling"]], ("min-time-ms", "pause-ms")
-        seconds, pause = (float(words[name]) / 1e3 for name in told)
+        seconds, pause = (float(words[name]) / 1e3 * one.get("longer", 1.0) ** (name[0] == "m") for name in told)
         rate = one["rate"] * one.get("variants", {}).get(words["variant"], 1.0) * call.get("scale", 1.0)
         clock, noise = call.get("clock", one.get("clock", 1980)), call.get("noise", one.get("noise", 0.0005))
         if pause:
             clock, rate = clock * one.get("rested", 1.0), rate * one.get("rested", 1.0)
         dice = random.Random(f"{words['ceiling']} {words['variant']} {number} {words['seed']}")
-        drift, count = call.get("drift", []), int(words["trials"])
+        drift, count = [] if pause else call.get("drift", []), int(words["trials"])
         for trial in range(count):
             mhz = drift[trial] if trial < len(drift) else clock
             speed = rate * (mhz / clock if mhz and clock else 1.0) * (1 + noise * dice.uniform(-1, 1))
@@ -182,6 +182,16 @@ class FakeTelemetry(Telemetry):
     def read(self, thorough: bool = True) -> Reading:  # noqa: ARG002
         told = self.reasons() if callable(self.reasons) else self.reasons
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": told}
+
+
+class Look(Watch):
+    """Reads a played device once, after its trials: no thread, whose looks would come at any time of the play."""
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def seen_in(self, windows: Sequence[Window]) -> dict[str, Any]:
+        return observe([{**self._telemetry.read(), "time": -1.0}] if self._telemetry.available else [], windows)
 
 
 class FakeNvml(Nvml):

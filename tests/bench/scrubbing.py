@@ -73,7 +73,7 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     others = tuple(record for record in records if record.variant != variant)
     burst = next((record for record in records if record.role == "burst"), None)
     late = tuple(text for text in entry["reasons"] if text.startswith("out of time"))
-    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, "", late)
+    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, notes=late)
 
 
 def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
