@@ -20,13 +20,13 @@ from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
-from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
+from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
 from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings, Timing
 from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
 TIMING = Timing(time.monotonic, time.sleep)
 OUT_OF_TIME = "not measured: out of time"
@@ -60,12 +60,12 @@ class Silent:
 class Candidate(NamedTuple):
     """A ceiling and the variants that can measure it here, preferred first; ``absent`` says why there are none."""
 
-    kind: CeilingKind
+    kind: Ceiling
     variants: tuple[str, ...]
     absent: str = ""
 
 
-def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
+def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
     found = []
     for kind in kinds:
@@ -76,7 +76,7 @@ def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capabi
             absent = "not measured: the benchmark has no kernel for it"
         elif not usable:
             absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
-        elif quick and not kind.quick:
+        elif quick and not is_quick(kind):
             absent = "not measured: left out of a quick run"
         found.append(Candidate(kind, () if absent else usable, absent))
     return found
@@ -104,7 +104,7 @@ class Campaign:
     def run(self, wanted: Sequence[Candidate]) -> list[Outcome]:
         """One outcome per candidate, in their order."""
         # What a quick run measures comes first: if time runs out, the others are missing.
-        usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not candidate.kind.quick)
+        usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not is_quick(candidate.kind))
         quick, sessions = self.settings.quick, self.settings.sessions
         more = 0 if quick else sum(len(c.variants) - 1 for c in usable)
         self.progress.start(len(usable) * sessions + more)
@@ -146,7 +146,7 @@ class Campaign:
             if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
                 self._add(candidate.kind, own[0].variant, role="limit")
 
-    def _add(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record | None:
+    def _add(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
         if self.timing.now() > self.deadline:
             return None
@@ -155,10 +155,10 @@ class Campaign:
         self._records.setdefault(kind.id, []).append(record)
         return record
 
-    def _job(self, kind: CeilingKind, variant: str, trials: int) -> Job:
+    def _job(self, kind: Ceiling, variant: str, trials: int) -> Job:
         return Job(kind.id, variant, trials, self.settings.min_time, self.settings.data, self.settings.seed)
 
-    def measure(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record:
+    def measure(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record:
         """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count.
 
         As "burst" and "limit" see `Settings`.

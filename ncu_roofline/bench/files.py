@@ -1,4 +1,4 @@
-"""Ceilings files by themselves and beside each other: merged, compared, verified, and all of it as tables for people."""
+"""Ceilings files by themselves and beside each other: merged, compared, and all of it as tables for people."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import cleaned, inside, known, number
 from ncu_roofline.base.texts import clean, printable, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
-from ncu_roofline.bench.device import Device, parse_device
+from ncu_roofline.bench.catalogue import clock_of, data_sheet
 from ncu_roofline.bench.document import machine_balance
-from ncu_roofline.bench.measuring import LIMITS, kept, median, spread_of, variation
-from ncu_roofline.bench.telemetry import HARMFUL, names
+from ncu_roofline.bench.measuring import LIMITS, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats import ceilings as form
-from ncu_roofline.formats.ceilings import CPU, GPU, PUBLISHED, Ceilings
+from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.rendering.table import listing
 from ncu_roofline.version import __version__
 
@@ -119,7 +117,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     for file in newest:
         for entry in file.content["ceilings"]:
             rows.setdefault(entry["id"], []).append((file, entry))
-    ceilings = [_merged(name, entries, len(newest)) for name, entries in rows.items()]
+    ceilings = [_merged(entries, len(newest)) for entries in rows.values()]
     slow: dict[str, list[str]] = {}
     for entry in ceilings:
         for gpu_behind in entry.get("slow", []):
@@ -148,7 +146,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     return content
 
 
-def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
+def _merged(entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
     stand = [(file, entry) for file, entry in entries if entry.get("value") is not None and entry.get("accepted") is not False]
     sample = (stand or entries)[0][1]
     head = {key: sample.get(key) for key in ("id", "kind", "level", "unit")}
@@ -156,7 +154,7 @@ def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dic
         reasons = list(dict.fromkeys(reason for _, entry in entries for reason in entry.get("reasons") or []))
         return {**head, "value": None, "accepted": False, "verdict": sample.get("verdict"), "reasons": reasons, "gpus": 0}
     values = [float(entry["value"]) for _, entry in stand]
-    middle, higher = median(values), CeilingKind(name, str(head["unit"])).higher_is_better
+    middle, higher = median(values), head["unit"] != "s"
     places = [{**file.place, "value": entry["value"]} for file, entry in stand]
     behind = [1 - place["value"] / middle if higher else place["value"] / middle - 1 for place in places]
     slow = [{**place, "behind": share} for place, share in zip(places, behind, strict=True) if share > LIMITS.slow_gpu]
@@ -220,7 +218,7 @@ def over(comparison: Mapping[str, Any], threshold: float) -> list[dict[str, Any]
 
 def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str, Any]:
     unit = str(next(entry for _, entry in sides.values() if entry).get("unit"))
-    a, b = (_reading(CeilingKind(name, unit), *side) for side in sides.values())
+    a, b = (_reading(Ceiling(name, unit=unit), *side) for side in sides.values())
     row: dict[str, Any] = {"ceiling": name, "unit": unit, "a": a, "b": b, "ratio": None, "spread": None, "slowdown": None}
     if a is None or b is None:
         where, lacking = ("B", "A") if a is None else ("A", "B")
@@ -228,7 +226,7 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
         why = "; ".join(reason for reason in entry.get("reasons") or [entry.get("verdict")] if reason)
         return {**row, "outcome": f"only in {where}{f' ({why})' if why else ''}"}
     ratio = b["value"] / a["value"]
-    slowdown = 1 - ratio if CeilingKind(name, unit).higher_is_better else ratio - 1
+    slowdown = ratio - 1 if unit == "s" else 1 - ratio
     spread = None if a["spread"] is None or b["spread"] is None else math.hypot(a["spread"], b["spread"])
     refused = [where for where, reading in (("A", a), ("B", b)) if not reading["accepted"]]
     if refused:
@@ -242,7 +240,7 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
     return {**row, "ratio": ratio, "spread": spread, "slowdown": slowdown, "outcome": outcome}
 
 
-def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, Any] | None:
+def _reading(kind: Ceiling, file: File, entry: Entry | None) -> dict[str, Any] | None:
     """A ceiling of one side in SI units; None for what the file does not say.
 
     "clock" (Hz) is the one that the ceiling runs at.  "per_cycle": operations or bytes per SM and cycle, of device memory per
@@ -253,7 +251,7 @@ def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, An
     if entry is None or entry.get("value") is None:
         return None
     value, device = number(entry["value"]), file.content["device"]
-    clock, per_cycle, spread = kind.clock_of(entry), None, None
+    clock, per_cycle, spread = clock_of(kind, entry), None, None
     if clock:
         units = known(device.get("sm_count") or device.get("cores")) if kind.domain == "sm" else 1.0
         per_cycle = known(entry.get("per_sm_and_cycle")) or (value / (clock * units) if units else None)
@@ -273,83 +271,6 @@ def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, An
         "power": known(entry.get("power_w")),
         "energy_per_unit": form.energy_per_unit(entry),
     }
-
-
-class Finding(NamedTuple):
-    """Something about a file: "error" (it can't be believed) or "note" (it should be known); ``ceiling`` "" for the file."""
-
-    severity: str
-    ceiling: str
-    text: str
-
-
-def verify(path: str) -> list[Finding]:
-    """What there is to say about a file: its form, the shares of theory, the spread, what was held back.
-
-    No "error" means that it can be used.  Raises RooflineError if it is none.
-    """
-    content = form.read_document(path)
-    found = [Finding("note", "", text) for text in content.get("warnings") or []]
-    kind = CPU if content["device"].get("kind") == CPU else GPU
-    try:  # published files name no GPU
-        device: Device | None = parse_device({**content["device"], "uuid": content["device"].get("uuid") or "not told"})
-    except (ValueError, TypeError):
-        device = None
-    device = device if device and device.sm_count else None
-    if device is None and kind == GPU and not content["device"].get("gpus"):
-        found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
-    stands = any(map(form.is_roof, content["ceilings"]))
-    for entry in content["ceilings"]:
-        reasons = "; ".join(entry.get("reasons") or ["no reason given"])
-        if entry.get("value") is not None:
-            found += [Finding("error", entry["id"], text) for text in _errors(entry, device, kind)]
-            limit, between = spread_of(_kind(entry).domain, kind).between, number(entry.get("between_session_cv"))
-            if between > limit:
-                found.append(Finding("note", entry["id"], f"sessions differ by {between:.1%}"))
-            if entry.get("accepted") is False:
-                found.append(Finding("note", entry["id"], f"not accepted: {reasons}"))
-        elif not stands:
-            found.append(Finding("note", entry["id"], f"no value: {reasons}"))
-    return found if stands else [*found, Finding("error", "", f"no ceiling was accepted. {form.MEASURE_AGAIN}")]
-
-
-def _kind(entry: Entry) -> CeilingKind:
-    return CeilingKind(entry["id"], str(entry.get("unit")))
-
-
-def _errors(entry: Entry, device: Device | None, device_kind: str) -> list[str]:
-    kind, value, accepted = _kind(entry), number(entry["value"]), entry.get("accepted") is not False
-    found = []
-    if entry.get("cv") is not None:
-        ends, per_cycle = entry.get("ci95"), number(entry.get("cv_per_cycle"))
-        limit = spread_of(kind.domain, device_kind).within
-        if not ends or len(ends) != 2 or not number(ends[0]) <= value <= number(ends[1]):
-            found.append("the value lies outside its confidence interval")
-        cv = number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
-        if accepted and not cv <= limit:
-            found.append(f"accepted with {cv:.1%} variation, more than {limit:.0%}")
-    if not accepted:
-        return found
-    peak = theory(kind, device) if device is not None and kind.domain != "link" else None
-    if device is not None and peak is not None:
-        expected, stated = peak.at(kind.clock_of(entry)), number(inside(entry, "theory", "at_measured_clock"))
-        # The file's theory stands at the median clock, this one at the mean.
-        if abs(stated / expected - 1) > LIMITS.impossible - 1:
-            found.append(f"its theory {stated:.4g} is not {expected:.4g}, what {peak.formula} gives")
-        share = high = low = value / expected
-        # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
-        own = number(entry.get("per_sm_and_cycle")) * device.sm_count / peak.per_cycle
-        if not math.isnan(own):
-            high, low = max(own, share - LIMITS.swing), min(own, share + LIMITS.swing)
-        if high > LIMITS.impossible + _SAME_SHARE and not peak.uncertain:
-            found.append(f"accepted at {share:.1%} of theory at the measured clock")
-        if low < LIMITS.low - _SAME_SHARE and not entry.get("reasons"):
-            found.append(f"{share:.1%} of theory at the measured clock, and no reason given")
-    if held := set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL)):
-        found.append(f"accepted although the GPU was held back: {', '.join(sorted(held))}")
-    if inside(entry, "verified", "checksum") is False:
-        found.append("accepted although its result is wrong")
-    return found
 
 
 def value_text(value: float | None, unit: str, digits: int = 4) -> str:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.runner import HANGS, Trial
 from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
@@ -106,7 +105,7 @@ class Record:
     does not stand; ``failure`` why there are no values at all.
     """
 
-    kind: CeilingKind
+    kind: Ceiling
     variant: str
     role: str = "session"
     session: int = 0
@@ -151,7 +150,7 @@ class Record:
 class Outcome(NamedTuple):
     """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', burst and limit."""
 
-    kind: CeilingKind
+    kind: Ceiling
     sessions: tuple[Record, ...] = ()
     others: tuple[Record, ...] = ()
     burst: Record | None = None
@@ -172,12 +171,12 @@ def timers_agree(trial: Trial) -> bool:
     return trial.end - trial.begin <= trial.seconds * (1 + LIMITS.timers) + LIMITS.overhead
 
 
-def values_of(kind: CeilingKind, trials: Sequence[Trial]) -> list[float]:
+def values_of(kind: Ceiling, trials: Sequence[Trial]) -> list[float]:
     """What trials say of a ceiling: work per second, or seconds per launch."""
-    return [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in trials]
+    return [trial.work / trial.seconds if kind.unit != "s" else trial.seconds / trial.work for trial in trials]
 
 
-def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, device: str) -> bool:
+def settled(kind: Ceiling, trials: Sequence[Trial], settings: Settings, device: str) -> bool:
     """Whether the last ``settings.trials`` trials can stand: the clock stood still before them, and they agree."""
     agreed = [trial for trial in trials if timers_agree(trial)]
     clocks, spare = [trial.sm_clock or 0.0 for trial in agreed], len(agreed) - settings.trials
@@ -189,7 +188,7 @@ def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, devi
 
 
 def judge(
-    kind: CeilingKind,
+    kind: Ceiling,
     values: Sequence[float],
     clocks: Sequence[float],
     observed: Mapping[str, Any],
@@ -220,7 +219,7 @@ def judge(
     return [*rejections, unstable] if unstable else rejections, notes
 
 
-def _unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
+def _unstable(kind: Ceiling, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
     """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
     values = _over_clocks(values, clocks) or values if kind.domain == "sm" else values
     cv, out = variation(kept(values)), sum(outliers(values))
@@ -325,5 +324,5 @@ def summarise(sessions: Sequence[Record]) -> dict[str, Any]:
 
 def best_of(records: Sequence[Record]) -> Record:
     """The best of some with values of one ceiling, the first of equal ones."""
-    choose = max if records[0].kind.higher_is_better else min
+    choose = min if records[0].kind.unit == "s" else max
     return choose(records, key=lambda record: record.value)

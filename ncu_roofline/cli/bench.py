@@ -1,4 +1,4 @@
-"""`ncu-roofline bench`: measure, build, list, theory, merge, compare, verify, draw."""
+"""`ncu-roofline bench`: measure, build, list, theory, merge, compare, draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import inside
 from ncu_roofline.base.records import number as finite
-from ncu_roofline.base.texts import printable
 from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
@@ -113,9 +112,6 @@ def add_bench(parser: ArgumentParser) -> None:
     about = "exit code 1 if a ceiling is slower by more, as 3%%"
     compare.add_argument("--threshold", metavar="RATIO", type=ratio, help=about)
     compare.add_argument("--json", action="store_true", help="as JSON, in SI units")
-    verify = action("verify", "check a ceilings file: form, shares of theory, spread", _verify)
-    verify.add_argument("file", metavar="FILE", help="ceilings file (JSON)")
-    verify.add_argument("--json", action="store_true", help="findings as JSON")
     draw = action("draw", "draw the roofline of the machine that a ceilings file was measured on", _draw)
     draw.add_argument("file", metavar="CEILINGS", help="ceilings file (JSON)")
     about = "picture to write; its suffix says the format: png, svg or pdf; - is standard output"
@@ -256,15 +252,6 @@ def _compare(args: Namespace) -> int:
     rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
     write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(files.compared(one, limit) for one in found))
     return 1 if any(slower) else 0
-
-
-def _verify(args: Namespace) -> int:
-    found = files.verify(args.file)
-    errors = sum(finding.severity == "error" for finding in found)
-    lines = [": ".join(filter(None, finding)) for finding in found]
-    text = "\n".join([*lines, f"{printable(args.file)}: {f'{errors} errors' if errors else 'can be used'}"])
-    write_text(json.dumps([finding._asdict() for finding in found], indent=1) if args.json else text)
-    return 1 if errors else 0
 
 
 def _draw(args: Namespace) -> int:

@@ -24,12 +24,11 @@ from typing import Any
 import pytest
 
 from ncu_roofline.bench.campaign import Campaign
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.measuring import FULL, Settings, Timing
 from ncu_roofline.bench.runner import HANGS, Runner, RunnerFailed, Session
 from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry, Watch, Window, observe
-from ncu_roofline.formats.ceilings import GPU
+from ncu_roofline.formats.ceilings import GPU, Ceiling
 
 HERE = Path(__file__).resolve().parent
 UNITS = {"dram": "B/s", "l3": "B/s", "l2": "B/s", "l1": "B/s", "smem": "B/s", "host": "B/s", "launch": "s"}
@@ -61,9 +60,9 @@ def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> De
     return parse_device({"index": index, **told, **changes})
 
 
-def kind(ceiling: str) -> CeilingKind:
+def kind(ceiling: str) -> Ceiling:
     unit = "OP/s" if ceiling.partition(".")[2].startswith(("int", "mad")) else "FLOP/s"
-    return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
+    return Ceiling(ceiling, unit=UNITS.get(ceiling.partition(".")[0], unit))
 
 
 def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[Mapping[str, Any]] = (H200,)) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.measuring import Outcome, Record, Settings, judge
 from ncu_roofline.bench.telemetry import REASONS
 from ncu_roofline.formats import ceilings as form
+from ncu_roofline.formats.ceilings import Ceiling
 from tests.bench.fakes import HERE
 
 # What tells one GPU, machine or file from others.
@@ -64,7 +64,7 @@ def rejudged(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
-    kind = CeilingKind(entry["id"], entry["unit"])
+    kind = Ceiling(entry["id"], unit=entry["unit"])
     if entry["value"] is None:
         return Outcome(kind, absent=entry["reasons"][0])
     variant = entry["variant"]["kernel"]
@@ -76,7 +76,7 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, notes=late)
 
 
-def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
+def _record(entry: Mapping[str, Any], kind: Ceiling, run: Mapping[str, Any], device: Device) -> Record:
     """One run; the last session's work and time go to all, trials that the file counts as discarded to the first."""
     throttle, clocks = entry["throttle"]["reasons"], [megahertz * 1e6 for megahertz in run["sm_mhz"]]
     observed = {"memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6, "power": entry["power_w"]}

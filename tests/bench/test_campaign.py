@@ -16,14 +16,14 @@ import pytest
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.campaign import Candidate, candidates
-from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, kinds_of, select, table, theory
+from ncu_roofline.bench.catalogue import about, data_sheet, is_quick, kinds_of, select, table, theory
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document
 from ncu_roofline.bench.measuring import FULL, QUICK
 from ncu_roofline.bench.runner import Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry
 from ncu_roofline.chips import Gpu, load_spec
 from ncu_roofline.chips.spec import find_gpu, gpus
-from ncu_roofline.formats.ceilings import CPU, GPU, read_ceilings
+from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling, read_ceilings
 from tests.bench import fakes
 from tests.bench.fakes import EPYC, FAST, H100_LIST, H200, HERE, FakeTelemetry, Program, device, kind, read_toml
 from tests.bench.scrubbing import MEASURED, rejudged
@@ -150,7 +150,7 @@ def test_intervals_medians_outliers_variation_still_clocks_and_summaries() -> No
     assert found == [4, 0, None, None, None, None]
     # The better session is the ceiling, however long another is; the interval and the spread hold the others, too.
     trials = ([10.0] * 31, [10.4, 10.0, 10.2, 10.1], [9.0] * 310)
-    made = {unit: [measuring.Record(CeilingKind("x", unit), "", values=one) for one in trials] for unit in ("B/s", "s")}
+    made = {unit: [measuring.Record(Ceiling("x", unit=unit), "", values=one) for one in trials] for unit in ("B/s", "s")}
     rate, latency = (measuring.summarise(made[unit]) for unit in ("B/s", "s"))
     keys = ("value", "ci95", "trials", "sessions", "min", "max", "cv")
     assert [rate[key] for key in keys] == [10.1, [9, 10.4], 345, 3, 9, 10.4, pytest.approx(0.0168, abs=1e-3)]
@@ -278,9 +278,8 @@ def test_theory_of_devices(of: str) -> None:
 def test_what_ids_say_and_the_data_sheet_has() -> None:
     sheet, more = data_sheet(), [kind(name) for name in ("l3.read", "host.bidir", "launch.graph", "fp64.div")]
     assert {one.id: one.unit for one in sheet} == {one.id: kind(one.id).unit for one in sheet}
-    told = [(one.id, one.unit, one.kind, one.about, one.domain, one.quick, one.level) for one in (*sheet, *more)]
+    told = [(one.id, one.unit, one.kind, about(one), one.domain, is_quick(one), one.level) for one in (*sheet, *more)]
     assert_golden(HERE / "ids.txt", "".join(f"{one}\n" for one in told))
-    assert [kind(name).higher_is_better for name in ("dram.read", "launch.sync", "int32.mad")] == [True, False, True]
     for architecture in (one for one in load_spec().architectures if one.bandwidth):
         own = device(H200, cc="{}.{}".format(*architecture.compute_capability), name="?")
         assert any(theory(one, own) for one in sheet if one.kind == "compute"), architecture.name

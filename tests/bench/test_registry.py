@@ -21,14 +21,14 @@ import ncu_roofline
 from ncu_roofline import roofline
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
+from ncu_roofline.bench.catalogue import data_sheet, theory
 from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
 from ncu_roofline.bench.files import File, live_line, measured, merge
-from ncu_roofline.bench.picture import FORMATS, draw, figure, machine_roofs, render
+from ncu_roofline.bench.picture import FORMATS, draw, energy, figure, looks, machine_roofs, render
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import find_gpu
-from ncu_roofline.formats.ceilings import NOT_COMPARABLE, ceilings_of, model_name, read_ceilings, registry
+from ncu_roofline.formats.ceilings import NOT_COMPARABLE, Ceiling, ceilings_of, model_name, read_ceilings, registry
 from ncu_roofline.formats.report import RuleMessage, read_report
 from ncu_roofline.plugin.machine.install import render_pack
 from ncu_roofline.plugin.nvrules.runner import advise, load_rules
@@ -59,7 +59,7 @@ def test_each_file(path: Path) -> None:
     assert told["device"]["cc"] == own.capability_text
     known = {"host.h2d", "host.d2h", *(kind.id for kind in data_sheet())}
     for name, one in found.by_id.items():
-        kind = CeilingKind(name, one.unit)
+        kind = Ceiling(name, unit=one.unit)
         peak = theory(kind, own)
         if peak is None:  # the table of GPUs knows no host, not all slices of L2, and no roof of divisions
             assert kind.domain in ("link", "") or kind.level == "l2" or name.endswith(".div"), name
@@ -73,7 +73,7 @@ def test_each_file(path: Path) -> None:
     assert scrubbed(told) == told
     assert all((told["device"]["driver"], told["device"]["power_limit_w"], told["tool"]["version"], told["host"]["time_utc"]))
     assert told["settings"]["data"] == "random"
-    kinds = {name: CeilingKind(name, one.unit).domain for name, one in found.by_id.items()}
+    kinds = {name: Ceiling(name, unit=one.unit).domain for name, one in found.by_id.items()}
     clocks = [found.by_id[name].clock for name, domain in kinds.items() if domain in ("sm", "memory")]
     assert (len(clocks) > 20, all(clocks)) == (True, True)
 
@@ -185,7 +185,7 @@ def hostile() -> dict[str, Any]:
     entries = [entry(f"fp64.{name}", 1e12 * (1 + index), "FLOP/s") for index, name in enumerate(HOSTILE)]
     entries += [entry(f"{name}.read", 1e11 * (3 + index), "B/s", verdict=name) for index, name in enumerate(HOSTILE)]
     entries += [entry("fp16.fma", math.nan, "FLOP/s")]
-    entries += [entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_w="much")]
+    entries += [entry("bf16.fma", 3e12, "FLOP/s", clock=[], theory="none", burst=7, power_limit=[], power_w="much")]
     entries += [entry("tensor.fp16.mma", 5e12, "FLOP/s", accepted=False, verdict=HOSTILE[0] * 20, reasons=[HOSTILE[3]])]
     made = document(entries=entries, name=" ".join(HOSTILE), driver=HOSTILE[1], sm_count=HOSTILE[0])
     return {**made, "status": HOSTILE[1], "warnings": [*HOSTILE]}
@@ -217,12 +217,13 @@ def test_roofs_of_machines_and_what_pictures_say() -> None:
         found = machine_roofs(told)
         text += f"# {name}\n"
         for roof in (*found.bandwidth, *found.compute[:20]):
-            numbers = (roof.value, roof.peak, roof.at_clock, roof.burst, roof.energy * 1e12)
+            numbers = (roof.value, roof.peak, roof.share, roof.burst, roof.limit, energy(roof) * 1e12)
             cells = ("-" if math.isnan(value) else f"{value:.4g}" for value in numbers)
-            of = f"{roof.label} ({roof.id[:40]!a}) {' '.join(cells)} {roof.unit}"
-            text += f"{of}, {roof.flaw or 'accepted'}, {roof.hue is not None}\n"
+            label, hue = looks(roof)
+            of = f"{label} ({roof.id[:40]!a}) {' '.join(cells)} {roof.unit}"
+            text += f"{of}, {roof.flaw[:28]!a} {roof.regimes!a}, {hue is not None}\n"
         text += f"others: {', '.join(found.others[:21])}\n"
-        if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40", "one peak"):
+        if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40", "one peak", "a power limit"):
             made = figure(told)
             lines = {f"{one.get_gid()} {one.get_linestyle()} {one.get_alpha() or 1}" for one in made.axes[1].lines}
             words = [" ".join(one.get_text().split()) for one in texts_of(made)]
