@@ -23,12 +23,12 @@ from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings, Timing
+from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings
 from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
-TIMING = Timing(time.monotonic, time.sleep)
+CLOCK = time.monotonic
 OUT_OF_TIME = "not measured: out of time"
 
 
@@ -41,8 +41,8 @@ class Progress(Protocol):
     def begin(self, ceiling: str) -> None:
         """Before a step that measures."""
 
-    def step(self, ceiling: str, record: Record | None) -> None:
-        """After each step; None where it was left out."""
+    def step(self) -> None:
+        """After each step, also one that was left out."""
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A ceiling has been measured once: what its entry in the file would be if this were all."""
@@ -51,8 +51,7 @@ class Progress(Protocol):
 class Silent:
     """Says nothing."""
 
-    def start(self, *_words: object) -> None:
-        pass
+    def start(self, *_: object) -> None: ...
 
     begin = step = found = start
 
@@ -69,12 +68,9 @@ def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
     found = []
     for kind in kinds:
-        own = [variant for variant in variants if variant.ceiling == kind.id]
-        here = [variant for variant in own if variant.on(capability)]
+        here = [variant for variant in variants if variant.ceiling == kind.id and variant.on(capability)]
         usable, absent = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason)), ""
-        if not own:
-            absent = "not measured: the benchmark has no kernel for it"
-        elif not usable:
+        if not usable:
             absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
         elif quick and not is_quick(kind):
             absent = "not measured: left out of a quick run"
@@ -87,13 +83,13 @@ class Campaign:
     """The work on one device.
 
     ``source`` is the program, ``telemetry`` the driver's view, ``device`` "gpu" or "cpu".  Nothing is begun after ``deadline``
-    (of ``timing.now``).  ``told`` gets each ceiling when it has been measured once.
+    (of ``now``).  ``told`` gets each ceiling when it has been measured once.
     """
 
     source: Session
     telemetry: Telemetry
     settings: Settings
-    timing: Timing
+    now: Callable[[], float]
     deadline: float = math.inf
     device: str = GPU
     progress: Progress = field(default_factory=Silent)
@@ -120,7 +116,8 @@ class Campaign:
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
-                    self.progress.step(candidate.kind.id, self._add(candidate.kind, candidate.variants[place]))
+                    self._add(candidate.kind, candidate.variants[place])
+                    self.progress.step()
                 if place == 0:
                     self.told(self._outcome(candidate))
         for session in range(sessions):
@@ -131,8 +128,9 @@ class Campaign:
                 own, _ = self._sessions(candidate)
                 # What was begun, did not end for good, and did not crash twice.
                 again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
-                record = self._add(candidate.kind, own[0].variant, session) if again else None
-                self.progress.step(candidate.kind.id, record)
+                if again:
+                    self._add(candidate.kind, own[0].variant, session)
+                self.progress.step()
             if session == min(1, sessions - 1):  # repeats of repeats come last
                 for candidate in usable:
                     self._beside_the_limit(candidate)
@@ -148,7 +146,7 @@ class Campaign:
 
     def _add(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
-        if self.timing.now() > self.deadline:
+        if self.now() > self.deadline:
             return None
         self.progress.begin(kind.id)
         record = self.measure(kind, variant, session, role)
@@ -231,19 +229,17 @@ class Campaign:
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
     """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
-    found: tuple[Device, ...] = ()
-    on_cpu, reason = runner.kind == CPU, "there is none"
+    on_cpu = runner.kind == CPU
     try:
         rows = runner.devices()
-        found = tuple(parse_device(row) for row in rows if "unusable" not in row)
-        reason = next((shorten(str(row["unusable"]), TOLD) for row in rows if "unusable" in row), reason)
+        if found := tuple(parse_device(row) for row in rows if "unusable" not in row):
+            return found
+        reason = shorten(str(rows[0]["unusable"]), TOLD) if rows else "there is none"
     except RunnerFailed as error:
         reason = str(error)
     except (ValueError, TypeError) as error:
         what = "the CPU" if on_cpu else "a GPU"
         raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
-    if found:
-        return found
     if on_cpu:
         raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
     advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
@@ -309,16 +305,16 @@ def measure_device(
         source = Session(runner, device.index)
 
         def told(outcome: Outcome) -> None:
-            progress.found(ceiling(outcome, device, settings, link_of(identity)))
+            progress.found(ceiling(outcome, device, link_of(identity)))
 
         try:
-            deadline = TIMING.now() + settings.budget
-            outcomes = Campaign(source, telemetry, settings, TIMING, deadline, device.kind, progress, told).run(wanted)
+            deadline = CLOCK() + settings.budget
+            outcomes = Campaign(source, telemetry, settings, CLOCK, deadline, device.kind, progress, told).run(wanted)
         finally:
             source.renew()
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
     entries = content["ceilings"]
-    if not any(entry["value"] is not None for entry in entries):
+    if all(entry["value"] is None for entry in entries):
         failed = [entry for entry in entries if entry["verdict"] == "failed"]
         late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
         first, next_step = (failed or late or entries)[0], "Choose other ceilings."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import reduce
 from operator import or_
@@ -29,11 +30,10 @@ from ncu_roofline.bench.measuring import (
     variation,
 )
 from ncu_roofline.bench.telemetry import names, scaled
-from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
+from ncu_roofline.formats.ceilings import SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
-# How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
-_CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
+_TEMPERATURES = {"temperature": "gpu", "memory_temperature": "mem"}
 _SETTINGS = ("trials", "sessions", "min_time", "data", "seed", "quick")
 
 
@@ -55,7 +55,6 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     time_utc = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
     host = {"name": platform.node(), "cpu": next(models, platform.processor()), "kernel": platform.release()}
-    ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -63,8 +62,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "host": {**host, "time_utc": time_utc},
         "device": _describe(device, origin.identity),
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
-        "ceilings": ceilings,
-        "derived": {"machine_balance": machine_balance(ceilings)},
+        "ceilings": [ceiling(outcome, device, link) for outcome in outcomes],
         "warnings": _warnings(device, settings, origin),
     }
 
@@ -82,7 +80,7 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(finite(content), indent=1, allow_nan=False) + "\n"
 
 
-def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
+def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> dict[str, Any]:
     """One entry of "ceilings", made of the sessions that stand, else of all with values.
 
     Value, clock, power and work are those of the better session, the others are spread.
@@ -90,20 +88,8 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
     kind, sessions = outcome.kind, outcome.sessions
     used = [record for record in sessions if record.stands] or [record for record in sessions if record.values]
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
-    variants = [
-        {
-            "kernel": record.variant,
-            "role": record.role,
-            "session": record.session,
-            "value": record.value if record.values else None,
-            "work": record.work or None,
-            "power_w": record.observed.get("power"),
-            "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
-            "values": record.values,
-            "sm_mhz": [clock / 1e6 for clock in record.clocks],
-        }
-        for record in (*sessions, *outcome.others, *filter(None, (outcome.burst, outcome.limit)))
-    ]
+    records = (*sessions, *outcome.others, *filter(None, (outcome.burst, outcome.limit)))
+    runs = {"variants": [_run(record) for record in records]}
     if not used:
         word = reason = outcome.absent or next((record.failure for record in sessions if record.failure), "not measured")
         if reason.startswith("not measured"):
@@ -111,16 +97,12 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         elif reason not in NOT_HERE:
             word, reason = "failed", f"the benchmark failed: {reason}"
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
-        return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), "variants": variants}
+        return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), **runs}
 
-    def observed(key: str, combine: Callable[[list[Any]], Any]) -> Any:
-        """What the records saw of something; None where none did."""
-        values = [record.observed[key] for record in used if record.observed.get(key) is not None]
-        return combine(values) if values else None
-
-    numbers, best = summarise(used), best_of(used)
+    numbers, best, seen = summarise(used), best_of(used), [record.observed for record in used]
     clocks, memory, power = best.clocks, best.observed.get("memory_clock"), best.observed.get("power")
-    peak = theory(kind, device, observed("link", lambda links: max(map(tuple, links))) or link)
+    links = [tuple(one["link"]) for one in seen if one.get("link")]
+    peak = theory(kind, device, max(links, default=link))
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
     cycles = [record.per_cycle for record in used if record.per_cycle and kind.domain == "sm"]
     per_cycle = _per_cycle(best, device) if kind.domain == "sm" else None
@@ -129,29 +111,27 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         share = per_cycle * device.sm_count / peak.per_cycle if per_cycle else numbers["value"] / peak.at(clock)
     word, accepted, reasons = _judged(outcome, used, share, peak)
     verified = [record.verified for record in used if record.verified is not None]
-    held_back = reduce(or_, (int(record.observed.get("reasons") or 0) for record in used))
+    told = {key: max((one[key] for one in seen if one.get(key) is not None), default=None) for key in _TEMPERATURES}
+    megahertz = [clock / 1e6 for clock in clocks]
     return {
         **head,
         **numbers,
         "accepted": accepted,
         "verdict": word,
         "reasons": reasons,
-        "attempts": len(sessions),
         "variant": {"kernel": best.variant, **{key: value for key, value in best.launch.items() if value != ""}},
         "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): best.work},
         "seconds_median": median(best.seconds),
         "discarded": sum(record.discarded for record in used),
         "clock": {
-            "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
-            "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
+            "sm_mhz_mean": statistics.fmean(megahertz) if clocks else None,
+            "sm_mhz_min": min(megahertz, default=None),
             "mem_mhz": scaled(memory, 1e-6),
-            "mem_mhz_max": device.memory_clock_max / 1e6 or None,
-            "method": _CLOCK_METHODS[device.kind] if clocks else None,
         },
         "power_w": power,
         "energy_per_unit_j": None if power is None else power * median(best.seconds) / best.work,
-        "temp_c": {"gpu": observed("temperature", max), "mem": observed("memory_temperature", max)},
-        "throttle": {"reasons": names(held_back)},
+        "temp_c": {name: told[key] for key, name in _TEMPERATURES.items()},
+        "throttle": {"reasons": names(reduce(or_, (int(one.get("reasons") or 0) for one in seen)))},
         "verified": {"checksum": all(verified) if verified else None},
         "per_sm_and_cycle": per_cycle,
         # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
@@ -162,9 +142,16 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         "burst": _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device),
         "power_limit": _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device),
         "theory": as_json(peak, clock, numbers["value"], share),
-        "data": settings.data,
-        "variants": variants,
+        **runs,
     }
+
+
+def _run(record: Record) -> dict[str, Any]:
+    """One run as the file keeps it, with its trials."""
+    found = {"kernel": record.variant, "role": record.role, "session": record.session, "value": known(record.value)}
+    found |= {"work": record.work or None, "power_w": record.observed.get("power")}
+    found["rejections"] = [*record.rejections, *([record.failure] if record.failure else [])]
+    return {**found, "values": record.values, "sm_mhz": [clock / 1e6 for clock in record.clocks]}
 
 
 def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
@@ -234,14 +221,6 @@ def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
     link = identity.get("pcie") or {}
     generation, lanes = link.get("gen_max"), link.get("width_max")
     return (generation, lanes) if generation and lanes else None
-
-
-def machine_balance(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """FLOP per byte of device memory for each multiply-add and tensor ceiling among the accepted entries."""
-    values = {entry["id"]: entry["value"] for entry in entries if entry["accepted"]}
-    memory = max((values[name] for name in ("dram.read", "dram.copy", "dram.write") if name in values), default=0.0)
-    compute = [name for name in values if name.endswith(".fma") or name.startswith("tensor.")]
-    return {f"{name}/dram": values[name] / memory for name in compute} if memory else {}
 
 
 def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:

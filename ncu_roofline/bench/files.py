@@ -12,7 +12,6 @@ from ncu_roofline.base.records import cleaned, inside, known, number
 from ncu_roofline.base.texts import clean, printable, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.bench.catalogue import clock_of, data_sheet
-from ncu_roofline.bench.document import machine_balance
 from ncu_roofline.bench.measuring import LIMITS, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
@@ -131,7 +130,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
         "host": {"name": "", "names": sorted({one["host"] for one in places}), "time_utc": max(file.time for file in newest)},
         "device": {**newest[0].model, "uuid": "", "gpus": places},
         "ceilings": ceilings,
-        "derived": {"machine_balance": machine_balance(ceilings), "slow_gpus": slow},
+        "derived": {"slow_gpus": slow},
         "warnings": warnings,
     }
     for label, keys in CONDITIONS.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -159,13 +159,6 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Timing(NamedTuple):
-    """The clock on the wall and waiting, replaceable by tests."""
-
-    now: Callable[[], float]
-    sleep: Callable[[float], None]
-
-
 def timers_agree(trial: Trial) -> bool:
     """Whether the host's clock confirms the time that the GPU's tells: a GPU's timer that is set right meanwhile lies."""
     return trial.end - trial.begin <= trial.seconds * (1 + LIMITS.timers) + LIMITS.overhead
@@ -299,21 +292,13 @@ def summarise(sessions: Sequence[Record]) -> dict[str, Any]:
     that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
     "between_session_cv" that of the medians; None where too few tell it.
     """
-    everything = sorted(value for one in sessions for value in one.values)
+    everything = [value for one in sessions for value in one.values]
     intervals = [median_interval(one.values) for one in sessions]
-
-    def quantile(share: float) -> float:
-        place = share * (len(everything) - 1)
-        low = math.floor(place)
-        return everything[low] + (everything[min(low + 1, len(everything) - 1)] - everything[low]) * (place - low)
-
     return {
         "value": best_of(sessions).value,
         "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
-        "min": everything[0],
-        "max": everything[-1],
-        "p05": quantile(0.05),
-        "p95": quantile(0.95),
+        "min": min(everything),
+        "max": max(everything),
         "cv": known(largest_variation([one.values for one in sessions])),
         "trials": len(everything),
         "sessions": len(sessions),

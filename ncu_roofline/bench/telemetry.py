@@ -79,13 +79,17 @@ def open_telemetry(device: Device) -> Telemetry:
     if device.is_cpu:
         return Telemetry()
     try:
-        nvml = load()
-        by, name = ("PciBusId", device.pci_bus_id) if device.pci_bus_id else ("UUID", device.uuid)
-        handle = nvml.ask(f"nvmlDeviceGetHandleBy{by}", name)
-    except NvmlError as error:
-        return Telemetry(str(error))
+        import pynvml
+    except ImportError:
+        return Telemetry("the package nvidia-ml-py is not installed (pip install 'ncu-roofline[bench]')")
+    by, name = ("PciBusId", device.pci_bus_id) if device.pci_bus_id else ("UUID", device.uuid)
+    try:
+        pynvml.nvmlInit()
+        handle = getattr(pynvml, f"nvmlDeviceGetHandleBy{by}")(name)
+    except pynvml.NVMLError as error:
+        return Telemetry(f"NVML: {error}")
     # Up to GA100 what is called the usage is no average (nvml.h).
-    return NvmlTelemetry(nvml, handle, "instant" if device.compute_capability <= (8, 0) else "average (1 s)")
+    return NvmlTelemetry(pynvml, handle, "instant" if device.compute_capability <= (8, 0) else "average (1 s)")
 
 
 class Watch:
@@ -158,55 +162,15 @@ def observe(readings: Sequence[Reading], windows: Sequence[Window]) -> dict[str,
     }
 
 
-class NvmlError(Exception):
-    """NVML is not there, or refused a call; says which and why."""
-
-
-class Nvml:
-    """The package, initialised by `load`; a device is a handle."""
-
-    def __init__(self, package: Any) -> None:
-        self._package = package
-
-    def ask(self, name: str, *inputs: Any) -> Any:
-        """What a function of NVML tells.  NvmlError where the driver does not have it or refuses."""
-        try:
-            return getattr(self._package, name)(*inputs)
-        except (AttributeError, self._package.NVMLError_FunctionNotFound):
-            raise NvmlError(f"{name}: this driver's NVML does not have it") from None
-        except self._package.NVMLError as error:
-            raise NvmlError(f"{name}: {error}") from None
-
-    def tell(self, name: str, *inputs: Any) -> Any:
-        """The same, None where it refuses: not supported, no permission and a lost GPU all mean unknown."""
-        try:
-            return self.ask(name, *inputs)
-        except NvmlError:
-            return None
-
-
-def load() -> Nvml:
-    """NVML, ready to be asked.  NvmlError if the package or the driver is missing."""
-    try:
-        import pynvml
-    except ImportError:
-        raise NvmlError("the package nvidia-ml-py is not installed (pip install nvidia-ml-py)") from None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise NvmlError(f"nvmlInit: {error}") from None
-    return Nvml(pynvml)
-
-
 class NvmlTelemetry(Telemetry):
-    """One GPU seen through NVML; a MIG instance is seen as the GPU it is part of.
+    """One GPU seen through NVML, the package of it ready; a MIG instance is seen as the GPU it is part of.
 
     ``usage`` says what ``nvmlDeviceGetPowerUsage`` means on it; it is asked where the driver lacks the field of instant power.
     """
 
     available = True
 
-    def __init__(self, nvml: Nvml, handle: Any, usage: str) -> None:
+    def __init__(self, nvml: Any, handle: Any, usage: str) -> None:
         super().__init__()
         self._nvml, self._handle = nvml, handle
         self._has_instant_power = self._field(POWER_INSTANT) is not None
@@ -215,11 +179,11 @@ class NvmlTelemetry(Telemetry):
     def identity(self) -> dict[str, Any]:
         """Facts of the driver and the board; ``power_source`` says what readings of power are."""
         ecc, mig, persistence = self._ask("EccMode"), self._ask("MigMode"), self._ask("PersistenceMode")
-        cuda, processes = self._nvml.tell("nvmlSystemGetCudaDriverVersion"), self._ask("ComputeRunningProcesses")
+        cuda, processes = self._tell("nvmlSystemGetCudaDriverVersion"), self._ask("ComputeRunningProcesses")
         link = {"gen": "CurrPcieLinkGeneration", "width": "CurrPcieLinkWidth"}
         link |= {"gen_max": "MaxPcieLinkGeneration", "width_max": "MaxPcieLinkWidth"}
         return {
-            "driver": self._nvml.tell("nvmlSystemGetDriverVersion"),
+            "driver": self._tell("nvmlSystemGetDriverVersion"),
             "cuda_driver_api": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
             "vbios": self._ask("VbiosVersion"),
             "ecc": {"current": bool(ecc[0]), "pending": bool(ecc[1])} if ecc else None,
@@ -249,7 +213,14 @@ class NvmlTelemetry(Telemetry):
         return found
 
     def _ask(self, name: str, *inputs: Any) -> Any:
-        return self._nvml.tell(f"nvmlDeviceGet{name}", self._handle, *inputs)
+        return self._tell(f"nvmlDeviceGet{name}", self._handle, *inputs)
+
+    def _tell(self, name: str, *inputs: Any) -> Any:
+        """None where the driver lacks the call or refuses: not supported, no permission and a lost GPU all mean unknown."""
+        try:
+            return getattr(self._nvml, name)(*inputs)
+        except (AttributeError, self._nvml.NVMLError):
+            return None
 
     def _field(self, number: int) -> float | None:
         found = self._ask("FieldValues", [number])

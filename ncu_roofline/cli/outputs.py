@@ -237,7 +237,7 @@ class Bar:
         if self._bar is not None:
             self._bar.set_postfix_str(f"{ceiling} ...")
 
-    def step(self, _ceiling: str, _record: object) -> None:
+    def step(self) -> None:
         """One step on."""
         if self._bar is not None:
             self._bar.update()

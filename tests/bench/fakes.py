@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,9 +26,9 @@ import pytest
 
 from ncu_roofline.bench.campaign import Campaign
 from ncu_roofline.bench.device import Device, parse_device
-from ncu_roofline.bench.measuring import FULL, Settings, Timing
+from ncu_roofline.bench.measuring import FULL, Settings
 from ncu_roofline.bench.runner import HANGS, Runner, RunnerFailed, Session
-from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry, Watch, Window, observe
+from ncu_roofline.bench.telemetry import Reading, Telemetry, Watch, Window, observe
 from ncu_roofline.formats.ceilings import GPU, Ceiling
 
 HERE = Path(__file__).resolve().parent
@@ -85,7 +86,6 @@ class Program:
 
     def __init__(self) -> None:
         self.play(scenario())
-        self.timing = Timing(lambda: self.now, lambda _seconds: None)
 
     def play(self, content: Mapping[str, Any], start: float = 0.0, set_up: float = 0.0) -> None:
         self.content, self.start, self.set_up = content, start, set_up
@@ -142,10 +142,13 @@ class Program:
     def end(self) -> None:
         self.lines = iter(())
 
+    def clock(self) -> float:
+        return self.now
+
     def campaign(self, telemetry: Telemetry, settings: Settings, budget: float = 1e9, kind: str = GPU) -> Campaign:
         """The driver's work with it, ``budget`` in s from now."""
         source = Session(Runner(Path("program")), 0)
-        return Campaign(source, telemetry, settings, self.timing, self.now + budget, kind)
+        return Campaign(source, telemetry, settings, self.clock, self.now + budget, kind)
 
     def trials(self, words: Mapping[str, str], number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of one run, as the clock goes on; ``number`` counts the runs of this ceiling from 0."""
@@ -193,20 +196,24 @@ class Look(Watch):
         return observe([{**self._telemetry.read(), "time": -1.0}] if self._telemetry.available else [], windows)
 
 
-class FakeNvml(Nvml):
-    """That of an H200 but for some answers; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
+class FakeNvml(SimpleNamespace):
+    """The package on an H200 but for some answers; what begins with "!" is refused; of processes 0 is this one."""
+
+    NVMLError = OSError
 
     def __init__(self, **answers: Any) -> None:
-        self.answers = {**MACHINES["nvml"], **answers}
-        self.asked: list[tuple[Any, ...]] = []
+        super().__init__(answers={"Init": None, **MACHINES["nvml"], **answers}, asked=list[tuple[Any, ...]]())
 
-    def ask(self, name: str, *inputs: Any) -> Any:
-        self.asked.append((name.removeprefix("nvml"), *inputs))
-        answer = self.answers.get(name.removeprefix("nvml"), f"!{name}: this driver's NVML does not have it")
-        if isinstance(answer, Exception):
-            raise answer
+    def __getattr__(self, name: str) -> Any:
+        if name.removeprefix("nvml") not in self.answers:
+            raise AttributeError(name)
+        return partial(self._answer, name.removeprefix("nvml"))
+
+    def _answer(self, name: str, *inputs: Any) -> Any:
+        self.asked.append((name, *inputs))
+        answer = self.answers[name]
         if str(answer).startswith("!"):
-            raise NvmlError(str(answer)[1:])
+            raise OSError(str(answer)[1:])
         if name.endswith("FieldValues"):
             values = [answer.get(str(number)) for number in inputs[1]]
             return [SimpleNamespace(nvmlReturn=one is None, value=SimpleNamespace(uiVal=one)) for one in values]

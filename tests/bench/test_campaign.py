@@ -45,7 +45,7 @@ def told(entry: Mapping[str, Any]) -> Iterator[str]:
         assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
         spread = [f"{entry[name + per] or 0:.2g}" for name in ("cv", "between_session_cv") for per in ("", "_per_cycle")]
         shares = (entry["theory"]["fraction"], entry["theory"]["fraction_vendor_clock"], entry["per_sm_and_cycle"])
-        counts = [f"{entry['trials']} trials in {entry['sessions']} of {entry['attempts']} sessions"]
+        counts = [f"{entry['trials']} trials in {entry['sessions']} sessions"]
         counts += [f"{entry[name]} {name}" for name in ("outliers", "discarded")]
         yield f"  {', '.join(counts)}, right {entry['verified']['checksum']}, cv {', '.join(spread)}, {entry['variant']}"
         held = ", ".join(entry["throttle"]["reasons"]) or "not held back"
@@ -74,7 +74,7 @@ def test_cases(program: Program) -> None:
         outcomes = made.run([*wanted, Candidate(kind("fp64.div"), (), "unsupported")][: 9 if len(of) > 1 else 1])
         assert progress.step.call_count == sum(call.args[0] for call in progress.start.call_args_list), name
         assert sorted(found) == sorted(of), name
-        lines = [line for one in outcomes for line in told(ceiling(one, device(EPYC if on == CPU else H200), settings, None))]
+        lines = [line for one in outcomes for line in told(ceiling(one, device(EPYC if on == CPU else H200), None))]
         jobs = [f"{one['ceiling']}/{one['variant']} {one['trials']}x{one['min-time-ms']}" for one in program.runs]
         rests = "".join(f", {pause} ms between" for pause in {one["pause-ms"] for one in program.runs} - {"0"})
         after = f"{program.now - 1:.3f} s, {program.contexts} contexts{rests}: {', '.join(jobs)}"
@@ -89,14 +89,14 @@ def test_numbers_derived_by_hand(program: Program) -> None:
     for name, bits in (("fp64.fma", 0), ("launch.stream", 0), ("tensor.fp16.wgmma", 4)):
         (outcome,) = program.campaign(FakeTelemetry(bits), FAST).run([Candidate(kind(name), ("best",))])
         powered = tuple(replace(record, observed={**record.observed, "power": 650.0}) for record in outcome.sessions)
-        entries[name] = ceiling(outcome._replace(sessions=powered), device(), FAST, None)
+        entries[name] = ceiling(outcome._replace(sessions=powered), device(), None)
     close, entry, launch, tensor = (lambda value: pytest.approx(value, rel=1e-3)), *entries.values()
     assert (entry["value"], entry["work"]["operations"], entry["seconds_median"]) == (close(33e12), close(33e12 * 0.020), 0.020)
     assert entry["theory"]["at_measured_clock"] == pytest.approx(132 * 64 * 2 * 1.98e9)
     assert entry["theory"]["fraction"] == close(33e12 / (132 * 128 * 1.98e9))
     assert entry["per_sm_and_cycle"] == close(33e12 / 132 / 1.98e9)
     assert entry["energy_per_unit_j"] == close(650 / 33e12)
-    assert (entry["clock"]["mem_mhz"], entry["clock"]["mem_mhz_max"], entry["temp_c"]["gpu"]) == (3201, 3201, 55.0)
+    assert (entry["clock"]["mem_mhz"], entry["temp_c"]["gpu"]) == (3201, 55.0)
     assert (launch["value"], launch["unit"], launch["energy_per_unit_j"]) == (close(1 / 4e5), "s", close(650 / 4e5))
     assert tensor["theory"]["fraction"] == close(743e12 / (4096 * 132 * 1.5e9))
     assert (tensor["burst"]["value"], tensor["burst"]["sm_mhz"]) == (close(743e12 * 1900 / 1500), pytest.approx(1900))
@@ -107,8 +107,8 @@ def test_which_variants_apply() -> None:
     variants = [Variant(one, name, "FLOP/s", tuple(on), reason) for one, name, on, reason in TOLD["variants"]]
     kinds = [*kinds_of(variants), kind("dram.read")]
     found = [c.variants or c.absent for c in candidates(kinds, variants, "9.0", quick=True)]
-    quick, none = "not measured: left out of a quick run", "not measured: the benchmark has no kernel for it"
-    assert found == ["emulated", ("b",), quick, "unsupported", none]
+    quick = "not measured: left out of a quick run"
+    assert found == ["emulated", ("b",), quick, "unsupported", "unsupported"]
     assert [c.variants for c in candidates(kinds, variants, "8.0", quick=False)] == [(), ("b", "c"), ("d",), (), ()]
 
 
@@ -156,7 +156,7 @@ def test_intervals_medians_outliers_variation_still_clocks_and_summaries() -> No
     assert [rate[key] for key in keys] == [10.1, [9, 10.4], 345, 3, 9, 10.4, pytest.approx(0.0168, abs=1e-3)]
     assert (latency["value"], rate["between_session_cv"]) == (9.0, pytest.approx(0.0627, abs=1e-3))
     odd = measuring.summarise([measuring.Record(kind("dram.read"), "", values=[0.0, 10.0])])
-    assert [odd[key] for key in ("p05", "p95", "value")] == [0.5, 9.5, 0.0]  # no mean that no trial had
+    assert (odd["value"], odd["max"]) == (0.0, 10.0)  # no mean that no trial had
     # The host must confirm the time, but for a launch; it may have seen less.
     seen = ((0.02, 0.02), (0.02, 0.0204), (0.02, 0.021), (0.004, 0.0045), (0.004, 0.0047), (0.02, 0.0195))
     agree = [measuring.timers_agree(Trial(gpu, 1.0, None, None, 5.0, 5.0 + host)) for gpu, host in seen]

@@ -121,10 +121,6 @@ def test_a_file_of_a_cpu_applies_to_no_gpu(tmp_path: Path) -> None:
 
 def test_the_file_of_the_package_is_made_of_the_recorded_trials() -> None:
     made, shipped = scrubbed(rejudged(MEASURED)), json.loads(H100.read_text(encoding="utf-8"))
-    for one in (*shipped["ceilings"], *made["ceilings"]):  # what is not told any more, or was counted otherwise then
-        for row in (one, *one["variants"], one.get("throttle", {})):
-            for name in ("attempts", "energy_j", "duty", "power_us", "thermal_us"):
-                row.pop(name, None)
     assert shipped["ceilings"] == json.loads(json.dumps(made["ceilings"]))
     assert any("applied afterwards" in warning for warning in shipped["warnings"])
 

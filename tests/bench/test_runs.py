@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.bench import build, campaign, measure, telemetry
+from ncu_roofline.bench import build, campaign, measure
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
 from ncu_roofline.cli.outputs import Bar
@@ -37,7 +37,7 @@ from tests.test_sessions import test_session as play
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.play")), ids=lambda path: path.stem)
 def test_play(path: Path, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mig = (1, 1) if path.stem == "instances" else (0, 0)
-    monkeypatch.setattr(telemetry, "load", lambda: FakeNvml(DeviceGetMigMode=mig))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(DeviceGetMigMode=mig))
     play(path, run, tmp_path, monkeypatch)
 
 
@@ -114,7 +114,7 @@ def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str]) -> None:
         with Bar("NVIDIA H200", shown=shown) as bar:
             bar.start(3)
             bar.begin("fp64.fma")
-            bar.step("fp64.fma", None)
+            bar.step()
             bar.line("fp64.fma\33[31m 33 TFLOP/s")
             bar.begin("dram.read")
         said.append(capsys.readouterr().err)
