@@ -23,12 +23,14 @@ from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings
 from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
 CLOCK = time.monotonic
+Words = tuple[str, ...]
+_OTHER_BUILD = "Choose other ceilings, or build again with another compiler (--nvcc, for a CPU CXX)."
 OUT_OF_TIME = "not measured: out of time"
 
 
@@ -120,29 +122,29 @@ class Campaign:
                     self.progress.step()
                 if place == 0:
                     self.told(self._outcome(candidate))
-        for session in range(sessions):
-            if session:
-                self.source.renew()
+        for session in range(1, sessions):
+            self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
-            for candidate in (usable if session % 2 == 0 else reversed(usable)) if session else ():
+            for candidate in usable if session % 2 == 0 else reversed(usable):
                 own, _ = self._sessions(candidate)
                 # What was begun, did not end for good, and did not crash twice.
                 again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
                 if again:
                     self._add(candidate.kind, own[0].variant, session)
                 self.progress.step()
-            if session == min(1, sessions - 1):  # repeats of repeats come last
-                for candidate in usable:
-                    self._beside_the_limit(candidate)
+            if session == 1:  # repeats of repeats come last
+                self._beside_the_limit(usable)
+        if sessions == 1:
+            self._beside_the_limit(usable)
         return [self._outcome(candidate) for candidate in wanted]
 
-    def _beside_the_limit(self, candidate: Candidate) -> None:
+    def _beside_the_limit(self, usable: Sequence[Candidate]) -> None:
         """What arithmetic under the power limit does before the limit acts; if that is more, what when it has settled."""
-        own, _ = self._sessions(candidate)
-        if self.settings.bursts and candidate.kind.kind == "compute" and any(record.capped for record in own):
-            burst = self._add(candidate.kind, own[0].variant, role="burst")
-            if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
-                self._add(candidate.kind, own[0].variant, role="limit")
+        for kind, own in ((one.kind, self._sessions(one)[0]) for one in usable if self.settings.bursts):
+            if kind.kind == "compute" and any(record.capped for record in own):
+                burst = self._add(kind, own[0].variant, role="burst")
+                if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
+                    self._add(kind, own[0].variant, role="limit")
 
     def _add(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
@@ -193,19 +195,10 @@ class Campaign:
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
-        return replace(
-            record,
-            values=values,
-            seconds=[trial.seconds for trial in used],
-            clocks=clocks,
-            work=measuring.median([trial.work for trial in used]),
-            discarded=len(trials) - len(used),
-            verified=all(checks) if checks else None,
-            rejections=rejections,
-            notes=notes,
-            launch=launch,
-            observed=observed,
-        )
+        seconds, work = [trial.seconds for trial in used], measuring.median([trial.work for trial in used])
+        verified, discarded = all(checks) if checks else None, len(trials) - len(used)
+        told = (values, seconds, clocks, work, discarded, verified, rejections, notes, "", launch, observed)
+        return Record(kind, variant, role, session, *told)
 
     def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
         """The sessions of a ceiling's best variant, by its first session, and those of the others."""
@@ -269,30 +262,18 @@ def list_variants(runner: Runner) -> tuple[Variant, ...]:
 def file_name(device: Device) -> str:
     """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
     node = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node().partition(".")[0]) or "host"
-    return f"ceilings.{node}.{_as_word(device.uuid)}.json"
-
-
-def _as_word(uuid: str) -> str:
-    return re.sub(r"[^A-Za-z0-9-]+", "-", uuid)
+    return f"ceilings.{node}.{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.json"
 
 
 def measure_device(
-    built: Built,
-    device: Device,
-    output: Path,
-    settings: Settings = FULL,
-    *,
-    only: tuple[str, ...] = (),
-    skip: tuple[str, ...] = (),
-    overwrite: bool = False,
-    progress: Progress | None = None,
+    built: Built, device: Device, output: Path, settings: Settings, *, only: Words, skip: Words, force: bool, progress: Progress
 ) -> dict[str, Any]:
     """Measure a GPU and write its file; what it says is returned, too.
 
     Raises RooflineError where nothing could be measured or written.
     """
-    check_target(output, overwrite)
-    runner, progress = Runner(built.path, device.kind), progress or Silent()
+    check_target(output, force)
+    runner = Runner(built.path, device.kind)
     variants = list_variants(runner)
     kinds = select(kinds_of(variants), only, skip)
     # What is named is measured, in a quick run, too.
@@ -315,16 +296,12 @@ def measure_device(
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
     entries = content["ceilings"]
     if all(entry["value"] is None for entry in entries):
-        failed = [entry for entry in entries if entry["verdict"] == "failed"]
-        late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
-        first, next_step = (failed or late or entries)[0], "Choose other ceilings."
-        if failed:
-            next_step = "Choose other ceilings, or build again with another compiler (--nvcc, for a CPU CXX)."
-        elif late:
-            next_step = "Give it more time with --budget."
+        failed = [(entry, _OTHER_BUILD) for entry in entries if entry["verdict"] == "failed"]
+        late = [(entry, "Give it more time with --budget.") for entry in entries if OUT_OF_TIME in entry["reasons"]]
+        first, next_step = (failed or late or [(entries[0], "Choose other ceilings.")])[0]
         reason = f"no ceiling could be measured; {first['id']}: {'; '.join(first['reasons'])}"
         raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
-    write_atomically(output, [as_text(content).encode()], overwrite=overwrite)
+    write_atomically(output, [as_text(content).encode()], overwrite=force)
     return content
 
 
@@ -334,7 +311,7 @@ def _alone(device: Device) -> Iterator[None]:
     try:
         import fcntl
 
-        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{_as_word(device.uuid)}.lock"
+        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{file_name(device)}.lock"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except (ImportError, OSError):  # Windows; a full, read-only or missing folder is no reason not to measure
         yield

@@ -14,21 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
+from ncu_roofline.bench import measuring
 from ncu_roofline.bench.catalogue import Theory, as_json, theory
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import (
-    LIMITS,
-    NOT_HERE,
-    Outcome,
-    Record,
-    Settings,
-    best_of,
-    kept,
-    largest_variation,
-    median,
-    summarise,
-    variation,
-)
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings, median, variation
 from ncu_roofline.bench.telemetry import names, scaled
 from ncu_roofline.formats.ceilings import SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
@@ -99,7 +88,7 @@ def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> d
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
         return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), **runs}
 
-    numbers, best, seen = summarise(used), best_of(used), [record.observed for record in used]
+    numbers, best, seen = measuring.summarise(used), measuring.best_of(used), [record.observed for record in used]
     clocks, memory, power = best.clocks, best.observed.get("memory_clock"), best.observed.get("power")
     links = [tuple(one["link"]) for one in seen if one.get("link")]
     peak = theory(kind, device, max(links, default=link))
@@ -113,37 +102,24 @@ def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> d
     verified = [record.verified for record in used if record.verified is not None]
     told = {key: max((one[key] for one in seen if one.get(key) is not None), default=None) for key in _TEMPERATURES}
     megahertz = [clock / 1e6 for clock in clocks]
-    return {
-        **head,
-        **numbers,
-        "accepted": accepted,
-        "verdict": word,
-        "reasons": reasons,
-        "variant": {"kernel": best.variant, **{key: value for key, value in best.launch.items() if value != ""}},
-        "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): best.work},
-        "seconds_median": median(best.seconds),
-        "discarded": sum(record.discarded for record in used),
-        "clock": {
-            "sm_mhz_mean": statistics.fmean(megahertz) if clocks else None,
-            "sm_mhz_min": min(megahertz, default=None),
-            "mem_mhz": scaled(memory, 1e-6),
-        },
-        "power_w": power,
-        "energy_per_unit_j": None if power is None else power * median(best.seconds) / best.work,
-        "temp_c": {name: told[key] for key, name in _TEMPERATURES.items()},
-        "throttle": {"reasons": names(reduce(or_, (int(one.get("reasons") or 0) for one in seen)))},
-        "verified": {"checksum": all(verified) if verified else None},
-        "per_sm_and_cycle": per_cycle,
-        # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
-        "cv_per_cycle": known(largest_variation(cycles)),
-        "between_session_cv_per_cycle": known(variation([median(each) for each in cycles])),
-        # "value" is what it sustains, and judges; what a kernel of a few milliseconds reaches after a rest, where the limit has
-        # lowered the clock of longer ones; and what is left when the limit's control has settled.
-        "burst": _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device),
-        "power_limit": _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device),
-        "theory": as_json(peak, clock, numbers["value"], share),
-        **runs,
-    }
+    entry = {**head, **numbers, "accepted": accepted, "verdict": word, "reasons": reasons}
+    entry["variant"] = {"kernel": best.variant, **{key: value for key, value in best.launch.items() if value != ""}}
+    entry["work"] = {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): best.work}
+    entry |= {"seconds_median": median(best.seconds), "discarded": sum(record.discarded for record in used)}
+    mean, least = (statistics.fmean(megahertz), min(megahertz)) if clocks else (None, None)
+    entry["clock"] = {"sm_mhz_mean": mean, "sm_mhz_min": least, "mem_mhz": scaled(memory, 1e-6)}
+    entry |= {"power_w": power, "energy_per_unit_j": scaled(power, median(best.seconds) / best.work)}
+    entry["temp_c"] = {name: told[key] for key, name in _TEMPERATURES.items()}
+    entry["throttle"] = {"reasons": names(reduce(or_, (int(one.get("reasons") or 0) for one in seen)))}
+    entry |= {"verified": {"checksum": all(verified) if verified else None}, "per_sm_and_cycle": per_cycle}
+    # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
+    entry["cv_per_cycle"] = known(measuring.largest_variation(cycles))
+    entry["between_session_cv_per_cycle"] = known(variation([median(each) for each in cycles]))
+    # "value" is what it sustains, and judges; what a kernel of a few milliseconds reaches after a rest, where the limit has
+    # lowered the clock of longer ones; and what is left when the limit's control has settled.
+    entry["burst"] = _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device)
+    entry["power_limit"] = _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device)
+    return {**entry, "theory": as_json(peak, clock, numbers["value"], share), **runs}
 
 
 def _run(record: Record) -> dict[str, Any]:
@@ -191,15 +167,10 @@ def _beside(record: Record | None, device: Device) -> dict[str, Any] | None:
     """What trials of another length than those of the sessions gave; None where there are none."""
     if record is None or not record.values or record.verified is False:
         return None
-    return {
-        "value": record.value,
-        "seconds": median(record.seconds),
-        "trials": len(record.values),
-        "cv": known(variation(kept(record.values))),
-        "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
-        "per_sm_and_cycle": _per_cycle(record, device),
-        "power_w": record.observed.get("power"),
-    }
+    found: dict[str, Any] = {"value": record.value, "seconds": median(record.seconds), "trials": len(record.values)}
+    found |= {"cv": known(measuring.largest_variation([record.values])), "per_sm_and_cycle": _per_cycle(record, device)}
+    clock = median(record.clocks) / 1e6 if record.clocks else None
+    return {**found, "sm_mhz": clock, "power_w": record.observed.get("power")}
 
 
 def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,10 +201,7 @@ def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
         (origin.telemetry, f"no power, temperature and throttle reasons: {origin.telemetry}"),
         (others, f"{others} other processes used this GPU"),
         (ecc.get("current") != ecc.get("pending"), "ECC changes at the next reboot: measure again then"),
-        (
-            device.is_mig,
-            "a MIG instance: its share of memory bandwidth, L2 and power is not known, other instances may disturb it",
-        ),
+        (device.is_mig, "a MIG instance: its share of memory, L2 and power is not known, other instances may disturb it"),
         (settings.data == "zeros", "measured on zeros, which flatters: less power, higher clocks"),
     )
     return [text for applies, text in told if applies]

@@ -33,7 +33,6 @@ CONDITIONS = {
 """What makes the numbers of two files incomparable although the GPUs are the same, and where a file says it."""
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
 NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
-_SAME_SHARE = 1e-3
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
 _NOT_HERE = ("unsupported", "emulated", "not measured")
 _LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
@@ -87,22 +86,10 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     Of two files of one GPU the later one counts.  Raises RooflineError for what is no measurement of one GPU, and for GPUs of
     several models.
     """
-    # Of each GPU, or CPU with a number of threads, the latest file.
-    by_gpu: dict[tuple[str, Any], File] = {}
+    by_gpu: dict[tuple[str, Any], File] = {}  # of each GPU, or CPU with a number of threads, the latest file
     warnings = []
     for file in files:
-        model, first = file.model, files[0].model
-        reason = ""
-        if file.ceilings.status == PUBLISHED:
-            reason = "its figures were published, not measured"
-        elif file.content["device"].get("gpus"):
-            reason = "it is merged already"
-        elif not file.ceilings.device:
-            reason = "it does not say which GPU it was measured on"
-        elif model != first:
-            texts = [", ".join(map(str, one.values())) for one in (model, first)]
-            reason = f"{texts[0]} is not {texts[1]} of {files[0].path}"
-        if reason:
+        if reason := _not_to_merge(file, files[0]):
             next_step = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
             raise RooflineError("Cannot merge", file.path, reason, next_step)
         gpu = file.place["uuid"], file.content["device"].get("threads")
@@ -116,12 +103,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     for file in newest:
         for entry in file.content["ceilings"]:
             rows.setdefault(entry["id"], []).append((file, entry))
-    ceilings = [_merged(entries, len(newest)) for entries in rows.values()]
-    slow: dict[str, list[str]] = {}
-    for entry in ceilings:
-        for gpu_behind in entry.get("slow", []):
-            slow.setdefault("{host} GPU {index} {uuid}".format(**gpu_behind), []).append(entry["id"])
-    places = [file.place for file in newest]
+    ceilings, places = [_merged(entries, len(newest)) for entries in rows.values()], [file.place for file in newest]
     content = {
         "schema": form.SCHEMA,
         "schema_version": form.SCHEMA_VERSION,
@@ -130,7 +112,6 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
         "host": {"name": "", "names": sorted({one["host"] for one in places}), "time_utc": max(file.time for file in newest)},
         "device": {**newest[0].model, "uuid": "", "gpus": places},
         "ceilings": ceilings,
-        "derived": {"slow_gpus": slow},
         "warnings": warnings,
     }
     for label, keys in CONDITIONS.items():
@@ -143,6 +124,17 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
                 place = place.setdefault(key, {})
             place[keys[-1]] = values.pop()
     return content
+
+
+def _not_to_merge(file: File, first: File) -> str:
+    if file.ceilings.status == PUBLISHED:
+        return "its figures were published, not measured"
+    if file.content["device"].get("gpus"):
+        return "it is merged already"
+    if not file.ceilings.device:
+        return "it does not say which GPU it was measured on"
+    texts = [", ".join(map(str, one.model.values())) for one in (file, first)]
+    return f"{texts[0]} is not {texts[1]} of {first.path}" if file.model != first.model else ""
 
 
 def _merged(entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
@@ -162,24 +154,19 @@ def _merged(entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]
         found = [float(value) for _, entry in stand if (value := inside(entry, *keys))]
         return median(found) if found else None
 
+    ends = {"min": min(values), "median": middle, "max": max(values), "spread": (max(values) - min(values)) / middle}
+    of_theory = {name: middle_of("theory", name) for name in ("at_measured_clock", "fraction")}
     return {
         **head,
         "value": middle,
-        "min": min(values),
-        "median": middle,
-        "max": max(values),
-        "spread": (max(values) - min(values)) / middle,
+        **ends,
         "gpus": len(stand),
         "accepted": True,
         "verdict": sample.get("verdict", "ok"),
         "reasons": [f"{len(stand)} of {count} GPUs"] if len(stand) < count else [],
         "clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")},
         "per_sm_and_cycle": middle_of("per_sm_and_cycle"),
-        "theory": {
-            "at_measured_clock": middle_of("theory", "at_measured_clock"),
-            "fraction": middle_of("theory", "fraction"),
-            "uncertain": inside(sample, "theory", "uncertain"),
-        },
+        "theory": {**of_theory, "uncertain": inside(sample, "theory", "uncertain")},
         "variant": sample.get("variant"),
         "slow": sorted(slow, key=lambda gpu: -gpu["behind"]),
         "values": places,
@@ -291,23 +278,17 @@ def measured(content: Mapping[str, Any]) -> str:
     content = cleaned(content)
     device, host, entries = content["device"], content.get("host") or {}, content["ceilings"]
     if gpus := device.get("gpus"):
-        head = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts"
-        rows = [
-            {
-                "ceiling": entry["id"],
-                **{label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")},
-                "spread": _as(".1%", entry.get("spread")),
-                "GPUs": str(entry.get("gpus", "-")),
-                "slow": str(len(entry.get("slow", [])) or "-"),
-            }
-            for entry in entries
-        ]
+        head, rows = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts", []
+        for entry in entries:
+            ends = {label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")}
+            spread, slow = _as(".1%", entry.get("spread")), str(len(entry.get("slow", [])) or "-")
+            rows.append({"ceiling": entry["id"], **ends, "spread": spread, "GPUs": str(entry.get("gpus", "-")), "slow": slow})
     else:
         units = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
         driver = f"driver {device['driver']}" if device.get("driver") else ""
         parts = (f"{device['name']} ({units})", device.get("uuid"), host.get("name"), host.get("time_utc"), driver)
         head, rows = ", ".join(str(part) for part in parts if part), [_measured_row(entry) for entry in entries]
-    slow = [
+    behind = [
         f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
         for entry in entries
         for gpu in entry.get("slow", [])
@@ -315,7 +296,10 @@ def measured(content: Mapping[str, Any]) -> str:
     said = [entry for entry in entries if entry["reasons"] and entry.get("verdict") not in _NOT_HERE]
     notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in said]
     lines = [head, "", *listing(rows)]
-    for title, texts in (("Slow GPUs", slow), ("Reasons", notes), ("Warnings", content.get("warnings") or [])):
+    regimes = {entry["id"]: form.ceiling_of(entry, device).regimes for entry in entries}
+    beside = [f"{name}: {text}" for name, text in regimes.items() if text]
+    told = {"Slow GPUs": behind, "Power limit": beside, "Reasons": notes, "Warnings": content.get("warnings") or []}
+    for title, texts in told.items():
         if texts:
             lines += ["", f"{title}:", *(f"  {text}" for text in texts)]
     return "\n".join(lines)
@@ -338,24 +322,17 @@ def _measured_row(entry: Entry) -> dict[str, str]:
     }
 
 
-def live_header() -> str:
-    """What stands over the lines of `live_line`."""
-    return _live("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
-
-
-def live_line(entry: Entry) -> str:
+def live_line(entry: Entry | None) -> str:
     """A finished ceiling (an entry of a ceilings file) on one line of 100 columns, without anything a terminal would obey.
 
     ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials; reasons stand below the
-    table at the end.
+    table at the end.  None: what stands over such lines.
     """
-    row = _measured_row(entry)
-    spread = _as(".2%", entry.get("cv") if entry["value"] is not None else None)
-    return _live(row["ceiling"], row["value"], row["of theory"], spread, row["MHz"], row["W"], row["verdict"])
-
-
-def _live(*cells: str) -> str:
-    first, *numbers, last = (shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True))
+    names = ("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
+    row = dict(zip(names, names, strict=True))
+    if entry is not None:
+        row = {**_measured_row(entry), "spread": _as(".2%", entry.get("cv") if entry["value"] is not None else None)}
+    first, *numbers, last = (shorten(clean(row[name]), width) for name, width in zip(names, _LIVE, strict=True))
     padded = (f"{text:>{width}}" for text, width in zip(numbers, _LIVE[1:-1], strict=True))
     return " ".join([f"{first:<{_LIVE[0]}}", *padded, last]).rstrip()
 

@@ -18,6 +18,7 @@ from ncu_roofline.bench.runner import HANGS, Trial
 from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
+Floats = Sequence[float]
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
 _MAD_TO_SIGMA = 1.4826
@@ -181,15 +182,11 @@ def settled(kind: Ceiling, trials: Sequence[Trial], settings: Settings, device: 
 
 
 def judge(
-    kind: Ceiling,
-    values: Sequence[float],
-    clocks: Sequence[float],
-    observed: Mapping[str, Any],
-    warm_clock: float | None,
-    driver_tells: bool,
-    device: str,
+    kind: Ceiling, values: Floats, clocks: Floats, observed: Mapping[str, Any], warm: float | None, told: bool, device: str
 ) -> tuple[list[str], list[str]]:
     """Why a run on a kind of ``device`` does not stand, and what else should be known of it.
+
+    ``warm``: the warm-up's clock; ``told``: whether the driver says what holds the clock back.
 
     The driver's slowdowns reject.  A clock below the warm-up's that holds still does not: tensor cores have a lower one than
     the rest of the SM (1830 of 1980 MHz on an H100), and a power limit lowers it further.
@@ -201,18 +198,18 @@ def judge(
     capped = on_sm and bool(reasons & POWER_CAP)
     if capped:
         notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
-    fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
+    fallen = median(clocks) / warm if clocks and warm and on_sm else 1.0
     if fallen < LIMITS.clock:
         text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
         if not capped and variation(clocks) > spread_of(kind.domain, device).within:
             rejections.append(f"throttled: {text}")
         else:
-            notes.append(text if driver_tells or device == CPU else f"{text}; without NVML the cause is unknown")
+            notes.append(text if told or device == CPU else f"{text}; without NVML the cause is unknown")
     unstable = _unstable(kind, values, clocks, device)
     return [*rejections, unstable] if unstable else rejections, notes
 
 
-def _unstable(kind: Ceiling, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
+def _unstable(kind: Ceiling, values: Floats, clocks: Floats, device: str) -> str:
     """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
     values = _over_clocks(values, clocks) or values if kind.domain == "sm" else values
     cv, out = variation(kept(values)), sum(outliers(values))
@@ -225,16 +222,16 @@ def _unstable(kind: Ceiling, values: Sequence[float], clocks: Sequence[float], d
     return ""
 
 
-def _over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
+def _over_clocks(values: Floats, clocks: Floats) -> list[float]:
     return [value / clock for value, clock in zip(values, clocks, strict=True)] if len(clocks) == len(values) else []
 
 
-def median(values: Sequence[float]) -> float:
+def median(values: Floats) -> float:
     """The median; NaN of nothing."""
     return statistics.median(values) if values else math.nan
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
+def median_interval(values: Floats) -> tuple[float, float]:
     """Distribution-free 95 % confidence interval of the median: two order statistics.
 
     The number of values below the true median is binomial(n, 1/2).  With fewer than six values no pair reaches 95 %, and
@@ -251,19 +248,19 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
     return ordered[rank - 1], ordered[count - rank]
 
 
-def outliers(values: Sequence[float]) -> list[bool]:
+def outliers(values: Floats) -> list[bool]:
     """Which values lie more than five MAD-sigmas from the median."""
     middle = median(values)
     sigma = max(_MAD_TO_SIGMA * median([abs(value - middle) for value in values]), _RESOLUTION * abs(middle))
     return [abs(value - middle) > 5.0 * sigma for value in values]
 
 
-def kept(values: Sequence[float]) -> list[float]:
+def kept(values: Floats) -> list[float]:
     """The values that are no outliers."""
     return [value for value, out in zip(values, outliers(values), strict=True) if not out]
 
 
-def variation(values: Sequence[float]) -> float:
+def variation(values: Floats) -> float:
     """Coefficient of variation: standard deviation over mean; NaN of fewer than two values, which tell none."""
     if len(values) < 2:
         return math.nan
@@ -271,12 +268,12 @@ def variation(values: Sequence[float]) -> float:
     return statistics.stdev(values) / abs(mean) if mean else math.inf
 
 
-def largest_variation(sessions: Sequence[Sequence[float]]) -> float:
+def largest_variation(sessions: Sequence[Floats]) -> float:
     """The largest variation within a session, outliers left out; NaN where no session tells one."""
     return max((found for values in sessions if not math.isnan(found := variation(kept(values)))), default=math.nan)
 
 
-def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int = 5) -> int | None:
+def stable_from(clocks: Floats, tolerance: float = 0.005, window: int = 5) -> int | None:
     """First index from which ``window`` successive clocks differ by less than ``tolerance``; None if there is none."""
     for start in range(len(clocks) - window + 1):
         part = clocks[start : start + window]
@@ -294,17 +291,12 @@ def summarise(sessions: Sequence[Record]) -> dict[str, Any]:
     """
     everything = [value for one in sessions for value in one.values]
     intervals = [median_interval(one.values) for one in sessions]
-    return {
-        "value": best_of(sessions).value,
-        "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
-        "min": min(everything),
-        "max": max(everything),
-        "cv": known(largest_variation([one.values for one in sessions])),
-        "trials": len(everything),
-        "sessions": len(sessions),
-        "between_session_cv": known(variation([one.value for one in sessions])),
-        "outliers": sum(sum(outliers(one.values)) for one in sessions),
-    }
+    found: dict[str, Any] = {"value": best_of(sessions).value}
+    found["ci95"] = [min(low for low, _ in intervals), max(high for _, high in intervals)]
+    found |= {"min": min(everything), "max": max(everything), "cv": known(largest_variation([one.values for one in sessions]))}
+    found |= {"trials": len(everything), "sessions": len(sessions)}
+    found["between_session_cv"] = known(variation([one.value for one in sessions]))
+    return {**found, "outliers": sum(sum(outliers(one.values)) for one in sessions)}
 
 
 def best_of(records: Sequence[Record]) -> Record:

@@ -183,16 +183,9 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     table = _table(roofs, operation.upper())
     beside = sum(table_widths(table, Pen()))
     panel = Panel("", *axes_of(operation), _marks(roofs), "roofline", weight=_PANEL, seen=seen)
-    chart = Chart(
-        f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}",
-        (),
-        text[:1].upper() + text[1:],
-        [[panel, replace(table, weight=beside)]],
-        [Key(name, role) for name, role, there in keys if there],
-        {},
-        notes,
-        note_lines=12,
-    )
+    title = f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}"
+    shown, panels = [Key(name, role) for name, role, there in keys if there], [[panel, replace(table, weight=beside)]]
+    chart = Chart(title, (), text[:1].upper() + text[1:], panels, shown, {}, notes, note_lines=12)
     return chart_figure(lambda less: None if less else chart, theme=theme, width=(_PANEL + beside) / 72)
 
 

@@ -151,15 +151,9 @@ def observe(readings: Sequence[Reading], windows: Sequence[Window]) -> dict[str,
             joules += power * (right - left)
             seconds += right - left
     clocks = known("memory_clock")
-    return {
-        "memory_clock": statistics.median(clocks) if clocks else None,
-        "power": joules / seconds if seconds > 0 else None,
-        "temperature": max(known("temperature"), default=None),
-        "memory_temperature": max(known("memory_temperature"), default=None),
-        "reasons": reduce(or_, known("reasons"), 0),
-        "link": max(known("link"), default=None),
-        "samples": len(inside),
-    }
+    most = {name: max(known(name), default=None) for name in ("temperature", "memory_temperature", "link")}
+    power, clock = joules / seconds if seconds > 0 else None, statistics.median(clocks) if clocks else None
+    return {"memory_clock": clock, "power": power, **most, "reasons": reduce(or_, known("reasons"), 0), "samples": len(inside)}
 
 
 class NvmlTelemetry(Telemetry):

@@ -156,14 +156,14 @@ def _run(args: Namespace) -> int:
     settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **options)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
     kept = alone and not (args.quick or args.only or args.skip or args.data != "random")
-    measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
+    measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, force=args.force)
     code = 0
     for gpu, target in zip(gpus, targets, strict=True):
         if alone:
             with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
                 content = measure(built, gpu, target, progress=bar)
         else:
-            content = measure(built, gpu, target)
+            content = measure(built, gpu, target, progress=campaign.Silent())
         if args.json:
             write_text(document.as_text(content).rstrip())
         elif alone:
@@ -191,7 +191,8 @@ def _run(args: Namespace) -> int:
 
 def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> build.Built:
     if not args.runner:
-        return build.build_host(say=say) if on_cpu else build.build(arch, args.nvcc, say=say)
+        how = build.How(say=say)
+        return build.build_host(how) if on_cpu else build.build(arch, args.nvcc, how)
     if not os.access(args.runner, os.X_OK) or os.path.isdir(args.runner):
         reason = "it is no program" if os.path.exists(args.runner) else "there is no such file"
         raise RooflineError("Cannot use --runner", args.runner, reason, "Build one with `ncu-roofline bench build`.")
@@ -199,8 +200,8 @@ def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> bui
 
 
 def _build(args: Namespace) -> int:
-    make = build.build_apps if args.apps else lambda *words, **how: (build.build(*words, **how),)
-    for built in make(args.arch, args.nvcc, force=args.force, say=say):
+    make = build.build_apps if args.apps else lambda *words: (build.build(*words),)
+    for built in make(args.arch, args.nvcc, build.How(force=args.force, say=say)):
         say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
         write_text(str(built.path))
     return 0

@@ -17,7 +17,7 @@ from ncu_roofline.formats.ceilings import Ceiling
 from tests.bench.fakes import HERE
 
 # What tells one GPU, machine or file from others.
-_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
+_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "file", "path", "hostname")
 _READ = {name: (HERE / "measured_h100" / f"{name}.json").read_text(encoding="utf-8") for name in ("ceilings", "promises")}
 MEASURED, PROMISES = map(json.loads, _READ.values())
 

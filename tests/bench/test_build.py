@@ -54,7 +54,7 @@ class Toolkit:
         return SimpleNamespace(returncode=int(failed), stdout=answer.lstrip("-"))
 
     def build(self, arch: str = "9.0", **how: Any) -> Built:
-        return module.build(arch, str(self.place / "nvcc"), folder=self.place / "bench", cache=self.cache, **how)
+        return module.build(arch, str(self.place / "nvcc"), module.How(self.place / "bench", self.cache, **how))
 
     def do(self, step: str) -> str:
         word, _, rest = step.partition(" ")

@@ -18,7 +18,7 @@ import pytest
 
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import pack_folder
-from ncu_roofline.bench.build import build, build_apps, build_host, find_host_compiler
+from ncu_roofline.bench.build import How, build, build_apps, build_host, find_host_compiler
 from ncu_roofline.bench.catalogue import UNPROVEN, rows
 from ncu_roofline.bench.runner import Job, Runner, Session
 from ncu_roofline.formats.ceilings import CPU
@@ -176,10 +176,10 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: Path) -> None:
-    for app in build_apps("8.0", nvcc, cache=tmp_path, strict=True):
+    for app in build_apps("8.0", nvcc, How(cache=tmp_path, strict=True)):
         done = subprocess.run([str(app.path), "--unknown", "1"], capture_output=True, text=True, check=False)
         assert (done.returncode, "usage:" in done.stderr) == (2, True)
-    runner = build("8.0", nvcc, cache=tmp_path, strict=True).path
+    runner = build("8.0", nvcc, How(cache=tmp_path, strict=True)).path
     listed = ask(runner, "list", "--capabilities", "70,72,75,80,86,87,89,90,100,103,110,120,121")[1]
     without = {"host.bidir", "launch.stream", "launch.sync", "launch.graph"}
     assert {row["ceiling"] for row in listed} == {row["ceiling"] for row in table} | without
@@ -208,7 +208,7 @@ def cpu_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         find_host_compiler()
     except RooflineError as error:
         pytest.skip(str(error))
-    built = build_host(cache=made_once(tmp_path_factory, "host-bench", lambda out: build_host(cache=out)))
+    built = build_host(How(cache=made_once(tmp_path_factory, "host-bench", lambda out: build_host(How(cache=out)))))
     assert built.reused
     return built.path
 
@@ -331,7 +331,7 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
     shutil.copytree(sources, tmp_path / "openmp")
     for told in TOLD["host"].values():
         changed(tmp_path / "openmp", told["file"], *told["changes"])
-    wrong = build_host(folder=tmp_path / "openmp", cache=tmp_path / "cache").path
+    wrong = build_host(How(tmp_path / "openmp", tmp_path / "cache")).path
     reasons = {(row["ceiling"], row["variant"]): row["reason"] for row in ask(wrong, "list")[1]}
     for ceiling, told in TOLD["host"].items():
         if not reasons[ceiling, told["variant"]]:
@@ -339,7 +339,7 @@ def test_mistakes_are_noticed(tmp_path: Path) -> None:
             assert checks == [False, False], ceiling
     shutil.copytree(sources, tmp_path / "strict")
     changed(tmp_path / "strict", "build.json", '"-O3"', '"-Werror"')
-    assert not build_host(folder=tmp_path / "strict", cache=tmp_path / "cache").reused
+    assert not build_host(How(tmp_path / "strict", tmp_path / "cache")).reused
     changed(tmp_path / "strict", "row.hpp", "#pragma once", "#pragma once\nint main() { return wrong; }")
     with pytest.raises(RooflineError, match=r"Cannot compile \w+\.cpp: .*error.*Install GCC or Clang"):
-        build_host(folder=tmp_path / "strict", cache=tmp_path / "cache")
+        build_host(How(tmp_path / "strict", tmp_path / "cache"))
