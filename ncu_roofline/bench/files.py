@@ -154,23 +154,15 @@ def _merged(entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]
         found = [float(value) for _, entry in stand if (value := inside(entry, *keys))]
         return median(found) if found else None
 
-    ends = {"min": min(values), "median": middle, "max": max(values), "spread": (max(values) - min(values)) / middle}
+    entry = {**head, "value": middle, "min": min(values), "median": middle, "max": max(values)}
+    entry |= {"spread": (max(values) - min(values)) / middle, "gpus": len(stand), "accepted": True}
+    entry["verdict"] = sample.get("verdict", "ok")
+    entry["reasons"] = [f"{len(stand)} of {count} GPUs"] if len(stand) < count else []
+    entry |= {"clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")}, "per_sm_and_cycle": middle_of("per_sm_and_cycle")}
     of_theory = {name: middle_of("theory", name) for name in ("at_measured_clock", "fraction")}
-    return {
-        **head,
-        "value": middle,
-        **ends,
-        "gpus": len(stand),
-        "accepted": True,
-        "verdict": sample.get("verdict", "ok"),
-        "reasons": [f"{len(stand)} of {count} GPUs"] if len(stand) < count else [],
-        "clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")},
-        "per_sm_and_cycle": middle_of("per_sm_and_cycle"),
-        "theory": {**of_theory, "uncertain": inside(sample, "theory", "uncertain")},
-        "variant": sample.get("variant"),
-        "slow": sorted(slow, key=lambda gpu: -gpu["behind"]),
-        "values": places,
-    }
+    entry["theory"] = {**of_theory, "uncertain": inside(sample, "theory", "uncertain")}
+    entry |= {"variant": sample.get("variant"), "slow": sorted(slow, key=lambda gpu: -gpu["behind"])}
+    return {**entry, "values": places}
 
 
 def compare(a: File, b: File) -> dict[str, Any]:
@@ -248,15 +240,9 @@ def _reading(kind: Ceiling, file: File, entry: Entry | None) -> dict[str, Any] |
         ends = [number(end) for end in entry.get("ci95") or []]
         spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
         spread = max((one for one in spreads if not math.isnan(one)), default=None)
-    return {
-        "value": value,
-        "accepted": kind.id in file.ceilings.by_id,
-        "spread": spread,
-        "clock": clock,
-        "per_cycle": per_cycle,
-        "power": known(entry.get("power_w")),
-        "energy_per_unit": form.energy_per_unit(entry),
-    }
+    found = {"value": value, "accepted": kind.id in file.ceilings.by_id, "spread": spread, "clock": clock}
+    power, energy = known(entry.get("power_w")), form.energy_per_unit(entry)
+    return {**found, "per_cycle": per_cycle, "power": power, "energy_per_unit": energy}
 
 
 def value_text(value: float | None, unit: str, digits: int = 4) -> str:
@@ -307,19 +293,14 @@ def measured(content: Mapping[str, Any]) -> str:
 
 def _measured_row(entry: Entry) -> dict[str, str]:
     value, (low, high) = entry["value"], entry.get("ci95") or (None, None)
-    return {
-        "ceiling": entry["id"],
-        "value": value_text(value, entry["unit"]),
-        "+-": _as(".2%", (high - low) / 2 / value if value and low is not None and high is not None else None),
-        "sessions": _as(".2%", entry.get("between_session_cv") if value is not None else None),
-        "of theory": _as(".1%", inside(entry, "theory", "fraction")),
-        "vendor clock": _as(".1%", inside(entry, "theory", "fraction_vendor_clock")),
-        "MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")),
-        "W": _as(".0f", entry.get("power_w")),
-        "C": _as(".0f", inside(entry, "temp_c", "gpu")),
-        "variant": str((entry.get("variant") or {}).get("kernel", "-")),
-        "verdict": str(entry.get("verdict") or ""),
-    }
+    spread = (high - low) / 2 / value if value and low is not None and high is not None else None
+    row = {"ceiling": entry["id"], "value": value_text(value, entry["unit"]), "+-": _as(".2%", spread)}
+    row["sessions"] = _as(".2%", entry.get("between_session_cv") if value is not None else None)
+    row["of theory"] = _as(".1%", inside(entry, "theory", "fraction"))
+    row["vendor clock"] = _as(".1%", inside(entry, "theory", "fraction_vendor_clock"))
+    row |= {"MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")), "W": _as(".0f", entry.get("power_w"))}
+    row |= {"C": _as(".0f", inside(entry, "temp_c", "gpu")), "variant": str((entry.get("variant") or {}).get("kernel", "-"))}
+    return {**row, "verdict": str(entry.get("verdict") or "")}
 
 
 def live_line(entry: Entry | None) -> str:

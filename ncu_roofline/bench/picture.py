@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"
 _MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
+_PLAIN = ".nofma"
 _LONGEST = 28  # characters of a name
 _MOST = 40  # roofs of a kind
 _AS_EXPECTED = ("emulated", "unsupported")  # verdicts on what a chip does not have
@@ -128,10 +129,6 @@ def looks(roof: Ceiling) -> tuple[str, Hue | None]:
     return _name(label), TENSOR if head == "tensor" else PLAIN if mix == "nofma" else None
 
 
-def _is_plain(roof: Ceiling) -> bool:
-    return roof.id.endswith(".nofma")
-
-
 def energy(roof: Ceiling) -> float:
     """Joules per operation or byte, the power of the whole board over the rate; NaN where it is not known."""
     return roof.power / roof.value if roof.value > 0 else math.nan
@@ -170,7 +167,7 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         ("measured, sustained: it judges" if bursts or limits else "measured", "roof", True),
         ("burst", "burst", bursts),
         ("at the power limit", "limit", limits),
-        ("without FMA", "plain", any(_is_plain(roof) for roof in drawn)),
+        ("without FMA", "plain", any(roof.id.endswith(_PLAIN) for roof in drawn)),
         ("theory at the vendor's clock", "peak", has_peaks),
         ("not accepted", "flawed", any(roof.flaw for roof in drawn)),
         (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
@@ -204,9 +201,9 @@ def _marks(roofs: MachineRoofs) -> list[Any]:
     above = math.inf
     for roof in (*reversed(roofs.bandwidth), *roofs.compute):
         kind, meets = ("bandwidth", top) if roof.level else ("compute", steepest)
-        twin = not _is_plain(roof) and math.isclose(above, roof.value, rel_tol=_SAME)
-        role = "flawed" if roof.flaw else "plain" if _is_plain(roof) else "roof-upon" if twin else "roof"
-        above = above if _is_plain(roof) or roof.flaw else roof.value
+        twin = not roof.id.endswith(_PLAIN) and math.isclose(above, roof.value, rel_tol=_SAME)
+        role = "flawed" if roof.flaw else "plain" if roof.id.endswith(_PLAIN) else "roof-upon" if twin else "roof"
+        above = above if roof.id.endswith(_PLAIN) or roof.flaw else roof.value
         near = tuple(value for value in lines if abs(value / roof.value - 1) < _NEAR)
         share = "" if math.isnan(roof.peak) else f", {_share(roof.value / roof.peak)} of peak"
         flaw = f", not accepted ({_name(roof.flaw)})" if roof.flaw else ""
@@ -223,7 +220,7 @@ def _marks(roofs: MachineRoofs) -> list[Any]:
                 marks.append(Roof(role=name, labels=labels, hue=hue, kind=kind, value=value, meets=meets, beside=near))
     peaks: list[float] = []
     for roof in standing[1]:
-        if not _is_plain(roof) and not (peaks and math.isclose(peaks[-1], roof.value, rel_tol=5 * _SAME)):
+        if not roof.id.endswith(_PLAIN) and not (peaks and math.isclose(peaks[-1], roof.value, rel_tol=5 * _SAME)):
             peaks.append(roof.value)
     for roof in reversed(standing[0]):
         for peak in peaks:

@@ -43,7 +43,6 @@ HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that spoil a measurement.  The power cap does not: under it the clock settles where the chip can stay."""
 MEMORY_TEMPERATURE, POWER_INSTANT = 82, 186
 """Field numbers of NVML: degrees Celsius; mW, of the GPU alone in scope 0.  Both are unsigned numbers."""
-COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
 _THOROUGH = 10  # every how many readings a Watch asks for what changes slowly
 
 
@@ -99,19 +98,17 @@ class Watch:
         self._telemetry, self._period, self._clock = telemetry, period, clock
         self._readings: list[Reading] = []
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._poll, name="telemetry", daemon=True)
 
     def __enter__(self) -> Watch:
         if self._telemetry.available:
-            self._thread = threading.Thread(target=self._poll, name="telemetry", daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._stop.set()
-        if self._thread is not None:
+        if self._thread.ident is not None:  # it was started
             self._thread.join()
-            self._thread = None
 
     def seen_in(self, windows: Sequence[Window]) -> dict[str, Any]:
         """What was read inside trials, told as begin and end by ``clock`` and in order; ends the reading."""
@@ -172,24 +169,19 @@ class NvmlTelemetry(Telemetry):
 
     def identity(self) -> dict[str, Any]:
         """Facts of the driver and the board; ``power_source`` says what readings of power are."""
-        ecc, mig, persistence = self._ask("EccMode"), self._ask("MigMode"), self._ask("PersistenceMode")
-        cuda, processes = self._tell("nvmlSystemGetCudaDriverVersion"), self._ask("ComputeRunningProcesses")
+        ecc, mig, processes = self._ask("EccMode"), self._ask("MigMode"), self._ask("ComputeRunningProcesses")
         link = {"gen": "CurrPcieLinkGeneration", "width": "CurrPcieLinkWidth"}
         link |= {"gen_max": "MaxPcieLinkGeneration", "width_max": "MaxPcieLinkWidth"}
         return {
             "driver": self._tell("nvmlSystemGetDriverVersion"),
-            "cuda_driver_api": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
             "vbios": self._ask("VbiosVersion"),
             "ecc": {"current": bool(ecc[0]), "pending": bool(ecc[1])} if ecc else None,
             "mig_enabled": bool(mig[0]) if mig else None,
-            "compute_mode": COMPUTE_MODES.get(self._ask("ComputeMode")),
             # As the host counts them, also inside a container.
             "other_processes": None if processes is None else sum(process.pid != os.getpid() for process in processes),
-            "persistence": None if persistence is None else bool(persistence),
             "power_limit_w": scaled(self._ask("EnforcedPowerLimit"), 1e-3),
             "power_limit_default_w": scaled(self._ask("PowerManagementDefaultLimit"), 1e-3),
             "power_source": self._power_source if self._power() is not None else None,
-            "app_clocks_mhz": self._ask("ApplicationsClock", 0),
             "pcie": {key: self._ask(name) for key, name in link.items()},
         }
 

@@ -20,11 +20,8 @@ def test_names_and_numbers_are_those_of_the_package() -> None:
     package = pytest.importorskip("pynvml", reason="no nvidia-ml-py on this machine (pip install nvidia-ml-py)")
     told = MACHINES["package"]
     assert {name: getattr(package, f"NVML_{name}") for name in told["numbers"]} == told["numbers"]
-    own = [told["numbers"][name] for name in ("FI_DEV_MEMORY_TEMP", "FI_DEV_POWER_INSTANT", "COMPUTEMODE_COUNT")]
-    assert own == [module.MEMORY_TEMPERATURE, module.POWER_INSTANT, len(module.COMPUTE_MODES)]
-    words = {name: name.replace(" ", "_").upper() for name in module.COMPUTE_MODES.values()}
-    modes = {getattr(package, f"NVML_COMPUTEMODE_{word}"): name for name, word in words.items()}
-    assert modes == module.COMPUTE_MODES
+    own = [told["numbers"][name] for name in ("FI_DEV_MEMORY_TEMP", "FI_DEV_POWER_INSTANT")]
+    assert own == [module.MEMORY_TEMPERATURE, module.POWER_INSTANT]
     bits = {getattr(package, f"nvmlClocksThrottleReason{name}"): words for name, words in told["reasons"].items()}
     assert bits.items() <= module.REASONS.items()
     assert hasattr(package.c_nvmlFieldValue_t().value, "uiVal")
