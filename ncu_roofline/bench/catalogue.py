@@ -106,7 +106,8 @@ def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[
         made = [v for v in own if not v.reason]
         names = [v.name for v in made if not capabilities or any(map(v.on, capabilities))]
         seen = sorted(text for text, ids in tried.items() if kind.id in ids and (not capabilities or text in capabilities))
-        row = {"ceiling": kind.id, "unit": kind.unit, "measures": about(kind), "quick": "yes" if is_quick(kind) else "no"}
+        row: dict[str, Any] = {"ceiling": kind.id, "unit": kind.unit, "measures": about(kind)}
+        row |= {"quick": "yes" if is_quick(kind) else "no"}
         row |= {"variants": list(dict.fromkeys(names)), "applies to": where(made)}
         row["emulated on"] = where([v for v in own if v.reason == "emulated"])
         row["status"] = f"run on {', '.join(seen)}" if seen else UNPROVEN

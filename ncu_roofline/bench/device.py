@@ -14,8 +14,10 @@ from ncu_roofline.chips.fields import Capability, capability, capability_text
 from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
 
-LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
-LOCAL_RANKS += ("PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID")
+LOCAL_RANKS = (
+    *("OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
+    *("PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"),
+)
 """Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
 RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
 _LARGEST_COUNT = 1e15

@@ -240,9 +240,9 @@ def _reading(kind: Ceiling, file: File, entry: Entry | None) -> dict[str, Any] |
         ends = [number(end) for end in entry.get("ci95") or []]
         spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
         spread = max((one for one in spreads if not math.isnan(one)), default=None)
-    found = {"value": value, "accepted": kind.id in file.ceilings.by_id, "spread": spread, "clock": clock}
+    reading: dict[str, Any] = {"value": value, "accepted": kind.id in file.ceilings.by_id, "spread": spread, "clock": clock}
     power, energy = known(entry.get("power_w")), form.energy_per_unit(entry)
-    return {**found, "per_cycle": per_cycle, "power": power, "energy_per_unit": energy}
+    return {**reading, "per_cycle": per_cycle, "power": power, "energy_per_unit": energy}
 
 
 def value_text(value: float | None, unit: str, digits: int = 4) -> str:

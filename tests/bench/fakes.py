@@ -46,7 +46,20 @@ def some(names: Iterable[str], first: tuple[str, ...]) -> list[Any]:
 
 MACHINES: dict[str, Any] = read_toml("machines.toml")
 RATES: dict[str, float] = MACHINES["rates"]
-H100_LIST = {name: tuple(one.rstrip("*") for one in variants) for name, variants in MACHINES["h100"].items()}
+
+
+def listed_on(target: int) -> dict[str, tuple[str, ...]]:
+    """What the runner lists for a compute capability (times 10): ceilings and their variants, the preferred first."""
+    found = {name: (variant,) for name, variant in MACHINES["runner"].items()}
+    own = "{}.{}".format(*divmod(target, 10))
+    for line in (HERE / "table.txt").read_text(encoding="utf-8").splitlines():
+        name, variant, since, until, *emulated = line.split()
+        if int(since) <= target <= (int(until) or target) and not {own, f"{target // 10}.x"} & {*emulated}:
+            found[name] = (*found.get(name, ()), variant)
+    return found
+
+
+H100_LIST = listed_on(90)
 
 
 def facts(name: str, /, **changes: Any) -> dict[str, Any]:
