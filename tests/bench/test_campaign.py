@@ -163,78 +163,67 @@ def test_intervals_medians_outliers_variation_still_clocks_and_summaries() -> No
     assert agree == [True, True, False, True, False, True]
 
 
-def machine(case: Mapping[str, Any], noise: float) -> dict[str, Any]:
-    """An H100 at 95 % of theory whose second variants are behind, or the one that was recorded; but for what the case says."""
+RECORDED = {entry["id"]: entry for entry in rejudged(MEASURED)["ceilings"] if entry["value"]}
+SOUND = {"value": 1e12, "unit": "", "cv": 1e-3, "cv_per_cycle": 1e-3, "burst": None, "throttle": {"reasons": []}}
+SOUND["variants"] = [{"value": 1e12, "sm_mhz": [1980.0] * 15}]
+
+
+def machine(case: Mapping[str, Any], variants: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The H100 that was recorded, trial by trial; other ceilings are sound; but for what the case says."""
     ceilings: dict[str, dict[str, Any]] = {}
-    recorded = {entry["id"]: entry for entry in rejudged(MEASURED)["ceilings"] if entry["value"]} if "recorded" in case else {}
-    for name, variants in listed(case).items():
-        one, peak = kind(name), theory(kind(name), device(fakes.facts("H100")))
-        other = 4e5 if one.unit == "s" else 50e9 if one.domain == "link" else 5e12
-        rate = 0.95 * peak.at({"sm": 1.98e9, "memory": 2.619e9}.get(one.domain)) if peak else other
-        shares = {variant: 1 - 0.02 * place for place, variant in enumerate(variants)}
-        calls: list[dict[str, Any]] = [{"mode": mode} for mode in (case.get("broken", {}).get(name),) if mode]
-        if case.get("capped") and one.kind == "compute" and name != "fp32.fma":  # that warms up
-            calls = [{"clock": 1600, "scale": 1600 / 1980}]
-        calls = [*calls, {}] if case.get("once") or not calls else calls
-        own = 0.08 if name == case.get("noisy") else noise
-        ceilings[name] = {"rate": rate, "noise": own, "variants": shares, "calls": calls, "rested": 1980 / 1600}
-        if told := recorded.get(name):  # its clocks trial by trial, the spread that they leave, how long its trials take
-            run = next(run for run in told["variants"] if run["value"] == told["value"])
-            clock, burst = measuring.median(run["sm_mhz"] or [0]), (told["burst"] or {}).get("sm_mhz")
-            spread = told["cv"] if told["cv_per_cycle"] is None else told["cv_per_cycle"]
-            ceilings[name] |= {"rate": told["value"] if told["unit"] != "s" else 1 / told["value"], "noise": 1.7 * spread}
-            ceilings[name] |= {"clock": clock, "rested": burst / clock if burst and clock else 1.0, "longer": 1.1}
-            ceilings[name] |= {"calls": calls if calls[0] else [{"drift": run["sm_mhz"] * 3}]}
-            ceilings[name]["reasons"] = 4 * ("power cap" in told["throttle"]["reasons"])
+    for name, names in variants.items():
+        told = RECORDED.get(name, SOUND)
+        run = next(run for run in told["variants"] if run["value"] == told["value"])
+        clock, burst = measuring.median(run["sm_mhz"] or [0]), (told["burst"] or {}).get("sm_mhz")
+        spread = 1.7 * (told["cv"] if told["cv_per_cycle"] is None else told["cv_per_cycle"])
+        broken = [{"mode": mode} for mode in (case.get("broken", {}).get(name),) if mode]
+        calls = [*(broken or [{"drift": run["sm_mhz"] * 3}]), *([{}] if case.get("once") else [])]
+        rate = 1 / told["value"] if told["unit"] == "s" else told["value"]
+        one = {"rate": rate, "clock": clock, "longer": 1.1, "calls": calls}
+        one |= {"noise": 0.08 if name == case.get("noisy") else case.get("noise", spread)}
+        one |= {"variants": {variant: 1 - 0.02 * place for place, variant in enumerate(names)}}
+        one |= {"rested": burst / clock if burst else 1.0, "reasons": 4 * ("power cap" in told["throttle"]["reasons"])}
+        ceilings[name] = one
     return {"ceilings": ceilings}
 
 
-def listed(case: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return H100_LIST | {f"fp64.more{number}": ("one", "other")[: 1 + number % 2] for number in range(case.get("more", 0))}
-
-
 def test_whole_machines_within_their_budget(program: Program) -> None:
-    """Whatever happens, each ceiling that can be measured has a value; what does not fit are repeats (simulations.txt)."""
+    """What does not fit are repeats, but where a quick run waits for a hang (simulations.txt)."""
     own, text = device(fakes.facts("H100")), ""
     for name, case in read_toml("simulations.toml").items():
-        rows = listed(case).items()
-        variants = [Variant(one, variant, kind(one).unit, ("9.0",), "") for one, names in rows for variant in names]
+        rows = H100_LIST | {f"fp64.more{one}": ("one", "other")[: 1 + one % 2] for one in range(case.get("more", 0))}
+        variants = [Variant(one, variant, kind(one).unit, ("9.0",), "") for one, names in rows.items() for variant in names]
         settings = QUICK if case.get("quick") else replace(FULL, budget=case.get("budget", FULL.budget))
-        noise, (begin, end, bits) = case.get("noise", 0.005), case.get("reasons", (0, 0, 0))
-        program.play(machine(case, noise), case.get("start", 3.0), case.get("set_up", 0.3))
+        program.play(machine(case, rows), case.get("start", 3.0), 0.53)
 
-        def bits_now(begin: float = begin, end: float = end, bits: int = bits) -> int:
-            of: int = program.content["ceilings"][program.runs[-1]["ceiling"]].get("reasons", 0)
-            return of | (bits if begin < program.now < end else 0)
+        def bits_now(held: tuple[float, float, int] = tuple(case.get("reasons", (0, 0, 0)))) -> int:
+            of: int = program.content["ceilings"][program.runs[-1]["ceiling"]]["reasons"]
+            return of | (held[2] if held[0] < program.now < held[1] else 0)
 
-        sky = FakeTelemetry(bits_now)
         wanted = candidates(kinds_of(variants), variants, "9.0", settings.quick)
-        outcomes = program.campaign(sky, settings, settings.budget).run(wanted)
+        outcomes = program.campaign(FakeTelemetry(bits_now), settings, settings.budget).run(wanted)
         entries = document(own, outcomes, settings, Origin({}, {}, ""))["ceilings"]
         entries = [entry for entry in entries if "quick run" not in "".join(entry["reasons"])]
         measured, took = [entry for entry in entries if entry["value"]], program.now - 1
         assert took <= settings.budget + 8.0  # the last job and its pause
-        if {"noisy", "broken", "budget", "reasons"}.isdisjoint(case):  # all sessions fit, and few good trials are thrown away
-            assert {one["sessions"] for one in measured} == {settings.sessions}, name
-            assert sum(one["discarded"] for one in measured) < 0.2 * sum(one["trials"] for one in measured), name
+        trials, discarded = (sum(one[count] for one in measured) for count in ("trials", "discarded"))
+        if {*case} <= {"start", "quick", "more"}:  # all sessions fit, and few good trials are thrown away
+            assert ({one["sessions"] for one in measured}, discarded < 0.2 * trials) == ({settings.sessions}, True), name
         told = [f"{one['verdict']}, {'' if one['accepted'] else 'not '}accepted" for one in measured]
-        told += [f"burst of {one['burst']['value'] / one['value']:.2f}" for one in measured if one["burst"]]
+        for key in ("burst", "power_limit"):
+            told += [f"{key} of {one[key]['value'] / one['value']:.2f}" for one in measured if one[key]]
         told += [f"held back by {reason}" for one in measured for reason in one["throttle"]["reasons"]]
         told += [f"{one['sessions']} sessions" for one in measured]
-        counts = [sum(one[count] for one in measured) for count in ("trials", "discarded")]
-        told += [f"power limit at {one['power_limit']['value'] / one['value']:.2f}" for one in measured if one["power_limit"]]
         told += [reason for one in entries for reason in one["reasons"] if "%" not in reason]
         gone = sorted(entry["id"] for entry in entries if not entry["value"])
-        text += f"# {name}\n{took:.1f} s, gone: {', '.join(gone) or 'none'}, {counts[0]} trials count, {counts[1]} do not\n"
+        text += f"# {name}\n{took:.1f} s, gone: {', '.join(gone) or 'none'}, {trials} trials count, {discarded} do not\n"
         text += "".join(f"{count} x {what}\n" for what, count in sorted(Counter(told).items()))
         for entry in measured:
-            rate, ceiling_id = program.content["ceilings"][entry["id"]]["rate"], entry["id"]
-            assert math.isfinite(entry["cv"]), ceiling_id
-            assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1], ceiling_id
-            if {*case} <= {"noise", "start", "quick"}:  # sound
-                assert took <= 0.55 * settings.budget
-                assert entry["value"] == pytest.approx(1 / rate if entry["unit"] == "s" else rate, rel=2 * noise), ceiling_id
-                assert (entry["variant"]["kernel"], entry["cv"]) == (H100_LIST[ceiling_id][0], pytest.approx(noise, rel=0.75))
+            rate = program.content["ceilings"][entry["id"]]["rate"]
+            assert (math.isfinite(entry["cv"]), entry["variant"]["kernel"]) == (True, rows[entry["id"]][0])
+            assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1], entry["id"]
+            if "noisy" not in case:
+                assert entry["value"] == pytest.approx(1 / rate if entry["unit"] == "s" else rate, rel=0.06), entry["id"]
     assert_golden(HERE / "simulations.txt", text)
 
 
