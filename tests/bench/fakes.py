@@ -46,20 +46,11 @@ def some(names: Iterable[str], first: tuple[str, ...]) -> list[Any]:
 
 MACHINES: dict[str, Any] = read_toml("machines.toml")
 RATES: dict[str, float] = MACHINES["rates"]
-
-
-def listed_on(target: int) -> dict[str, tuple[str, ...]]:
-    """What the runner lists for a compute capability (times 10): ceilings and their variants, the preferred first."""
-    found = {name: (variant,) for name, variant in MACHINES["runner"].items()}
-    own = "{}.{}".format(*divmod(target, 10))
-    for line in (HERE / "table.txt").read_text(encoding="utf-8").splitlines():
-        name, variant, since, until, *emulated = line.split()
-        if int(since) <= target <= (int(until) or target) and not {own, f"{target // 10}.x"} & {*emulated}:
-            found[name] = (*found.get(name, ()), variant)
-    return found
-
-
-H100_LIST = listed_on(90)
+H100_LIST: dict[str, tuple[str, ...]] = {name: (variant,) for name, variant in MACHINES["runner"].items()}
+for _line in (HERE / "table.txt").read_text(encoding="utf-8").splitlines():
+    _name, _variant, _since, _until, *_emulated = _line.split()
+    if int(_since) <= 90 <= (int(_until) or 90) and not {"9.0", "9.x"} & {*_emulated}:
+        H100_LIST[_name] = (*H100_LIST.get(_name, ()), _variant)
 
 
 def facts(name: str, /, **changes: Any) -> dict[str, Any]:
@@ -206,7 +197,7 @@ class Look(Watch):
         return self
 
     def seen_in(self, windows: Sequence[Window]) -> dict[str, Any]:
-        return observe([{**self._telemetry.read(), "time": -1.0}] if self._telemetry.available else [], windows)
+        return observe([{**self._telemetry.read(), "time": windows[-1][1]}] if self._telemetry.available else [], windows)
 
 
 class FakeNvml(SimpleNamespace):

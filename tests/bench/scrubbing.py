@@ -31,8 +31,7 @@ def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
     result |= {"status": form.MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
     result["host"] = {key: host[key] for key in ("cpu", "container", "time_utc") if key in host}
     result["device"]["uuid"] = ""
-    text = as_text(result)
-    if name := next((name for name in sorted(set(_names(content))) if name in text), ""):
+    if name := next((name for name in sorted(set(_names(content))) if name in as_text(result)), ""):
         reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
         raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
     return result
