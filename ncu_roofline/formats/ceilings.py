@@ -351,22 +351,23 @@ def is_roof(entry: Mapping[str, Any]) -> bool:
 def ceiling_of(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
     """An entry of "ceilings" of a file with this "device", accepted or not."""
 
-    def positive(*keys: str) -> float:
-        found = number(inside(entry, *keys))
-        return found if found > 0 else math.nan
+    def positive(*keys: str, times: float = 1.0) -> float:
+        found = number(inside(entry, *keys)) * times
+        return found if found > 0 else math.nan  # the one NaN: others would differ from it where ceilings are compared
 
     value, theory = number(entry.get("value")), positive("theory", "at_measured_clock")
+    sms, share = number(device.get("sm_count") or device.get("cores")), positive("theory", "fraction")
     return Ceiling(
         id=entry["id"],
         value=value,
         unit=str(entry.get("unit")),
-        clock=positive("clock", "sm_mhz_mean") * 1e6,
+        clock=positive("clock", "sm_mhz_mean", times=1e6),
         variant=inside(entry, "variant", "kernel") or "",
         spread=number(entry.get("cv")),
         source=entry.get("source") or "",
-        per_cycle=positive("per_sm_and_cycle") * (number(device.get("sm_count") or device.get("cores")) or math.nan),
+        per_cycle=positive("per_sm_and_cycle", times=sms),
         theory=math.nan if inside(entry, "theory", "uncertain") else theory,
-        share=number(inside(entry, "theory", "fraction") or value / theory),
+        share=share if share > 0 else number(value / theory),
         peak=positive("theory", "value"),
         burst=positive("burst", "value"),
         limit=positive("power_limit", "value"),
