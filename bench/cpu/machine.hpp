@@ -1,4 +1,5 @@
-// A GPU in miniature: the threads of a block are fibers, blocks run one after another; what kernels do is counted.
+// A GPU in miniature: the threads of a block are fibers, blocks run one after another, those of a cluster side by side; what
+// kernels do is counted.
 #pragma once
 #include <ucontext.h>
 
@@ -27,8 +28,14 @@ struct Waiting {  // fibers gathered at a barrier
   unsigned arrived = 0, generation = 0;
 };
 
-struct BulkBarrier {  // an mbarrier whose copies complete at once: the number of completed phases
+struct BulkBarrier {  // an mbarrier whose copies complete at once: the number of completed phases, bytes that are still to come
   unsigned phases = 0;
+  uint32_t expected = 0;
+};
+
+struct Place {  // what a block has for itself while others of its cluster run
+  std::vector<unsigned char> shared;
+  Waiting barrier;
 };
 
 class Machine {
@@ -55,17 +62,20 @@ class Machine {
     if (!allowed_.empty()) fail("out of bounds", p);
   }
 
-  void launch(unsigned grid, unsigned block_threads, size_t shared_bytes, std::function<void()> kernel) {
+  void launch(unsigned grid, unsigned block_threads, size_t shared_bytes, unsigned cluster, std::function<void()> kernel) {
     kernel_ = std::move(kernel);
     blocks = grid;
     threads = block_threads;
-    fibers_.resize(block_threads);
-    for (block = 0; block < grid; ++block) run_block(shared_bytes);
+    fibers_.resize(size_t(block_threads) * cluster);
+    places_.resize(cluster);
+    for (first_ = 0; first_ < grid; first_ += cluster) run_cluster(shared_bytes);
   }
 
-  void barrier() { wait_for(block_, threads); }
+  void barrier() { wait_for(places_[block - first_].barrier, threads); }
   void warp_barrier() { wait_for(warps_[thread / 32], 32); }
-  void pause() { swapcontext(&fibers_[thread].context, &scheduler_); }
+  void pair_barrier() { wait_for(cluster_, static_cast<unsigned>(fibers_.size())); }
+  const std::vector<unsigned char>& other_shared() const { return places_[(block - first_) ^ 1].shared; }
+  void pause() { swapcontext(&fiber().context, &scheduler_); }
 
  private:
   static constexpr size_t kStack = 256 * 1024;
@@ -73,8 +83,10 @@ class Machine {
   std::vector<Fiber> fibers_;
   std::function<void()> kernel_;
   ucontext_t scheduler_{};
-  Waiting block_;
-  std::vector<Waiting> warps_;
+  unsigned first_ = 0;  // block of the cluster that runs
+  std::vector<Place> places_;
+  Waiting cluster_;
+  std::vector<Waiting> warps_;  // of one block: kernels with clusters have none
 
   [[noreturn]] static void fail(const char* what, const void* p) {
     std::fprintf(stderr, "the kernel model met an access %s: %p\n", what, p);
@@ -90,11 +102,12 @@ class Machine {
     while (generation == at.generation) pause();
   }
   static void enter();
-  void run_block(size_t shared_bytes) {
-    shared.assign(shared_bytes, 0);
+  Fiber& fiber() { return fibers_[size_t(block - first_) * threads + thread]; }
+  void run_cluster(size_t shared_bytes) {
+    for (Place& place : places_) place = {std::vector<unsigned char>(shared_bytes), {}};
     barriers.clear();
     tiles.clear();
-    block_ = {};
+    cluster_ = {};
     warps_.assign(threads / 32, {});
     exchange.resize(threads / 32);
     for (Fiber& fiber : fibers_) {
@@ -108,10 +121,14 @@ class Machine {
     }
     for (bool running = true; running;) {
       running = false;
-      for (thread = 0; thread < threads; ++thread) {
-        if (fibers_[thread].done) continue;
-        running = true;
-        swapcontext(&scheduler_, &fibers_[thread].context);
+      for (block = first_; block < first_ + places_.size(); ++block) {
+        std::swap(shared, places_[block - first_].shared);
+        for (thread = 0; thread < threads; ++thread) {
+          if (fiber().done) continue;
+          running = true;
+          swapcontext(&scheduler_, &fiber().context);
+        }
+        std::swap(shared, places_[block - first_].shared);
       }
     }
   }
@@ -121,7 +138,7 @@ inline Machine machine;
 
 inline void Machine::enter() {
   machine.kernel_();
-  machine.fibers_[machine.thread].done = true;
+  machine.fiber().done = true;
 }
 
 }  // namespace bench::cpu

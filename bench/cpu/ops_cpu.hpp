@@ -63,9 +63,6 @@ inline uint32_t both(uint32_t x, uint32_t y, uint32_t z, F f) {
   }                                                                                                                     \
   inline T add(T x, T y) {                                                                                              \
     return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a + b; })});            \
-  }                                                                                                                     \
-  inline T divide(T x, T y) {                                                                                           \
-    return T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a / b; })};                        \
   }
 BENCH_PACKED(Half2Value, HalfFormat)
 BENCH_PACKED(Bfloat2Value, BfloatFormat)
@@ -93,6 +90,11 @@ inline void store(void* p, const Vector4& v) {
   machine.counted.global_bytes += sizeof v;
   std::memcpy(p, &v, sizeof v);
 }
+inline void reduce(uint32_t* p, uint32_t v) {
+  machine.check(p, sizeof v);
+  machine.counted.global_bytes += sizeof v;
+  *p += v;
+}
 inline uint32_t after_loads() { return 0; }
 inline unsigned char* dynamic_shared() { return machine.shared.data(); }
 inline uint32_t shared_address(const void* p) {
@@ -102,6 +104,28 @@ inline void load_shared(Vector4& v, uint32_t address) {
   machine.counted.shared_bytes += sizeof v;
   if (address + sizeof v > machine.shared.size()) std::abort();
   std::memcpy(&v, &machine.shared[address], sizeof v);
+}
+inline void store_shared(uint32_t address, const Vector4& v) {  // no kernel is counted by its stores
+  if (address + sizeof v > machine.shared.size()) std::abort();
+  std::memcpy(&machine.shared[address], &v, sizeof v);
+}
+inline uint32_t add_shared(uint32_t address, uint32_t v) {
+  machine.counted.shared_bytes += sizeof v;
+  uint32_t old;
+  std::memcpy(&old, &machine.shared.at(address), sizeof old);
+  v += old;
+  std::memcpy(&machine.shared.at(address), &v, sizeof v);
+  return old;
+}
+inline void pair_barrier() { machine.pair_barrier(); }
+constexpr uint32_t kOther = 1u << 31;  // in an address of the cluster's shared memory: the other block's
+inline uint32_t other_shared_address(uint32_t own) { return own | kOther; }
+inline void load_other_shared(Vector4& v, uint32_t address) {
+  const std::vector<unsigned char>& from = address & kOther ? machine.other_shared() : machine.shared;
+  address &= ~kOther;
+  machine.counted.shared_bytes += sizeof v;
+  if (address + sizeof v > from.size()) std::abort();
+  std::memcpy(&v, &from[address], sizeof v);
 }
 inline void barrier_init(uint32_t bar) { machine.barriers[bar] = {}; }
 inline void barrier_wait(uint32_t bar, uint32_t phase) {
@@ -113,14 +137,28 @@ inline void barrier_wait(uint32_t bar, uint32_t phase) {
 }
 inline void fence_barrier_init() {}
 inline void fence_shared_for_async() {}
+inline void bulk_expect(uint32_t bar, uint32_t bytes) { machine.barriers[bar].expected = bytes; }
 inline void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
   machine.check(from, 16);
   machine.check(static_cast<const char*>(from) + bytes - 16, 16);
   machine.counted.global_bytes += bytes;
   if (to + bytes > machine.shared.size()) std::abort();
   std::memcpy(&machine.shared[to], from, bytes);
-  ++machine.barriers[bar].phases;
+  BulkBarrier& at = machine.barriers[bar];
+  if (bytes > at.expected) std::abort();
+  at.expected -= bytes;
+  at.phases += at.expected == 0;
 }
+inline void bulk_store(void* to, uint32_t from, uint32_t bytes) {
+  machine.check(to, 16);
+  machine.check(static_cast<char*>(to) + bytes - 16, 16);
+  machine.counted.global_bytes += bytes;
+  if (from + bytes > machine.shared.size()) std::abort();
+  std::memcpy(to, &machine.shared[from], bytes);
+}
+template <int>
+inline void bulk_wait_read() {}
+inline void bulk_wait() {}
 
 // ---- tensor cores
 inline double element(Half, uint32_t word, int e) { return decode_half(word >> 16 * e); }

@@ -30,10 +30,11 @@ ReferenceUnit reference_unit(int index) {
   return units[index];
 }
 
-bool run_reference(std::string_view symbol, const Args& args, unsigned blocks, unsigned threads, size_t shared_bytes) {
+bool run_reference(const Row& row, const Args& args, unsigned blocks) {
   for (const Entry& entry : kEntries) {
-    if (entry.symbol != symbol) continue;
-    cpu::machine.launch(blocks, threads, shared_bytes, [&] { entry.kernel(args); });
+    if (entry.symbol != row.symbol) continue;
+    const unsigned cluster = row.shape == Shape::pair ? kPair : 1;
+    cpu::machine.launch(blocks, row.threads, row.shared_bytes, cluster, [&] { entry.kernel(args); });
     return true;
   }
   return false;

@@ -46,14 +46,15 @@ constexpr bool kHasTcgen05 = true;
 constexpr bool kHasTcgen05 = false;
 #endif
 
-// From which capability on the compiler at hand knows an instruction (999: not at all): bulk copies came with CUDA 12.0, FP8
+// From which capability on the compiler at hand knows an instruction (999: not at all): bulk copies and barriers of clusters'
+// blocks came with CUDA 12.0, FP8
 // mma.sync with 12.4, 32-byte loads with 12.9.
 #if defined(__CUDACC__)
 constexpr int kCompiler = __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__;
 #else
 constexpr int kCompiler = 999;
 #endif
-constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kFp8Since = kCompiler >= 124 ? 89 : 999,
+constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kPairSince = kBulkSince, kFp8Since = kCompiler >= 124 ? 89 : 999,
               kWideLoadSince = kCompiler >= 129 ? 100 : 999;
 
 // Groups of words as one load takes them, and packed pairs of numbers.

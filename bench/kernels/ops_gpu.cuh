@@ -49,17 +49,6 @@ BENCH_FN Half2Value add(Half2Value x, Half2Value y) {
   asm("add.rn.f16x2 %0, %1, %2;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits));
   return x;
 }
-// As the compiler's headers divide: in FP32 by an approximate reciprocal; no arithmetic of the FP16 kind.
-BENCH_FN Half2Value divide(Half2Value x, Half2Value y) {
-  asm("{.reg .b16 xl, xh, yl, yh; .reg .f32 a, b, c, d;\n"
-      "mov.b32 {xl, xh}, %1; mov.b32 {yl, yh}, %2;\n"
-      "cvt.f32.f16 a, xl; cvt.f32.f16 b, xh; cvt.f32.f16 c, yl; cvt.f32.f16 d, yh;\n"
-      "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
-      "cvt.rn.f16.f32 xl, a; cvt.rn.f16.f32 xh, b; mov.b32 %0, {xl, xh};}"
-      : "=r"(x.bits)
-      : "r"(x.bits), "r"(y.bits));
-  return x;
-}
 BENCH_FN Bfloat2Value multiply_add(Bfloat2Value x, Bfloat2Value y, Bfloat2Value z) {
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(y.bits), "r"(z.bits));
   return x;
@@ -79,16 +68,6 @@ BENCH_FN Bfloat2Value add(Bfloat2Value x, Bfloat2Value y) {
 #else
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x.bits) : "r"(x.bits), "r"(0x3f803f80u), "r"(y.bits));
 #endif
-  return x;
-}
-BENCH_FN Bfloat2Value divide(Bfloat2Value x, Bfloat2Value y) {
-  asm("{.reg .b32 xl, xh, yl, yh; .reg .f32 a, b, c, d; .reg .b16 l, h;\n"
-      "shl.b32 xl, %1, 16; and.b32 xh, %1, 0xffff0000; shl.b32 yl, %2, 16; and.b32 yh, %2, 0xffff0000;\n"
-      "mov.b32 a, xl; mov.b32 b, xh; mov.b32 c, yl; mov.b32 d, yh;\n"
-      "rcp.approx.ftz.f32 c, c; rcp.approx.ftz.f32 d, d; mul.rn.f32 a, a, c; mul.rn.f32 b, b, d;\n"
-      "cvt.rn.bf16.f32 l, a; cvt.rn.bf16.f32 h, b; mov.b32 %0, {l, h};}"
-      : "=r"(x.bits)
-      : "r"(x.bits), "r"(y.bits));
   return x;
 }
 BENCH_FN Float2Value multiply_add(Float2Value x, Float2Value y, Float2Value z) {
@@ -126,6 +105,7 @@ BENCH_FN void store(void* p, const Vector4& v) {
   else
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
+BENCH_FN void reduce(uint32_t* p, uint32_t v) { asm volatile("red.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 // ptxas may spread a batch of loads among their uses and leave 4-5 in flight; a clock value read after the batch and folded
 // into the sum keeps it whole.  Its top bit is always zero, which no compiler knows.
 BENCH_FN uint32_t after_loads() {
@@ -142,6 +122,24 @@ BENCH_FN uint32_t shared_address(const void* p) { return static_cast<uint32_t>(_
 BENCH_FN void load_shared(Vector4& v, uint32_t address) {
   asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
 }
+BENCH_FN void store_shared(uint32_t address, const Vector4& v) {
+  asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+BENCH_FN uint32_t add_shared(uint32_t address, uint32_t v) {
+  asm volatile("atom.shared.add.u32 %0, [%1], %0;" : "+r"(v) : "r"(address) : "memory");
+  return v;
+}
+// ---- the other block of a cluster of two
+BENCH_FN void pair_barrier() {
+  asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+BENCH_FN uint32_t other_shared_address(uint32_t own) {
+  asm("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(own) : "r"(blockIdx.x % kPair ^ 1));
+  return own;
+}
+BENCH_FN void load_other_shared(Vector4& v, uint32_t address) {
+  asm volatile("ld.shared::cluster.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+}
 // ---- asynchronous copies and barriers in shared memory
 BENCH_FN void barrier_init(uint32_t bar) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bar) : "memory"); }
 BENCH_FN void barrier_wait(uint32_t bar, uint32_t phase) {
@@ -154,12 +152,24 @@ BENCH_FN void barrier_wait(uint32_t bar, uint32_t phase) {
 }
 BENCH_FN void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 BENCH_FN void fence_shared_for_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
+BENCH_FN void bulk_expect(uint32_t bar, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
                "r"(bytes), "r"(bar)
                : "memory");
 }
+BENCH_FN void bulk_store(void* to, uint32_t from, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;" ::"l"(to), "r"(from),
+               "r"(bytes)
+               : "memory");
+}
+template <int Left>  // until of the thread's stores all but so many have read shared memory
+BENCH_FN void bulk_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
+}
+BENCH_FN void bulk_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 // ---- tensor cores, one warp
 #define BENCH_MMA_OPERANDS_214(L, T) \

@@ -53,7 +53,7 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
     const uint32_t low = encoded(value());
     words.push_back(low | encoded(value()) << 16);
   };
-  const bool mixed = data >= Data::mixed_fp64 && data <= Data::mixed_bf16;
+  const bool mixed = data == Data::mixed_fp64 || data == Data::mixed_fp32;
   const auto chain = [&] { return chain_value(random, row, mixed, same); };
   const auto small = [&] { return random.balanced(1.0); };
   switch (data) {
@@ -61,10 +61,8 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
     case Data::mixed_fp64: append(words, chain()); return;
     case Data::chaos_fp32:
     case Data::mixed_fp32: append(words, static_cast<float>(chain())); return;
-    case Data::chaos_fp16:
-    case Data::mixed_fp16: pair(encode_half, chain); return;
-    case Data::chaos_bf16:
-    case Data::mixed_bf16: pair(encode_bfloat, chain); return;
+    case Data::chaos_fp16: pair(encode_half, chain); return;
+    case Data::chaos_bf16: pair(encode_bfloat, chain); return;
     case Data::odd_words: words.push_back(random.word() | 1); return;
     case Data::fp64: append(words, small()); return;
     case Data::fp32: append(words, static_cast<float>(small())); return;
@@ -85,7 +83,7 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
 
 // The words of one block's operands.
 inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros) {
-  const bool mixed = row.data >= Data::mixed_fp64 && row.data <= Data::mixed_bf16;
+  const bool mixed = row.data == Data::mixed_fp64 || row.data == Data::mixed_fp32;
   if (zeros && !mixed) return std::vector<uint32_t>(row.input_words);
   std::vector<uint32_t> words;
   Random random(seed);

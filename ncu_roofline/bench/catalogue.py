@@ -23,14 +23,16 @@ _WORDS = {
     "l2": "L2 cache",
     "l3": "L3 cache",
     "smem": "shared memory",
+    "dsmem": "shared memory of another SM",
     "host": "host link",
     "launch": "kernel launch",
     "tensor": "tensor cores",
     "read": "loads",
-    "read_far": "loads, a working set of three quarters of it",
     "write": "stores",
     "copy": "loads and stores",
     "triad": "two loads and a store per multiply-add",
+    "red": "atomic additions without result",
+    "atom": "atomic additions with result",
     "fma": "multiply-adds",
     "nofma": "multiplies and adds, not fused",
     "div": "eight multiply-adds and a division",
@@ -42,8 +44,9 @@ _WORDS = {
     "sync": "and wait",
     "graph": "as node of a graph",
 }
+_ATOMICS = {"red", "atom"}
 # Ceilings that a quick run leaves out, by the last word of their ids; of tensor cores, those with 16-bit accumulators.
-_NOT_QUICK = {"write", "copy", "triad", "read_far", "nofma", "div", "bidir", "sync", "graph"}
+_NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph"}
 
 
 class CeilingKind(NamedTuple):
@@ -174,7 +177,7 @@ class Theory:
 
 
 def theory(kind: CeilingKind, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
-    """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part.
+    """The peak of a ceiling; None where it has none (latencies, division, atomics), where it is unknown or not on the part.
 
     ``link``: PCI Express generation and lanes.
     """
@@ -190,7 +193,7 @@ def theory(kind: CeilingKind, device: Device, link: tuple[int, int] | None = Non
         # Virtual machines report links that are not there: what is above disproves the link, not the measurement.
         return Theory(ways * lanes * link_rates()[generation], 1.0, formula, True, slow)
     architecture = spec.architecture(device.compute_capability)
-    if architecture is None or kind.unit == "s":
+    if architecture is None or kind.unit == "s" or kind.id.rpartition(".")[2] in _ATOMICS:
         return None
     if kind.unit == "B/s":
         found = _bandwidth(kind.id, device, architecture)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,7 +25,8 @@ constexpr unsigned kBlocks = 2;
 constexpr uint32_t kTiles = 6;
 
 bool contains(const char* text, const char* part) { return std::string_view(text).find(part) != std::string_view::npos; }
-bool global(const Row& row) { return row.shape != Shape::compute && row.shape != Shape::shared; }
+bool in_shared(const Row& row) { return row.shape == Shape::shared || row.shape == Shape::pair; }
+bool global(const Row& row) { return row.shape != Shape::compute && !in_shared(row); }
 
 // A launch of two blocks and all it touches.
 struct Problem {
@@ -66,8 +68,9 @@ struct Problem {
     machine.forget();
     for (const Words* array : {&in, &in2, &dst}) machine.allow(array->data(), array->size() * 4);
     machine.counted = {};
+    std::fill(dst.begin(), dst.end(), 0);  // where reductions begin
     args.trips = trips;
-    bench::run_reference(row.symbol, args, kBlocks, row.threads, row.shared_bytes);
+    bench::run_reference(row, args, kBlocks);
     return machine.counted;
   }
 };
@@ -87,24 +90,25 @@ uint32_t sum_of(const uint32_t* words, size_t count) {
 // Reads: every tile that Args says (table.hpp) counted once per visit.  Writes: what must stand in the tiles.
 std::string check_memory(const Row& row, const Problem& problem) {
   uint32_t wanted = 0;
-  std::set<uint32_t> visited;
+  std::map<uint32_t, uint32_t> visited;  // how often
   for (uint32_t block = 0; block < kBlocks; ++block)
     for (uint32_t t = 0; t < problem.args.trips; ++t) {
       const uint32_t tile = (block + t * problem.args.stride) % problem.args.tiles;
-      visited.insert(tile);
+      ++visited[tile];
       wanted +=
           sum_of(problem.in_words() + block * (problem.args.block_bytes / 4) + tile * problem.tile_words, problem.tile_words);
     }
-  const bool writes = row.streams > 1 || contains(row.symbol, "write");
+  const bool reduces = contains(row.symbol, "red"), writes = row.streams > 1 || !contains(row.symbol, "read");
   const uint32_t got = sum_of(problem.out.data(), problem.out.size());
   if (!writes) return got == wanted ? "" : wrong("the sum of all words", got, wanted);
   const uint32_t* dst = static_cast<const uint32_t*>(problem.args.dst);
   const float* x = static_cast<const float*>(problem.args.in);
   const float* y = static_cast<const float*>(problem.args.in2);
-  for (uint32_t tile : visited)
+  for (const auto& [tile, times] : visited)
     for (size_t i = tile * problem.tile_words; i < (tile + 1) * problem.tile_words; ++i) {
       constexpr uint32_t kMasks[4] = {0, 0x85ebca6bu, 0xc2b2ae35u, 0x27d4eb2fu};
-      const uint32_t word = row.streams == 3   ? bench::bit_cast<uint32_t>(std::fmaf(y[i], 0.4f, x[i]))
+      const uint32_t word = reduces            ? times * static_cast<uint32_t>(i % problem.tile_words + 1)
+                            : row.streams == 3 ? bench::bit_cast<uint32_t>(std::fmaf(y[i], 0.4f, x[i]))
                             : row.streams == 2 ? problem.in_words()[i]
                                                : static_cast<uint32_t>(i / 4) * 0x9e3779b1u ^ kMasks[i % 4];
       if (dst[i] != word) return wrong("a written word", dst[i], word);
@@ -112,13 +116,31 @@ std::string check_memory(const Row& row, const Problem& problem) {
   return "";
 }
 
+// Loads of windows that are as the operands; of a pair each vector's first word has its block's number added.
 std::string check_shared(const Row& row, const Problem& problem) {
-  uint32_t wanted = 0;
-  for (uint32_t t = 0; t < problem.args.trips; ++t)
-    for (int thread = 0; thread < row.threads; ++thread)
-      for (int i = 0; i < 8; ++i) wanted += sum_of(problem.in_words() + ((thread + 32 * t) % 1024 + i * 128) * 4, 4);
-  const uint32_t got = sum_of(problem.out.data(), problem.out.size());
-  return got == wanted * kBlocks ? "" : wrong("the sum of all words", got, wanted * kBlocks);
+  for (uint32_t block = 0; block < kBlocks; ++block) {
+    uint32_t wanted = 0;
+    for (uint32_t t = 0; t < problem.args.trips; ++t)
+      for (int thread = 0; thread < row.threads; ++thread)
+        for (int i = 0; i < 8; ++i)
+          wanted += sum_of(problem.in_words() + ((thread + 32 * t) % 1024 + i * 128) * 4, 4) +
+                    (row.shape == Shape::pair ? 1 - block : 0);
+    const uint32_t got = sum_of(problem.out.data() + size_t(block) * row.threads, row.threads);
+    if (got != wanted) return wrong("the sum of all words", got, wanted);
+  }
+  return "";
+}
+
+// What stood in each word before its t-th addition, summed.
+std::string check_atomics(const Row& row, const Problem& problem) {
+  for (uint32_t at = 0; at < problem.out.size(); ++at) {
+    const uint32_t thread = at % row.threads;
+    uint32_t wanted = 0;
+    for (uint32_t t = 0; t < problem.args.trips; ++t)
+      for (uint32_t i = 0; i < 8; ++i) wanted += problem.in_words()[thread + i * row.threads] + t * (thread + i + 1);
+    if (problem.out[at] != wanted) return wrong("a thread's sum", problem.out[at], wanted);
+  }
+  return "";
 }
 
 std::vector<double> results(const Row& row, const Words& words) {
@@ -278,18 +300,17 @@ std::string check_return(const Row& row, Problem& problem) {
 
 void check_row(const Row& row) {
   Problem problem(row);
-  const uint32_t more = global(row) ? 2 : 1;  // three trips of two blocks meet all tiles
+  const uint32_t more = global(row) ? 8 : 1;  // nine trips of two blocks meet all tiles, and all slots of a ring more than once
   const bench::cpu::Counted once = problem.run(row, 1), then = problem.run(row, 1 + more);
   const double threads = double(row.threads) * kBlocks * more;
   const double operations = (then.operations - once.operations) / threads;
-  const bool in_shared = row.shape == Shape::shared;
-  const double bytes = (in_shared ? then.shared_bytes - once.shared_bytes : then.global_bytes - once.global_bytes) / threads;
+  const double bytes = (in_shared(row) ? then.shared_bytes - once.shared_bytes : then.global_bytes - once.global_bytes) / threads;
   std::string reason;
   if (std::string_view(row.pipe).substr(0, 6) == "tensor") {
     reason = check_return(row, problem);
     if (reason.empty()) reason = check_tensor(row, problem);
-  } else if (in_shared) {
-    reason = check_shared(row, problem);
+  } else if (in_shared(row)) {
+    reason = contains(row.symbol, "atom") ? check_atomics(row, problem) : check_shared(row, problem);
   } else if (global(row)) {
     reason = check_memory(row, problem);
   } else {
