@@ -16,6 +16,12 @@
 namespace bench {
 namespace {
 
+#if defined(__CUDACC__)
+#define BENCH_LAUNCH(KERNEL, ...) KERNEL<<<1024, 256>>>(__VA_ARGS__)
+#else
+#define BENCH_LAUNCH(KERNEL, ...) KERNEL(__VA_ARGS__)
+#endif
+
 __global__ void fill_kernel(uint32_t* words, size_t count, uint64_t seed, bool zeros, bool reals) {
   for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) {
     const uint32_t word = random_word(seed, i);
@@ -34,7 +40,7 @@ __global__ void sum_kernel(const uint32_t* words, size_t count, uint32_t* total)
 
 void fill(const Buffer& buffer, uint64_t seed, bool zeros, bool reals) {
   if (buffer.bytes() == 0) return;
-  fill_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), buffer.bytes() / 4, seed, zeros, reals);
+  BENCH_LAUNCH(fill_kernel, buffer.as<uint32_t>(), buffer.bytes() / 4, seed, zeros, reals);
   check(cudaGetLastError(), "filling memory");
   check(cudaDeviceSynchronize(), "filling memory");
 }
@@ -43,7 +49,7 @@ uint32_t word_sum(const Buffer& buffer, size_t bytes) {
   const Buffer total(4);
   uint32_t sum = 0;
   check(cudaMemset(total.as(), 0, 4), "cudaMemset");
-  sum_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), bytes / 4, total.as<uint32_t>());
+  BENCH_LAUNCH(sum_kernel, buffer.as<uint32_t>(), bytes / 4, total.as<uint32_t>());
   check(cudaGetLastError(), "summing memory");
   check(cudaMemcpy(&sum, total.as(), 4, cudaMemcpyDeviceToHost), "summing memory");
   return sum;
@@ -87,7 +93,7 @@ Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
     case Shape::dram: return spread(row, blocks, large / row.streams);
     case Shape::dram_grid: return spread(row, static_cast<unsigned>(large / row.streams / tile_bytes(row)), large / row.streams);
     case Shape::zero_copy:
-    case Shape::coherent: return spread(row, blocks, size_t{256} << 20);
+    case Shape::coherent: return spread(row, blocks, std::min(large, size_t{256} << 20));
     case Shape::l2: return spread(row, blocks, device.l2_bytes / 4 / row.streams);
     case Shape::l1: {
       Plan plan;

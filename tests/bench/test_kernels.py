@@ -38,8 +38,8 @@ def build_model(bench: Path, out: Path, optimise: str = "-O2") -> Path:
     if not compiler:
         pytest.skip("no C++ compiler on this machine (set CXX): the CPU model of the kernels can't be built")
     own = bench.parent / "tests" / "bench" / "cpu"
-    sources = [own / "model.cpp", own / "checks.cpp", bench / "cpu" / "reference.cpp"]
-    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", optimise]
+    sources = [*own.glob("*.cpp"), *(bench / name for name in ("cpu/reference.cpp", "runner/verify.cpp", "runner/trial.cu"))]
+    flags = f"-std=c++17 -Wall -Wextra -Werror -Wno-unknown-pragmas -ffp-contract=off {optimise} -I{own} -x c++".split()
     words = [[compiler, *flags, "-c", str(one), "-o", str(out / f"{one.stem}.o")] for one in sources]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda command: subprocess.run(command, check=True), words))
@@ -130,10 +130,10 @@ def test_the_table_is_complete_and_the_simulations_measure_what_is_in_it(table: 
 
 @pytest.mark.exhaustive
 def test_kernels_do_what_they_promise_on_the_model(model: Path, table: list[Row]) -> None:
-    code, found = ask(model, "check")
-    keys = ("symbol", "operations", "bytes")
+    (code, found), keys = ask(model, "check"), ("symbol", "operations", "bytes")
     assert (code, [line for line in found if line["reason"]]) == (0, [])
     assert {tuple(line[key] for key in keys) for line in found} == {tuple(row[key] for key in keys) for row in table}
+    assert {(line["reason"], line["trials"]) for line in ask(model, "run")[1]} == {("", 2)}  # the runner, which feeds them
 
 
 def changed(folder: Path, pattern: str, old: str, new: str) -> None:
@@ -167,7 +167,7 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     told = TOLD["model"][name]
     bench = mutate(tmp_path, told["file"], told["changes"])
     shutil.copytree(HERE / "cpu", tmp_path / "tests" / "bench" / "cpu")
-    words = [str(build_model(bench, tmp_path, optimise="-O1")), "check"]
+    words = [str(build_model(bench, tmp_path, optimise="-O1")), told.get("command", "check")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     rejected = {line["symbol"] for line in map(json.loads, done.stdout.splitlines()) if line["reason"]}
     assert set(told["kernels"]) <= rejected
