@@ -221,8 +221,8 @@ BENCH_FN void bulk_body(const Args& args) {
   stamp_end(args);
 }
 
-// Copy and triad by the same ring: what came, or what all threads made of it in place, goes back to memory by a bulk copy.  When
-// one has begun, the one before has left its slot, which is refilled: a store and four loads are then on their way.
+// Copy and triad by the same ring: what came, or what all threads made of it in place, goes back to memory by a bulk copy.
+// When one has begun, the one before has left its slot, which is refilled: a store and four loads are then on their way.
 template <int Streams>
 BENCH_FN void bulk_refill(const Args& args, uint32_t ring, uint32_t bars, uint32_t slot, uint32_t tile) {
   constexpr int kPart = kChunk / (Streams - 1);
@@ -316,7 +316,7 @@ BENCH_FN void bulk_mix_body(const Args& args) {
   X(c2c_read, "host.h2d", "coherent_ldg128", "host", coherent, (read_body<Vector4, Path::plain, 512>), 512, 0, 0, 90, 0, 128,  \
     1)                                                                                                                         \
   X(c2c_write, "host.d2h", "coherent_stg128", "host", coherent, (write_body<Path::plain, 512>), 512, 0, 0, 90, 0, 128, 1)      \
-  X(c2c_copy, "host.bidir", "coherent_ldg128_i4", "host", coherent, (copy_body<Path::plain, 256, 4>), 256, 0, 0, 90, 0,    \
+  X(c2c_copy, "host.bidir", "coherent_ldg128_i4", "host", coherent, (copy_body<Path::plain, 256, 4>), 256, 0, 0, 90, 0,        \
     128, 2)
 
 #define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, SHAPE, BODY, THREADS, BLOCKS, SHARED, SINCE, UNTIL, BYTES, STREAMS) \
@@ -347,9 +347,9 @@ inline constexpr Row memory_rows[] = {
    THREADS,                                                                                                         \
    BLOCKS,                                                                                                          \
    SHARED,                                                                                                          \
-   Shape::SHAPE == Shape::shared || Shape::SHAPE == Shape::pair ? kSharedBytes / 4 : 0,                                                            \
+   Shape::SHAPE == Shape::shared || Shape::SHAPE == Shape::pair ? kSharedBytes / 4 : 0,                             \
    STREAMS == 1,                                                                                                    \
-   STREAMS == 3 ? BYTES / 6.0 : 0.0,                                                                           \
+   STREAMS == 3 ? BYTES / 6.0 : 0.0,                                                                                \
    BYTES,                                                                                                           \
    STREAMS},
     BENCH_MEMORY_KERNELS(BENCH_ROW)

@@ -77,22 +77,24 @@ BENCH_FN void mix_body(const Args& args) {
 }
 
 // kernel, ceiling, variant, pipe, type, form, chains, unroll, operations per step, since, until, emulated, data, result
-#define BENCH_VECTOR_KERNELS(X)                                                                                        \
-  X(fp64_fma_xxb, "fp64.fma", "xxb_c8", "fp64", double, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)              \
-  X(fp64_nofma, "fp64.nofma", "xx_b_c8", "fp64", double, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp64, fp64)         \
-  X(fp32_fma_xxb, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)      \
-  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 109, "", chaos_fp32, fp32)   \
-  X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)          \
-  X(fp16_fma_xxb, "fp16.fma", "xxb_c8_u60", "fp16", Half2Value, SquareAdd, 8, 60, 4, 70, 0, "", chaos_fp16, fp16x2)        \
-  X(fp16_nofma, "fp16.nofma", "xx_b_c8_compiled", "fp16", Half2Value, SquareThenAdd, 8, 16, 4, 70, 0, "", chaos_fp16, fp16x2)   \
-  X(bf16_fma_xxb, "bf16.fma", "xxb_c8_u60", "bf16", Bfloat2Value, SquareAdd, 8, 60, 4, 80, 0, "", chaos_bf16, bf16x2)      \
-  X(bf16_nofma, "bf16.nofma", "xx_b_c8_compiled", "bf16", Bfloat2Value, SquareThenAdd, 8, 16, 4, 80, 0, "", chaos_bf16, bf16x2) \
+#define BENCH_VECTOR_KERNELS(X)                                                                                         \
+  X(fp64_fma_xxb, "fp64.fma", "xxb_c8", "fp64", double, SquareAdd, 8, 32, 2, 70, 0, "", chaos_fp64, fp64)               \
+  X(fp64_nofma, "fp64.nofma", "xx_b_c8", "fp64", double, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp64, fp64)          \
+  X(fp32_fma_xxb, "fp32.fma", "xxb_c8_u60", "fp32", float, SquareAdd, 8, 60, 2, 70, 0, "", chaos_fp32, fp32)            \
+  X(fp32_fma_pair, "fp32.fma", "f32x2_c8", "fp32", Float2Value, SquareAdd, 8, 32, 4, 100, 109, "", chaos_fp32, fp32)    \
+  X(fp32_nofma, "fp32.nofma", "xx_b_c8", "fp32", float, SquareThenAdd, 8, 16, 2, 70, 0, "", chaos_fp32, fp32)           \
+  X(fp16_fma_xxb, "fp16.fma", "xxb_c8_u60", "fp16", Half2Value, SquareAdd, 8, 60, 4, 70, 0, "", chaos_fp16, fp16x2)     \
+  X(fp16_nofma, "fp16.nofma", "xx_b_c8_compiled", "fp16", Half2Value, SquareThenAdd, 8, 16, 4, 70, 0, "", chaos_fp16,   \
+    fp16x2)                                                                                                             \
+  X(bf16_fma_xxb, "bf16.fma", "xxb_c8_u60", "bf16", Bfloat2Value, SquareAdd, 8, 60, 4, 80, 0, "", chaos_bf16, bf16x2)   \
+  X(bf16_nofma, "bf16.nofma", "xx_b_c8_compiled", "bf16", Bfloat2Value, SquareThenAdd, 8, 16, 4, 80, 0, "", chaos_bf16, \
+    bf16x2)                                                                                                             \
   X(int32_mad, "int32.mad", "xab_c8", "int32", uint32_t, ScaleAdd, 8, 32, 2, 70, 0, "", odd_words, bits)
 
 // kernel, ceiling, variant, pipe, type, operations of the pipe per division, data, result.
-// A correctly rounded division is 7 DFMA + 1 DMUL (and 1 FFMA, of another pipe) in FP64, 5 FFMA in FP32: its fast path.  Shorter
-// types have none of their own: the compiler divides in FP32.
-#define BENCH_MIX_KERNELS(X)                                                      \
+// A correctly rounded division is 7 DFMA + 1 DMUL (and 1 FFMA, of another pipe) in FP64, 5 FFMA in FP32: its fast path.
+// Shorter types have none of their own: the compiler divides in FP32.
+#define BENCH_MIX_KERNELS(X)                                                    \
   X(fp64_div, "fp64.div", "fma8_div1_c4", "fp64", double, 15, mixed_fp64, fp64) \
   X(fp32_div, "fp32.div", "fma8_div1_c4", "fp32", float, 10, mixed_fp32, fp32)
 

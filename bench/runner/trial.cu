@@ -91,7 +91,10 @@ Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
   const size_t large = std::min(std::max(size_t{2} << 30, 64 * device.l2_bytes), free_bytes / 2);
   switch (row.shape) {
     case Shape::dram: return spread(row, blocks, large / row.streams);
-    case Shape::dram_grid: return spread(row, static_cast<unsigned>(large / row.streams / tile_bytes(row)), large / row.streams);
+    case Shape::dram_grid: {
+      const size_t bytes = large / row.streams;
+      return spread(row, static_cast<unsigned>(bytes / tile_bytes(row)), bytes);
+    }
     case Shape::zero_copy:
     case Shape::coherent: return spread(row, blocks, std::min(large, size_t{256} << 20));
     case Shape::l2: return spread(row, blocks, device.l2_bytes / 4 / row.streams);
@@ -197,7 +200,8 @@ class HostWords {
   std::unique_ptr<uint32_t, FreeMemory> data_;
 };
 
-// A launch of two blocks (of a block per tile), small enough for the model; throws when the GPU's results differ from the model's.
+// A launch of two blocks, or a block per tile, small enough for the model; throws when the GPU's results differ from the
+// model's.
 void verify(const Measurable& item, const Options& options) {
   const Row& row = item.row;
   Plan plan;

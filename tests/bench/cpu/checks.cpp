@@ -304,7 +304,8 @@ void check_row(const Row& row) {
   const bench::cpu::Counted once = problem.run(row, 1), then = problem.run(row, 1 + more);
   const double threads = double(row.threads) * kBlocks * more;
   const double operations = (then.operations - once.operations) / threads;
-  const double bytes = (in_shared(row) ? then.shared_bytes - once.shared_bytes : then.global_bytes - once.global_bytes) / threads;
+  const double all = in_shared(row) ? then.shared_bytes - once.shared_bytes : then.global_bytes - once.global_bytes;
+  const double bytes = all / threads;
   std::string reason;
   if (std::string_view(row.pipe).substr(0, 6) == "tensor") {
     reason = check_return(row, problem);

@@ -1,4 +1,4 @@
-// What the runner takes of CUDA's runtime, on the model: memory is the host's, a launch is done at once and takes 10 us per trip.
+// What the runner takes of CUDA's runtime, on the model: memory is the host's, a launch is done at once and takes 10 us a trip.
 #pragma once
 #include <cstddef>
 #include <cstdint>
