@@ -40,7 +40,8 @@ class Machine {
   std::map<uint64_t, std::vector<double>> tiles;  // operands by descriptor, decoded once per block
   std::vector<uint32_t> tensor_memory;            // 128 lanes x 512 columns
   struct Exchange {
-    double a[32][16], b[32][8];
+    double a[32][32], b[32][16];
+    uint32_t factors[2][32];  // block scales of A and B
   };                               // by lane: the elements of its registers
   std::vector<Exchange> exchange;  // one per warp
 

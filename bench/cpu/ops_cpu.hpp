@@ -128,11 +128,27 @@ inline double element(Bfloat, uint32_t word, int e) { return decode_bfloat(word 
 inline double element(Tf32, uint32_t word, int) { return bit_cast<float>(word & 0xffffe000u); }
 inline double element(Int8, uint32_t word, int e) { return static_cast<int8_t>(word >> 8 * e); }
 inline double element(Fp8, uint32_t word, int e) { return decode_fp8(word >> 8 * e); }
+inline double element(Fp6, uint32_t word, int e) { return decode_fp6(word >> 8 * e); }
+inline double element(Fp4, uint32_t word, int e) { return decode_fp4(word >> 4 * e); }
 inline double element(Double, double word, int) { return word; }
 inline float accumulate(float c, double sum) { return static_cast<float>(c + sum); }
 inline double accumulate(double c, double sum) { return c + sum; }
 inline uint32_t accumulate(uint32_t c, double sum) { return c + static_cast<uint32_t>(static_cast<int64_t>(sum)); }
 inline uint32_t accumulate_half(uint32_t c, double sum) { return encode_half(decode_half(c) + sum); }
+
+// The k of a held element: the first or second of a chunk of four; for TF32 the one of a pair, and metadata name its halves.
+template <class Tag>
+inline int sparse_position(int held) {
+  constexpr bool kPairs = Tag::Element::kPerRegister > 1;
+  const int chunk = kPairs ? held / 2 : held;
+  const uint32_t told = kMetadata<typename Tag::Element> >> chunk % 8 * 4;
+  return kPairs ? chunk * 4 + (told >> held % 2 * 2 & 3) : chunk * 2 + ((told & 15) == 0xe);
+}
+// One factor, exactly: UE8M0 a power of two, UE4M3 as FP8 without sign.
+template <class Tag>
+inline double scale_factor(uint32_t byte) {
+  return Tag::kScaleBase == 0x7e7e7e7eu ? decode_ue8m0(byte) : decode_fp8(byte & 0x7f);
+}
 
 // Fragments of mma.sync as the PTX manual lays them out.  With g = lane / 4, q = lane % 4, E elements per register and H = M /
 // 8: A register r, element e: row g + 8 (r mod H), k = q E + e + 4 E (r / H);  B: k = q E + e + 4 E r, column g; C register i
@@ -141,13 +157,22 @@ template <class Tag>
 struct Fragments {
   static constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8;
   const Machine::Exchange& warp;
+  // The elements of A that are held, one after another: of a sparse A the metadata tell which k each is.
   double product(int row, int column) const {
     double sum = 0;
-    for (int k = 0; k < Tag::kK; ++k) {
-      const int q = k / kE % 4, r = k / (4 * kE), e = k % kE;
-      sum += warp.a[row % 8 * 4 + q][(r * kH + row / 8) * kE + e] * warp.b[column * 4 + q][r * kE + e];
+    for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
+      const int k = Tag::kSparse == 2 ? sparse_position<Tag>(held) : held;
+      const double a = warp.a[row % 8 * 4 + held / kE % 4][(held / (4 * kE) * kH + row / 8) * kE + held % kE];
+      const double b = warp.b[column * 4 + k / kE % 4][k / (4 * kE) * kE + k % kE];
+      sum += a * b * scale(row, column, k);
     }
     return sum;
+  }
+  double scale(int row, int column, int k) const {
+    if constexpr (Tag::kScales == 0) return 1;
+    const int shift = 8 * (k / (Tag::kK / std::max(1, Tag::kScales)));
+    return scale_factor<Tag>(warp.factors[0][row % 8 * 4 + row / 8] >> shift) *
+           scale_factor<Tag>(warp.factors[1][column * 4] >> shift);
   }
 };
 
@@ -160,13 +185,17 @@ inline double volta_product(const Machine::Exchange& warp, int pair, int row, in
 }
 
 template <class Tag>
-inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kA],
-                const typename Tag::Input (&b)[Tag::kB]) {
+inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kAllA],
+                const typename Tag::Input (&b)[Tag::kAllB]) {
   Machine::Exchange& warp = machine.exchange[thread() / 32];
   const int lane = thread() % 32, g = lane / 4, q = lane % 4;
   constexpr int kE = Tag::Element::kPerRegister;
   for (int i = 0; i < Tag::kA * kE; ++i) warp.a[lane][i] = element(typename Tag::Element{}, a[i / kE], i % kE);
   for (int i = 0; i < Tag::kB * kE; ++i) warp.b[lane][i] = element(typename Tag::Element{}, b[i / kE], i % kE);
+  if constexpr (Tag::kScales > 0) {
+    warp.factors[0][lane] = a[Tag::kA];
+    warp.factors[1][lane] = b[Tag::kB];
+  }
   machine.warp_barrier();
   machine.counted.operations += Tag::kOperations;
   for (int i = 0; i < Tag::kC; ++i) {

@@ -45,6 +45,13 @@ constexpr bool kHasTcgen05 = true;
 #else
 constexpr bool kHasTcgen05 = false;
 #endif
+// Block scales of mma.sync, likewise: 12.x only.
+#if (defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH__ / 100 == 12) || defined(__CUDA_ARCH_FEAT_SM120_ALL) || \
+    defined(__CUDA_ARCH_FEAT_SM121_ALL) || !defined(__CUDACC__)
+constexpr bool kHasBlockScales = true;
+#else
+constexpr bool kHasBlockScales = false;
+#endif
 
 // From which capability on the compiler at hand knows an instruction (999: not at all): bulk copies came with CUDA 12.0, FP8
 // mma.sync with 12.4, 32-byte loads with 12.9.
@@ -85,6 +92,11 @@ enum class Path { streaming, past_l1, plain };
 
 namespace bench::BENCH_MACHINE {
 
+// Four block scales from a word of operands.
+template <class Tag>
+BENCH_FN uint32_t scale_factors(uint32_t word) {
+  return (word & Tag::kScaleFree) + Tag::kScaleBase;
+}
 BENCH_FN uint32_t grid_thread() { return block() * threads() + thread(); }
 
 // Whole blocks are timed by their thread 0; stamps go to memory at once, so that none stays in registers over the hot loop.

@@ -196,15 +196,42 @@ BENCH_FN void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t 
 #define BENCH_LETTER_IN_Tf32 "r"
 #define BENCH_LETTER_IN_Int8 "r"
 #define BENCH_LETTER_IN_Fp8 "r"
+#define BENCH_MMA_OPERANDS_SP(L, T)                                                     \
+  " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9,%10,%11}, {%0,%1,%2,%3}, %12, 0x0;" : L(c[0]), \
+                                                                               L(c[1]), \
+                                                                               L(c[2]), \
+                                                                               L(c[3])  \
+      : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(b[0]), T(b[1]), T(b[2]), T(b[3]), "r"(kMetadata<typename Tag::Element>)
+// From CUDA 12.5 on metadata are known to be in order; without that word 12.0 sorts them anew for every product.
+#if __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__ >= 125
+#define BENCH_SPARSE "mma.sp::ordered_metadata.sync.aligned."
+#else
+#define BENCH_SPARSE "mma.sp.sync.aligned."
+#endif
 // volatile keeps the order +B, -B
-#define BENCH_MMA_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX)                                         \
-  template <class Tag>                                                                                              \
-  BENCH_FN auto mma(NAME::Register(&c)[NAME::kC], const NAME::Input(&a)[NAME::kA], const NAME::Input(&b)[NAME::kB]) \
-      -> std::enable_if_t<std::is_same_v<Tag, NAME>> {                                                              \
-    asm volatile("mma.sync.aligned." PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT));             \
+#define BENCH_MMA_ASM(NAME, ...)                                                                                          \
+  template <class Tag>                                                                                                    \
+  BENCH_FN auto mma(NAME::Register(&c)[NAME::kC], const NAME::Input(&a)[NAME::kAllA], const NAME::Input(&b)[NAME::kAllB]) \
+      -> std::enable_if_t<std::is_same_v<Tag, NAME>> {                                                                    \
+    asm volatile(__VA_ARGS__);                                                                                            \
   }
-BENCH_MMA_SHAPES(BENCH_MMA_OP)
-#undef BENCH_MMA_OP
+#define BENCH_DENSE_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX) \
+  BENCH_MMA_ASM(NAME, "mma.sync.aligned." PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT))
+#define BENCH_SPARSE_OP(NAME, ELEMENT, ACCUMULATOR, M_, K_, FORM, LETTER, PTX) \
+  BENCH_MMA_ASM(NAME, BENCH_SPARSE PTX BENCH_MMA_OPERANDS_##FORM(LETTER, BENCH_LETTER_IN_##ELEMENT))
+// Factors of A come from lanes 0 and 1 of each four, for rows g and g + 8, those of B from lane 0.
+#define BENCH_SCALED_OP(NAME, ELEMENT, K_, SCALES, FREE, BASE, KIND, TYPE, FACTORS)                                    \
+  BENCH_MMA_ASM(NAME,                                                                                                  \
+                "mma.sync.aligned.m16n8k" #K_ ".row.col." KIND ".f32." TYPE "." TYPE ".f32." FACTORS                   \
+                " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %10, {0,0}, %11, {0,0};" : "+f"(c[0]),         \
+                "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), \
+                "r"(a[4]), "r"(b[2]))
+BENCH_MMA_SHAPES(BENCH_DENSE_OP)
+BENCH_SPARSE_SHAPES(BENCH_SPARSE_OP)
+BENCH_SCALED_SHAPES(BENCH_SCALED_OP)
+#undef BENCH_DENSE_OP
+#undef BENCH_SPARSE_OP
+#undef BENCH_SCALED_OP
 
 // ---- tensor cores, one warpgroup: accumulators c[0..63] or c[0..127]
 BENCH_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

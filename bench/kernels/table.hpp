@@ -41,6 +41,7 @@ enum class Data {
   tf32,
   int8,
   fp8,
+  fp6,
   reals
 };
 

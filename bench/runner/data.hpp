@@ -77,6 +77,7 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
       words.push_back(word);
       return;
     }
+    case Data::fp6: words.push_back(random.word() & 0x3f3f3f3fu); return;
     case Data::reals: append(words, static_cast<float>(random.real(1, 2))); return;
     case Data::words:
     case Data::int8: words.push_back(random.word()); return;

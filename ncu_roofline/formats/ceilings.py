@@ -27,6 +27,8 @@ from ncu_roofline.chips.fields import capability_text, parse_capability
 from ncu_roofline.chips.formulas import MOST_OF_THEORY
 
 SCHEMA = "ert-ceilings"
+SPARSE = ".sparse"
+"""How ids end of ceilings of 2:4 sparse products, in operations of the dense product."""
 SCHEMA_VERSION = 1
 # Of files of other tools, which do not say on what they were measured, and of CPUs, which have none.
 UNKNOWN_CAPABILITY = (0, 0)
@@ -158,13 +160,16 @@ class Ceilings:
     def compute(self, roof: str) -> Ceiling | None:
         """The measured compute roof (FLOP/s or OP/s) of a roof id.
 
-        A tensor roof without instruction family (``tensor.fp16``) is the best family measured.
+        A tensor roof without instruction family (``tensor.fp16``, ``tensor.fp16.sparse``) is the best family measured; what
+        sparse products reach, told as dense operations, is no roof of dense ones.
         """
         if roof in self.by_id:
             return self.by_id[roof]
-        if not roof.startswith("tensor.") or roof.count(".") != 1:
+        dense = roof.removesuffix(SPARSE)
+        if not roof.startswith("tensor.") or dense.count(".") != 1:
             return None
-        found = [ceiling for name, ceiling in self.by_id.items() if name.startswith(roof + ".")]
+        of_kind = (one for name, one in self.by_id.items() if name.endswith(SPARSE) == roof.endswith(SPARSE))
+        found = [ceiling for ceiling in of_kind if ceiling.id.startswith(dense + ".")]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
 

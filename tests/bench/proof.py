@@ -103,10 +103,10 @@ def products(opcode: str, pipe: str) -> float:
     The shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand.
     """
     if re.match(r"UTC[HIQO]MMA", opcode):
-        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
+        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16, "tensor.fp4": 64}.get(pipe, 32)
     if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
         return math.prod(int(each) for each in match.groups()[1:])
-    match = re.match(r"[HIDQ]MMA\.(16|8)8(\d+)", opcode)
+    match = re.match(rf"[HIDQO]MMA\.{_TOLD['marks'].get(pipe, '')}(16|8)8(\d+)", opcode)
     return int(match[1]) * 8 * int(match[2]) if match else 0
 
 
@@ -175,7 +175,7 @@ def busy(loop: list[Instruction], pipe: str, capability: str) -> dict[str, float
 def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[str, float]:
     opcode = each.opcode
     if found := products(opcode, pipe):  # of a group of four warps, one issues for all
-        return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
+        return pipe, found * 2 / own / (1 if re.match(r"[HIDQO]MMA", opcode) else 4)
     if re.match(r"(LDG|LDS|STG|STS|LDL|STL)", opcode):
         level = "shared" if pipe == "shared" else "l1"
         return level, width(opcode) * 32 / (rate(level, capability) or 1)
@@ -198,7 +198,7 @@ def counted(loop: list[Instruction], pipe: str) -> float:
     """Operations per thread and trip of the pipe's kind, from the machine code."""
     if not pipe.startswith("tensor."):
         return sum(operations(each, pipe) for each in loop)
-    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
+    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQO]MMA", each.opcode) else 128) for each in loop)
 
 
 def capability_of(target: str) -> str:
@@ -208,7 +208,7 @@ def capability_of(target: str) -> str:
 
 def applies(row: dict[str, Any], target: str) -> bool:
     """Whether a kernel exists on a target; those of wgmma and tcgen05 need the targets with an a."""
-    number, special = int(re.sub(r"\D", "", target)), row["ceiling"].endswith(("wgmma", "tcgen05"))
+    number, special = int(re.sub(r"\D", "", target)), re.search(_TOLD["special"], row["ceiling"])
     return row["since"] <= number and (not row["until"] or number <= row["until"]) and (not special or target.endswith("a"))
 
 
@@ -218,7 +218,7 @@ def prove(row: dict[str, Any], function: Function, target: str) -> str:
     kind = "LDS" if "bulk" in row["variant"] else _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
     loop = hot_loop(function, kind)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
-    emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
+    emulates = "tensor.fp8" in pipe and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
     if emulates or (loop and rate(pipe, capability) is None):
         return "emulated"
     return "; ".join(_reasons(row, function, loop, capability)) if loop else "no loop holds what it should be made of"

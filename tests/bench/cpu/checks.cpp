@@ -181,24 +181,49 @@ std::string check_scalar(const Row& row, const Problem& problem) {
   return std::isnan(wanted) || got == wanted ? "" : wrong("the first result", got, wanted);
 }
 
-// Tensor kernels leave A*B.  The sum of all elements of a product is the sum over k of A's column sums times B's row sums: that
-// asks for no layout of the result.
+// Tensor kernels leave A*B.  The sum of all elements of a product is the sum
+// over k of A's column sums times B's row sums: that asks for no layout of the
+// result. Where what is held of a sparse A stood, as kMetadata says of each
+// four chunks, and block scales, from the words themselves.
+int position(int held, int per_register) {
+  constexpr int kOfFour[8] = {2, 3, 1, 2, 0, 3, 0, 1}, kOfTwo[4] = {1, 0, 0, 1};
+  return per_register == 1 ? held * 2 + kOfTwo[held % 4]
+                           : held / 2 * 4 + kOfFour[held % 8];
+}
+template <class Tag> double factor(uint32_t word, int k) {
+  const uint32_t byte = word >> 8 * (k * Tag::kScales / Tag::kK);
+  return Tag::kScales == 4 ? 0.5 + (byte & 7) / 16.0 : byte & 1 ? 1.0 : 0.5;
+}
 template <class Tag>
 double warp_product_sum(const typename Tag::Input* in) {
-  using Input = typename Tag::Input;
-  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8, kStride = Tag::kA + Tag::kB;
-  const auto part = [](Input word, int e) { return bench::cpu::element(typename Tag::Element{}, word, e); };
+  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8,
+                kStride = Tag::kAllA + Tag::kAllB;
+  const auto part = [](auto word, int e) {
+    return bench::cpu::element(typename Tag::Element{}, word, e);
+  };
   double total = 0;
-  for (int q = 0; q < 4; ++q)
-    for (int r = 0; r < Tag::kB; ++r)
-      for (int e = 0; e < kE; ++e) {
-        double a = 0, b = 0;
-        for (int g = 0; g < 8; ++g) {
-          for (int h = 0; h < kH; ++h) a += part(in[(g * 4 + q) * kStride + r * kH + h], e);
-          b += part(in[(g * 4 + q) * kStride + Tag::kA + r], e);
-        }
-        total += a * b;
+  for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
+    const int k = Tag::kSparse == 2 ? position(held, kE) : held,
+              q = held / kE % 4, r = held / (4 * kE), of = k / kE % 4;
+    double a = 0, b = 0;
+    for (int g = 0; g < 8; ++g) {
+      for (int h = 0; h < kH; ++h) {
+        const double scale =
+            Tag::kScales
+                ? factor<Tag>(uint32_t(in[(g * 4 + h) * kStride + Tag::kA]), k)
+                : 1;
+        a += scale * part(in[(g * 4 + q) * kStride + r * kH + h], held % kE);
       }
+      const double scale =
+          Tag::kScales
+              ? factor<Tag>(
+                    uint32_t(in[g * 4 * kStride + Tag::kAllA + Tag::kB]), k)
+              : 1;
+      b += scale *
+           part(in[(g * 4 + of) * kStride + Tag::kAllA + k / (4 * kE)], k % kE);
+    }
+    total += a * b;
+  }
   return total;
 }
 template <class Tag>
@@ -232,7 +257,8 @@ std::string check_mma(const Row& row, const Problem& problem) {
   if (Tag::kVolta) return "";
   const auto* in = static_cast<const typename Tag::Input*>(problem.args.in);
   double wanted = 0, got = 0, size = 0;
-  for (int warp = 0; warp < row.threads / 32; ++warp) wanted += warp_product_sum<Tag>(in + warp * 32 * (Tag::kA + Tag::kB));
+  for (int warp = 0; warp < row.threads / 32; ++warp)
+    wanted += warp_product_sum<Tag>(in + warp * 32 * (Tag::kAllA + Tag::kAllB));
   const std::vector<double> found = results(row, problem.out);
   for (double value : found) got += value, size += std::fabs(value);
   const double copies = kBlocks * row.operations / (Tag::kOperations * 8);  // blocks x chains
