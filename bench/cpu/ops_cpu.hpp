@@ -213,6 +213,17 @@ inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input 
   machine.warp_barrier();
 }
 
+// Element i of 16 bytes.
+template <class Element>
+inline double packed(Element kind, const unsigned char* bytes, int i) {
+  uint32_t word;
+  std::memcpy(&word, bytes + i / Element::kPerRegister * 4, 4);
+  return element(kind, word, i % Element::kPerRegister);
+}
+inline double packed(Fp6Packed, const unsigned char* bytes, int i) {
+  return decode_fp6(uint32_t(bytes[6 * i / 8] | bytes[6 * i / 8 + 1] << 8) >> 6 * i % 8);
+}
+
 // An operand tile in shared memory, rows x K, by its descriptor (strides as the manual defines them without swizzle).
 template <class Tag>
 inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
@@ -220,14 +231,12 @@ inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
   if (!values.empty()) return values;
   const uint32_t start = (descriptor & 0x3fff) << 4, half = (descriptor >> 16 & 0x3fff) << 4,
                  group = (descriptor >> 32 & 0x3fff) << 4;
-  constexpr int kE = Tag::Element::kPerRegister;
+  constexpr int kChunk = 4 * Tag::Element::kPerRegister;  // elements of 16 bytes
   values.resize(size_t(rows) * Tag::kK);
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < Tag::kK; ++k) {
-      const int byte = k / kE * 4;
-      uint32_t word;
-      std::memcpy(&word, &machine.shared.at(start + row / 8 * group + byte / 16 * half + row % 8 * 16 + byte % 16), 4);
-      values[size_t(row) * Tag::kK + k] = element(typename Tag::Element{}, word, k % kE);
+      const unsigned char* bytes = &machine.shared.at(start + row / 8 * group + k / kChunk * half + row % 8 * 16);
+      values[size_t(row) * Tag::kK + k] = packed(typename Tag::Element{}, bytes, k % kChunk);
     }
   return values;
 }
@@ -277,6 +286,9 @@ inline uint32_t& tensor_word(uint32_t address, int lane, int column) {
 inline void tcgen05_clear(uint32_t d) {
   for (int i = 0; i < 8; ++i) tensor_word(d, thread() % 32, i) = 0;
 }
+inline void tcgen05_store(uint32_t d, const uint32_t (&c)[8]) {
+  for (int i = 0; i < 8; ++i) tensor_word(d, thread() % 32, i) = c[i];
+}
 inline void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   for (int i = 0; i < 8; ++i) c[i] = tensor_word(d, thread() % 32, i);
 }
@@ -284,18 +296,27 @@ inline void tcgen05_commit(uint32_t bar) {
   machine.warp_barrier();  // as elect.sync: no lane runs ahead of its warp
   if (thread() % 32 == 0) ++machine.barriers[bar].phases;
 }
+// Block scale of element k of a row; each quarter of the lanes must have them.
 template <class Tag>
-inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+inline double tensor_factor(uint32_t scales, int row, int k) {
+  return scale_factor<Tag>(tensor_word(scales, row % 32 + 32 * (k % 4), row / 32) >> 8 * (k * Tag::kScales / Tag::kK));
+}
+template <class Tag>
+inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
   if (thread() % 32 != 0) return;  // the elected lane
-  const int rows = (instruction >> 24 & 31) * 16, columns = (instruction >> 17 & 63) * 8;
-  const double* left = tile<Tag>(a, rows).data();
-  const double* right = tile<Tag>(b, columns).data();
+  const int rows = Tag::kScales ? (instruction >> 27 & 3) * 128 : (instruction >> 24 & 31) * 16;
+  const int columns = (instruction >> 17 & 63) * 8;
+  std::vector<double> left = tile<Tag>(a, rows), right = tile<Tag>(b, columns);
+  if constexpr (Tag::kScales > 0) {
+    for (int i = 0; i < rows * Tag::kK; ++i) left[i] *= tensor_factor<Tag>(scales, i / Tag::kK, i % Tag::kK);
+    for (int i = 0; i < columns * Tag::kK; ++i) right[i] *= tensor_factor<Tag>(scales + 8, i / Tag::kK, i % Tag::kK);
+  }
   machine.counted.operations += 2.0 * rows * columns * Tag::kK;
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
       using Register = typename Tag::Register;
       uint32_t& word = tensor_word(d, row, column);
-      const double sum = tile_product<Tag>(left + row * Tag::kK, right + column * Tag::kK);
+      const double sum = tile_product<Tag>(&left[row * Tag::kK], &right[column * Tag::kK]);
       if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
         word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 bits in a column of 32: tcgen05.ld can pack them
       else
@@ -303,16 +324,16 @@ inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruc
     }
 }
 template <class Tag>
-inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
+inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
   for (int i = 0; i < 8; ++i) {
     const int slice = i % kSlices;
-    tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
-    tcgen05_product<Tag>(d, a + slice * 256, other + slice * 512, instruction);
+    tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction, scales);
+    tcgen05_product<Tag>(d, a + slice * 256, other + slice * 512, instruction, scales);
   }
 }
 template <class Tag>
-inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
-  for (int slice = 0; slice < kSlices; ++slice) tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
+inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
+  for (int slice = 0; slice < kSlices; ++slice) tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction, scales);
 }
 
 }  // namespace bench::cpu

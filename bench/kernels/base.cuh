@@ -32,15 +32,15 @@ constexpr bool kExists = false;
 template <int, int>
 constexpr bool kExists = true;
 #endif
-// The feature sets named 90a, 100a and so on: the compiler has no other name for wgmma and tcgen05.  All of 10.x from CUDA 12.9
-// on are told by the macro for any of them.
+// The feature sets named 90a, 100a and so on: the compiler has no other name for wgmma and tcgen05.  All of 10.x and 11.0 from
+// CUDA 12.9 on are told by the macro for any of them.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDACC__)
 constexpr bool kHasWgmma = true;
 #else
 constexpr bool kHasWgmma = false;
 #endif
-#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || (defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH__ / 100 == 10) || \
-    !defined(__CUDACC__)
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || !defined(__CUDACC__) || \
+    (defined(__CUDA_ARCH_SPECIFIC__) && (__CUDA_ARCH__ / 100 == 10 || __CUDA_ARCH__ / 100 == 11))
 constexpr bool kHasTcgen05 = true;
 #else
 constexpr bool kHasTcgen05 = false;

@@ -300,6 +300,11 @@ BENCH_FN void tcgen05_fence() {
 BENCH_FN void tcgen05_clear(uint32_t d) {
   asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1,%1,%1,%1,%1,%1,%1,%1};" ::"r"(d), "r"(0) : "memory");
 }
+BENCH_FN void tcgen05_store(uint32_t d, const uint32_t (&c)[8]) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x8.b32 [%0], {%1,%2,%3,%4,%5,%6,%7,%8};" ::"r"(d), "r"(c[0]), "r"(c[1]),
+               "r"(c[2]), "r"(c[3]), "r"(c[4]), "r"(c[5]), "r"(c[6]), "r"(c[7])
+               : "memory");
+}
 BENCH_FN void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   asm volatile("tcgen05.ld.sync.aligned.32x32b.x8.b32 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8];\n tcgen05.wait::ld.sync.aligned;"
                : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3]), "=r"(c[4]), "=r"(c[5]), "=r"(c[6]), "=r"(c[7])
@@ -312,33 +317,44 @@ BENCH_FN void tcgen05_commit(uint32_t bar) {
       "@e tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar)
       : "memory");
 }
-// The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh); one elected lane issues all.
-#define BENCH_PRODUCT(KIND, B, AO, BO) \
-  "add.u64 a, %1, " #AO "; add.u64 b, " B ", " #BO "; @e tcgen05.mma.cta_group::1.kind::" KIND " [%0], a, b, %4, p;\n"
-#define BENCH_PAIR(KIND, AO, BO) BENCH_PRODUCT(KIND, "%2", AO, BO) BENCH_PRODUCT(KIND, "%3", AO, BO)
-#define BENCH_PAIRS(KIND) \
-  BENCH_PAIR(KIND, 0, 0) BENCH_PAIR(KIND, 256, 512) BENCH_PAIR(KIND, 512, 1024) BENCH_PAIR(KIND, 768, 1536)
-#define BENCH_LASTS(KIND)         \
-  BENCH_PRODUCT(KIND, "%2", 0, 0) \
-  BENCH_PRODUCT(KIND, "%2", 256, 512) BENCH_PRODUCT(KIND, "%2", 512, 1024) BENCH_PRODUCT(KIND, "%2", 768, 1536)
-#define BENCH_ISSUE(PRODUCTS)                                                                                                  \
+// The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh); one elected lane issues all.  Block scales
+// of A and B stand in tensor memory.
+#define BENCH_PRODUCT(KIND, SCALES, B, AO, BO)                                                                            \
+  "add.u64 a, %1, " #AO "; add.u64 b, " B ", " #BO "; @e tcgen05.mma.cta_group::1.kind::" KIND " [%0], a, b, %4, " SCALES \
+  "p;"                                                                                                                    \
+  "\n"
+#define BENCH_PAIR(KIND, SCALES, AO, BO) BENCH_PRODUCT(KIND, SCALES, "%2", AO, BO) BENCH_PRODUCT(KIND, SCALES, "%3", AO, BO)
+#define BENCH_PAIRS(KIND, SCALES) \
+  BENCH_PAIR(KIND, SCALES, 0, 0)  \
+  BENCH_PAIR(KIND, SCALES, 256, 512) BENCH_PAIR(KIND, SCALES, 512, 1024) BENCH_PAIR(KIND, SCALES, 768, 1536)
+#define BENCH_LASTS(KIND, SCALES)             \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 0, 0)     \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 256, 512) \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 512, 1024) BENCH_PRODUCT(KIND, SCALES, "%2", 768, 1536)
+#define BENCH_ISSUE(PRODUCTS, ...)                                                                                             \
   asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" ::"r"(d), \
-               "l"(a), "l"(b), "l"(other), "r"(instruction)                                                                    \
+               "l"(a), "l"(b), "l"(other), "r"(instruction)__VA_ARGS__                                                         \
                : "memory")
-template <class Tag>
-BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
 #define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
-  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_PAIRS(KIND) BENCH_PAIRS(KIND));
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, ""));
+#define BENCH_TCGEN05_SCALED(NAME, ELEMENT, K, SCALES, FREE, BASE, KIND, FORMATS) \
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, "[%5], [%6], "), , "r"(scales), "r"(scales + 8));
+template <class Tag>
+BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
+#define BENCH_TRIP(KIND, SCALES) BENCH_PAIRS(KIND, SCALES) BENCH_PAIRS(KIND, SCALES)
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
-#undef BENCH_TCGEN05
+  BENCH_ASYNC_SCALED_SHAPES(BENCH_TCGEN05_SCALED)
+#undef BENCH_TRIP
 }
 template <class Tag>
-BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
+BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
   const uint64_t other = b;
-#define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
-  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_LASTS(KIND));
+#define BENCH_TRIP(KIND, SCALES) BENCH_LASTS(KIND, SCALES)
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
-#undef BENCH_TCGEN05
+  BENCH_ASYNC_SCALED_SHAPES(BENCH_TCGEN05_SCALED)
+#undef BENCH_TRIP
 }
+#undef BENCH_TCGEN05
+#undef BENCH_TCGEN05_SCALED
 
 }  // namespace bench::gpu

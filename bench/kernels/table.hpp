@@ -42,6 +42,7 @@ enum class Data {
   int8,
   fp8,
   fp6,
+  fp6_packed,
   reals
 };
 

@@ -1,4 +1,5 @@
-// Ceilings of the tensor cores of data-center Blackwell: tcgen05.mma, accumulators in tensor memory (sm_100a, sm_103a and on).
+// Ceilings of the tensor cores of data-center Blackwell: tcgen05.mma, accumulators in tensor memory (sm_100a, sm_103a,
+// sm_110a).
 #pragma once
 #include "base.cuh"
 
@@ -8,14 +9,29 @@ constexpr int kTcgenThreads = 128, kTcgenM = 128, kTcgenN = 256, kTcgenMmas = 16
 constexpr int kTcgenTileA = kTcgenM * kSliceBytes, kTcgenTileB = kTcgenN * kSliceBytes;
 constexpr int kTcgenOperands = kSlices * (kTcgenTileA + 2 * kTcgenTileB);  // A, B, B'
 constexpr int kTcgenShared = kTcgenOperands + 64;                          // two barriers, the address in tensor memory
-constexpr uint32_t kTcgenColumns = 256;
+// Columns of tensor memory: accumulators, and behind them block scales: 8 of A (4 used), 8 of B.
+template <class Tag>
+constexpr uint32_t kTcgenColumns = Tag::kScales ? 512 : 256;
 
 // As wgmma's, and a version number at bit 46.
 BENCH_FN uint64_t tcgen05_descriptor(uint32_t address) {
   return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{kHalfStride >> 4} << 16 | uint64_t{kGroupStride >> 4} << 32 | 1ull << 46;
 }
 template <class Tag>
-constexpr uint32_t kInstruction = Tag::kFormats | (kTcgenN >> 3) << 17 | (kTcgenM >> 4) << 24;
+constexpr uint32_t kInstruction =
+    Tag::kFormats | (kTcgenN >> 3) << 17 | (Tag::kScales ? (kTcgenM >> 7) << 27 : (kTcgenM >> 4) << 24);
+
+// Block scales of row r of A (column of B): the bytes of a word in lane r mod 32, column r / 32, the same in all four quarters
+// of the lanes.  They are made of the first words of the operands.
+template <class Tag>
+BENCH_FN void tcgen05_scales(uint32_t own, const uint32_t* a, const uint32_t* b) {
+  uint32_t words[8];
+  const uint32_t lane = thread() % 32;
+  BENCH_UNROLL for (int i = 0; i < 8; ++i) words[i] = scale_factors<Tag>(a[i % 4 * 32 + lane]);
+  tcgen05_store(own + kTcgenN, words);
+  BENCH_UNROLL for (int i = 0; i < 8; ++i) words[i] = scale_factors<Tag>(b[i * 32 + lane]);
+  tcgen05_store(own + kTcgenN + 8, words);
+}
 
 // One warp issues a trip's products and a commit, then waits for the trip before: the tensor core never runs dry.
 template <class Tag>
@@ -23,12 +39,12 @@ BENCH_FN void tcgen05_loop(const Args& args, uint32_t d, uint32_t operands, uint
   const uint64_t a = tcgen05_descriptor(operands), b = tcgen05_descriptor(operands + kSlices * kTcgenTileA),
                  other = tcgen05_descriptor(operands + kSlices * (kTcgenTileA + kTcgenTileB));
   BENCH_LOOP for (uint32_t t = 0; t < args.trips; ++t) {
-    tcgen05_products<Tag>(d, a, b, other, kInstruction<Tag>);
+    tcgen05_products<Tag>(d, a, b, other, kInstruction<Tag>, d + kTcgenN);
     tcgen05_commit(bars + t % 2 * 8);
     if (t > 0) barrier_wait(bars + (t + 1) % 2 * 8, (t - 1) / 2 % 2);
   }
   if (args.trips > 0) barrier_wait(bars + (args.trips + 1) % 2 * 8, (args.trips - 1) / 2 % 2);
-  tcgen05_last_products<Tag>(d, a, b, kInstruction<Tag>);
+  tcgen05_last_products<Tag>(d, a, b, kInstruction<Tag>, d + kTcgenN);
   tcgen05_commit(bars + args.trips % 2 * 8);
   barrier_wait(bars + args.trips % 2 * 8, args.trips / 2 % 2);
 }
@@ -40,7 +56,7 @@ BENCH_FN void tcgen05_body(const Args& args) {
   for (uint32_t i = thread(); i < kTcgenOperands / 16; i += threads()) tiles[i] = static_cast<const Vector4*>(args.in)[i];
   const uint32_t operands = shared_address(tiles), bars = operands + kTcgenOperands, slot = bars + 16;
   const uint32_t warp = warp_index();  // uniform for the compiler: no loop over lanes around each instruction
-  if (warp == 0) tcgen05_allocate(slot, kTcgenColumns);
+  if (warp == 0) tcgen05_allocate(slot, kTcgenColumns<Tag>);
   if (thread() == 0) {
     barrier_init(bars);
     barrier_init(bars + 8);
@@ -50,6 +66,10 @@ BENCH_FN void tcgen05_body(const Args& args) {
   barrier();
   const uint32_t d = load_shared_word(slot), own = d + (warp << 21);  // a warp reaches its 32 of the 128 lanes
   for (uint32_t column = 0; column < kTcgenN; column += 8) tcgen05_clear(own + column);
+  if constexpr (Tag::kScales > 0) {
+    const uint32_t* words = reinterpret_cast<const uint32_t*>(tiles);
+    tcgen05_scales<Tag>(own, words, words + kSlices * kTcgenTileA / 4);
+  }
   tcgen05_fence();
   barrier();
   tcgen05_fence();
@@ -64,50 +84,56 @@ BENCH_FN void tcgen05_body(const Args& args) {
   }
   tcgen05_fence();
   barrier();
-  if (warp == 0) tcgen05_free(d, kTcgenColumns);
+  if (warp == 0) tcgen05_free(d, kTcgenColumns<Tag>);
   stamp_end(args);
 }
 
-// kernel, ceiling, variant, pipe, tag, unit, until, data, result, tolerance.  From sm_103a on there is no integer kind.
-#define BENCH_TCGEN05_KERNELS(X)                                                                                      \
-  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 109, fp16, fp32, 1e-5)   \
-  X(tcgen05_f16acc16, "tensor.fp16_acc16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16Acc16, "FLOP/s", 109, fp16, \
-    fp16, 2e-2)                                                                                                       \
-  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 109, bf16, fp32, 1e-5) \
-  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 109, tf32, fp32, 1e-5)  \
-  X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, int8, bits, 0)          \
-  X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 109, fp8, fp32, 1e-2)
+// kernel, ceiling, variant, pipe, tag, unit, since, until, data, result, tolerance.  sm_103a has no integer kind.
+#define BENCH_TCGEN05_KERNELS(X)                                                                                               \
+  X(tcgen05_f16, "tensor.fp16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16, "FLOP/s", 100, 110, fp16, fp32, 1e-5)       \
+  X(tcgen05_f16acc16, "tensor.fp16_acc16.tcgen05", "m128n256k16_ss", "tensor.fp16", AsyncF16Acc16, "FLOP/s", 100, 110, fp16,   \
+    fp16, 2e-2)                                                                                                                \
+  X(tcgen05_bf16, "tensor.bf16.tcgen05", "m128n256k16_ss", "tensor.bf16", AsyncBf16, "FLOP/s", 100, 110, bf16, fp32, 1e-5)     \
+  X(tcgen05_tf32, "tensor.tf32.tcgen05", "m128n256k8_ss", "tensor.tf32", AsyncTf32, "FLOP/s", 100, 110, tf32, fp32, 1e-5)      \
+  X(tcgen05_s8, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 100, 100, int8, bits, 0)              \
+  X(tcgen05_s8_110, "tensor.int8.tcgen05", "m128n256k32_ss", "tensor.int8", AsyncS8, "OP/s", 110, 110, int8, bits, 0)          \
+  X(tcgen05_nvf4, "tensor.fp4.tcgen05", "nvf4_m128n256k64_ss", "tensor.fp4", AsyncNvf4, "FLOP/s", 100, 110, words, fp32, 1e-2) \
+  X(tcgen05_mxf4, "tensor.fp4.tcgen05", "mxf4_m128n256k64_ss", "tensor.fp4", AsyncMxf4, "FLOP/s", 100, 110, words, fp32, 1e-2) \
+  X(tcgen05_mxf6, "tensor.fp6fp4.tcgen05", "mxf6_m128n256k32_ss", "tensor.fp6fp4", AsyncMxf6, "FLOP/s", 100, 110, fp6_packed,  \
+    fp32, 1e-2)                                                                                                                \
+  X(tcgen05_mxf8, "tensor.mxfp8.tcgen05", "m128n256k32_ss", "tensor.mxfp8", AsyncMxf8, "FLOP/s", 100, 110, fp8, fp32, 1e-2)    \
+  X(tcgen05_e4m3, "tensor.fp8.tcgen05", "m128n256k32_ss", "tensor.fp8", AsyncE4m3, "FLOP/s", 100, 110, fp8, fp32, 1e-2)
 
-#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, ...)      \
-  BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                               \
-    if constexpr (kHasTcgen05 && kExists<100, UNTIL>) tcgen05_body<TAG>(args); \
+#define BENCH_DEFINE(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, SINCE, UNTIL, ...) \
+  BENCH_KERNEL(bench_##NAME, kTcgenThreads, 1) {                                 \
+    if constexpr (kHasTcgen05 && kExists<SINCE, UNTIL>) tcgen05_body<TAG>(args); \
   }
 BENCH_TCGEN05_KERNELS(BENCH_DEFINE)
 #undef BENCH_DEFINE
 
 inline constexpr Row tcgen05_rows[] = {
-#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, UNTIL, DATA, RESULT, TOLERANCE) \
-  {"bench_" #NAME,                                                                         \
-   CEILING,                                                                                \
-   VARIANT,                                                                                \
-   UNIT,                                                                                   \
-   PIPE,                                                                                   \
-   Shape::compute,                                                                         \
-   Data::DATA,                                                                             \
-   Result::RESULT,                                                                         \
-   TOLERANCE,                                                                              \
-   100,                                                                                    \
-   UNTIL,                                                                                  \
-   "",                                                                                     \
-   kTcgenThreads,                                                                          \
-   1,                                                                                      \
-   kTcgenShared,                                                                           \
-   kTcgenOperands / 4,                                                                     \
-   kTcgenN,                                                                                \
-   2.0 * kTcgenM * kTcgenN * TAG::kK * kTcgenMmas / kTcgenThreads,                         \
-   0.0,                                                                                    \
-   1,                                                                                      \
-   kSlices * kTcgenTileB / 4,                                                              \
+#define BENCH_ROW(NAME, CEILING, VARIANT, PIPE, TAG, UNIT, SINCE, UNTIL, DATA, RESULT, TOLERANCE) \
+  {"bench_" #NAME,                                                                                \
+   CEILING,                                                                                       \
+   VARIANT,                                                                                       \
+   UNIT,                                                                                          \
+   PIPE,                                                                                          \
+   Shape::compute,                                                                                \
+   Data::DATA,                                                                                    \
+   Result::RESULT,                                                                                \
+   TOLERANCE,                                                                                     \
+   SINCE,                                                                                         \
+   UNTIL,                                                                                         \
+   "",                                                                                            \
+   kTcgenThreads,                                                                                 \
+   1,                                                                                             \
+   kTcgenShared,                                                                                  \
+   kTcgenOperands / 4,                                                                            \
+   kTcgenN,                                                                                       \
+   2.0 * kTcgenM * kTcgenN * TAG::kK * kTcgenMmas / kTcgenThreads,                                \
+   0.0,                                                                                           \
+   1,                                                                                             \
+   kSlices * kTcgenTileB / 4,                                                                     \
    TAG::Element::kFlip},
     BENCH_TCGEN05_KERNELS(BENCH_ROW)
 #undef BENCH_ROW

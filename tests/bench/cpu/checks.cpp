@@ -226,21 +226,41 @@ double warp_product_sum(const typename Tag::Input* in) {
   }
   return total;
 }
+// Element i of 16 bytes; the bits of FP6 run on through words.
+template <class Element> double in_bytes(const uint32_t *words, int i) {
+  if (std::is_same_v<Element, bench::Fp6Packed>) {
+    const uint64_t low = words[6 * i / 32],
+                   high = 6 * i / 32 < 3 ? words[6 * i / 32 + 1] : 0;
+    return bench::decode<3, 2>((low | high << 32) >> 6 * i % 32 & 63);
+  }
+  using Plain = std::conditional_t<std::is_same_v<Element, bench::Fp6Packed>,
+                                   bench::Fp6, Element>;
+  return bench::cpu::element(Plain{}, words[i / Element::kPerRegister],
+                             i % Element::kPerRegister);
+}
 template <class Tag>
 double async_product_sum(const uint32_t* in, int rows, int columns) {
-  constexpr int kE = Tag::Element::kPerRegister;
+  constexpr int kChunk = 4 * Tag::Element::kPerRegister;
+  const uint32_t *all_b = in + 4 * rows * 8;
   double total = 0;
   for (int slice = 0; slice < 4; ++slice)
     for (int k = 0; k < Tag::kK; ++k) {
-      const auto column_sum = [&](const uint32_t* tile, int height) {
+      const auto column_sum = [&](const uint32_t *tile, int height,
+                                  const uint32_t *factors) {
         double sum = 0;
         for (int row = 0; row < height; ++row) {
-          const int word = row / 8 * 64 + k / kE / 4 * 32 + row % 8 * 4 + k / kE % 4;
-          sum += bench::cpu::element(typename Tag::Element{}, tile[word], k % kE);
+          double scale = 1;
+          if constexpr (Tag::kScales > 0)
+            scale = factor<Tag>(factors[row], k);
+          sum +=
+              scale * in_bytes<typename Tag::Element>(
+                          tile + row / 8 * 64 + k / kChunk * 32 + row % 8 * 4,
+                          k % kChunk);
         }
         return sum;
       };
-      total += column_sum(in + slice * rows * 8, rows) * column_sum(in + 4 * rows * 8 + slice * columns * 8, columns);
+      total += column_sum(in + slice * rows * 8, rows, in) *
+               column_sum(all_b + slice * columns * 8, columns, all_b);
     }
   return total;
 }
