@@ -273,12 +273,16 @@ inline uint32_t load_shared_word(uint32_t address) {
   std::memcpy(&value, &machine.shared.at(address), 4);
   return value;
 }
+template <int>
 inline void tcgen05_allocate(uint32_t slot, uint32_t columns) {
   machine.tensor_memory.assign(128 * 512, 0xdeadbeefu);
   const uint32_t first = 512 - columns;  // any address but zero
   std::memcpy(&machine.shared.at(slot), &first, 4);
 }
+template <int>
 inline void tcgen05_free(uint32_t, uint32_t) {}
+inline uint32_t cluster_rank() { return machine.rank; }
+inline void cluster_barrier() { machine.cluster_barrier(); }
 inline void tcgen05_fence() {}
 inline uint32_t& tensor_word(uint32_t address, int lane, int column) {
   return machine.tensor_memory.at(((address >> 16) + lane) * 512 + (address & 0xffff) + column);
@@ -292,48 +296,64 @@ inline void tcgen05_store(uint32_t d, const uint32_t (&c)[8]) {
 inline void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   for (int i = 0; i < 8; ++i) c[i] = tensor_word(d, thread() % 32, i);
 }
+template <int>
 inline void tcgen05_commit(uint32_t bar) {
   machine.warp_barrier();  // as elect.sync: no lane runs ahead of its warp
   if (thread() % 32 == 0) ++machine.barriers[bar].phases;
+}
+inline void tcgen05_commit_to_both(uint32_t bar) {
+  tcgen05_commit<2>(bar);
+  if (thread() % 32 == 0) ++machine.peer.barriers[bar].phases;
 }
 // Block scale of element k of a row; each quarter of the lanes must have them.
 template <class Tag>
 inline double tensor_factor(uint32_t scales, int row, int k) {
   return scale_factor<Tag>(tensor_word(scales, row % 32 + 32 * (k % 4), row / 32) >> 8 * (k * Tag::kScales / Tag::kK));
 }
-template <class Tag>
+// Of a pair each block has 128 rows of A and D and half of B's columns; products are issued by the first and done in both.
+template <class Tag, int Pair>
 inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
   if (thread() % 32 != 0) return;  // the elected lane
-  const int rows = Tag::kScales ? (instruction >> 27 & 3) * 128 : (instruction >> 24 & 31) * 16;
+  const int rows = (Tag::kScales ? (instruction >> 27 & 3) * 128 : (instruction >> 24 & 31) * 16) / Pair;
   const int columns = (instruction >> 17 & 63) * 8;
-  std::vector<double> left = tile<Tag>(a, rows), right = tile<Tag>(b, columns);
-  if constexpr (Tag::kScales > 0) {
-    for (int i = 0; i < rows * Tag::kK; ++i) left[i] *= tensor_factor<Tag>(scales, i / Tag::kK, i % Tag::kK);
-    for (int i = 0; i < columns * Tag::kK; ++i) right[i] *= tensor_factor<Tag>(scales + 8, i / Tag::kK, i % Tag::kK);
+  std::vector<double> right;
+  for (int block = 0; block < Pair; ++block) {
+    if (block == 1) machine.swap_blocks();
+    const std::vector<double>& half = tile<Tag>(b, columns / Pair);
+    right.insert(right.end(), half.begin(), half.end());
   }
-  machine.counted.operations += 2.0 * rows * columns * Tag::kK;
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) {
-      using Register = typename Tag::Register;
-      uint32_t& word = tensor_word(d, row, column);
-      const double sum = tile_product<Tag>(&left[row * Tag::kK], &right[column * Tag::kK]);
-      if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
-        word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 bits in a column of 32: tcgen05.ld can pack them
-      else
-        word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
+  for (int block = Pair - 1; block >= 0; --block) {
+    std::vector<double> left = tile<Tag>(a, rows), scaled = right;
+    if constexpr (Tag::kScales > 0) {
+      for (int i = 0; i < rows * Tag::kK; ++i) left[i] *= tensor_factor<Tag>(scales, i / Tag::kK, i % Tag::kK);
+      for (int i = 0; i < columns * Tag::kK; ++i) scaled[i] *= tensor_factor<Tag>(scales + 8, i / Tag::kK, i % Tag::kK);
     }
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column) {
+        using Register = typename Tag::Register;
+        uint32_t& word = tensor_word(d, row, column);
+        const double sum = tile_product<Tag>(&left[row * Tag::kK], &scaled[column * Tag::kK]);
+        if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
+          word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 of the 32 bits: tcgen05.ld can pack them
+        else
+          word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
+      }
+    machine.counted.operations += 2.0 * rows * columns * Tag::kK;
+    if (block == 1) machine.swap_blocks();
+  }
 }
-template <class Tag>
+template <class Tag, int Pair>
 inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
   for (int i = 0; i < 8; ++i) {
     const int slice = i % kSlices;
-    tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction, scales);
-    tcgen05_product<Tag>(d, a + slice * 256, other + slice * 512, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * 256, b + slice * 512 / Pair, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * 256, other + slice * 512 / Pair, instruction, scales);
   }
 }
-template <class Tag>
+template <class Tag, int Pair>
 inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
-  for (int slice = 0; slice < kSlices; ++slice) tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction, scales);
+  for (int slice = 0; slice < kSlices; ++slice)
+    tcgen05_product<Tag, Pair>(d, a + slice * 256, b + slice * 512 / Pair, instruction, scales);
 }
 
 }  // namespace bench::cpu

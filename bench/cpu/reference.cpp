@@ -14,6 +14,12 @@ struct Entry {
   std::string_view symbol;
   Kernel kernel;
 };
+unsigned cluster_of(std::string_view symbol) {
+  for (int unit = 0; unit < kUnits; ++unit)
+    for (size_t i = 0; i < reference_unit(unit).count; ++i)
+      if (reference_unit(unit).rows[i].symbol == symbol) return reference_unit(unit).rows[i].cluster;
+  return 1;
+}
 
 #define BENCH_ENTRY(NAME, ...) {"bench_" #NAME, cpu::bench_##NAME},
 constexpr Entry kEntries[] = {BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY) BENCH_MEMORY_KERNELS(
@@ -33,7 +39,7 @@ ReferenceUnit reference_unit(int index) {
 bool run_reference(std::string_view symbol, const Args& args, unsigned blocks, unsigned threads, size_t shared_bytes) {
   for (const Entry& entry : kEntries) {
     if (entry.symbol != symbol) continue;
-    cpu::machine.launch(blocks, threads, shared_bytes, [&] { entry.kernel(args); });
+    cpu::machine.launch(blocks, threads, shared_bytes, cluster_of(symbol), [&] { entry.kernel(args); });
     return true;
   }
   return false;

@@ -9,12 +9,19 @@
 #define BENCH_LOOP _Pragma("unroll 1")  // the hot loop: exactly one per kernel, its trip count is known at run time only
 #define BENCH_KERNEL(NAME, THREADS, BLOCKS) \
   extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) BENCH_KERNEL(NAME, THREADS, BLOCKS)
+#else
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) \
+  extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#endif
 #else
 #define BENCH_MACHINE cpu
 #define BENCH_FN inline
 #define BENCH_UNROLL
 #define BENCH_LOOP
 #define BENCH_KERNEL(NAME, THREADS, BLOCKS) inline void NAME([[maybe_unused]] bench::Args args)
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) BENCH_KERNEL(NAME, THREADS, BLOCKS)
 #endif
 
 namespace bench::BENCH_MACHINE {

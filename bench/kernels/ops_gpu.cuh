@@ -285,12 +285,24 @@ BENCH_FN uint32_t load_shared_word(uint32_t address) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
   return value;
 }
+// Pair: blocks of a cluster that issue as one, 1 or 2; both of two allocate and free.
+template <int Pair>
 BENCH_FN void tcgen05_allocate(uint32_t slot, uint32_t columns) {
-  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(slot), "r"(columns) : "memory");
+  asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(slot), "r"(columns), "n"(Pair)
+               : "memory");
 }
+template <int Pair>
 BENCH_FN void tcgen05_free(uint32_t d, uint32_t columns) {
-  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(d), "r"(columns) : "memory");
-  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+  asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(d), "r"(columns), "n"(Pair) : "memory");
+  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(Pair) : "memory");
+}
+BENCH_FN uint32_t cluster_rank() {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+BENCH_FN void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 // Orders tensor memory between a barrier's two sides, and waits for this warp's own loads and stores of it.
 BENCH_FN void tcgen05_fence() {
@@ -311,42 +323,50 @@ BENCH_FN void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
                : "r"(d)
                : "memory");
 }
+template <int Pair>
 BENCH_FN void tcgen05_commit(uint32_t bar) {
   asm volatile(
       "{.reg .pred e; elect.sync _|e, 0xffffffff;\n"
-      "@e tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar)
+      "@e tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];}" ::"r"(bar),
+      "n"(Pair)
       : "memory");
 }
-// The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh); one elected lane issues all.  Block scales
-// of A and B stand in tensor memory.
-#define BENCH_PRODUCT(KIND, SCALES, B, AO, BO)                                                                            \
-  "add.u64 a, %1, " #AO "; add.u64 b, " B ", " #BO "; @e tcgen05.mma.cta_group::1.kind::" KIND " [%0], a, b, %4, " SCALES \
-  "p;"                                                                                                                    \
-  "\n"
-#define BENCH_PAIR(KIND, SCALES, AO, BO) BENCH_PRODUCT(KIND, SCALES, "%2", AO, BO) BENCH_PRODUCT(KIND, SCALES, "%3", AO, BO)
+// To the barriers of both blocks of a pair.
+BENCH_FN void tcgen05_commit_to_both(uint32_t bar) {
+  asm volatile(
+      "{.reg .pred e; elect.sync _|e, 0xffffffff;\n"
+      "@e tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;}" ::"r"(bar),
+      "h"(uint16_t{3})
+      : "memory");
+}
+// The slices of A are 256 apart in units of 16 bytes, those of B 512 or, for half of it, 256 (tcgen05.cuh); one elected lane
+// issues all.  Block scales of A and B stand in tensor memory.
+#define BENCH_PRODUCT(KIND, SCALES, B, SLICE)                                                                \
+  "add.u64 a, %1, " #SLICE "*256; add.u64 b, " B ", " #SLICE "*%6; @e tcgen05.mma.cta_group::%5.kind::" KIND \
+  " [%0], a, b, %4, " SCALES "p;\n"
+#define BENCH_PAIR(KIND, SCALES, SLICE) BENCH_PRODUCT(KIND, SCALES, "%2", SLICE) BENCH_PRODUCT(KIND, SCALES, "%3", SLICE)
 #define BENCH_PAIRS(KIND, SCALES) \
-  BENCH_PAIR(KIND, SCALES, 0, 0)  \
-  BENCH_PAIR(KIND, SCALES, 256, 512) BENCH_PAIR(KIND, SCALES, 512, 1024) BENCH_PAIR(KIND, SCALES, 768, 1536)
-#define BENCH_LASTS(KIND, SCALES)             \
-  BENCH_PRODUCT(KIND, SCALES, "%2", 0, 0)     \
-  BENCH_PRODUCT(KIND, SCALES, "%2", 256, 512) \
-  BENCH_PRODUCT(KIND, SCALES, "%2", 512, 1024) BENCH_PRODUCT(KIND, SCALES, "%2", 768, 1536)
+  BENCH_PAIR(KIND, SCALES, 0) BENCH_PAIR(KIND, SCALES, 1) BENCH_PAIR(KIND, SCALES, 2) BENCH_PAIR(KIND, SCALES, 3)
+#define BENCH_LASTS(KIND, SCALES)      \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 0) \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 1) \
+  BENCH_PRODUCT(KIND, SCALES, "%2", 2) BENCH_PRODUCT(KIND, SCALES, "%2", 3)
 #define BENCH_ISSUE(PRODUCTS, ...)                                                                                             \
   asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" ::"r"(d), \
-               "l"(a), "l"(b), "l"(other), "r"(instruction)__VA_ARGS__                                                         \
+               "l"(a), "l"(b), "l"(other), "r"(instruction), "n"(Pair), "n"(512 / Pair) __VA_ARGS__                            \
                : "memory")
 #define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
   if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, ""));
 #define BENCH_TCGEN05_SCALED(NAME, ELEMENT, K, SCALES, FREE, BASE, KIND, FORMATS) \
-  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, "[%5], [%6], "), , "r"(scales), "r"(scales + 8));
-template <class Tag>
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, "[%7], [%8], "), , "r"(scales), "r"(scales + 8));
+template <class Tag, int Pair>
 BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
 #define BENCH_TRIP(KIND, SCALES) BENCH_PAIRS(KIND, SCALES) BENCH_PAIRS(KIND, SCALES)
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
   BENCH_ASYNC_SCALED_SHAPES(BENCH_TCGEN05_SCALED)
 #undef BENCH_TRIP
 }
-template <class Tag>
+template <class Tag, int Pair>
 BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
   const uint64_t other = b;
 #define BENCH_TRIP(KIND, SCALES) BENCH_LASTS(KIND, SCALES)

@@ -270,7 +270,7 @@ unsigned resident_blocks(const Measurable& item, const Device& device) {
   }
   if (in_l2(row) && size_t(blocks) * device.sms * tile_bytes(row) * row.streams > device.l2_bytes)
     throw Failure(kExitFailed, "this L2 cache is too small for what is in flight");
-  return static_cast<unsigned>(blocks * device.sms);
+  return static_cast<unsigned>(blocks * device.sms / row.cluster * row.cluster);
 }
 
 }  // namespace

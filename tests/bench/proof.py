@@ -64,10 +64,10 @@ def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
 def hot_loop(function: Function, target: str) -> list[Instruction]:
     """The loop (jump backwards) that holds most instructions of the kind ``target``; the shortest such.  [] if there is none.
 
-    Blocks that call slow paths (divisions of odd numbers) are left out.
+    Blocks that call slow paths (divisions of odd numbers) are left out, and what waits behind the end of the kernel.
     """
     code, found = function.instructions, []
-    for end, each in enumerate(code):
+    for end, each in enumerate(code[: max((at for at, one in enumerate(code) if one.opcode == "EXIT"), default=0)]):
         match = re.search(r"(\.L_[^)\s]+)", each.operands) if each.opcode.startswith("BRA") else None
         start = function.labels.get(match[1], end) if match else end
         if start < end and (count := sum(bool(re.match(target, one.opcode)) for one in code[start : end + 1])):
@@ -241,8 +241,8 @@ def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], c
     found = moved(loop, r"LDS") if bulk or row["pipe"] == "shared" else moved(loop, r"(LDG|STG)")
     if found != row["bytes"]:
         yield f"{found} bytes per trip, {row['bytes']:g} promised"
-    if bulk and not any(each.opcode.startswith("UBLKCP") for each in loop):
-        yield "no asynchronous copy"
+    need = next((opcode for word, opcode in _TOLD["needs"].items() if word in row["variant"]), "")
+    yield from [f"no {need}"] if not any(re.match(need, each.opcode) for each in loop) else []
     if row["bytes"] and not bulk and "write" not in row["ceiling"] and "stg" not in row["variant"]:
         wanted, flying = 16 if row["streams"] == 3 else 8, loads_in_flight(loop)
         if flying < wanted:
