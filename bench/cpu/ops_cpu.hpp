@@ -308,7 +308,8 @@ inline void tcgen05_commit_to_both(uint32_t bar) {
 // Block scale of element k of a row; each quarter of the lanes must have them.
 template <class Tag>
 inline double tensor_factor(uint32_t scales, int row, int k) {
-  return scale_factor<Tag>(tensor_word(scales, row % 32 + 32 * (k % 4), row / 32) >> 8 * (k * Tag::kScales / Tag::kK));
+  const int number = k * Tag::kScales / Tag::kK;
+  return scale_factor<Tag>(tensor_word(scales, row % 32 + 32 * (k % 4), number / 4 * 4 + row / 32) >> number % 4 * 8);
 }
 // Of a pair each block has 128 rows of A and D and half of B's columns; products are issued by the first and done in both.
 template <class Tag, int Pair>
@@ -344,16 +345,18 @@ inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruc
 }
 template <class Tag, int Pair>
 inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
+  constexpr int kA = Tag::kRowBytes * 8, kB = Tag::kRowBytes * 16 / Pair;
   for (int i = 0; i < 8; ++i) {
     const int slice = i % kSlices;
-    tcgen05_product<Tag, Pair>(d, a + slice * 256, b + slice * 512 / Pair, instruction, scales);
-    tcgen05_product<Tag, Pair>(d, a + slice * 256, other + slice * 512 / Pair, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, b + slice * kB, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, other + slice * kB, instruction, scales);
   }
 }
 template <class Tag, int Pair>
 inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
+  constexpr int kA = Tag::kRowBytes * 8, kB = Tag::kRowBytes * 16 / Pair;
   for (int slice = 0; slice < kSlices; ++slice)
-    tcgen05_product<Tag, Pair>(d, a + slice * 256, b + slice * 512 / Pair, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, b + slice * kB, instruction, scales);
 }
 
 }  // namespace bench::cpu

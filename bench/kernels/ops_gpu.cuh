@@ -339,10 +339,10 @@ BENCH_FN void tcgen05_commit_to_both(uint32_t bar) {
       "h"(uint16_t{3})
       : "memory");
 }
-// The slices of A are 256 apart in units of 16 bytes, those of B 512 or, for half of it, 256 (tcgen05.cuh); one elected lane
-// issues all.  Block scales of A and B stand in tensor memory.
-#define BENCH_PRODUCT(KIND, SCALES, B, SLICE)                                                                \
-  "add.u64 a, %1, " #SLICE "*256; add.u64 b, " B ", " #SLICE "*%6; @e tcgen05.mma.cta_group::%5.kind::" KIND \
+// The slices of A are 256 apart in units of 16 bytes, those of B 512 (tcgen05.cuh; K = 96: half as much more), for half of it
+// half; one elected lane issues all.  Block scales of A and B stand in tensor memory.
+#define BENCH_PRODUCT(KIND, SCALES, B, SLICE)                                                               \
+  "add.u64 a, %1, " #SLICE "*%6; add.u64 b, " B ", " #SLICE "*%7; @e tcgen05.mma.cta_group::%5.kind::" KIND \
   " [%0], a, b, %4, " SCALES "p;\n"
 #define BENCH_PAIR(KIND, SCALES, SLICE) BENCH_PRODUCT(KIND, SCALES, "%2", SLICE) BENCH_PRODUCT(KIND, SCALES, "%3", SLICE)
 #define BENCH_PAIRS(KIND, SCALES) \
@@ -353,17 +353,19 @@ BENCH_FN void tcgen05_commit_to_both(uint32_t bar) {
   BENCH_PRODUCT(KIND, SCALES, "%2", 2) BENCH_PRODUCT(KIND, SCALES, "%2", 3)
 #define BENCH_ISSUE(PRODUCTS, ...)                                                                                             \
   asm volatile("{.reg .pred e, p; .reg .b64 a, b;\n elect.sync _|e, 0xffffffff; setp.eq.u32 p, 0, 0;\n" PRODUCTS "}" ::"r"(d), \
-               "l"(a), "l"(b), "l"(other), "r"(instruction), "n"(Pair), "n"(512 / Pair) __VA_ARGS__                            \
+               "l"(a), "l"(b), "l"(other), "r"(instruction), "n"(Pair), "n"(Tag::kRowBytes * 8),                               \
+               "n"(Tag::kRowBytes * 16 / Pair) __VA_ARGS__                                                                     \
                : "memory")
 #define BENCH_TCGEN05(NAME, ELEMENT, ACCUMULATOR, K, TYPES, TAIL, KIND, FORMATS) \
   if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, ""));
 #define BENCH_TCGEN05_SCALED(NAME, ELEMENT, K, SCALES, FREE, BASE, KIND, FORMATS) \
-  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, "[%7], [%8], "), , "r"(scales), "r"(scales + 8));
+  if constexpr (std::is_same_v<Tag, NAME>) BENCH_ISSUE(BENCH_TRIP(KIND, "[%8], [%9], "), , "r"(scales), "r"(scales + 8));
 template <class Tag, int Pair>
 BENCH_FN void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
 #define BENCH_TRIP(KIND, SCALES) BENCH_PAIRS(KIND, SCALES) BENCH_PAIRS(KIND, SCALES)
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
   BENCH_ASYNC_SCALED_SHAPES(BENCH_TCGEN05_SCALED)
+  BENCH_ASYNC_K96_SHAPES(BENCH_TCGEN05_SCALED)
 #undef BENCH_TRIP
 }
 template <class Tag, int Pair>
@@ -372,6 +374,7 @@ BENCH_FN void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t
 #define BENCH_TRIP(KIND, SCALES) BENCH_LASTS(KIND, SCALES)
   BENCH_ASYNC_SHAPES(BENCH_TCGEN05)
   BENCH_ASYNC_SCALED_SHAPES(BENCH_TCGEN05_SCALED)
+  BENCH_ASYNC_K96_SHAPES(BENCH_TCGEN05_SCALED)
 #undef BENCH_TRIP
 }
 #undef BENCH_TCGEN05

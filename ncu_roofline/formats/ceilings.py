@@ -160,16 +160,17 @@ class Ceilings:
     def compute(self, roof: str) -> Ceiling | None:
         """The measured compute roof (FLOP/s or OP/s) of a roof id.
 
-        A tensor roof without instruction family (``tensor.fp16``, ``tensor.fp16.sparse``) is the best family measured; what
-        sparse products reach, told as dense operations, is no roof of dense ones.
+        A tensor roof without instruction family (``tensor.fp16``) is the best family measured.  What sparse products reach is
+        told as dense operations and no roof of dense ones; theirs (``tensor.fp16.sparse``) is the full-rate family's alone.
         """
         if roof in self.by_id:
             return self.by_id[roof]
-        dense = roof.removesuffix(SPARSE)
+        dense, architecture = roof.removesuffix(SPARSE), load_spec().architecture(self.compute_capability)
         if not roof.startswith("tensor.") or dense.count(".") != 1:
             return None
-        of_kind = (one for name, one in self.by_id.items() if name.endswith(SPARSE) == roof.endswith(SPARSE))
-        found = [ceiling for ceiling in of_kind if ceiling.id.startswith(dense + ".")]
+        if dense != roof:
+            return self.by_id.get(f"{dense}.{architecture.tensor}{SPARSE}") if architecture else None
+        found = [one for name, one in self.by_id.items() if name.startswith(roof + ".") and not name.endswith(SPARSE)]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
 

@@ -187,80 +187,61 @@ std::string check_scalar(const Row& row, const Problem& problem) {
 // four chunks, and block scales, from the words themselves.
 int position(int held, int per_register) {
   constexpr int kOfFour[8] = {2, 3, 1, 2, 0, 3, 0, 1}, kOfTwo[4] = {1, 0, 0, 1};
-  return per_register == 1 ? held * 2 + kOfTwo[held % 4]
-                           : held / 2 * 4 + kOfFour[held % 8];
+  return per_register == 1 ? held * 2 + kOfTwo[held % 4] : held / 2 * 4 + kOfFour[held % 8];
 }
-template <class Tag> double factor(uint32_t word, int k) {
-  const uint32_t byte = word >> 8 * (k * Tag::kScales / Tag::kK);
-  return Tag::kScales == 4 ? 0.5 + (byte & 7) / 16.0 : byte & 1 ? 1.0 : 0.5;
+template <class Tag>
+double factor(uint32_t word, int k) {
+  const uint32_t byte = word >> 8 * (k * Tag::kScales / Tag::kK % 4);
+  return Tag::kScaleBase == 0x30303030u ? 0.5 + (byte & 7) / 16.0 : byte & 1 ? 1.0 : 0.5;
 }
 template <class Tag>
 double warp_product_sum(const typename Tag::Input* in) {
-  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8,
-                kStride = Tag::kAllA + Tag::kAllB;
-  const auto part = [](auto word, int e) {
-    return bench::cpu::element(typename Tag::Element{}, word, e);
-  };
+  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8, kStride = Tag::kAllA + Tag::kAllB;
+  const auto part = [](auto word, int e) { return bench::cpu::element(typename Tag::Element{}, word, e); };
   double total = 0;
   for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
-    const int k = Tag::kSparse == 2 ? position(held, kE) : held,
-              q = held / kE % 4, r = held / (4 * kE), of = k / kE % 4;
+    const int k = Tag::kSparse == 2 ? position(held, kE) : held, q = held / kE % 4, r = held / (4 * kE), of = k / kE % 4;
     double a = 0, b = 0;
     for (int g = 0; g < 8; ++g) {
       for (int h = 0; h < kH; ++h) {
-        const double scale =
-            Tag::kScales
-                ? factor<Tag>(uint32_t(in[(g * 4 + h) * kStride + Tag::kA]), k)
-                : 1;
+        const double scale = Tag::kScales ? factor<Tag>(uint32_t(in[(g * 4 + h) * kStride + Tag::kA]), k) : 1;
         a += scale * part(in[(g * 4 + q) * kStride + r * kH + h], held % kE);
       }
-      const double scale =
-          Tag::kScales
-              ? factor<Tag>(
-                    uint32_t(in[g * 4 * kStride + Tag::kAllA + Tag::kB]), k)
-              : 1;
-      b += scale *
-           part(in[(g * 4 + of) * kStride + Tag::kAllA + k / (4 * kE)], k % kE);
+      const double scale = Tag::kScales ? factor<Tag>(uint32_t(in[g * 4 * kStride + Tag::kAllA + Tag::kB]), k) : 1;
+      b += scale * part(in[(g * 4 + of) * kStride + Tag::kAllA + k / (4 * kE)], k % kE);
     }
     total += a * b;
   }
   return total;
 }
 // Element i of 16 bytes; the bits of FP6 run on through words.
-template <class Element> double in_bytes(const uint32_t *words, int i) {
+template <class Element>
+double in_bytes(const uint32_t* words, int i) {
   if (std::is_same_v<Element, bench::Fp6Packed>) {
-    const uint64_t low = words[6 * i / 32],
-                   high = 6 * i / 32 < 3 ? words[6 * i / 32 + 1] : 0;
+    const uint64_t low = words[6 * i / 32], high = 6 * i / 32 < 3 ? words[6 * i / 32 + 1] : 0;
     return bench::decode<3, 2>((low | high << 32) >> 6 * i % 32 & 63);
   }
-  using Plain = std::conditional_t<std::is_same_v<Element, bench::Fp6Packed>,
-                                   bench::Fp6, Element>;
-  return bench::cpu::element(Plain{}, words[i / Element::kPerRegister],
-                             i % Element::kPerRegister);
+  using Plain = std::conditional_t<std::is_same_v<Element, bench::Fp6Packed>, bench::Fp6, Element>;
+  return bench::cpu::element(Plain{}, words[i / Element::kPerRegister], i % Element::kPerRegister);
 }
 template <class Tag>
 double async_product_sum(const uint32_t* in, int rows, int columns) {
-  constexpr int kChunk = 4 * Tag::Element::kPerRegister;
-  const uint32_t *all_b = in + 4 * rows * 8;
+  constexpr int kChunk = 4 * Tag::Element::kPerRegister, kWords = Tag::kRowBytes / 4, kFactors = Tag::kK == 96 ? 32 : 256;
+  const uint32_t* all_b = in + 4 * rows * kWords;
   double total = 0;
   for (int slice = 0; slice < 4; ++slice)
     for (int k = 0; k < Tag::kK; ++k) {
-      const auto column_sum = [&](const uint32_t *tile, int height,
-                                  const uint32_t *factors) {
+      const auto column_sum = [&](const uint32_t* tile, int height, const uint32_t* factors) {
         double sum = 0;
         for (int row = 0; row < height; ++row) {
           double scale = 1;
-          if constexpr (Tag::kScales > 0)
-            scale = factor<Tag>(factors[row], k);
-          sum +=
-              scale * in_bytes<typename Tag::Element>(
-                          tile + row / 8 * 64 + k / kChunk * 32 + row % 8 * 4,
-                          k % kChunk);
+          if constexpr (Tag::kScales > 0) scale = factor<Tag>(factors[row % kFactors], k);
+          const uint32_t* words = tile + row / 8 * 8 * kWords + k / kChunk * 32 + row % 8 * 4;
+          sum += scale * in_bytes<typename Tag::Element>(words, k % kChunk);
         }
         return sum;
       };
-      total += column_sum(in + slice * rows * 8, rows, in) *
-               column_sum(all_b + slice * columns * 8, columns, all_b);
+      total += column_sum(in + slice * rows * kWords, rows, in) * column_sum(all_b + slice * columns * kWords, columns, all_b);
     }
   return total;
 }
