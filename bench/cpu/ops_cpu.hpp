@@ -162,11 +162,13 @@ struct Fragments {
     double sum = 0;
     for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
       const int k = Tag::kSparse == 2 ? sparse_position<Tag>(held) : held;
-      const double a = warp.a[row % 8 * 4 + held / kE % 4][(held / (4 * kE) * kH + row / 8) * kE + held % kE];
       const double b = warp.b[column * 4 + k / kE % 4][k / (4 * kE) * kE + k % kE];
-      sum += a * b * scale(row, column, k);
+      sum += this->held(row, held) * b * scale(row, column, k);
     }
     return sum;
+  }
+  double held(int row, int index) const {
+    return warp.a[row % 8 * 4 + index / kE % 4][(index / (4 * kE) * kH + row / 8) * kE + index % kE];
   }
   double scale(int row, int column, int k) const {
     if constexpr (Tag::kScales == 0) return 1;
@@ -265,6 +267,26 @@ inline void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
     else
       c[i] = accumulate(c[i], product(row, column));
   }
+}
+
+// A is held by each warp for its 16 rows, as mma.sync holds it.
+template <class Tag, class Register>
+inline void wgmma_sparse(Register (&c)[128], const uint32_t (&a)[4], uint64_t b) {
+  Machine::Exchange& warp = machine.exchange[thread() / 32];
+  const int lane = thread() % 32;
+  constexpr int kE = Tag::Element::kPerRegister;
+  for (int i = 0; i < 4 * kE; ++i) warp.a[lane][i] = element(typename Tag::Element{}, a[i / kE], i % kE);
+  const double* right = tile<Tag>(b, 256).data();
+  machine.warp_barrier();
+  machine.counted.operations += 2.0 * 64 * 256 * Tag::kK / 128;
+  for (int i = 0; i < 128; ++i) {  // as wgmma
+    const int row = lane / 4 + 8 * (i / 2 % 2), column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    double sum = 0;
+    for (int held = 0; held < Tag::kK / 2; ++held)
+      sum += Fragments<Tag>{warp}.held(row, held) * right[column * Tag::kK + sparse_position<Tag>(held)];
+    c[i] = accumulate(c[i], sum);
+  }
+  machine.warp_barrier();
 }
 
 inline uint32_t warp_index() { return thread() / 32; }

@@ -278,6 +278,26 @@ BENCH_FN void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
 #undef BENCH_WGMMA
 }
 
+#define BENCH_WGMMA_SPARSE(L, K, TYPES, TAIL)                                      \
+  asm volatile(                                                                    \
+      "{.reg .pred p; setp.eq.u32 p, 0, 0;\n"                                      \
+      "wgmma.mma_async.sp.sync.aligned.m64n256k" #K "." TYPES " {" BENCH_NAMES_128 \
+      "}, {%128,%129,%130,%131}, %132, %133, 0, p" TAIL ";}"                       \
+      : BENCH_64(L, 0), BENCH_64(L, 64)                                            \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(kMetadata<typename Tag::Element>))
+template <class Tag, class Register>
+BENCH_FN void wgmma_sparse(Register (&c)[128], const uint32_t (&a)[4], uint64_t b) {
+#define BENCH_SPARSE_CASE(NAME, HELD, K, TYPES, TAIL) \
+  if constexpr (std::is_same_v<Tag, NAME>) {          \
+    if constexpr (std::is_same_v<Register, float>)    \
+      BENCH_WGMMA_SPARSE("+f", K, TYPES, TAIL);       \
+    else                                              \
+      BENCH_WGMMA_SPARSE("+r", K, TYPES, TAIL);       \
+  }
+  BENCH_ASYNC_SPARSE_SHAPES(BENCH_SPARSE_CASE)
+#undef BENCH_SPARSE_CASE
+}
+
 // ---- tensor cores of sm_100a, sm_103a
 BENCH_FN uint32_t warp_index() { return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0); }
 BENCH_FN uint32_t load_shared_word(uint32_t address) {

@@ -155,6 +155,21 @@ constexpr uint32_t kHalfStride = 128, kGroupStride = 256;
 BENCH_ASYNC_SHAPES(BENCH_ASYNC_TAG)
 #undef BENCH_ASYNC_TAG
 
+// Sparse, wgmma only: A held in registers as mma.sync holds it (four per slice), because the wider B takes all of the bandwidth
+// of shared memory.  tag, what a warp holds, K, PTX type, tail
+#define BENCH_ASYNC_SPARSE_SHAPES(X)                                  \
+  X(AsyncF16Sparse, F16SparseK32, 32, "f32.f16.f16", ", 1, 1, 0")     \
+  X(AsyncBf16Sparse, Bf16SparseK32, 32, "f32.bf16.bf16", ", 1, 1, 0") \
+  X(AsyncTf32Sparse, Tf32SparseK16, 16, "f32.tf32.tf32", ", 1, 1")    \
+  X(AsyncS8Sparse, S8SparseK64, 64, "s32.s8.s8", "")                  \
+  X(AsyncE4m3Sparse, E4m3SparseK64, 64, "f32.e4m3.e4m3", ", 1, 1")
+#define BENCH_ASYNC_SPARSE_TAG(NAME, HELD, ...) \
+  struct NAME : HELD {                          \
+    static constexpr int kRowBytes = 64;        \
+  };
+BENCH_ASYNC_SPARSE_SHAPES(BENCH_ASYNC_SPARSE_TAG)
+#undef BENCH_ASYNC_SPARSE_TAG
+
 // With block scales, tcgen05 only.  10.3 reaches its FP4 rate by products of 96 elements, 48 bytes (bit 31).
 // tag, element, K, factors per row, random bits, base, kind, bits of the instruction descriptor (A at bit 7, B at bit 10, UE8M0
 // at bit 23)

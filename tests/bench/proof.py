@@ -104,7 +104,7 @@ def products(opcode: str, pipe: str) -> float:
     """
     if re.match(_TOLD["tcgen05"].get(pipe, "UTCHMMA"), opcode):
         return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16, **_TOLD["fp4"]}.get(pipe, 32)
-    if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
+    if match := re.match(rf"([HIQ]G|[HIDQ])MMA\.{_TOLD['marks'].get(pipe, '')}(\d+)x(\d+)x(\d+)", opcode):
         return math.prod(int(each) for each in match.groups()[1:])
     match = re.match(rf"[HIDQO]MMA\.{_TOLD['marks'].get(pipe, '')}(16|8)8(\d+)", opcode)
     return int(match[1]) * 8 * int(match[2]) if match else 0

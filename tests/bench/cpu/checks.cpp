@@ -274,6 +274,28 @@ std::string check_async(const Row& row, const Problem& problem) {
   return near(got, wanted, tolerance(row) * size);
 }
 
+// Eight warps of other A, of 16 rows, and one B.
+template <class Tag>
+std::string check_wgmma_sparse(const Row& row, const Problem& problem) {
+  constexpr int kE = Tag::Element::kPerRegister;
+  const uint32_t *in = problem.in_words(), *all_b = in + 256 * 16;
+  double wanted = 0, got = 0, size = 0;
+  for (int slice = 0; slice < 4; ++slice)
+    for (int held = 0; held < Tag::kK / 2; ++held) {
+      const int k = position(held, kE), q = held / kE % 4, r = held / (4 * kE);
+      double a = 0, b = 0;
+      for (int group = 0; group < 64; ++group)
+        for (int h = 0; h < 2; ++h)
+          a += in_bytes<typename Tag::Element>(in + (group * 4 + q) * 16 + slice * 4, (r * 2 + h) * kE + held % kE);
+      for (int column = 0; column < 256; ++column)
+        b += in_bytes<typename Tag::Element>(all_b + slice * 4096 + column / 8 * 128 + k / (4 * kE) * 32 + column % 8 * 4,
+                                             k % (4 * kE));
+      wanted += a * b;
+    }
+  for (double value : results(row, problem.out)) got += value, size += std::fabs(value);
+  return near(got, wanted * kBlocks, tolerance(row) * size);
+}
+
 std::string check_tensor(const Row& row, Problem& problem) {
   const std::string_view name = row.symbol;
 #define BENCH_CHECK(NAME, CEILING, VARIANT, PIPE, TAG, ...) \
@@ -284,6 +306,10 @@ std::string check_tensor(const Row& row, Problem& problem) {
   if (name == "bench_" #NAME) return check_async<bench::TAG>(row, problem);
   BENCH_WGMMA_KERNELS(BENCH_CHECK)
   BENCH_TCGEN05_KERNELS(BENCH_CHECK)
+#undef BENCH_CHECK
+#define BENCH_CHECK(NAME, CEILING, VARIANT, PIPE, TAG, ...) \
+  if (name == "bench_" #NAME) return check_wgmma_sparse<bench::TAG>(row, problem);
+  BENCH_WGMMA_SPARSE_KERNELS(BENCH_CHECK)
 #undef BENCH_CHECK
   return "no check of this kernel";
 }
