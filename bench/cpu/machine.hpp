@@ -1,5 +1,4 @@
-// A GPU in miniature: the threads of a block are fibers, blocks run one after another, those of a cluster side by side; what
-// kernels do is counted.
+// A GPU in miniature: the threads of a block are fibers, blocks run one after another; what kernels do is counted.
 #pragma once
 #include <ucontext.h>
 
@@ -33,23 +32,27 @@ struct BulkBarrier {  // an mbarrier whose copies complete at once: the number o
   uint32_t expected = 0;
 };
 
-struct Place {  // what a block has for itself while others of its cluster run
-  std::vector<unsigned char> shared;
-  Waiting barrier;
-};
-
-class Machine {
- public:
-  Counted counted;
-  unsigned thread = 0, threads = 0, block = 0, blocks = 0;
+// What a block has for itself.
+struct Block {
   std::vector<unsigned char> shared;
   std::map<uint32_t, BulkBarrier> barriers;
   std::map<uint64_t, std::vector<double>> tiles;  // operands by descriptor, decoded once per block
   std::vector<uint32_t> tensor_memory;            // 128 lanes x 512 columns
   struct Exchange {
-    double a[32][16], b[32][8];
+    double a[32][32], b[32][16];
+    uint32_t factors[2][32];  // block scales of A and B
   };                               // by lane: the elements of its registers
   std::vector<Exchange> exchange;  // one per warp
+  unsigned block = 0, rank = 0;    // in the grid, in the cluster
+  Waiting everyone;
+  std::vector<Waiting> warps;
+};
+
+class Machine : public Block {  // the block that runs now
+ public:
+  Counted counted;
+  unsigned thread = 0, threads = 0, blocks = 0;
+  Block peer;  // the other block of a cluster of two
 
   // Memory kernels may touch; anything else ends the program.
   void allow(const void* p, size_t bytes) { allowed_.emplace_back(static_cast<const char*>(p), bytes); }
@@ -66,16 +69,22 @@ class Machine {
     kernel_ = std::move(kernel);
     blocks = grid;
     threads = block_threads;
-    fibers_.resize(size_t(block_threads) * cluster);
-    places_.resize(cluster);
-    for (first_ = 0; first_ < grid; first_ += cluster) run_cluster(shared_bytes);
+    fibers_.resize(cluster * block_threads);
+    for (unsigned first = 0; first < grid; first += cluster) {
+      together_ = {};
+      for (unsigned one = cluster; one-- > 0;) {  // the first block is the one that runs first
+        swap_blocks();
+        start_block(first + one, one, shared_bytes);
+      }
+      run_blocks(cluster);
+    }
   }
 
-  void barrier() { wait_for(places_[block - first_].barrier, threads); }
-  void warp_barrier() { wait_for(warps_[thread / 32], 32); }
-  void pair_barrier() { wait_for(cluster_, static_cast<unsigned>(fibers_.size())); }
-  const std::vector<unsigned char>& other_shared() const { return places_[(block - first_) ^ 1].shared; }
-  void pause() { swapcontext(&fiber().context, &scheduler_); }
+  void swap_blocks() { std::swap(static_cast<Block&>(*this), peer); }
+  void barrier() { wait_for(everyone, threads); }
+  void cluster_barrier() { wait_for(together_, static_cast<unsigned>(fibers_.size())); }
+  void warp_barrier() { wait_for(warps[thread / 32], 32); }
+  void pause() { swapcontext(&fibers_[rank * threads + thread].context, &scheduler_); }
 
  private:
   static constexpr size_t kStack = 256 * 1024;
@@ -83,10 +92,7 @@ class Machine {
   std::vector<Fiber> fibers_;
   std::function<void()> kernel_;
   ucontext_t scheduler_{};
-  unsigned first_ = 0;  // block of the cluster that runs
-  std::vector<Place> places_;
-  Waiting cluster_;
-  std::vector<Waiting> warps_;  // of one block: kernels with clusters have none
+  Waiting together_;
 
   [[noreturn]] static void fail(const char* what, const void* p) {
     std::fprintf(stderr, "the kernel model met an access %s: %p\n", what, p);
@@ -102,15 +108,15 @@ class Machine {
     while (generation == at.generation) pause();
   }
   static void enter();
-  Fiber& fiber() { return fibers_[size_t(block - first_) * threads + thread]; }
-  void run_cluster(size_t shared_bytes) {
-    for (Place& place : places_) place = {std::vector<unsigned char>(shared_bytes), {}};
-    barriers.clear();
-    tiles.clear();
-    cluster_ = {};
-    warps_.assign(threads / 32, {});
+  void start_block(unsigned index, unsigned in_cluster, size_t shared_bytes) {
+    static_cast<Block&>(*this) = {};
+    block = index;
+    rank = in_cluster;
+    shared.assign(shared_bytes, 0);
+    warps.assign(threads / 32, {});
     exchange.resize(threads / 32);
-    for (Fiber& fiber : fibers_) {
+    for (unsigned one = 0; one < threads; ++one) {
+      Fiber& fiber = fibers_[rank * threads + one];
       if (!fiber.stack) fiber.stack.reset(new char[kStack]);
       fiber.done = false;
       getcontext(&fiber.context);
@@ -119,16 +125,18 @@ class Machine {
       fiber.context.uc_link = &scheduler_;
       makecontext(&fiber.context, &Machine::enter, 0);
     }
+  }
+  void run_blocks(unsigned cluster) {
     for (bool running = true; running;) {
       running = false;
-      for (block = first_; block < first_ + places_.size(); ++block) {
-        std::swap(shared, places_[block - first_].shared);
+      for (unsigned turn = 0; turn < cluster; ++turn) {
         for (thread = 0; thread < threads; ++thread) {
-          if (fiber().done) continue;
+          Fiber& fiber = fibers_[rank * threads + thread];
+          if (fiber.done) continue;
           running = true;
-          swapcontext(&scheduler_, &fiber().context);
+          swapcontext(&scheduler_, &fiber.context);
         }
-        std::swap(shared, places_[block - first_].shared);
+        if (cluster == 2) swap_blocks();
       }
     }
   }
@@ -138,7 +146,7 @@ inline Machine machine;
 
 inline void Machine::enter() {
   machine.kernel_();
-  machine.fiber().done = true;
+  machine.fibers_[machine.rank * machine.threads + machine.thread].done = true;
 }
 
 }  // namespace bench::cpu

@@ -16,8 +16,9 @@ struct Entry {
 };
 
 #define BENCH_ENTRY(NAME, ...) {"bench_" #NAME, cpu::bench_##NAME},
-constexpr Entry kEntries[] = {BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY) BENCH_MEMORY_KERNELS(
-    BENCH_ENTRY) BENCH_MMA_KERNELS(BENCH_ENTRY) BENCH_WGMMA_KERNELS(BENCH_ENTRY) BENCH_TCGEN05_KERNELS(BENCH_ENTRY)};
+constexpr Entry kEntries[] = {BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY) BENCH_MEMORY_KERNELS(BENCH_ENTRY)
+                                  BENCH_MMA_KERNELS(BENCH_ENTRY) BENCH_WGMMA_KERNELS(BENCH_ENTRY)
+                                      BENCH_WGMMA_SPARSE_KERNELS(BENCH_ENTRY) BENCH_TCGEN05_KERNELS(BENCH_ENTRY)};
 
 }  // namespace
 
@@ -33,8 +34,7 @@ ReferenceUnit reference_unit(int index) {
 bool run_reference(const Row& row, const Args& args, unsigned blocks) {
   for (const Entry& entry : kEntries) {
     if (entry.symbol != row.symbol) continue;
-    const unsigned cluster = row.shape == Shape::pair ? kPair : 1;
-    cpu::machine.launch(blocks, row.threads, row.shared_bytes, cluster, [&] { entry.kernel(args); });
+    cpu::machine.launch(blocks, row.threads, row.shared_bytes, row.cluster, [&] { entry.kernel(args); });
     return true;
   }
   return false;

@@ -307,7 +307,7 @@ BENCH_FN void bulk_mix_body(const Args& args) {
   X(l1_read_x2, "l1.read", "ldg128_b256_x2", "l1", l1, (read_body<Vector4, Path::plain, 256>), 256, 2, 0, 80, 0, 128, 1)       \
   X(smem_read, "smem.read", "lds128_b512_i8", "shared", shared, shared_body<false>, 512, 1, kSharedBytes, 70, 0, 128, 1)       \
   X(smem_atom, "smem.atom", "atoms32_b512_i8", "shared", shared, shared_atomic_body<512>, 512, 1, kSharedBytes, 70, 0, 32, 1)  \
-  X(dsmem_read, "dsmem.read", "ld128_pair_b512_i8", "dsmem", pair, shared_body<true>, 512, 1, kSharedBytes, kPairSince, 0,     \
+  X(dsmem_read, "dsmem.read", "ld128_cluster2_b512_i8", "dsmem", pair, shared_body<true>, 512, 1, kSharedBytes, kPairSince, 0, \
     128, 1)                                                                                                                    \
   X(host_read, "host.h2d", "zero_copy_ldg128", "host", zero_copy, (read_body<Vector4, Path::streaming, 512>), 512, 0, 0, 70,   \
     0, 128, 1)                                                                                                                 \
@@ -351,7 +351,10 @@ inline constexpr Row memory_rows[] = {
    STREAMS == 1,                                                                                                    \
    STREAMS == 3 ? BYTES / 6.0 : 0.0,                                                                                \
    BYTES,                                                                                                           \
-   STREAMS},
+   STREAMS,                                                                                                         \
+   0,                                                                                                               \
+   0,                                                                                                               \
+   Shape::SHAPE == Shape::pair ? kPair : 1},
     BENCH_MEMORY_KERNELS(BENCH_ROW)
 #undef BENCH_ROW
 };

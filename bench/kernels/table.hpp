@@ -43,6 +43,8 @@ enum class Data {
   tf32,
   int8,
   fp8,
+  fp6,
+  fp6_packed,
   reals
 };
 
@@ -68,6 +70,7 @@ struct Row {
   int streams = 1;        // arrays these bytes are spread over; a tile holds bytes / streams x threads of each
   int flipped_words = 0;  // the last operands are the as many words before them, each ^ flip: B' behind B
   uint32_t flip = 0;
+  int cluster = 1;  // blocks that work together
 };
 
 // Start and end of a block by the SM clock and by the GPU's wall clock, and the SM it ran on.

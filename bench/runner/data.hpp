@@ -75,7 +75,9 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
       words.push_back(word);
       return;
     }
+    case Data::fp6: words.push_back(random.word() & 0x3f3f3f3fu); return;
     case Data::reals: append(words, static_cast<float>(random.real(1, 2))); return;
+    case Data::fp6_packed:
     case Data::words:
     case Data::int8: words.push_back(random.word()); return;
   }
@@ -91,7 +93,9 @@ inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros)
   const bool wide =
       row.data == Data::chaos_fp64 || row.data == Data::mixed_fp64 || std::string_view(row.variant).find("f32x2") == 0;
   while (words.size() < fresh) append_element(words, row.data, random, words.size() / (wide ? 2 : 1) / row.threads, zeros);
-  for (int i = 0; i < row.flipped_words; ++i) words.push_back(words[fresh - row.flipped_words + i] ^ row.flip);
+  constexpr uint32_t kSigns[4] = {0x20820820u, 0x08208208u, 0x82082082u, 0};  // of 16 times six bits
+  for (int i = 0; i < row.flipped_words; ++i)
+    words.push_back(words[fresh - row.flipped_words + i] ^ (row.data == Data::fp6_packed ? kSigns[i % 4] : row.flip));
   return words;
 }
 

@@ -99,9 +99,11 @@ void print_trial(int index, const bench::Trial& trial) {
   std::fflush(stdout);
 }
 
-bench::Measurable find(const std::string& ceiling, const std::string& variant) {
-  for (const bench::Measurable& item : bench::measurables())
-    if (ceiling == item.row.ceiling && variant == item.row.variant) return item;
+// A variant may have rows of its own for some capabilities; where it is on none of them, any tells what it is.
+bench::Measurable find(const std::string& ceiling, const std::string& variant, int capability) {
+  for (bool here : {true, false})
+    for (const bench::Measurable& item : bench::measurables())
+      if (ceiling == item.row.ceiling && variant == item.row.variant && (!here || exists(item.row, capability))) return item;
   throw Failure("there is no ceiling " + ceiling + " in variant " + variant);
 }
 
@@ -123,7 +125,7 @@ bool stopped() {
 
 void run(const bench::Device& device, const Arguments& arguments, bool may_stop) {
   const std::string ceiling = text(arguments, "ceiling");
-  const bench::Measurable item = find(ceiling, text(arguments, "variant"));
+  const bench::Measurable item = find(ceiling, text(arguments, "variant"), device.capability);
   bench::Options options;
   options.trials = static_cast<int>(number(arguments, "trials"));
   options.min_milliseconds = number(arguments, "min-time-ms");

@@ -312,7 +312,7 @@ unsigned resident_blocks(const Measurable& item, const Device& device) {
   }
   if (row.shape == Shape::l2 && size_t(blocks) * device.sms * tile_bytes(row) * row.streams > device.l2_bytes / 4 * 3)
     throw Failure("this L2 cache is too small for what is in flight");
-  return static_cast<unsigned>(blocks * device.sms);
+  return static_cast<unsigned>(blocks * device.sms / row.cluster * row.cluster);
 }
 
 }  // namespace

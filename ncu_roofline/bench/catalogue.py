@@ -13,7 +13,7 @@ from ncu_roofline.bench.runner import Variant
 from ncu_roofline.chips import Architecture, Gpu, load_spec
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.chips.spec import ROOF_FACTORS, link_rates
-from ncu_roofline.formats.ceilings import proven
+from ncu_roofline.formats.ceilings import SPARSE, proven
 
 UNPROVEN = "unproven on hardware"
 # What a word of an id means, for people.
@@ -33,6 +33,10 @@ _WORDS = {
     "triad": "two loads and a store per multiply-add",
     "red": "atomic additions without result",
     "atom": "atomic additions with result",
+    "sparse": "2:4 sparse, counted as dense operations",
+    "mxfp8": "FP8 with block scales",
+    "fp6fp4": "FP6 with block scales",
+    "fp4": "FP4 with block scales",
     "fma": "multiply-adds",
     "nofma": "multiplies and adds, not fused",
     "div": "eight multiply-adds and a division",
@@ -46,7 +50,7 @@ _WORDS = {
 }
 _ATOMICS = {"red", "atom"}
 # Ceilings that a quick run leaves out, by the last word of their ids; of tensor cores, those with 16-bit accumulators.
-_NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph"}
+_NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph", "sparse"}
 
 
 class CeilingKind(NamedTuple):
@@ -235,15 +239,18 @@ def _plain(ceiling: str, device: Device, architecture: Architecture) -> Theory |
 
 
 def _tensor(ceiling: str, device: Device, architecture: Architecture) -> Theory | None:
-    _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
+    dense = ceiling.removesuffix(SPARSE)
+    _, name, family = dense.split(".") if dense.count(".") == 2 else ("", "", "")
     if not name or family not in ("mma", architecture.tensor):
         return None
     # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
     bare = name.partition("_")[0]
     own = f"tensor.{bare}.{family}"
     accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
-    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *(["tensor.fp8fp6fp4"] if name == "fp8" else [])]
-    found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, device.name)) is not None), None)
+    shared = ["tensor.fp8fp6fp4"] if name in ("fp8", "fp6fp4", "mxfp8") else []  # of 10.0, with block scales, too (CUTLASS)
+    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *shared]
+    peaks = ((roof, architecture.peak(roof + ceiling[len(dense) :], device.name)) for roof in ids)
+    found = next(((roof, peak) for roof, peak in peaks if peak is not None), None)
     if found is None:
         return None
     slow = ""

@@ -65,10 +65,10 @@ def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
 def hot_loop(function: Function, target: str) -> list[Instruction]:
     """The loop (jump backwards) that holds most instructions of the kind ``target``; the shortest such.  [] if there is none.
 
-    Blocks that call slow paths (divisions of odd numbers) are left out.
+    Blocks that call slow paths (divisions of odd numbers) are left out, and what waits behind the end of the kernel.
     """
     code, found = function.instructions, []
-    for end, each in enumerate(code):
+    for end, each in enumerate(code[: max((at for at, one in enumerate(code) if one.opcode == "EXIT"), default=0)]):
         match = re.search(r"(\.L_[^)\s]+)", each.operands) if each.opcode.startswith("BRA") else None
         start = function.labels.get(match[1], end) if match else end
         if start < end and (count := sum(bool(re.match(target, one.opcode)) for one in code[start : end + 1])):
@@ -103,11 +103,11 @@ def products(opcode: str, pipe: str) -> float:
 
     The shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand.
     """
-    if re.match(r"UTC[HIQO]MMA", opcode):
-        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
-    if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
+    if re.match(_TOLD["tcgen05"].get(pipe, "UTCHMMA"), opcode):
+        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16, **_TOLD["fp4"]}.get(pipe, 32)
+    if match := re.match(rf"([HIQ]G|[HIDQ])MMA\.{_TOLD['marks'].get(pipe, '')}(\d+)x(\d+)x(\d+)", opcode):
         return math.prod(int(each) for each in match.groups()[1:])
-    match = re.match(r"[HIDQ]MMA\.(16|8)8(\d+)", opcode)
+    match = re.match(rf"[HIDQO]MMA\.{_TOLD['marks'].get(pipe, '')}(16|8)8(\d+)", opcode)
     return int(match[1]) * 8 * int(match[2]) if match else 0
 
 
@@ -171,7 +171,7 @@ def busy(loop: list[Instruction], pipe: str, size: float, capability: str) -> di
 
 def _part(opcode: str, pipe: str, own: float, capability: str) -> tuple[str, float]:
     if found := products(opcode, pipe):  # of a group of four warps, one issues for all
-        return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
+        return pipe, found * 2 / own / (1 if re.match(r"[HIDQO]MMA", opcode) else 4)
     if re.match(r"(LDG|LDS|STG|STS|LDL|STL|ATOMS|RED)", opcode):
         level = "shared" if pipe == "shared" else "l1"
         return level, width(opcode) * 32 / (rate(level, capability) or 1)
@@ -194,7 +194,7 @@ def counted(loop: list[Instruction], pipe: str) -> float:
     """Operations per thread and trip of the pipe's kind, from the machine code."""
     if not pipe.startswith("tensor."):
         return sum(operations(each, pipe) for each in loop)
-    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
+    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQO]MMA", each.opcode) else 128) for each in loop)
 
 
 def capability_of(target: str) -> str:
@@ -203,7 +203,7 @@ def capability_of(target: str) -> str:
 
 def applies(row: dict[str, Any], target: str) -> bool:
     """Whether a kernel exists on a target; those of wgmma and tcgen05 need the targets with an a."""
-    number, special = int(re.sub(r"\D", "", target)), row["ceiling"].endswith(("wgmma", "tcgen05"))
+    number, special = int(re.sub(r"\D", "", target)), re.search(_TOLD["special"], row["ceiling"])
     return row["since"] <= number and (not row["until"] or number <= row["until"]) and (not special or target.endswith("a"))
 
 
@@ -213,7 +213,7 @@ def prove(row: dict[str, Any], function: Function, target: str) -> str:
     kind = r"UBLKCP\.G\.S|LDS|BAR" if "bulk" in row["variant"] else _TOLD["loops"].get(pipe.partition(".")[0], _GLOBAL)
     loop = hot_loop(function, kind)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
-    emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
+    emulates = "tensor.fp8" in pipe and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
     if emulates or (loop and rate(pipe, capability) is None):
         return "emulated"
     return "; ".join(_reasons(row, function, loop, capability)) if loop else "no loop holds what it should be made of"
@@ -247,6 +247,8 @@ def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], c
         yield f"{flying} loads in flight, {wanted} promised"
     if streams > 1 and 2 * row["threads"] * math.ceil(function.registers / 8) * 8 > 65536:
         yield f"{function.registers} registers: no two blocks on an SM, so that nobody loads while one stores"
+    need = next((opcode for word, opcode in _TOLD["needs"].items() if word in row["variant"]), "")
+    yield from [f"no {need}"] if not any(re.match(need, each.opcode) for each in loop) else []
     cycles = busy(loop, row["pipe"], row["bytes"], capability)
     binding, most = max(cycles.items(), key=lambda item: item[1])
     if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < 0.9 * most:

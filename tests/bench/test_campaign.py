@@ -204,7 +204,7 @@ def test_whole_machines_within_their_budget(program: Program) -> None:
             assert math.isfinite(entry["cv"]), ceiling_id
             assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1], ceiling_id
             if {*case} <= {"noise", "start", "quick"}:  # sound
-                assert took <= 0.6 * settings.budget  # nothing good is thrown away
+                assert took <= 0.7 * settings.budget  # nothing good is thrown away
                 assert entry["value"] == pytest.approx(1 / rate if entry["unit"] == "s" else rate, rel=2 * noise), ceiling_id
                 assert (entry["variant"]["kernel"], entry["cv"]) == (H100_LIST[ceiling_id][0], pytest.approx(noise, rel=0.75))
     assert_golden(HERE / "simulations.txt", text)

@@ -203,41 +203,67 @@ std::string check_scalar(const Row& row, const Problem& problem) {
   return std::isnan(wanted) || got == wanted ? "" : wrong("the first result", got, wanted);
 }
 
-// Tensor kernels leave A*B.  The sum of all elements of a product is the sum over k of A's column sums times B's row sums: that
-// asks for no layout of the result.
+// Tensor kernels leave A*B.  The sum of all elements of a product is the sum
+// over k of A's column sums times B's row sums: that asks for no layout of the
+// result. Where what is held of a sparse A stood, as kMetadata says of each
+// four chunks, and block scales, from the words themselves.
+int position(int held, int per_register) {
+  constexpr int kOfFour[8] = {2, 3, 1, 2, 0, 3, 0, 1}, kOfTwo[4] = {1, 0, 0, 1};
+  return per_register == 1 ? held * 2 + kOfTwo[held % 4] : held / 2 * 4 + kOfFour[held % 8];
+}
+template <class Tag>
+double factor(uint32_t word, int k) {
+  const uint32_t byte = word >> 8 * (k * Tag::kScales / Tag::kK % 4);
+  return Tag::kScaleBase == 0x30303030u ? 0.5 + (byte & 7) / 16.0 : byte & 1 ? 1.0 : 0.5;
+}
 template <class Tag>
 double warp_product_sum(const typename Tag::Input* in) {
-  using Input = typename Tag::Input;
-  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8, kStride = Tag::kA + Tag::kB;
-  const auto part = [](Input word, int e) { return bench::cpu::element(typename Tag::Element{}, word, e); };
+  constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8, kStride = Tag::kAllA + Tag::kAllB;
+  const auto part = [](auto word, int e) { return bench::cpu::element(typename Tag::Element{}, word, e); };
   double total = 0;
-  for (int q = 0; q < 4; ++q)
-    for (int r = 0; r < Tag::kB; ++r)
-      for (int e = 0; e < kE; ++e) {
-        double a = 0, b = 0;
-        for (int g = 0; g < 8; ++g) {
-          for (int h = 0; h < kH; ++h) a += part(in[(g * 4 + q) * kStride + r * kH + h], e);
-          b += part(in[(g * 4 + q) * kStride + Tag::kA + r], e);
-        }
-        total += a * b;
+  for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
+    const int k = Tag::kSparse == 2 ? position(held, kE) : held, q = held / kE % 4, r = held / (4 * kE), of = k / kE % 4;
+    double a = 0, b = 0;
+    for (int g = 0; g < 8; ++g) {
+      for (int h = 0; h < kH; ++h) {
+        const double scale = Tag::kScales ? factor<Tag>(uint32_t(in[(g * 4 + h) * kStride + Tag::kA]), k) : 1;
+        a += scale * part(in[(g * 4 + q) * kStride + r * kH + h], held % kE);
       }
+      const double scale = Tag::kScales ? factor<Tag>(uint32_t(in[g * 4 * kStride + Tag::kAllA + Tag::kB]), k) : 1;
+      b += scale * part(in[(g * 4 + of) * kStride + Tag::kAllA + k / (4 * kE)], k % kE);
+    }
+    total += a * b;
+  }
   return total;
+}
+// Element i of 16 bytes; the bits of FP6 run on through words.
+template <class Element>
+double in_bytes(const uint32_t* words, int i) {
+  if (std::is_same_v<Element, bench::Fp6Packed>) {
+    const uint64_t low = words[6 * i / 32], high = 6 * i / 32 < 3 ? words[6 * i / 32 + 1] : 0;
+    return bench::decode<3, 2>((low | high << 32) >> 6 * i % 32 & 63);
+  }
+  using Plain = std::conditional_t<std::is_same_v<Element, bench::Fp6Packed>, bench::Fp6, Element>;
+  return bench::cpu::element(Plain{}, words[i / Element::kPerRegister], i % Element::kPerRegister);
 }
 template <class Tag>
 double async_product_sum(const uint32_t* in, int rows, int columns) {
-  constexpr int kE = Tag::Element::kPerRegister;
+  constexpr int kChunk = 4 * Tag::Element::kPerRegister, kWords = Tag::kRowBytes / 4, kFactors = Tag::kK == 96 ? 32 : 256;
+  const uint32_t* all_b = in + 4 * rows * kWords;
   double total = 0;
   for (int slice = 0; slice < 4; ++slice)
     for (int k = 0; k < Tag::kK; ++k) {
-      const auto column_sum = [&](const uint32_t* tile, int height) {
+      const auto column_sum = [&](const uint32_t* tile, int height, const uint32_t* factors) {
         double sum = 0;
         for (int row = 0; row < height; ++row) {
-          const int word = row / 8 * 64 + k / kE / 4 * 32 + row % 8 * 4 + k / kE % 4;
-          sum += bench::cpu::element(typename Tag::Element{}, tile[word], k % kE);
+          double scale = 1;
+          if constexpr (Tag::kScales > 0) scale = factor<Tag>(factors[row % kFactors], k);
+          const uint32_t* words = tile + row / 8 * 8 * kWords + k / kChunk * 32 + row % 8 * 4;
+          sum += scale * in_bytes<typename Tag::Element>(words, k % kChunk);
         }
         return sum;
       };
-      total += column_sum(in + slice * rows * 8, rows) * column_sum(in + 4 * rows * 8 + slice * columns * 8, columns);
+      total += column_sum(in + slice * rows * kWords, rows, in) * column_sum(all_b + slice * columns * kWords, columns, all_b);
     }
   return total;
 }
@@ -254,7 +280,8 @@ std::string check_mma(const Row& row, const Problem& problem) {
   if (Tag::kVolta) return "";
   const auto* in = static_cast<const typename Tag::Input*>(problem.args.in);
   double wanted = 0, got = 0, size = 0;
-  for (int warp = 0; warp < row.threads / 32; ++warp) wanted += warp_product_sum<Tag>(in + warp * 32 * (Tag::kA + Tag::kB));
+  for (int warp = 0; warp < row.threads / 32; ++warp)
+    wanted += warp_product_sum<Tag>(in + warp * 32 * (Tag::kAllA + Tag::kAllB));
   const std::vector<double> found = results(row, problem.out);
   for (double value : found) got += value, size += std::fabs(value);
   const double copies = kBlocks * row.operations / (Tag::kOperations * 8);  // blocks x chains
@@ -269,6 +296,28 @@ std::string check_async(const Row& row, const Problem& problem) {
   return near(got, wanted, tolerance(row) * size);
 }
 
+// Eight warps of other A, of 16 rows, and one B.
+template <class Tag>
+std::string check_wgmma_sparse(const Row& row, const Problem& problem) {
+  constexpr int kE = Tag::Element::kPerRegister;
+  const uint32_t *in = problem.in_words(), *all_b = in + 256 * 16;
+  double wanted = 0, got = 0, size = 0;
+  for (int slice = 0; slice < 4; ++slice)
+    for (int held = 0; held < Tag::kK / 2; ++held) {
+      const int k = position(held, kE), q = held / kE % 4, r = held / (4 * kE);
+      double a = 0, b = 0;
+      for (int group = 0; group < 64; ++group)
+        for (int h = 0; h < 2; ++h)
+          a += in_bytes<typename Tag::Element>(in + (group * 4 + q) * 16 + slice * 4, (r * 2 + h) * kE + held % kE);
+      for (int column = 0; column < 256; ++column)
+        b += in_bytes<typename Tag::Element>(all_b + slice * 4096 + column / 8 * 128 + k / (4 * kE) * 32 + column % 8 * 4,
+                                             k % (4 * kE));
+      wanted += a * b;
+    }
+  for (double value : results(row, problem.out)) got += value, size += std::fabs(value);
+  return near(got, wanted * kBlocks, tolerance(row) * size);
+}
+
 std::string check_tensor(const Row& row, Problem& problem) {
   const std::string_view name = row.symbol;
 #define BENCH_CHECK(NAME, CEILING, VARIANT, PIPE, TAG, ...) \
@@ -279,6 +328,10 @@ std::string check_tensor(const Row& row, Problem& problem) {
   if (name == "bench_" #NAME) return check_async<bench::TAG>(row, problem);
   BENCH_WGMMA_KERNELS(BENCH_CHECK)
   BENCH_TCGEN05_KERNELS(BENCH_CHECK)
+#undef BENCH_CHECK
+#define BENCH_CHECK(NAME, CEILING, VARIANT, PIPE, TAG, ...) \
+  if (name == "bench_" #NAME) return check_wgmma_sparse<bench::TAG>(row, problem);
+  BENCH_WGMMA_SPARSE_KERNELS(BENCH_CHECK)
 #undef BENCH_CHECK
   return "no check of this kernel";
 }
