@@ -27,9 +27,9 @@ from ncu_roofline.chips.fields import capability_text, parse_capability
 from ncu_roofline.chips.formulas import MOST_OF_THEORY
 
 SCHEMA = "ert-ceilings"
+SCHEMA_VERSION = 1
 SPARSE = ".sparse"
 """How ids end of ceilings of 2:4 sparse products, in operations of the dense product."""
-SCHEMA_VERSION = 1
 # Of files of other tools, which do not say on what they were measured, and of CPUs, which have none.
 UNKNOWN_CAPABILITY = (0, 0)
 # What ceilings are measured on: "kind" of a device, of GPUs where it is missing.
