@@ -156,8 +156,19 @@ class Built:
         return {"compiler": self.compiler, "target": self.target, "flags": self.flags, "sha256": self.sha256}
 
 
-Say = Callable[[str], None]
-"""Is told what takes long."""
+class How(NamedTuple):
+    """How to build: ``folder`` of the sources, ``cache``: where programs are kept; ``strict``: warnings are errors, for who
+    changes the sources; ``say`` is told what takes long.
+    """
+
+    folder: Path | None = None
+    cache: Path | None = None
+    force: bool = False
+    strict: bool = False
+    say: Callable[[str], object] = str
+
+
+USUAL = How()
 
 
 class _Task(NamedTuple):
@@ -171,42 +182,22 @@ class _Task(NamedTuple):
     next_step: str
 
 
-def build(
-    arch: str = "native",
-    nvcc: str = "",
-    *,
-    folder: Path | None = None,
-    cache: Path | None = None,
-    force: bool = False,
-    strict: bool = False,
-    say: Say = lambda _text: None,
-) -> Built:
+def build(arch: str = "native", nvcc: str = "", how: How = USUAL) -> Built:
     """The benchmark program for ``arch``: "native" or compute capabilities like "8.0,9.0" (80, 90a and sm_90 are the same).
 
-    ``folder``: the bench folder, ``cache``: where programs are kept.  ``strict``: warnings are errors, for who changes the
-    sources.  Raises RooflineError where there is no nvcc, no GPU for "native", or the sources do not compile.
+    Raises RooflineError where there is no nvcc, no GPU for "native", or the sources do not compile.
     """
-    return _build_once(_task(arch, nvcc, folder, strict), cache, force, say)
+    return _build_once(_task(arch, nvcc, how), how)
 
 
-def build_apps(
-    arch: str = "native",
-    nvcc: str = "",
-    *,
-    cache: Path | None = None,
-    force: bool = False,
-    strict: bool = False,
-    say: Say = lambda _text: None,
-) -> tuple[Built, ...]:
+def build_apps(arch: str = "native", nvcc: str = "", how: How = USUAL) -> tuple[Built, ...]:
     """The applications to try a roofline on, each a program of one source; otherwise as `build`."""
-    task = _task(arch, nvcc, None, strict)
+    task = _task(arch, nvcc, how)
     recipes = [{**task.recipe, "output": name, "sources": [source]} for name, source in task.recipe["apps"].items()]
-    return tuple(_build_once(task._replace(recipe=recipe), cache, force, say) for recipe in recipes)
+    return tuple(_build_once(task._replace(recipe=recipe), how) for recipe in recipes)
 
 
-def build_host(
-    *, folder: Path | None = None, cache: Path | None = None, force: bool = False, say: Say = lambda _text: None
-) -> Built:
+def build_host(how: How = USUAL) -> Built:
     """The benchmark program for the CPU here; otherwise as `build`.
 
     Raises RooflineError where this is not Linux, there is no compiler with OpenMP, or the sources do not compile.
@@ -220,9 +211,9 @@ def build_host(
     if macros is None:
         raise RooflineError("Cannot use", compiler.path, "it does not know -march=native", _OTHER_HOST)
     target = f"{platform.machine()}-{hashlib.sha256(macros.encode()).hexdigest()[:8]}"
-    folder = folder or pack_folder("bench") / "openmp"
+    folder = how.folder or pack_folder("bench") / "openmp"
     recipe = json.loads((folder / _RECIPE).read_text(encoding="utf-8"))
-    return _build_once(_Task(folder, recipe, compiler, target, [], _OTHER_HOST), cache, force, say)
+    return _build_once(_Task(folder, recipe, compiler, target, [], _OTHER_HOST), how)
 
 
 def describe(program: Path) -> Built:
@@ -230,10 +221,10 @@ def describe(program: Path) -> Built:
     return _kept(program) or Built(program, "", "", "", hashlib.sha256(program.read_bytes()).hexdigest(), reused=True)
 
 
-def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> _Task:
+def _task(arch: str, nvcc: str, how: How) -> _Task:
     """Of each compute capability the best target that the compiler knows."""
     wanted = native_capabilities() if arch == "native" else parse_architectures(arch)
-    compiler, folder, targets = find_compiler(nvcc), folder or pack_folder("bench"), []
+    compiler, folder, targets = find_compiler(nvcc), how.folder or pack_folder("bench"), []
     for capability in wanted:
         architecture = load_spec().architecture(parse_capability(capability) or (0, 0))
         known = architecture.targets if architecture else (capability.replace(".", ""),)
@@ -244,18 +235,18 @@ def _task(arch: str, nvcc: str, folder: Path | None, strict: bool) -> _Task:
             raise RooflineError("Cannot build", "the benchmark", reason, f"Name {last} with --nvcc.")
         targets.append(target)
     recipe = json.loads((folder / _RECIPE).read_text(encoding="utf-8"))
-    recipe["flags"] += recipe["strict_flags"] if strict else []
+    recipe["flags"] += recipe["strict_flags"] if how.strict else []
     words = [word for target in targets for word in code_for(target)]
     return _Task(folder, recipe, compiler, ",".join(f"sm_{target}" for target in targets), words, _OTHER_NVCC)
 
 
-def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built:
+def _build_once(task: _Task, how: How) -> Built:
     """The program of a task, compiled unless the cache holds one of this compiler, target and sources.
 
     Raises RooflineError, also where another user could have put a program there.
     """
-    cache = cache or cache_folder()
-    shelf, recipe = cache / "bench", task.recipe
+    cache, recipe = how.cache or cache_folder(), task.recipe
+    shelf = cache / "bench"
     words = (task.compiler.path.resolve(), task.compiler.text, task.target, recipe["output"], *recipe["flags"])
     digest = hashlib.sha256(" ".join(map(str, words)).encode())
     for path in sorted(task.folder.rglob("*")):
@@ -277,9 +268,9 @@ def _build_once(task: _Task, cache: Path | None, force: bool, say: Say) -> Built
                     reason = "another user may write to it"
                 if reason:
                     raise RooflineError("Cannot use", path, reason, "Set XDG_CACHE_HOME to a folder of your own.")
-        if not force and (kept := _kept(program)):
+        if not how.force and (kept := _kept(program)):
             return kept
-        say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
+        how.say(f"compiling {recipe['output']} with {task.compiler.text} for {task.target.replace(',', ', ')} ...")
         with tempfile.TemporaryDirectory(dir=shelf, prefix="building-") as name:
             return _make(Path(name), program, task)
     except OSError as error:

@@ -20,15 +20,17 @@ from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
-from ncu_roofline.bench.catalogue import CeilingKind, kinds_of, select
+from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, ceiling, document, link_of
-from ncu_roofline.bench.measuring import FULL, LIMITS, NOT_HERE, Outcome, Record, Settings, Timing
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings
 from ncu_roofline.bench.runner import TOLD, Job, Runner, RunnerFailed, Session, Trial, Variant
 from ncu_roofline.bench.telemetry import Telemetry, Watch, open_telemetry
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
-TIMING = Timing(time.monotonic, time.sleep)
+CLOCK = time.monotonic
+Words = tuple[str, ...]
+_OTHER_BUILD = "Choose other ceilings, or build again with another compiler (--nvcc, for a CPU CXX)."
 OUT_OF_TIME = "not measured: out of time"
 
 
@@ -41,8 +43,8 @@ class Progress(Protocol):
     def begin(self, ceiling: str) -> None:
         """Before a step that measures."""
 
-    def step(self, ceiling: str, record: Record | None) -> None:
-        """After each step; None where it was left out."""
+    def step(self) -> None:
+        """After each step, also one that was left out."""
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A ceiling has been measured once: what its entry in the file would be if this were all."""
@@ -51,8 +53,7 @@ class Progress(Protocol):
 class Silent:
     """Says nothing."""
 
-    def start(self, *_words: object) -> None:
-        pass
+    def start(self, *_: object) -> None: ...
 
     begin = step = found = start
 
@@ -60,23 +61,20 @@ class Silent:
 class Candidate(NamedTuple):
     """A ceiling and the variants that can measure it here, preferred first; ``absent`` says why there are none."""
 
-    kind: CeilingKind
+    kind: Ceiling
     variants: tuple[str, ...]
     absent: str = ""
 
 
-def candidates(kinds: Sequence[CeilingKind], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
+def candidates(kinds: Sequence[Ceiling], variants: Sequence[Variant], capability: str, quick: bool) -> list[Candidate]:
     """Which variants apply to a GPU; a ceiling without any says so: emulated, unsupported, or left out of a quick run."""
     found = []
     for kind in kinds:
-        own = [variant for variant in variants if variant.ceiling == kind.id]
-        here = [variant for variant in own if variant.on(capability)]
+        here = [variant for variant in variants if variant.ceiling == kind.id and variant.on(capability)]
         usable, absent = tuple(dict.fromkeys(variant.name for variant in here if not variant.reason)), ""
-        if not own:
-            absent = "not measured: the benchmark has no kernel for it"
-        elif not usable:
+        if not usable:
             absent = "emulated" if any(variant.reason == "emulated" for variant in here) else "unsupported"
-        elif quick and not kind.quick:
+        elif quick and not is_quick(kind):
             absent = "not measured: left out of a quick run"
         found.append(Candidate(kind, () if absent else usable, absent))
     return found
@@ -87,13 +85,13 @@ class Campaign:
     """The work on one device.
 
     ``source`` is the program, ``telemetry`` the driver's view, ``device`` "gpu" or "cpu".  Nothing is begun after ``deadline``
-    (of ``timing.now``).  ``told`` gets each ceiling when it has been measured once.
+    (of ``now``).  ``told`` gets each ceiling when it has been measured once.
     """
 
     source: Session
     telemetry: Telemetry
     settings: Settings
-    timing: Timing
+    now: Callable[[], float]
     deadline: float = math.inf
     device: str = GPU
     progress: Progress = field(default_factory=Silent)
@@ -104,7 +102,7 @@ class Campaign:
     def run(self, wanted: Sequence[Candidate]) -> list[Outcome]:
         """One outcome per candidate, in their order."""
         # What a quick run measures comes first: if time runs out, the others are missing.
-        usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not candidate.kind.quick)
+        usable = sorted((c for c in wanted if c.variants), key=lambda candidate: not is_quick(candidate.kind))
         quick, sessions = self.settings.quick, self.settings.sessions
         more = 0 if quick else sum(len(c.variants) - 1 for c in usable)
         self.progress.start(len(usable) * sessions + more)
@@ -116,19 +114,14 @@ class Campaign:
                 self._warm_clock = max((trial.sm_clock for trial in trials if trial.sm_clock), default=None)
             except RunnerFailed:
                 pass  # the ceiling itself will tell
-        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, bursts, sessions.
+        # Every ceiling by its preferred variant, then what makes the numbers better: other variants, sessions.
         for place in range(1 if quick else max((len(c.variants) for c in usable), default=0)):
             for candidate in usable:
                 if place < len(candidate.variants):
-                    self.progress.step(candidate.kind.id, self._add(candidate.kind, candidate.variants[place]))
+                    self._add(candidate.kind, candidate.variants[place])
+                    self.progress.step()
                 if place == 0:
                     self.told(self._outcome(candidate))
-        # Short trials show which clock a ceiling can have that the power limit slowed down.
-        for candidate in usable if self.settings.bursts else ():
-            own, _ = self._sessions(candidate)
-            capped = any(note.startswith(measuring.POWER_CAP_NOTE) for record in own for note in record.notes)
-            if capped and candidate.kind.kind == "compute":
-                self._add(candidate.kind, own[0].variant, role="burst")
         for session in range(1, sessions):
             self.source.renew()
             # Each session goes the other way, so that what drifts with time does not always hit the same ceilings.
@@ -136,31 +129,47 @@ class Campaign:
                 own, _ = self._sessions(candidate)
                 # What was begun, did not end for good, and did not crash twice.
                 again = own and not any(record.final for record in own) and sum(bool(record.failure) for record in own) < 2
-                record = self._add(candidate.kind, own[0].variant, session) if again else None
-                self.progress.step(candidate.kind.id, record)
+                if again:
+                    self._add(candidate.kind, own[0].variant, session)
+                self.progress.step()
+            if session == 1:  # repeats of repeats come last
+                self._beside_the_limit(usable)
+        if sessions == 1:
+            self._beside_the_limit(usable)
         return [self._outcome(candidate) for candidate in wanted]
 
-    def _add(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record | None:
+    def _beside_the_limit(self, usable: Sequence[Candidate]) -> None:
+        """What arithmetic under the power limit does before the limit acts; if that is more, what when it has settled."""
+        for kind, own in ((one.kind, self._sessions(one)[0]) for one in usable if self.settings.bursts):
+            if kind.kind == "compute" and any(record.capped for record in own):
+                burst = self._add(kind, own[0].variant, role="burst")
+                if burst and burst.value > measuring.best_of([record for record in own if record.values]).value:
+                    self._add(kind, own[0].variant, role="limit")
+
+    def _add(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record | None:
         """A run, while there is time."""
-        if self.timing.now() > self.deadline:
+        if self.now() > self.deadline:
             return None
         self.progress.begin(kind.id)
         record = self.measure(kind, variant, session, role)
         self._records.setdefault(kind.id, []).append(record)
         return record
 
-    def _job(self, kind: CeilingKind, variant: str, trials: int) -> Job:
+    def _job(self, kind: Ceiling, variant: str, trials: int) -> Job:
         return Job(kind.id, variant, trials, self.settings.min_time, self.settings.data, self.settings.seed)
 
-    def measure(self, kind: CeilingKind, variant: str, session: int = 0, role: str = "session") -> Record:
+    def measure(self, kind: Ceiling, variant: str, session: int = 0, role: str = "session") -> Record:
         """The trials of one session: as many as it takes until they can stand, at most ``most`` times as many as count.
 
-        As "burst" they are short, each after a rest: the clock of a kernel by itself, before the power limit lowers it.
+        As "burst" and "limit" see `Settings`.
         """
         settings, record = self.settings, Record(kind, variant, role, session)
         enough: Callable[[Sequence[Trial]], bool] | None = None
+        count = {"burst": settings.bursts, "limit": (settings.holds + 1) // 2}.get(role, settings.trials)
         if role == "burst":
             job = self._job(kind, variant, settings.bursts)._replace(min_time=settings.burst, pause=settings.rest)
+        elif role == "limit":
+            job = self._job(kind, variant, settings.holds)._replace(min_time=settings.hold)
         else:
             job = self._job(kind, variant, settings.trials * settings.most)
 
@@ -172,7 +181,7 @@ class Campaign:
                 trials, launch = self.source.run(job, settings.silence, enough)
             except RunnerFailed as error:
                 return replace(record, failure=next((word for word in NOT_HERE if word in str(error)), str(error)))
-            used = [trial for trial in trials if measuring.timers_agree(trial)][-settings.trials :]
+            used = [trial for trial in trials if measuring.timers_agree(trial)][-count:]
             if not used:
                 disagree = "the clocks of GPU and host disagree about how long its trials lasted"
                 return replace(record, failure=disagree if trials else "it measured nothing")
@@ -186,26 +195,16 @@ class Campaign:
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]
-        return replace(
-            record,
-            values=values,
-            seconds=[trial.seconds for trial in used],
-            clocks=clocks,
-            work=measuring.median([trial.work for trial in used]),
-            discarded=len(trials) - len(used),
-            verified=all(checks) if checks else None,
-            rejections=rejections,
-            notes=notes,
-            launch=launch,
-            observed=observed,
-        )
+        seconds, work = [trial.seconds for trial in used], measuring.median([trial.work for trial in used])
+        verified, discarded = all(checks) if checks else None, len(trials) - len(used)
+        told = (values, seconds, clocks, work, discarded, verified, rejections, notes, "", launch, observed)
+        return Record(kind, variant, role, session, *told)
 
     def _sessions(self, candidate: Candidate) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
         """The sessions of a ceiling's best variant, by its first session, and those of the others."""
         records = [record for record in self._records.get(candidate.kind.id, []) if record.role == "session"]
         good = [r for r in records if r.session == 0 and r.values and r.verified is not False]
-        choose = max if candidate.kind.higher_is_better else min
-        variant = choose(good, key=lambda record: record.value).variant if good else candidate.variants[0]
+        variant = measuring.best_of(good).variant if good else candidate.variants[0]
         own = tuple(record for record in records if record.variant == variant)
         return own, tuple(record for record in records if record.variant != variant)
 
@@ -217,25 +216,23 @@ class Campaign:
             return Outcome(candidate.kind, absent=OUT_OF_TIME)
         planned, stopped = self.settings.sessions, any(record.failure or record.final for record in sessions)
         notes = (f"out of time: {len(sessions)} of {planned} sessions",) if len(sessions) < planned and not stopped else ()
-        burst = next((record for record in self._records[candidate.kind.id] if record.role == "burst"), None)
-        return Outcome(candidate.kind, sessions, others, burst, "", notes)
+        roles = {record.role: record for record in self._records[candidate.kind.id]}
+        return Outcome(candidate.kind, sessions, others, roles.get("burst"), roles.get("limit"), "", notes)
 
 
 def find_devices(runner: Runner) -> tuple[Device, ...]:
     """The GPUs that the program sees, at least one, or the CPU.  Raises RooflineError with what to do where there is none."""
-    found: tuple[Device, ...] = ()
-    on_cpu, reason = runner.kind == CPU, "there is none"
+    on_cpu = runner.kind == CPU
     try:
         rows = runner.devices()
-        found = tuple(parse_device(row) for row in rows if "unusable" not in row)
-        reason = next((shorten(str(row["unusable"]), TOLD) for row in rows if "unusable" in row), reason)
+        if found := tuple(parse_device(row) for row in rows if "unusable" not in row):
+            return found
+        reason = shorten(str(rows[0]["unusable"]), TOLD) if rows else "there is none"
     except RunnerFailed as error:
         reason = str(error)
     except (ValueError, TypeError) as error:
         what = "the CPU" if on_cpu else "a GPU"
         raise _broken(runner, f"it describes {what} wrongly ({shorten(str(error), TOLD)})") from error
-    if found:
-        return found
     if on_cpu:
         raise RooflineError("Cannot measure on", "this CPU", reason, f"See what `{runner.path} devices` says.")
     advice = "Check that `nvidia-smi` works here, its compute mode, its MIG instances, and CUDA_VISIBLE_DEVICES"
@@ -265,30 +262,18 @@ def list_variants(runner: Runner) -> tuple[Variant, ...]:
 def file_name(device: Device) -> str:
     """The name of a GPU's ceilings file: one per host and GPU, so that ranks never share one."""
     node = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node().partition(".")[0]) or "host"
-    return f"ceilings.{node}.{_as_word(device.uuid)}.json"
-
-
-def _as_word(uuid: str) -> str:
-    return re.sub(r"[^A-Za-z0-9-]+", "-", uuid)
+    return f"ceilings.{node}.{re.sub(r'[^A-Za-z0-9-]+', '-', device.uuid)}.json"
 
 
 def measure_device(
-    built: Built,
-    device: Device,
-    output: Path,
-    settings: Settings = FULL,
-    *,
-    only: tuple[str, ...] = (),
-    skip: tuple[str, ...] = (),
-    overwrite: bool = False,
-    progress: Progress | None = None,
+    built: Built, device: Device, output: Path, settings: Settings, *, only: Words, skip: Words, force: bool, progress: Progress
 ) -> dict[str, Any]:
     """Measure a GPU and write its file; what it says is returned, too.
 
     Raises RooflineError where nothing could be measured or written.
     """
-    check_target(output, overwrite)
-    runner, progress = Runner(built.path, device.kind), progress or Silent()
+    check_target(output, force)
+    runner = Runner(built.path, device.kind)
     variants = list_variants(runner)
     kinds = select(kinds_of(variants), only, skip)
     # What is named is measured, in a quick run, too.
@@ -301,26 +286,22 @@ def measure_device(
         source = Session(runner, device.index)
 
         def told(outcome: Outcome) -> None:
-            progress.found(ceiling(outcome, device, settings, link_of(identity)))
+            progress.found(ceiling(outcome, device, link_of(identity)))
 
         try:
-            deadline = TIMING.now() + settings.budget
-            outcomes = Campaign(source, telemetry, settings, TIMING, deadline, device.kind, progress, told).run(wanted)
+            deadline = CLOCK() + settings.budget
+            outcomes = Campaign(source, telemetry, settings, CLOCK, deadline, device.kind, progress, told).run(wanted)
         finally:
             source.renew()
     content = document(device, outcomes, settings, Origin(built.facts(), identity, telemetry.reason))
     entries = content["ceilings"]
-    if not any(entry["value"] is not None for entry in entries):
-        failed = [entry for entry in entries if entry["verdict"] == "failed"]
-        late = [entry for entry in entries if OUT_OF_TIME in entry["reasons"]]
-        first, next_step = (failed or late or entries)[0], "Choose other ceilings."
-        if failed:
-            next_step = "Choose other ceilings, or build again with another compiler (--nvcc, for a CPU CXX)."
-        elif late:
-            next_step = "Give it more time with --budget."
+    if all(entry["value"] is None for entry in entries):
+        failed = [(entry, _OTHER_BUILD) for entry in entries if entry["verdict"] == "failed"]
+        late = [(entry, "Give it more time with --budget.") for entry in entries if OUT_OF_TIME in entry["reasons"]]
+        first, next_step = (failed or late or [(entries[0], "Choose other ceilings.")])[0]
         reason = f"no ceiling could be measured; {first['id']}: {'; '.join(first['reasons'])}"
         raise RooflineError("Cannot measure on", f"{device.name} {device.uuid}", reason, next_step)
-    write_atomically(output, [as_text(content).encode()], overwrite=overwrite)
+    write_atomically(output, [as_text(content).encode()], overwrite=force)
     return content
 
 
@@ -330,7 +311,7 @@ def _alone(device: Device) -> Iterator[None]:
     try:
         import fcntl
 
-        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{_as_word(device.uuid)}.lock"
+        path = Path(tempfile.gettempdir()) / f"ncu-roofline-{os.getuid()}-{file_name(device)}.lock"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except (ImportError, OSError):  # Windows; a full, read-only or missing folder is no reason not to measure
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.records import inside, number
@@ -13,7 +13,7 @@ from ncu_roofline.bench.runner import Variant
 from ncu_roofline.chips import Architecture, Gpu, load_spec
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.chips.spec import ROOF_FACTORS, link_rates
-from ncu_roofline.formats.ceilings import SPARSE, proven
+from ncu_roofline.formats.ceilings import SPARSE, Ceiling, proven
 
 UNPROVEN = "unproven on hardware"
 # What a word of an id means, for people.
@@ -53,62 +53,36 @@ _ATOMICS = {"red", "atom"}
 _NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph", "sparse"}
 
 
-class CeilingKind(NamedTuple):
-    """A ceiling: its id, like "dram.read" or "tensor.fp16.wgmma", and its unit ("B/s", "FLOP/s", "OP/s" or "s")."""
-
-    id: str
-    unit: str
-
-    @property
-    def about(self) -> str:
-        """What it is, for people."""
-        return ", ".join(_WORDS.get(word, word.upper().replace("_ACC", " with FP")) for word in self.id.split("."))
-
-    @property
-    def domain(self) -> str:
-        """The clock it runs at: "sm", "memory", "link", or "" for a latency."""
-        return {"dram": "memory", "host": "link", "launch": ""}.get(self.id.partition(".")[0], "sm")
-
-    def clock_of(self, entry: Mapping[str, Any]) -> float | None:
-        """The clock (Hz) that it ran at, of its entry in a ceilings file."""
-        key = {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(self.domain, "")
-        megahertz = number(inside(entry, "clock", key))
-        return megahertz * 1e6 if megahertz > 0 else None
-
-    @property
-    def quick(self) -> bool:
-        """Whether a quick run measures it, too."""
-        return self.id.rpartition(".")[2] not in _NOT_QUICK and "_acc16" not in self.id
-
-    @property
-    def kind(self) -> str:
-        """ "bandwidth", "compute" or "latency"."""
-        return {"B/s": "bandwidth", "s": "latency"}.get(self.unit, "compute")
-
-    @property
-    def level(self) -> str:
-        """Memory level of a bandwidth, "" for others."""
-        return self.id.partition(".")[0] if self.unit == "B/s" else ""
-
-    @property
-    def higher_is_better(self) -> bool:
-        """False for latencies."""
-        return self.unit != "s"
+def about(ceiling: Ceiling) -> str:
+    """What it is, for people."""
+    return ", ".join(_WORDS.get(word, word.upper().replace("_ACC", " with FP")) for word in ceiling.id.split("."))
 
 
-def kinds_of(variants: Sequence[Variant]) -> tuple[CeilingKind, ...]:
+def clock_of(ceiling: Ceiling, entry: Mapping[str, Any]) -> float | None:
+    """The clock (Hz) that it ran at, of its entry in a ceilings file."""
+    key = {"sm": "sm_mhz_mean", "memory": "mem_mhz"}.get(ceiling.domain, "")
+    megahertz = number(inside(entry, "clock", key))
+    return megahertz * 1e6 if megahertz > 0 else None
+
+
+def is_quick(ceiling: Ceiling) -> bool:
+    """Whether a quick run measures it, too."""
+    return ceiling.id.rpartition(".")[2] not in _NOT_QUICK and "_acc16" not in ceiling.id
+
+
+def kinds_of(variants: Sequence[Variant]) -> tuple[Ceiling, ...]:
     """The ceilings of a program in its order, links and launches last."""
-    kinds = dict.fromkeys(CeilingKind(variant.ceiling, variant.unit) for variant in variants)
+    kinds = dict.fromkeys(Ceiling(variant.ceiling, unit=variant.unit) for variant in variants)
     return tuple(sorted(kinds, key=lambda kind: kind.domain in ("link", "")))
 
 
-def select(kinds: Sequence[CeilingKind], only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[CeilingKind, ...]:
+def select(kinds: Sequence[Ceiling], only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[Ceiling, ...]:
     """Ceilings that the words choose: an id, or its beginning up to a dot (``dram``, ``tensor.fp16``).
 
     Raises UsageError for a word that chooses nothing, and where nothing is left.
     """
 
-    def chosen_by(words: Sequence[str]) -> set[CeilingKind]:
+    def chosen_by(words: Sequence[str]) -> set[Ceiling]:
         return {kind for kind in kinds for word in words if kind.id == word or kind.id.startswith(word + ".")}
 
     for option, words in (("--only", only), ("--skip", skip)):
@@ -139,16 +113,11 @@ def rows(variants: Sequence[Variant], capabilities: Sequence[str] = ()) -> list[
         made = [v for v in own if not v.reason]
         names = [v.name for v in made if not capabilities or any(map(v.on, capabilities))]
         seen = sorted(text for text, ids in tried.items() if kind.id in ids and (not capabilities or text in capabilities))
-        row = {
-            "ceiling": kind.id,
-            "unit": kind.unit,
-            "measures": kind.about,
-            "quick": "yes" if kind.quick else "no",
-            "variants": list(dict.fromkeys(names)),
-            "applies to": where(made),
-            "emulated on": where([v for v in own if v.reason == "emulated"]),
-            "status": f"run on {', '.join(seen)}" if seen else UNPROVEN,
-        }
+        row: dict[str, Any] = {"ceiling": kind.id, "unit": kind.unit, "measures": about(kind)}
+        row |= {"quick": "yes" if is_quick(kind) else "no"}
+        row |= {"variants": list(dict.fromkeys(names)), "applies to": where(made)}
+        row["emulated on"] = where([v for v in own if v.reason == "emulated"])
+        row["status"] = f"run on {', '.join(seen)}" if seen else UNPROVEN
         if not any(variant.capabilities for variant in own):  # what a CPU was measured with is no news: it measures itself
             row["status"] = ""
         if not capabilities or row["applies to"] or row["emulated on"]:
@@ -180,7 +149,7 @@ class Theory:
         return self.per_cycle * (clock or self.vendor_clock)
 
 
-def theory(kind: CeilingKind, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
+def theory(kind: Ceiling, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
     """The peak of a ceiling; None where it has none (latencies, division, atomics), where it is unknown or not on the part.
 
     ``link``: PCI Express generation and lanes.
@@ -280,18 +249,18 @@ def as_json(found: Theory | None, clock: float | None, value: float | None, shar
     }
 
 
-def data_sheet() -> tuple[CeilingKind, ...]:
+def data_sheet() -> tuple[Ceiling, ...]:
     """The ceilings that some architecture of the facts has a peak for."""
     spec = load_spec()
-    found = [CeilingKind(name, "B/s") for level in spec.levels for name in level.ceilings if not name.startswith("host.")]
+    found = [Ceiling(name, unit="B/s") for level in spec.levels for name in level.ceilings if not name.startswith("host.")]
     peaks = dict.fromkeys(name for architecture in spec.architectures for name in (*architecture.peaks, *architecture.rates))
     ordinary = [name for name in peaks if name.partition(".")[2] in ROOF_FACTORS or name == "int32.mad"]
-    found += [CeilingKind(name, "OP/s" if name == "int32.mad" else "FLOP/s") for name in ordinary]
+    found += [Ceiling(name, unit="OP/s" if name == "int32.mad" else "FLOP/s") for name in ordinary]
     families = dict.fromkeys(("mma", *(architecture.tensor for architecture in spec.architectures if architecture.tensor)))
     types = dict.fromkeys(name.split(".")[1] for name in peaks if name.startswith("tensor."))
     types = dict.fromkeys(each for name in types for each in ((name, "fp16_acc16") if name == "fp16" else (name,)))
     found += [
-        CeilingKind(f"tensor.{name}.{family}", "OP/s" if name.startswith("int") else "FLOP/s")
+        Ceiling(f"tensor.{name}.{family}", unit="OP/s" if name.startswith("int") else "FLOP/s")
         for name in types
         if name != "fp8fp6fp4"  # one counter for what are FP8 instructions here
         for family in (families if name != "fp64" else ("mma",))

@@ -15,12 +15,8 @@ from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import CPU, GPU, UNKNOWN_CAPABILITY
 
 LOCAL_RANKS = (
-    "OMPI_COMM_WORLD_LOCAL_RANK",
-    "MV2_COMM_WORLD_LOCAL_RANK",
-    "MPI_LOCALRANKID",
-    "PMI_LOCAL_RANK",
-    "PALS_LOCAL_RANKID",
-    "SLURM_LOCALID",
+    *("OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"),
+    *("PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"),
 )
 """Variables in which launchers tell a process its number on its node, first one set wins (Open MPI under srun sets both)."""
 RANK_COUNTS = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_NRANKS", "SLURM_NTASKS")
@@ -97,19 +93,10 @@ def parse_device(facts: Mapping[str, Any]) -> Device:
         return int(value) if 0 < value < _LARGEST_COUNT else 0
 
     kind = CPU if facts.get("kind") == CPU else GPU
-    return Device(
-        index=int(index),
-        name=name,
-        uuid=uuid,
-        compute_capability=UNKNOWN_CAPABILITY if kind == CPU else capability(str(facts.get("cc"))),
-        sm_count=count("sm_count"),
-        bus_bits=count("bus_bits"),
-        sm_clock_max=count("sm_clock_max_mhz") * 1e6,
-        memory_clock_max=count("mem_clock_max_mhz") * 1e6,
-        pci_bus_id=str(facts.get("pci_bus_id", "")),
-        kind=kind,
-        facts=facts,
-    )
+    own = UNKNOWN_CAPABILITY if kind == CPU else capability(str(facts.get("cc")))
+    sm_clock, memory_clock = (count(f"{one}_clock_max_mhz") * 1e6 for one in ("sm", "mem"))
+    units, bus = (count("sm_count"), count("bus_bits")), str(facts.get("pci_bus_id", ""))
+    return Device(int(index), name, uuid, own, *units, sm_clock, memory_clock, bus, kind, facts)
 
 
 def local_rank(environment: Mapping[str, str] = os.environ) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import reduce
 from operator import or_
@@ -13,26 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
+from ncu_roofline.bench import measuring
 from ncu_roofline.bench.catalogue import Theory, as_json, theory
 from ncu_roofline.bench.device import Device
-from ncu_roofline.bench.measuring import (
-    LIMITS,
-    NOT_HERE,
-    Outcome,
-    Record,
-    Settings,
-    kept,
-    largest_variation,
-    median,
-    summarise,
-    variation,
-)
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, Outcome, Record, Settings, median, variation
 from ncu_roofline.bench.telemetry import names, scaled
-from ncu_roofline.formats.ceilings import CPU, GPU, SCHEMA, SCHEMA_VERSION
+from ncu_roofline.formats.ceilings import SCHEMA, SCHEMA_VERSION
 from ncu_roofline.version import __version__
 
-# How the clock of the cores is measured: in the kernel itself, or right after it by a chain of additions, one per cycle.
-_CLOCK_METHODS = {GPU: "clock64/globaltimer", CPU: "dependent additions"}
+_TEMPERATURES = {"temperature": "gpu", "memory_temperature": "mem"}
 _SETTINGS = ("trials", "sessions", "min_time", "data", "seed", "quick")
 
 
@@ -54,7 +44,6 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     time_utc = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
     host = {"name": platform.node(), "cpu": next(models, platform.processor()), "kernel": platform.release()}
-    ceilings = [ceiling(outcome, device, settings, link) for outcome in outcomes]
     return {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
@@ -62,8 +51,7 @@ def document(device: Device, outcomes: Sequence[Outcome], settings: Settings, or
         "host": {**host, "time_utc": time_utc},
         "device": _describe(device, origin.identity),
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
-        "ceilings": ceilings,
-        "derived": {"machine_balance": machine_balance(ceilings)},
+        "ceilings": [ceiling(outcome, device, link) for outcome in outcomes],
         "warnings": _warnings(device, settings, origin),
     }
 
@@ -81,25 +69,16 @@ def as_text(content: Mapping[str, Any]) -> str:
     return json.dumps(finite(content), indent=1, allow_nan=False) + "\n"
 
 
-def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[int, int] | None) -> dict[str, Any]:
-    """One entry of "ceilings"; made of the sessions that stand, else of all with values."""
+def ceiling(outcome: Outcome, device: Device, link: tuple[int, int] | None) -> dict[str, Any]:
+    """One entry of "ceilings", made of the sessions that stand, else of all with values.
+
+    Value, clock, power and work are those of the better session, the others are spread.
+    """
     kind, sessions = outcome.kind, outcome.sessions
     used = [record for record in sessions if record.stands] or [record for record in sessions if record.values]
     head = {"id": kind.id, "kind": kind.kind, "level": kind.level or None, "unit": kind.unit}
-    variants = [
-        {
-            "kernel": record.variant,
-            "role": record.role,
-            "session": record.session,
-            "value": record.value if record.values else None,
-            "work": record.work or None,
-            "power_w": record.observed.get("power"),
-            "rejections": [*record.rejections, *([record.failure] if record.failure else [])],
-            "values": record.values,
-            "sm_mhz": [clock / 1e6 for clock in record.clocks],
-        }
-        for record in (*sessions, *outcome.others, *([outcome.burst] if outcome.burst else []))
-    ]
+    records = (*sessions, *outcome.others, *filter(None, (outcome.burst, outcome.limit)))
+    runs = {"variants": [_run(record) for record in records]}
     if not used:
         word = reason = outcome.absent or next((record.failure for record in sessions if record.failure), "not measured")
         if reason.startswith("not measured"):
@@ -107,58 +86,48 @@ def ceiling(outcome: Outcome, device: Device, settings: Settings, link: tuple[in
         elif reason not in NOT_HERE:
             word, reason = "failed", f"the benchmark failed: {reason}"
         empty: dict[str, Any] = {"value": None, "accepted": False, "verdict": word, "reasons": [reason]}
-        return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), "variants": variants}
+        return {**head, **empty, "theory": as_json(theory(kind, device, link), None, None, None), **runs}
 
-    def observed(key: str, combine: Callable[[list[Any]], Any]) -> Any:
-        """What the records saw of something; None where none did."""
-        values = [record.observed[key] for record in used if record.observed.get(key) is not None]
-        return combine(values) if values else None
-
-    numbers, last = summarise([record.values for record in used]), used[-1]
-    clocks = [clock for record in used for clock in record.clocks]
-    memory, power = observed("memory_clock", median), observed("power", median)
-    peak = theory(kind, device, observed("link", lambda links: max(map(tuple, links))) or link)
+    numbers, best, seen = measuring.summarise(used), measuring.best_of(used), [record.observed for record in used]
+    clocks, memory, power = best.clocks, best.observed.get("memory_clock"), best.observed.get("power")
+    links = [tuple(one["link"]) for one in seen if one.get("link")]
+    peak = theory(kind, device, max(links, default=link))
     clock = {"sm": median(clocks) if clocks else None, "memory": memory}.get(kind.domain)
-    on_sm = used if kind.domain == "sm" else []
-    per_cycle, cycles = _per_cycle(on_sm, device), [record.per_cycle for record in on_sm if record.per_cycle]
+    cycles = [record.per_cycle for record in used if record.per_cycle and kind.domain == "sm"]
+    per_cycle = _per_cycle(best, device) if kind.domain == "sm" else None
     share = None
     if peak:  # by each trial's own clock, where it is known: under a power limit the clock swings from trial to trial
         share = per_cycle * device.sm_count / peak.per_cycle if per_cycle else numbers["value"] / peak.at(clock)
     word, accepted, reasons = _judged(outcome, used, share, peak)
     verified = [record.verified for record in used if record.verified is not None]
-    held_back = reduce(or_, (int(record.observed.get("reasons") or 0) for record in used))
-    return {
-        **head,
-        **numbers,
-        "accepted": accepted,
-        "verdict": word,
-        "reasons": reasons,
-        "attempts": len(sessions),
-        "variant": {"kernel": last.variant, **{key: value for key, value in last.launch.items() if value != ""}},
-        "work": {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): last.work},
-        "seconds_median": median(last.seconds),
-        "discarded": sum(record.discarded for record in used),
-        "clock": {
-            "sm_mhz_mean": sum(clocks) / len(clocks) / 1e6 if clocks else None,
-            "sm_mhz_min": min(clocks) / 1e6 if clocks else None,
-            "mem_mhz": scaled(memory, 1e-6),
-            "mem_mhz_max": device.memory_clock_max / 1e6 or None,
-            "method": _CLOCK_METHODS[device.kind] if clocks else None,
-        },
-        "power_w": power,
-        "energy_per_unit_j": None if power is None else power * median(last.seconds) / last.work,
-        "temp_c": {"gpu": observed("temperature", max), "mem": observed("memory_temperature", max)},
-        "throttle": {"reasons": names(held_back)},
-        "verified": {"checksum": all(verified) if verified else None},
-        "per_sm_and_cycle": per_cycle,
-        # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
-        "cv_per_cycle": known(largest_variation(cycles)),
-        "between_session_cv_per_cycle": known(variation([median(each) for each in cycles])),
-        "burst": _burst(outcome, device),
-        "theory": as_json(peak, clock, numbers["value"], share),
-        "data": settings.data,
-        "variants": variants,
-    }
+    told = {key: max((one[key] for one in seen if one.get(key) is not None), default=None) for key in _TEMPERATURES}
+    megahertz = [clock / 1e6 for clock in clocks]
+    entry = {**head, **numbers, "accepted": accepted, "verdict": word, "reasons": reasons}
+    entry["variant"] = {"kernel": best.variant, **{key: value for key, value in best.launch.items() if value != ""}}
+    entry["work"] = {{"B/s": "bytes", "s": "launches"}.get(kind.unit, "operations"): best.work}
+    entry |= {"seconds_median": median(best.seconds), "discarded": sum(record.discarded for record in used)}
+    mean, least = (statistics.fmean(megahertz), min(megahertz)) if clocks else (None, None)
+    entry["clock"] = {"sm_mhz_mean": mean, "sm_mhz_min": least, "mem_mhz": scaled(memory, 1e-6)}
+    entry |= {"power_w": power, "energy_per_unit_j": scaled(power, median(best.seconds) / best.work)}
+    entry["temp_c"] = {name: told[key] for key, name in _TEMPERATURES.items()}
+    entry["throttle"] = {"reasons": names(reduce(or_, (int(one.get("reasons") or 0) for one in seen)))}
+    entry |= {"verified": {"checksum": all(verified) if verified else None}, "per_sm_and_cycle": per_cycle}
+    # Variation per cycle within and between sessions: what a clock that the power limit moves leaves of it.
+    entry["cv_per_cycle"] = known(measuring.largest_variation(cycles))
+    entry["between_session_cv_per_cycle"] = known(variation([median(each) for each in cycles]))
+    # "value" is what it sustains, and judges; what a kernel of a few milliseconds reaches after a rest, where the limit has
+    # lowered the clock of longer ones; and what is left when the limit's control has settled.
+    entry["burst"] = _beside(outcome.burst if outcome.burst and outcome.burst.value > numbers["value"] else None, device)
+    entry["power_limit"] = _beside(outcome.limit if outcome.limit and outcome.limit.capped else None, device)
+    return {**entry, "theory": as_json(peak, clock, numbers["value"], share), **runs}
+
+
+def _run(record: Record) -> dict[str, Any]:
+    """One run as the file keeps it, with its trials."""
+    found = {"kernel": record.variant, "role": record.role, "session": record.session, "value": known(record.value)}
+    found |= {"work": record.work or None, "power_w": record.observed.get("power")}
+    found["rejections"] = [*record.rejections, *([record.failure] if record.failure else [])]
+    return {**found, "values": record.values, "sm_mhz": [clock / 1e6 for clock in record.clocks]}
 
 
 def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
@@ -189,28 +158,19 @@ def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak:
     return against if word == "ok" else word, accepted, reasons
 
 
-def _per_cycle(used: Sequence[Record], device: Device) -> float | None:
+def _per_cycle(record: Record, device: Device) -> float | None:
     """Work per SM and cycle: the median over the trials, each by its own clock."""
-    ratios = [ratio for record in used for ratio in record.per_cycle]
-    return median(ratios) / device.sm_count if ratios and device.sm_count else None
+    return median(record.per_cycle) / device.sm_count if record.per_cycle and device.sm_count else None
 
 
-def _burst(outcome: Outcome, device: Device) -> dict[str, Any] | None:
-    """What a kernel of a few milliseconds reaches after a rest, where the power limit lowers the clock of longer ones."""
-    record = outcome.burst
+def _beside(record: Record | None, device: Device) -> dict[str, Any] | None:
+    """What trials of another length than those of the sessions gave; None where there are none."""
     if record is None or not record.values or record.verified is False:
         return None
-    if record.value <= max((session.value for session in outcome.sessions if session.values), default=0.0):
-        return None  # the limit did not lower it after all
-    return {
-        "value": record.value,
-        "seconds": median(record.seconds),
-        "trials": len(record.values),
-        "cv": known(variation(kept(record.values))),
-        "sm_mhz": median(record.clocks) / 1e6 if record.clocks else None,
-        "per_sm_and_cycle": _per_cycle([record], device),
-        "power_w": record.observed.get("power"),
-    }
+    found: dict[str, Any] = {"value": record.value, "seconds": median(record.seconds), "trials": len(record.values)}
+    found |= {"cv": known(measuring.largest_variation([record.values])), "per_sm_and_cycle": _per_cycle(record, device)}
+    clock = median(record.clocks) / 1e6 if record.clocks else None
+    return {**found, "sm_mhz": clock, "power_w": record.observed.get("power")}
 
 
 def _describe(device: Device, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,14 +194,6 @@ def link_of(identity: Mapping[str, Any]) -> tuple[int, int] | None:
     return (generation, lanes) if generation and lanes else None
 
 
-def machine_balance(entries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """FLOP per byte of device memory for each multiply-add and tensor ceiling among the accepted entries."""
-    values = {entry["id"]: entry["value"] for entry in entries if entry["accepted"]}
-    memory = max((values[name] for name in ("dram.read", "dram.copy", "dram.write") if name in values), default=0.0)
-    compute = [name for name in values if name.endswith(".fma") or name.startswith("tensor.")]
-    return {f"{name}/dram": values[name] / memory for name in compute} if memory else {}
-
-
 def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
     others, ecc = origin.identity.get("other_processes"), origin.identity.get("ecc") or {}
     told = (
@@ -249,10 +201,7 @@ def _warnings(device: Device, settings: Settings, origin: Origin) -> list[str]:
         (origin.telemetry, f"no power, temperature and throttle reasons: {origin.telemetry}"),
         (others, f"{others} other processes used this GPU"),
         (ecc.get("current") != ecc.get("pending"), "ECC changes at the next reboot: measure again then"),
-        (
-            device.is_mig,
-            "a MIG instance: its share of memory bandwidth, L2 and power is not known, other instances may disturb it",
-        ),
+        (device.is_mig, "a MIG instance: its share of memory, L2 and power is not known, other instances may disturb it"),
         (settings.data == "zeros", "measured on zeros, which flatters: less power, higher clocks"),
     )
     return [text for applies, text in told if applies]

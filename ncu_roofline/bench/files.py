@@ -1,4 +1,4 @@
-"""Ceilings files by themselves and beside each other: merged, compared, verified, and all of it as tables for people."""
+"""Ceilings files by themselves and beside each other: merged, compared, and all of it as tables for people."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import cleaned, inside, known, number
 from ncu_roofline.base.texts import clean, printable, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.bench.catalogue import CeilingKind, data_sheet, theory
-from ncu_roofline.bench.device import Device, parse_device
-from ncu_roofline.bench.document import machine_balance
-from ncu_roofline.bench.measuring import LIMITS, kept, median, spread_of, variation
-from ncu_roofline.bench.telemetry import HARMFUL, names
+from ncu_roofline.bench.catalogue import clock_of, data_sheet
+from ncu_roofline.bench.measuring import LIMITS, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats import ceilings as form
-from ncu_roofline.formats.ceilings import CPU, GPU, PUBLISHED, Ceilings
+from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, Ceilings
 from ncu_roofline.rendering.table import listing
 from ncu_roofline.version import __version__
 
@@ -36,7 +33,6 @@ CONDITIONS = {
 """What makes the numbers of two files incomparable although the GPUs are the same, and where a file says it."""
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
 NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
-_SAME_SHARE = 1e-3
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
 _NOT_HERE = ("unsupported", "emulated", "not measured")
 _LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
@@ -90,22 +86,10 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     Of two files of one GPU the later one counts.  Raises RooflineError for what is no measurement of one GPU, and for GPUs of
     several models.
     """
-    # Of each GPU, or CPU with a number of threads, the latest file.
-    by_gpu: dict[tuple[str, Any], File] = {}
+    by_gpu: dict[tuple[str, Any], File] = {}  # of each GPU, or CPU with a number of threads, the latest file
     warnings = []
     for file in files:
-        model, first = file.model, files[0].model
-        reason = ""
-        if file.ceilings.status == PUBLISHED:
-            reason = "its figures were published, not measured"
-        elif file.content["device"].get("gpus"):
-            reason = "it is merged already"
-        elif not file.ceilings.device:
-            reason = "it does not say which GPU it was measured on"
-        elif model != first:
-            texts = [", ".join(map(str, one.values())) for one in (model, first)]
-            reason = f"{texts[0]} is not {texts[1]} of {files[0].path}"
-        if reason:
+        if reason := _not_to_merge(file, files[0]):
             next_step = "Give the files that `ncu-roofline bench run` wrote on GPUs of one model."
             raise RooflineError("Cannot merge", file.path, reason, next_step)
         gpu = file.place["uuid"], file.content["device"].get("threads")
@@ -119,12 +103,7 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     for file in newest:
         for entry in file.content["ceilings"]:
             rows.setdefault(entry["id"], []).append((file, entry))
-    ceilings = [_merged(name, entries, len(newest)) for name, entries in rows.items()]
-    slow: dict[str, list[str]] = {}
-    for entry in ceilings:
-        for gpu_behind in entry.get("slow", []):
-            slow.setdefault("{host} GPU {index} {uuid}".format(**gpu_behind), []).append(entry["id"])
-    places = [file.place for file in newest]
+    ceilings, places = [_merged(entries, len(newest)) for entries in rows.values()], [file.place for file in newest]
     content = {
         "schema": form.SCHEMA,
         "schema_version": form.SCHEMA_VERSION,
@@ -133,7 +112,6 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
         "host": {"name": "", "names": sorted({one["host"] for one in places}), "time_utc": max(file.time for file in newest)},
         "device": {**newest[0].model, "uuid": "", "gpus": places},
         "ceilings": ceilings,
-        "derived": {"machine_balance": machine_balance(ceilings), "slow_gpus": slow},
         "warnings": warnings,
     }
     for label, keys in CONDITIONS.items():
@@ -148,7 +126,18 @@ def merge(files: Sequence[File]) -> dict[str, Any]:
     return content
 
 
-def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
+def _not_to_merge(file: File, first: File) -> str:
+    if file.ceilings.status == PUBLISHED:
+        return "its figures were published, not measured"
+    if file.content["device"].get("gpus"):
+        return "it is merged already"
+    if not file.ceilings.device:
+        return "it does not say which GPU it was measured on"
+    texts = [", ".join(map(str, one.model.values())) for one in (file, first)]
+    return f"{texts[0]} is not {texts[1]} of {first.path}" if file.model != first.model else ""
+
+
+def _merged(entries: Sequence[tuple[File, Entry]], count: int) -> dict[str, Any]:
     stand = [(file, entry) for file, entry in entries if entry.get("value") is not None and entry.get("accepted") is not False]
     sample = (stand or entries)[0][1]
     head = {key: sample.get(key) for key in ("id", "kind", "level", "unit")}
@@ -156,7 +145,7 @@ def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dic
         reasons = list(dict.fromkeys(reason for _, entry in entries for reason in entry.get("reasons") or []))
         return {**head, "value": None, "accepted": False, "verdict": sample.get("verdict"), "reasons": reasons, "gpus": 0}
     values = [float(entry["value"]) for _, entry in stand]
-    middle, higher = median(values), CeilingKind(name, str(head["unit"])).higher_is_better
+    middle, higher = median(values), head["unit"] != "s"
     places = [{**file.place, "value": entry["value"]} for file, entry in stand]
     behind = [1 - place["value"] / middle if higher else place["value"] / middle - 1 for place in places]
     slow = [{**place, "behind": share} for place, share in zip(places, behind, strict=True) if share > LIMITS.slow_gpu]
@@ -165,28 +154,15 @@ def _merged(name: str, entries: Sequence[tuple[File, Entry]], count: int) -> dic
         found = [float(value) for _, entry in stand if (value := inside(entry, *keys))]
         return median(found) if found else None
 
-    return {
-        **head,
-        "value": middle,
-        "min": min(values),
-        "median": middle,
-        "max": max(values),
-        "spread": (max(values) - min(values)) / middle,
-        "gpus": len(stand),
-        "accepted": True,
-        "verdict": sample.get("verdict", "ok"),
-        "reasons": [f"{len(stand)} of {count} GPUs"] if len(stand) < count else [],
-        "clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")},
-        "per_sm_and_cycle": middle_of("per_sm_and_cycle"),
-        "theory": {
-            "at_measured_clock": middle_of("theory", "at_measured_clock"),
-            "fraction": middle_of("theory", "fraction"),
-            "uncertain": inside(sample, "theory", "uncertain"),
-        },
-        "variant": sample.get("variant"),
-        "slow": sorted(slow, key=lambda gpu: -gpu["behind"]),
-        "values": places,
-    }
+    entry = {**head, "value": middle, "min": min(values), "median": middle, "max": max(values)}
+    entry |= {"spread": (max(values) - min(values)) / middle, "gpus": len(stand), "accepted": True}
+    entry["verdict"] = sample.get("verdict", "ok")
+    entry["reasons"] = [f"{len(stand)} of {count} GPUs"] if len(stand) < count else []
+    entry |= {"clock": {"sm_mhz_mean": middle_of("clock", "sm_mhz_mean")}, "per_sm_and_cycle": middle_of("per_sm_and_cycle")}
+    of_theory = {name: middle_of("theory", name) for name in ("at_measured_clock", "fraction")}
+    entry["theory"] = {**of_theory, "uncertain": inside(sample, "theory", "uncertain")}
+    entry |= {"variant": sample.get("variant"), "slow": sorted(slow, key=lambda gpu: -gpu["behind"])}
+    return {**entry, "values": places}
 
 
 def compare(a: File, b: File) -> dict[str, Any]:
@@ -220,7 +196,7 @@ def over(comparison: Mapping[str, Any], threshold: float) -> list[dict[str, Any]
 
 def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str, Any]:
     unit = str(next(entry for _, entry in sides.values() if entry).get("unit"))
-    a, b = (_reading(CeilingKind(name, unit), *side) for side in sides.values())
+    a, b = (_reading(Ceiling(name, unit=unit), *side) for side in sides.values())
     row: dict[str, Any] = {"ceiling": name, "unit": unit, "a": a, "b": b, "ratio": None, "spread": None, "slowdown": None}
     if a is None or b is None:
         where, lacking = ("B", "A") if a is None else ("A", "B")
@@ -228,7 +204,7 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
         why = "; ".join(reason for reason in entry.get("reasons") or [entry.get("verdict")] if reason)
         return {**row, "outcome": f"only in {where}{f' ({why})' if why else ''}"}
     ratio = b["value"] / a["value"]
-    slowdown = 1 - ratio if CeilingKind(name, unit).higher_is_better else ratio - 1
+    slowdown = ratio - 1 if unit == "s" else 1 - ratio
     spread = None if a["spread"] is None or b["spread"] is None else math.hypot(a["spread"], b["spread"])
     refused = [where for where, reading in (("A", a), ("B", b)) if not reading["accepted"]]
     if refused:
@@ -242,7 +218,7 @@ def _row(name: str, sides: Mapping[str, tuple[File, Entry | None]]) -> dict[str,
     return {**row, "ratio": ratio, "spread": spread, "slowdown": slowdown, "outcome": outcome}
 
 
-def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, Any] | None:
+def _reading(kind: Ceiling, file: File, entry: Entry | None) -> dict[str, Any] | None:
     """A ceiling of one side in SI units; None for what the file does not say.
 
     "clock" (Hz) is the one that the ceiling runs at.  "per_cycle": operations or bytes per SM and cycle, of device memory per
@@ -253,7 +229,7 @@ def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, An
     if entry is None or entry.get("value") is None:
         return None
     value, device = number(entry["value"]), file.content["device"]
-    clock, per_cycle, spread = kind.clock_of(entry), None, None
+    clock, per_cycle, spread = clock_of(kind, entry), None, None
     if clock:
         units = known(device.get("sm_count") or device.get("cores")) if kind.domain == "sm" else 1.0
         per_cycle = known(entry.get("per_sm_and_cycle")) or (value / (clock * units) if units else None)
@@ -264,92 +240,9 @@ def _reading(kind: CeilingKind, file: File, entry: Entry | None) -> dict[str, An
         ends = [number(end) for end in entry.get("ci95") or []]
         spreads = [(ends[1] - ends[0]) / 2 / value if len(ends) == 2 else math.nan, number(entry.get("between_session_cv"))]
         spread = max((one for one in spreads if not math.isnan(one)), default=None)
-    return {
-        "value": value,
-        "accepted": kind.id in file.ceilings.by_id,
-        "spread": spread,
-        "clock": clock,
-        "per_cycle": per_cycle,
-        "power": known(entry.get("power_w")),
-        "energy_per_unit": form.energy_per_unit(entry),
-    }
-
-
-class Finding(NamedTuple):
-    """Something about a file: "error" (it can't be believed) or "note" (it should be known); ``ceiling`` "" for the file."""
-
-    severity: str
-    ceiling: str
-    text: str
-
-
-def verify(path: str) -> list[Finding]:
-    """What there is to say about a file: its form, the shares of theory, the spread, what was held back.
-
-    No "error" means that it can be used.  Raises RooflineError if it is none.
-    """
-    content = form.read_document(path)
-    found = [Finding("note", "", text) for text in content.get("warnings") or []]
-    kind = CPU if content["device"].get("kind") == CPU else GPU
-    try:  # published files name no GPU
-        device: Device | None = parse_device({**content["device"], "uuid": content["device"].get("uuid") or "not told"})
-    except (ValueError, TypeError):
-        device = None
-    device = device if device and device.sm_count else None
-    if device is None and kind == GPU and not content["device"].get("gpus"):
-        found.append(Finding("note", "", "the device is not described well enough to recompute its theory"))
-    stands = any(map(form.is_roof, content["ceilings"]))
-    for entry in content["ceilings"]:
-        reasons = "; ".join(entry.get("reasons") or ["no reason given"])
-        if entry.get("value") is not None:
-            found += [Finding("error", entry["id"], text) for text in _errors(entry, device, kind)]
-            limit, between = spread_of(_kind(entry).domain, kind).between, number(entry.get("between_session_cv"))
-            if between > limit:
-                found.append(Finding("note", entry["id"], f"sessions differ by {between:.1%}"))
-            if entry.get("accepted") is False:
-                found.append(Finding("note", entry["id"], f"not accepted: {reasons}"))
-        elif not stands:
-            found.append(Finding("note", entry["id"], f"no value: {reasons}"))
-    return found if stands else [*found, Finding("error", "", f"no ceiling was accepted. {form.MEASURE_AGAIN}")]
-
-
-def _kind(entry: Entry) -> CeilingKind:
-    return CeilingKind(entry["id"], str(entry.get("unit")))
-
-
-def _errors(entry: Entry, device: Device | None, device_kind: str) -> list[str]:
-    kind, value, accepted = _kind(entry), number(entry["value"]), entry.get("accepted") is not False
-    found = []
-    if entry.get("cv") is not None:
-        ends, per_cycle = entry.get("ci95"), number(entry.get("cv_per_cycle"))
-        limit = spread_of(kind.domain, device_kind).within
-        if not ends or len(ends) != 2 or not number(ends[0]) <= value <= number(ends[1]):
-            found.append("the value lies outside its confidence interval")
-        cv = number(entry["cv"]) if math.isnan(per_cycle) else per_cycle
-        if accepted and not cv <= limit:
-            found.append(f"accepted with {cv:.1%} variation, more than {limit:.0%}")
-    if not accepted:
-        return found
-    peak = theory(kind, device) if device is not None and kind.domain != "link" else None
-    if device is not None and peak is not None:
-        expected, stated = peak.at(kind.clock_of(entry)), number(inside(entry, "theory", "at_measured_clock"))
-        # The file's theory stands at the median clock, this one at the mean.
-        if abs(stated / expected - 1) > LIMITS.impossible - 1:
-            found.append(f"its theory {stated:.4g} is not {expected:.4g}, what {peak.formula} gives")
-        share = high = low = value / expected
-        # By each trial's own clock, where it is known: a value over the mean clock may be off by as much as the clock swings.
-        own = number(entry.get("per_sm_and_cycle")) * device.sm_count / peak.per_cycle
-        if not math.isnan(own):
-            high, low = max(own, share - LIMITS.swing), min(own, share + LIMITS.swing)
-        if high > LIMITS.impossible + _SAME_SHARE and not peak.uncertain:
-            found.append(f"accepted at {share:.1%} of theory at the measured clock")
-        if low < LIMITS.low - _SAME_SHARE and not entry.get("reasons"):
-            found.append(f"{share:.1%} of theory at the measured clock, and no reason given")
-    if held := set(inside(entry, "throttle", "reasons") or []) & set(names(HARMFUL)):
-        found.append(f"accepted although the GPU was held back: {', '.join(sorted(held))}")
-    if inside(entry, "verified", "checksum") is False:
-        found.append("accepted although its result is wrong")
-    return found
+    reading: dict[str, Any] = {"value": value, "accepted": kind.id in file.ceilings.by_id, "spread": spread, "clock": clock}
+    power, energy = known(entry.get("power_w")), form.energy_per_unit(entry)
+    return {**reading, "per_cycle": per_cycle, "power": power, "energy_per_unit": energy}
 
 
 def value_text(value: float | None, unit: str, digits: int = 4) -> str:
@@ -371,23 +264,17 @@ def measured(content: Mapping[str, Any]) -> str:
     content = cleaned(content)
     device, host, entries = content["device"], content.get("host") or {}, content["ceilings"]
     if gpus := device.get("gpus"):
-        head = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts"
-        rows = [
-            {
-                "ceiling": entry["id"],
-                **{label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")},
-                "spread": _as(".1%", entry.get("spread")),
-                "GPUs": str(entry.get("gpus", "-")),
-                "slow": str(len(entry.get("slow", [])) or "-"),
-            }
-            for entry in entries
-        ]
+        head, rows = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts", []
+        for entry in entries:
+            ends = {label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")}
+            spread, slow = _as(".1%", entry.get("spread")), str(len(entry.get("slow", [])) or "-")
+            rows.append({"ceiling": entry["id"], **ends, "spread": spread, "GPUs": str(entry.get("gpus", "-")), "slow": slow})
     else:
         units = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
         driver = f"driver {device['driver']}" if device.get("driver") else ""
         parts = (f"{device['name']} ({units})", device.get("uuid"), host.get("name"), host.get("time_utc"), driver)
         head, rows = ", ".join(str(part) for part in parts if part), [_measured_row(entry) for entry in entries]
-    slow = [
+    behind = [
         f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
         for entry in entries
         for gpu in entry.get("slow", [])
@@ -395,7 +282,10 @@ def measured(content: Mapping[str, Any]) -> str:
     said = [entry for entry in entries if entry["reasons"] and entry.get("verdict") not in _NOT_HERE]
     notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in said]
     lines = [head, "", *listing(rows)]
-    for title, texts in (("Slow GPUs", slow), ("Reasons", notes), ("Warnings", content.get("warnings") or [])):
+    regimes = {entry["id"]: form.ceiling_of(entry, device).regimes for entry in entries}
+    beside = [f"{name}: {text}" for name, text in regimes.items() if text]
+    told = {"Slow GPUs": behind, "Power limit": beside, "Reasons": notes, "Warnings": content.get("warnings") or []}
+    for title, texts in told.items():
         if texts:
             lines += ["", f"{title}:", *(f"  {text}" for text in texts)]
     return "\n".join(lines)
@@ -403,39 +293,27 @@ def measured(content: Mapping[str, Any]) -> str:
 
 def _measured_row(entry: Entry) -> dict[str, str]:
     value, (low, high) = entry["value"], entry.get("ci95") or (None, None)
-    return {
-        "ceiling": entry["id"],
-        "value": value_text(value, entry["unit"]),
-        "+-": _as(".2%", (high - low) / 2 / value if value and low is not None and high is not None else None),
-        "sessions": _as(".2%", entry.get("between_session_cv") if value is not None else None),
-        "of theory": _as(".1%", inside(entry, "theory", "fraction")),
-        "vendor clock": _as(".1%", inside(entry, "theory", "fraction_vendor_clock")),
-        "MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")),
-        "W": _as(".0f", entry.get("power_w")),
-        "C": _as(".0f", inside(entry, "temp_c", "gpu")),
-        "variant": str((entry.get("variant") or {}).get("kernel", "-")),
-        "verdict": str(entry.get("verdict") or ""),
-    }
+    spread = (high - low) / 2 / value if value and low is not None and high is not None else None
+    row = {"ceiling": entry["id"], "value": value_text(value, entry["unit"]), "+-": _as(".2%", spread)}
+    row["sessions"] = _as(".2%", entry.get("between_session_cv") if value is not None else None)
+    row["of theory"] = _as(".1%", inside(entry, "theory", "fraction"))
+    row["vendor clock"] = _as(".1%", inside(entry, "theory", "fraction_vendor_clock"))
+    row |= {"MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")), "W": _as(".0f", entry.get("power_w"))}
+    row |= {"C": _as(".0f", inside(entry, "temp_c", "gpu")), "variant": str((entry.get("variant") or {}).get("kernel", "-"))}
+    return {**row, "verdict": str(entry.get("verdict") or "")}
 
 
-def live_header() -> str:
-    """What stands over the lines of `live_line`."""
-    return _live("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
-
-
-def live_line(entry: Entry) -> str:
+def live_line(entry: Entry | None) -> str:
     """A finished ceiling (an entry of a ceilings file) on one line of 100 columns, without anything a terminal would obey.
 
     ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials; reasons stand below the
-    table at the end.
+    table at the end.  None: what stands over such lines.
     """
-    row = _measured_row(entry)
-    spread = _as(".2%", entry.get("cv") if entry["value"] is not None else None)
-    return _live(row["ceiling"], row["value"], row["of theory"], spread, row["MHz"], row["W"], row["verdict"])
-
-
-def _live(*cells: str) -> str:
-    first, *numbers, last = (shorten(clean(cell), width) for cell, width in zip(cells, _LIVE, strict=True))
+    names = ("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
+    row = dict(zip(names, names, strict=True))
+    if entry is not None:
+        row = {**_measured_row(entry), "spread": _as(".2%", entry.get("cv") if entry["value"] is not None else None)}
+    first, *numbers, last = (shorten(clean(row[name]), width) for name, width in zip(names, _LIVE, strict=True))
     padded = (f"{text:>{width}}" for text, width in zip(numbers, _LIVE[1:-1], strict=True))
     return " ".join([f"{first:<{_LIVE[0]}}", *padded, last]).rstrip()
 

@@ -1,23 +1,24 @@
 """One ceiling, one variant, one session: how much is measured, when it is enough, whether it is fit to stand, and its numbers.
 
-The median stands for a run, order statistics give its confidence interval (no normal distribution is assumed: trials share a
-thermal state, so the interval of a mean would be too narrow), and the median absolute deviation tells outliers.
+The median trial stands for a session, the better session for a ceiling: never a mean that no trial had.  Order statistics give
+the confidence interval (no normal distribution is assumed: trials share a thermal state, so the interval of a mean would be too
+narrow), and the median absolute deviation tells outliers.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.runner import HANGS, Trial
 from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
-from ncu_roofline.formats.ceilings import CPU, GPU
+from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
 
+Floats = Sequence[float]
 NOT_HERE = ("unsupported", "emulated")
 POWER_CAP_NOTE = "power cap"
 _MAD_TO_SIGMA = 1.4826
@@ -31,9 +32,10 @@ class Settings:
 
     ``trials`` are those that count in a session: the last ones, once they agree (see `settled`), after at most ``most`` times
     as many.  ``spare`` trials come before them where the clock never stands still.  ``budget`` is for all of one GPU:
-    everything is measured once first, so that what does not fit are repeats.  ``burst`` is how long the trials last that
-    follow a ``rest``: as long as a kernel under a profiler, too short for the power limit to act.  The program hangs when it
-    says nothing for ``silence``.
+    everything is measured once first, so that what does not fit are repeats.  Of arithmetic that the power limit slows down,
+    ``bursts`` trials of ``burst`` s, each after a ``rest``, are as long as a kernel under a profiler, too short for the limit
+    to act; ``holds`` of ``hold`` s without one let its control settle (the sensor is renewed every 100 ms), and the last half
+    of them counts.  The program hangs when it says nothing for ``silence``.
     """
 
     trials: int = 15
@@ -42,18 +44,20 @@ class Settings:
     spare: int = 10
     most: int = 3
     warm_up: float = 1.5
-    budget: float = 170.0
+    budget: float = 220.0
     data: str = "random"
     seed: int = 1
     quick: bool = False
     silence: float = 40.0
     burst: float = 0.004
     rest: float = 0.2
-    bursts: int = 7
+    bursts: int = 3
+    hold: float = 0.1
+    holds: int = 10
 
 
 FULL = Settings()
-QUICK = Settings(9, 1, min_time=0.010, spare=6, quick=True, warm_up=0.7, budget=27.0, silence=10.0, bursts=0)
+QUICK = Settings(9, 1, min_time=0.010, spare=6, quick=True, warm_up=0.7, budget=27.0, silence=10.0, bursts=0, holds=0)
 
 
 class LIMITS:
@@ -98,11 +102,11 @@ def spread_of(domain: str, device: str) -> Spread:
 class Record:
     """A finished run: plain values, SI units.
 
-    ``role`` is "session", or "burst" for short trials after a rest; ``rejections`` say why it does not stand; ``failure`` why
-    there are no values at all.
+    ``role`` is "session", "burst" for short trials after a rest, or "limit" for long ones without; ``rejections`` say why it
+    does not stand; ``failure`` why there are no values at all.
     """
 
-    kind: CeilingKind
+    kind: Ceiling
     variant: str
     role: str = "session"
     session: int = 0
@@ -120,8 +124,8 @@ class Record:
 
     @property
     def value(self) -> float:
-        """Median of the trials; NaN without any."""
-        return median(self.values)
+        """That of the median trial, of an even number the lower one of the middle; NaN without any."""
+        return statistics.median_low(self.values) if self.values else math.nan
 
     @property
     def per_cycle(self) -> list[float]:
@@ -134,27 +138,26 @@ class Record:
         return not self.rejections and not self.failure
 
     @property
+    def capped(self) -> bool:
+        """Whether the power limit held its clock back."""
+        return any(note.startswith(POWER_CAP_NOTE) for note in self.notes)
+
+    @property
     def final(self) -> bool:
         """Whether another session can't say anything else: after a hang, a wrong result, or on a part that lacks it."""
         return self.failure in NOT_HERE or self.failure.startswith(HANGS) or self.verified is False
 
 
 class Outcome(NamedTuple):
-    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', and the burst's."""
+    """What the campaign gives for one ceiling: the records of its best variant's sessions, the others', burst and limit."""
 
-    kind: CeilingKind
+    kind: Ceiling
     sessions: tuple[Record, ...] = ()
     others: tuple[Record, ...] = ()
     burst: Record | None = None
+    limit: Record | None = None
     absent: str = ""
     notes: tuple[str, ...] = ()
-
-
-class Timing(NamedTuple):
-    """The clock on the wall and waiting, replaceable by tests."""
-
-    now: Callable[[], float]
-    sleep: Callable[[float], None]
 
 
 def timers_agree(trial: Trial) -> bool:
@@ -162,12 +165,12 @@ def timers_agree(trial: Trial) -> bool:
     return trial.end - trial.begin <= trial.seconds * (1 + LIMITS.timers) + LIMITS.overhead
 
 
-def values_of(kind: CeilingKind, trials: Sequence[Trial]) -> list[float]:
+def values_of(kind: Ceiling, trials: Sequence[Trial]) -> list[float]:
     """What trials say of a ceiling: work per second, or seconds per launch."""
-    return [trial.work / trial.seconds if kind.higher_is_better else trial.seconds / trial.work for trial in trials]
+    return [trial.work / trial.seconds if kind.unit != "s" else trial.seconds / trial.work for trial in trials]
 
 
-def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, device: str) -> bool:
+def settled(kind: Ceiling, trials: Sequence[Trial], settings: Settings, device: str) -> bool:
     """Whether the last ``settings.trials`` trials can stand: the clock stood still before them, and they agree."""
     agreed = [trial for trial in trials if timers_agree(trial)]
     clocks, spare = [trial.sm_clock or 0.0 for trial in agreed], len(agreed) - settings.trials
@@ -179,15 +182,11 @@ def settled(kind: CeilingKind, trials: Sequence[Trial], settings: Settings, devi
 
 
 def judge(
-    kind: CeilingKind,
-    values: Sequence[float],
-    clocks: Sequence[float],
-    observed: Mapping[str, Any],
-    warm_clock: float | None,
-    driver_tells: bool,
-    device: str,
+    kind: Ceiling, values: Floats, clocks: Floats, observed: Mapping[str, Any], warm: float | None, told: bool, device: str
 ) -> tuple[list[str], list[str]]:
     """Why a run on a kind of ``device`` does not stand, and what else should be known of it.
+
+    ``warm``: the warm-up's clock; ``told``: whether the driver says what holds the clock back.
 
     The driver's slowdowns reject.  A clock below the warm-up's that holds still does not: tensor cores have a lower one than
     the rest of the SM (1830 of 1980 MHz on an H100), and a power limit lowers it further.
@@ -199,18 +198,18 @@ def judge(
     capped = on_sm and bool(reasons & POWER_CAP)
     if capped:
         notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
-    fallen = median(clocks) / warm_clock if clocks and warm_clock and on_sm else 1.0
+    fallen = median(clocks) / warm if clocks and warm and on_sm else 1.0
     if fallen < LIMITS.clock:
         text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
         if not capped and variation(clocks) > spread_of(kind.domain, device).within:
             rejections.append(f"throttled: {text}")
         else:
-            notes.append(text if driver_tells or device == CPU else f"{text}; without NVML the cause is unknown")
+            notes.append(text if told or device == CPU else f"{text}; without NVML the cause is unknown")
     unstable = _unstable(kind, values, clocks, device)
     return [*rejections, unstable] if unstable else rejections, notes
 
 
-def _unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float], device: str) -> str:
+def _unstable(kind: Ceiling, values: Floats, clocks: Floats, device: str) -> str:
     """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
     values = _over_clocks(values, clocks) or values if kind.domain == "sm" else values
     cv, out = variation(kept(values)), sum(outliers(values))
@@ -223,16 +222,16 @@ def _unstable(kind: CeilingKind, values: Sequence[float], clocks: Sequence[float
     return ""
 
 
-def _over_clocks(values: Sequence[float], clocks: Sequence[float]) -> list[float]:
+def _over_clocks(values: Floats, clocks: Floats) -> list[float]:
     return [value / clock for value, clock in zip(values, clocks, strict=True)] if len(clocks) == len(values) else []
 
 
-def median(values: Sequence[float]) -> float:
+def median(values: Floats) -> float:
     """The median; NaN of nothing."""
     return statistics.median(values) if values else math.nan
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
+def median_interval(values: Floats) -> tuple[float, float]:
     """Distribution-free 95 % confidence interval of the median: two order statistics.
 
     The number of values below the true median is binomial(n, 1/2).  With fewer than six values no pair reaches 95 %, and
@@ -249,19 +248,19 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
     return ordered[rank - 1], ordered[count - rank]
 
 
-def outliers(values: Sequence[float]) -> list[bool]:
+def outliers(values: Floats) -> list[bool]:
     """Which values lie more than five MAD-sigmas from the median."""
     middle = median(values)
     sigma = max(_MAD_TO_SIGMA * median([abs(value - middle) for value in values]), _RESOLUTION * abs(middle))
     return [abs(value - middle) > 5.0 * sigma for value in values]
 
 
-def kept(values: Sequence[float]) -> list[float]:
+def kept(values: Floats) -> list[float]:
     """The values that are no outliers."""
     return [value for value, out in zip(values, outliers(values), strict=True) if not out]
 
 
-def variation(values: Sequence[float]) -> float:
+def variation(values: Floats) -> float:
     """Coefficient of variation: standard deviation over mean; NaN of fewer than two values, which tell none."""
     if len(values) < 2:
         return math.nan
@@ -269,12 +268,12 @@ def variation(values: Sequence[float]) -> float:
     return statistics.stdev(values) / abs(mean) if mean else math.inf
 
 
-def largest_variation(sessions: Sequence[Sequence[float]]) -> float:
+def largest_variation(sessions: Sequence[Floats]) -> float:
     """The largest variation within a session, outliers left out; NaN where no session tells one."""
     return max((found for values in sessions if not math.isnan(found := variation(kept(values)))), default=math.nan)
 
 
-def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int = 5) -> int | None:
+def stable_from(clocks: Floats, tolerance: float = 0.005, window: int = 5) -> int | None:
     """First index from which ``window`` successive clocks differ by less than ``tolerance``; None if there is none."""
     for start in range(len(clocks) - window + 1):
         part = clocks[start : start + window]
@@ -283,31 +282,24 @@ def stable_from(clocks: Sequence[float], tolerance: float = 0.005, window: int =
     return None
 
 
-def summarise(sessions: Sequence[Sequence[float]]) -> dict[str, Any]:
+def summarise(sessions: Sequence[Record]) -> dict[str, Any]:
     """What a ceiling's sessions, each with values, give as its entry in a ceilings file says it.
 
-    "value" is the median of the session medians; "ci95" reaches from the lowest to the highest end of the sessions' own
-    intervals, so that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
+    "value" is that of the better session; "ci95" reaches from the lowest to the highest end of the sessions' own intervals, so
+    that it holds what differs between sessions, too.  "cv" is the largest within a session, outliers left out,
     "between_session_cv" that of the medians; None where too few tell it.
     """
-    everything = sorted(value for values in sessions for value in values)
-    intervals, medians = [median_interval(values) for values in sessions], [median(values) for values in sessions]
+    everything = [value for one in sessions for value in one.values]
+    intervals = [median_interval(one.values) for one in sessions]
+    found: dict[str, Any] = {"value": best_of(sessions).value}
+    found["ci95"] = [min(low for low, _ in intervals), max(high for _, high in intervals)]
+    found |= {"min": min(everything), "max": max(everything), "cv": known(largest_variation([one.values for one in sessions]))}
+    found |= {"trials": len(everything), "sessions": len(sessions)}
+    found["between_session_cv"] = known(variation([one.value for one in sessions]))
+    return {**found, "outliers": sum(sum(outliers(one.values)) for one in sessions)}
 
-    def quantile(share: float) -> float:
-        place = share * (len(everything) - 1)
-        low = math.floor(place)
-        return everything[low] + (everything[min(low + 1, len(everything) - 1)] - everything[low]) * (place - low)
 
-    return {
-        "value": median(medians),
-        "ci95": [min(low for low, _ in intervals), max(high for _, high in intervals)],
-        "min": everything[0],
-        "max": everything[-1],
-        "p05": quantile(0.05),
-        "p95": quantile(0.95),
-        "cv": known(largest_variation(sessions)),
-        "trials": len(everything),
-        "sessions": len(sessions),
-        "between_session_cv": known(variation(medians)),
-        "outliers": sum(sum(outliers(values)) for values in sessions),
-    }
+def best_of(records: Sequence[Record]) -> Record:
+    """The best of some with values of one ceiling, the first of equal ones."""
+    choose = min if records[0].kind.unit == "s" else max
+    return choose(records, key=lambda record: record.value)

@@ -19,7 +19,7 @@ from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.files import device_name, value_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import PLAIN, TENSOR
-from ncu_roofline.formats.ceilings import PUBLISHED, SPARSE
+from ncu_roofline.formats.ceilings import PUBLISHED, SPARSE, Ceiling, ceiling_of
 from ncu_roofline.rendering.chart import THEMES, Hue
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 _WHAT = "Cannot draw the roofline of"
 _MIXES = {"fma": "FMA", "nofma": "no FMA", "mad": "MAD"}
+_PLAIN = ".nofma"
 _LONGEST = 28  # characters of a name
 _MOST = 40  # roofs of a kind
 _AS_EXPECTED = ("emulated", "unsupported")  # verdicts on what a chip does not have
@@ -74,37 +75,11 @@ def render(content: Mapping[str, Any], suffix: str, theme: str = "light") -> byt
         raise RooflineError(_WHAT, device_name(content), reason, next_step) from error
 
 
-class MachineRoof(NamedTuple):
-    """A roof in B/s, FLOP/s or OP/s; ``level`` is "" for arithmetic, NaN stands for what the file does not say.
-
-    ``value`` is what the machine sustains, ``burst`` what it reaches for a moment, ``peak`` the theory at the vendor's clock.
-    ``at_clock``: share of the theory at the clock measured with it.  ``energy``: joules per operation or byte, the power of the
-    whole board over the rate.  ``flaw`` is the verdict on a ceiling that was not accepted, "" of others.
-    """
-
-    id: str
-    label: str
-    level: str
-    value: float
-    unit: str
-    peak: float
-    at_clock: float
-    burst: float
-    energy: float
-    flaw: str
-    hue: Hue | None
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is reached without multiply-adds."""
-        return self.id.endswith(".nofma")
-
-
 class MachineRoofs(NamedTuple):
     """``bandwidth`` and ``compute`` roofs, highest first; ``others``: texts on ceilings that are none of them."""
 
-    bandwidth: tuple[MachineRoof, ...]
-    compute: tuple[MachineRoof, ...]
+    bandwidth: tuple[Ceiling, ...]
+    compute: tuple[Ceiling, ...]
     others: tuple[str, ...]
 
 
@@ -113,19 +88,19 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
 
     That is an accepted one, one that the model takes for this level, the highest.
     """
-    spec = load_spec()
-    levels = {level.id: level for level in spec.levels}
-    found = [_roof(entry) for entry in content["ceilings"]]
-    groups: dict[str, list[MachineRoof]] = {}
+    levels = {level.id: level for level in load_spec().levels}
+    found = [ceiling_of(entry, content["device"]) for entry in content["ceilings"]]
+    groups: dict[str, list[Ceiling]] = {}
     for roof in found:
-        is_link = roof.level in levels and levels[roof.level].domain == "link"
+        level = _level(roof)
+        is_link = level in levels and levels[level].domain == "link"
         computes = roof.unit in ("FLOP/s", "OP/s") and not roof.id.endswith((".div", SPARSE))
-        name = roof.level if roof.level else ".".join(roof.id.split(".")[:2]) if computes else ""
+        name = level if level else ".".join(roof.id.split(".")[:2]) if computes else ""
         if name and not is_link and roof.value > 0:
             groups.setdefault(name, []).append(roof)
     best = []
-    for group in groups.values():
-        names = levels[group[0].level].ceilings if group[0].level in levels else ()
+    for name, group in groups.items():
+        names = levels[name].ceilings if name in levels else ()
         best.append(max(group, key=lambda roof: (not roof.flaw, roof.id in names, roof.value)))
     best.sort(key=lambda roof: -roof.value)
     bandwidth, compute = (tuple(roof for roof in best if bool(roof.level) == way)[:_MOST] for way in (True, False))
@@ -133,40 +108,30 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
     for roof in found:
         value = f" {value_text(roof.value, roof.unit, 3)}" if roof.value > 0 else ""
         if id(roof) not in chosen and (value or roof.flaw not in _AS_EXPECTED):
-            others.append(f"{_name(roof.id)}{value}{f' ({roof.flaw})' if roof.flaw else ''}")
+            others.append(f"{_name(roof.id)}{value}{f' ({_name(roof.flaw)})' if roof.flaw else ''}")
     return MachineRoofs(bandwidth, compute, tuple(others))
 
 
-def _roof(entry: Mapping[str, Any]) -> MachineRoof:
+def _level(roof: Ceiling) -> str:
+    """The model's level of memory of a bandwidth, "" of others."""
+    return (load_spec().level_of_ceiling(roof.id) or roof.level) if roof.level else ""
+
+
+def looks(roof: Ceiling) -> tuple[str, Hue | None]:
+    """What a roof is called, and its hue."""
     from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
 
-    def positive(*keys: str) -> float:
-        return number(inside(entry, *keys)) or math.nan
-
-    name, unit, spec = entry["id"], str(entry.get("unit")), load_spec()
-    level = (spec.level_of_ceiling(name) or name.partition(".")[0]) if unit == "B/s" else ""
-    head, _, mix = name.partition(".")
-    hue: Hue | None
+    level, (head, _, mix) = _level(roof), roof.id.partition(".")
     if level:
-        known = any(one.id == level for one in spec.levels)
-        label, hue = level_style(level).label if known else shorten(clean(level.upper()), 12), level_style(level)
-    else:
-        label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(name).replace("_ACC", " acc")
-        hue = TENSOR if head == "tensor" else PLAIN if mix == "nofma" else None
-    value = number(entry.get("value"))
-    return MachineRoof(
-        id=name,
-        label=_name(label),
-        level=level,
-        value=value,
-        unit=unit,
-        peak=positive("theory", "value"),
-        at_clock=positive("theory", "fraction"),
-        burst=positive("burst", "value"),
-        energy=positive("power_w") / value if value > 0 else math.nan,
-        flaw=_name(str(entry.get("verdict") or "not accepted")) if entry.get("accepted") is False else "",
-        hue=hue,
-    )
+        known = any(one.id == level for one in load_spec().levels)
+        return _name(level_style(level).label if known else shorten(clean(level.upper()), 12)), level_style(level)
+    label = f"{head.upper()} {_MIXES[mix]}" if mix in _MIXES else precision_label(roof.id).replace("_ACC", " acc")
+    return _name(label), TENSOR if head == "tensor" else PLAIN if mix == "nofma" else None
+
+
+def energy(roof: Ceiling) -> float:
+    """Joules per operation or byte, the power of the whole board over the rate; NaN where it is not known."""
+    return roof.power / roof.value if roof.value > 0 else math.nan
 
 
 def _name(text: str) -> str:
@@ -185,11 +150,12 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     status, is_cpu = shorten(clean(str(content.get("status") or ""))), content["device"].get("kind") == "cpu"
     clock, operation = "core" if is_cpu else "SM", "flop" if all(roof.unit == "FLOP/s" for roof in roofs.compute) else "op"
     has_peaks, bursts = any(roof.peak > 0 for roof in drawn), any(roof.burst > roof.value for roof in drawn)
+    limits = any(roof.limit > 0 for roof in drawn)
     subtitle = {
         f"status: {status}": status,
         "of peak: of the theory at the vendor's clock": has_peaks,
-        f"at clock: of the theory at the {clock} clock measured with it": any(roof.at_clock > 0 for roof in drawn),
-        "energy (pJ): power of the whole board over the rate": any(roof.energy > 0 for roof in drawn),
+        f"at clock: of the theory at the {clock} clock measured with it": any(roof.share > 0 for roof in drawn),
+        "energy (pJ): power of the whole board over the rate": any(energy(roof) > 0 for roof in drawn),
     }
     text = "; ".join(part for part, there in subtitle.items() if there)
     # Places that the axes reach to; of bandwidths alone so much that they can be told apart.
@@ -198,9 +164,10 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
         low = min(peaks or [10 * max(bandwidths)])
         seen = ((low / max(bandwidths), low / _DEEP), *(() if peaks else ((low / min(bandwidths), low),)))
     keys = (
-        ("measured, sustained" if bursts else "measured", "roof", True),
+        ("measured, sustained: it judges" if bursts or limits else "measured", "roof", True),
         ("burst", "burst", bursts),
-        ("without FMA", "plain", any(roof.plain for roof in drawn)),
+        ("at the power limit", "limit", limits),
+        ("without FMA", "plain", any(roof.id.endswith(_PLAIN) for roof in drawn)),
         ("theory at the vendor's clock", "peak", has_peaks),
         ("not accepted", "flawed", any(roof.flaw for roof in drawn)),
         (f"ridge point, {operation.upper()}/B", "ridge", bool(bandwidths and peaks)),
@@ -213,21 +180,15 @@ def figure(content: Mapping[str, Any], theme: str = "light") -> Figure:
     table = _table(roofs, operation.upper())
     beside = sum(table_widths(table, Pen()))
     panel = Panel("", *axes_of(operation), _marks(roofs), "roofline", weight=_PANEL, seen=seen)
-    chart = Chart(
-        f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}",
-        (),
-        text[:1].upper() + text[1:],
-        [[panel, replace(table, weight=beside)]],
-        [Key(name, role) for name, role, there in keys if there],
-        {},
-        notes,
-        note_lines=12,
-    )
+    title = f"{'Published' if content.get('status') == PUBLISHED else 'Measured'} roofline: {device_name(content)}"
+    shown, panels = [Key(name, role) for name, role, there in keys if there], [[panel, replace(table, weight=beside)]]
+    chart = Chart(title, (), text[:1].upper() + text[1:], panels, shown, {}, notes, note_lines=12)
     return chart_figure(lambda less: None if less else chart, theme=theme, width=(_PANEL + beside) / 72)
 
 
 def _marks(roofs: MachineRoofs) -> list[Any]:
-    """Solid what is sustained, thin without FMA, dotted what was not accepted; light bursts, thin dashes for theory.
+    """Solid what is sustained, thin without FMA, dotted what was not accepted; light bursts, lighter dots for what is
+    left at the power limit, thin dashes for theory.
 
     Where bandwidth roofs meet compute roofs with FMA, their ridge points with their intensities, the outermost first.
     """
@@ -236,34 +197,36 @@ def _marks(roofs: MachineRoofs) -> list[Any]:
     marks: list[Mark] = []
     standing = [[roof for roof in each if not roof.flaw] for each in roofs[:2]]
     steepest, top = (max((roof.value for roof in each), default=math.inf) for each in standing)
-    lines = [value for roof in roofs.bandwidth for value in (roof.value, roof.burst, roof.peak)]
+    lines = [value for roof in roofs.bandwidth for value in (roof.value, roof.peak)]
     above = math.inf
     for roof in (*reversed(roofs.bandwidth), *roofs.compute):
         kind, meets = ("bandwidth", top) if roof.level else ("compute", steepest)
-        twin = not roof.plain and math.isclose(above, roof.value, rel_tol=_SAME)
-        role = "flawed" if roof.flaw else "plain" if roof.plain else "roof-upon" if twin else "roof"
-        above = above if roof.plain or roof.flaw else roof.value
+        twin = not roof.id.endswith(_PLAIN) and math.isclose(above, roof.value, rel_tol=_SAME)
+        role = "flawed" if roof.flaw else "plain" if roof.id.endswith(_PLAIN) else "roof-upon" if twin else "roof"
+        above = above if roof.id.endswith(_PLAIN) or roof.flaw else roof.value
         near = tuple(value for value in lines if abs(value / roof.value - 1) < _NEAR)
         share = "" if math.isnan(roof.peak) else f", {_share(roof.value / roof.peak)} of peak"
-        flaw = f", not accepted ({roof.flaw})" if roof.flaw else ""
-        label = f"{roof.label} {value_text(roof.value, roof.unit, 3)}{flaw}, {shorten(clean(roof.id), 24)}{share}"
+        flaw = f", not accepted ({_name(roof.flaw)})" if roof.flaw else ""
+        called, hue = looks(roof)
+        label = f"{called} {value_text(roof.value, roof.unit, 3)}{flaw}, {shorten(clean(roof.id), 24)}{share}"
         for name, value, there in (
             ("burst", roof.burst, roof.burst > roof.value),
+            ("limit", roof.limit, roof.limit > 0),
             ("peak", roof.peak, roof.peak > 0),
             (role, roof.value, True),
         ):
             if there:
                 labels = (label,) if roof.level and name == role else ()
-                marks.append(Roof(role=name, labels=labels, hue=roof.hue, kind=kind, value=value, meets=meets, beside=near))
+                marks.append(Roof(role=name, labels=labels, hue=hue, kind=kind, value=value, meets=meets, beside=near))
     peaks: list[float] = []
     for roof in standing[1]:
-        if not roof.plain and not (peaks and math.isclose(peaks[-1], roof.value, rel_tol=5 * _SAME)):
+        if not roof.id.endswith(_PLAIN) and not (peaks and math.isclose(peaks[-1], roof.value, rel_tol=5 * _SAME)):
             peaks.append(roof.value)
     for roof in reversed(standing[0]):
         for peak in peaks:
-            x = peak / roof.value
-            marks.append(Point(role="ridge", hue=roof.hue, x=x, y=peak))
-            marks.append(Text(role="ridge", labels=(_digits(x),), hue=roof.hue, places=((x, peak),)))
+            x, hue = peak / roof.value, looks(roof)[1]
+            marks.append(Point(role="ridge", hue=hue, x=x, y=peak))
+            marks.append(Text(role="ridge", labels=(_digits(x),), hue=hue, places=((x, peak),)))
     return marks
 
 
@@ -280,20 +243,21 @@ def _table(roofs: MachineRoofs, operation: str) -> Any:
     """What is known of each roof; columns of which nothing is known are left out."""
     from ncu_roofline.rendering.chart import Table
 
-    def cells(roof: MachineRoof) -> tuple[str, ...]:
-        name = f"{roof.label} ({shorten(clean(roof.id), 20)})" if roof.level else roof.label
-        rates = ("-" if math.isnan(value) else value_text(value, roof.unit, 3) for value in (roof.value, roof.burst))
-        name = shorten(f"{name}, {roof.flaw}" if roof.flaw else name)
-        return (name, *rates, _share(roof.value / roof.peak), _share(roof.at_clock), _digits(roof.energy * 1e12))
+    def cells(roof: Ceiling) -> tuple[str, ...]:
+        name = f"{looks(roof)[0]} ({shorten(clean(roof.id), 20)})" if roof.level else looks(roof)[0]
+        values = (roof.value, roof.burst, roof.limit)
+        rates = ("-" if math.isnan(value) else value_text(value, roof.unit, 3) for value in values)
+        name = shorten(f"{name}, {_name(roof.flaw)}" if roof.flaw else name)
+        return (name, *rates, _share(roof.value / roof.peak), _share(roof.share), _digits(energy(roof) * 1e12))
 
-    heads = ("arithmetic", "measured", "burst", "of peak", "at clock", f"pJ/{operation}")
+    heads = ("arithmetic", "measured", "burst", "at limit", "of peak", "at clock", f"pJ/{operation}")
     upper, lower = ([cells(roof) for roof in each] for each in (roofs.compute, roofs.bandwidth))
     columns = [
-        (head, [row[place] for row in upper], {0: "memory", 5: "pJ/B"}.get(place, head), [row[place] for row in lower])
+        (head, [row[place] for row in upper], {0: "memory", 6: "pJ/B"}.get(place, head), [row[place] for row in lower])
         for place, head in enumerate(heads)
     ]
     known = [column for column in columns if {*column[1], *column[3]} - {"-"}]
-    return Table(known, [roof.value for roof in roofs.compute], [roof.hue for roof in (*roofs.compute, *roofs.bandwidth)])
+    return Table(known, [roof.value for roof in roofs.compute], [looks(roof)[1] for roof in (*roofs.compute, *roofs.bandwidth)])
 
 
 def _facts(content: Mapping[str, Any], clock: str) -> str:

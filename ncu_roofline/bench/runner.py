@@ -144,10 +144,8 @@ class Session:
         trials: list[Trial] = []
         stopped = False
         try:
-            words = (
-                f"--ceiling {job.ceiling} --variant {job.variant} --trials {job.trials} --min-time-ms {job.min_time * 1e3:g}"
-            )
-            process.send(f"{words} --data {job.data} --seed {job.seed} --pause-ms {job.pause * 1e3:g}")
+            words = f"--ceiling {job.ceiling} --variant {job.variant} --trials {job.trials} --data {job.data} --seed {job.seed}"
+            process.send(f"{words} --min-time-ms {job.min_time * 1e3:g} --pause-ms {job.pause * 1e3:g}")
             while (line := process.line(patience)) is not None:
                 patience = timeout
                 if line.pop("done", False):

@@ -43,7 +43,6 @@ HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
 """Reasons that spoil a measurement.  The power cap does not: under it the clock settles where the chip can stay."""
 MEMORY_TEMPERATURE, POWER_INSTANT = 82, 186
 """Field numbers of NVML: degrees Celsius; mW, of the GPU alone in scope 0.  Both are unsigned numbers."""
-COMPUTE_MODES = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
 _THOROUGH = 10  # every how many readings a Watch asks for what changes slowly
 
 
@@ -79,13 +78,17 @@ def open_telemetry(device: Device) -> Telemetry:
     if device.is_cpu:
         return Telemetry()
     try:
-        nvml = load()
-        by, name = ("PciBusId", device.pci_bus_id) if device.pci_bus_id else ("UUID", device.uuid)
-        handle = nvml.ask(f"nvmlDeviceGetHandleBy{by}", name)
-    except NvmlError as error:
-        return Telemetry(str(error))
+        import pynvml
+    except ImportError:
+        return Telemetry("the package nvidia-ml-py is not installed (pip install 'ncu-roofline[bench]')")
+    by, name = ("PciBusId", device.pci_bus_id) if device.pci_bus_id else ("UUID", device.uuid)
+    try:
+        pynvml.nvmlInit()
+        handle = getattr(pynvml, f"nvmlDeviceGetHandleBy{by}")(name)
+    except pynvml.NVMLError as error:
+        return Telemetry(f"NVML: {error}")
     # Up to GA100 what is called the usage is no average (nvml.h).
-    return NvmlTelemetry(nvml, handle, "instant" if device.compute_capability <= (8, 0) else "average (1 s)")
+    return NvmlTelemetry(pynvml, handle, "instant" if device.compute_capability <= (8, 0) else "average (1 s)")
 
 
 class Watch:
@@ -95,19 +98,17 @@ class Watch:
         self._telemetry, self._period, self._clock = telemetry, period, clock
         self._readings: list[Reading] = []
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._poll, name="telemetry", daemon=True)
 
     def __enter__(self) -> Watch:
         if self._telemetry.available:
-            self._thread = threading.Thread(target=self._poll, name="telemetry", daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._stop.set()
-        if self._thread is not None:
+        if self._thread.ident is not None:  # it was started
             self._thread.join()
-            self._thread = None
 
     def seen_in(self, windows: Sequence[Window]) -> dict[str, Any]:
         """What was read inside trials, told as begin and end by ``clock`` and in order; ends the reading."""
@@ -147,66 +148,20 @@ def observe(readings: Sequence[Reading], windows: Sequence[Window]) -> dict[str,
             joules += power * (right - left)
             seconds += right - left
     clocks = known("memory_clock")
-    return {
-        "memory_clock": statistics.median(clocks) if clocks else None,
-        "power": joules / seconds if seconds > 0 else None,
-        "temperature": max(known("temperature"), default=None),
-        "memory_temperature": max(known("memory_temperature"), default=None),
-        "reasons": reduce(or_, known("reasons"), 0),
-        "link": max(known("link"), default=None),
-        "samples": len(inside),
-    }
-
-
-class NvmlError(Exception):
-    """NVML is not there, or refused a call; says which and why."""
-
-
-class Nvml:
-    """The package, initialised by `load`; a device is a handle."""
-
-    def __init__(self, package: Any) -> None:
-        self._package = package
-
-    def ask(self, name: str, *inputs: Any) -> Any:
-        """What a function of NVML tells.  NvmlError where the driver does not have it or refuses."""
-        try:
-            return getattr(self._package, name)(*inputs)
-        except (AttributeError, self._package.NVMLError_FunctionNotFound):
-            raise NvmlError(f"{name}: this driver's NVML does not have it") from None
-        except self._package.NVMLError as error:
-            raise NvmlError(f"{name}: {error}") from None
-
-    def tell(self, name: str, *inputs: Any) -> Any:
-        """The same, None where it refuses: not supported, no permission and a lost GPU all mean unknown."""
-        try:
-            return self.ask(name, *inputs)
-        except NvmlError:
-            return None
-
-
-def load() -> Nvml:
-    """NVML, ready to be asked.  NvmlError if the package or the driver is missing."""
-    try:
-        import pynvml
-    except ImportError:
-        raise NvmlError("the package nvidia-ml-py is not installed (pip install nvidia-ml-py)") from None
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise NvmlError(f"nvmlInit: {error}") from None
-    return Nvml(pynvml)
+    most = {name: max(known(name), default=None) for name in ("temperature", "memory_temperature", "link")}
+    power, clock = joules / seconds if seconds > 0 else None, statistics.median(clocks) if clocks else None
+    return {"memory_clock": clock, "power": power, **most, "reasons": reduce(or_, known("reasons"), 0), "samples": len(inside)}
 
 
 class NvmlTelemetry(Telemetry):
-    """One GPU seen through NVML; a MIG instance is seen as the GPU it is part of.
+    """One GPU seen through NVML, the package of it ready; a MIG instance is seen as the GPU it is part of.
 
     ``usage`` says what ``nvmlDeviceGetPowerUsage`` means on it; it is asked where the driver lacks the field of instant power.
     """
 
     available = True
 
-    def __init__(self, nvml: Nvml, handle: Any, usage: str) -> None:
+    def __init__(self, nvml: Any, handle: Any, usage: str) -> None:
         super().__init__()
         self._nvml, self._handle = nvml, handle
         self._has_instant_power = self._field(POWER_INSTANT) is not None
@@ -214,24 +169,19 @@ class NvmlTelemetry(Telemetry):
 
     def identity(self) -> dict[str, Any]:
         """Facts of the driver and the board; ``power_source`` says what readings of power are."""
-        ecc, mig, persistence = self._ask("EccMode"), self._ask("MigMode"), self._ask("PersistenceMode")
-        cuda, processes = self._nvml.tell("nvmlSystemGetCudaDriverVersion"), self._ask("ComputeRunningProcesses")
+        ecc, mig, processes = self._ask("EccMode"), self._ask("MigMode"), self._ask("ComputeRunningProcesses")
         link = {"gen": "CurrPcieLinkGeneration", "width": "CurrPcieLinkWidth"}
         link |= {"gen_max": "MaxPcieLinkGeneration", "width_max": "MaxPcieLinkWidth"}
         return {
-            "driver": self._nvml.tell("nvmlSystemGetDriverVersion"),
-            "cuda_driver_api": f"{cuda // 1000}.{cuda % 1000 // 10}" if cuda is not None else None,
+            "driver": self._tell("nvmlSystemGetDriverVersion"),
             "vbios": self._ask("VbiosVersion"),
             "ecc": {"current": bool(ecc[0]), "pending": bool(ecc[1])} if ecc else None,
             "mig_enabled": bool(mig[0]) if mig else None,
-            "compute_mode": COMPUTE_MODES.get(self._ask("ComputeMode")),
             # As the host counts them, also inside a container.
             "other_processes": None if processes is None else sum(process.pid != os.getpid() for process in processes),
-            "persistence": None if persistence is None else bool(persistence),
             "power_limit_w": scaled(self._ask("EnforcedPowerLimit"), 1e-3),
             "power_limit_default_w": scaled(self._ask("PowerManagementDefaultLimit"), 1e-3),
             "power_source": self._power_source if self._power() is not None else None,
-            "app_clocks_mhz": self._ask("ApplicationsClock", 0),
             "pcie": {key: self._ask(name) for key, name in link.items()},
         }
 
@@ -249,7 +199,14 @@ class NvmlTelemetry(Telemetry):
         return found
 
     def _ask(self, name: str, *inputs: Any) -> Any:
-        return self._nvml.tell(f"nvmlDeviceGet{name}", self._handle, *inputs)
+        return self._tell(f"nvmlDeviceGet{name}", self._handle, *inputs)
+
+    def _tell(self, name: str, *inputs: Any) -> Any:
+        """None where the driver lacks the call or refuses: not supported, no permission and a lost GPU all mean unknown."""
+        try:
+            return getattr(self._nvml, name)(*inputs)
+        except (AttributeError, self._nvml.NVMLError):
+            return None
 
     def _field(self, number: int) -> float | None:
         found = self._ask("FieldValues", [number])

@@ -1,4 +1,4 @@
-"""`ncu-roofline bench`: measure, build, list, theory, merge, compare, verify, draw."""
+"""`ncu-roofline bench`: measure, build, list, theory, merge, compare, draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import inside
 from ncu_roofline.base.records import number as finite
-from ncu_roofline.base.texts import printable
 from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
@@ -72,7 +71,7 @@ def add_bench(parser: ArgumentParser) -> None:
     ids = value("names no ceiling", lambda text: words(text) or None)
     run.add_argument("--only", metavar="ID,...", type=ids, default=(), help="only these ceilings, as dram,fp64.fma,tensor")
     run.add_argument("--skip", metavar="ID,...", type=ids, default=(), help="all but these ceilings")
-    about = "under 30 s: the main ceilings, one session (default: under 3 min)"
+    about = "under 30 s: the main ceilings, one session (default: under 4 min)"
     run.add_argument("--quick", action="store_true", help=about)
     about = "file to write, or a folder where there are several"
     run.add_argument("-o", "--output", metavar="FILE", default="", help=about)
@@ -86,7 +85,7 @@ def add_bench(parser: ArgumentParser) -> None:
     how.add_argument("--trials", metavar="N", type=count, help="trials per session (default: 15, quick 9)")
     how.add_argument("--sessions", metavar="N", type=count, help="sessions per ceiling (default: 3, quick 1)")
     seconds = number("is not a number of seconds", lambda found: 0 < found < 1e6)
-    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 170, quick 27)")
+    how.add_argument("--budget", metavar="SECONDS", type=seconds, help="time for each GPU (default: 220, quick 27)")
     how.add_argument("--seed", metavar="N", type=count, default=1, help="of the random data (default: %(default)s)")
     build = action("build", "compile the benchmark or the applications with nvcc, and print their paths", _build)
     about = "native, or compute capabilities as 8.0,9.0 (default: %(default)s)"
@@ -113,9 +112,6 @@ def add_bench(parser: ArgumentParser) -> None:
     about = "exit code 1 if a ceiling is slower by more, as 3%%"
     compare.add_argument("--threshold", metavar="RATIO", type=ratio, help=about)
     compare.add_argument("--json", action="store_true", help="as JSON, in SI units")
-    verify = action("verify", "check a ceilings file: form, shares of theory, spread", _verify)
-    verify.add_argument("file", metavar="FILE", help="ceilings file (JSON)")
-    verify.add_argument("--json", action="store_true", help="findings as JSON")
     draw = action("draw", "draw the roofline of the machine that a ceilings file was measured on", _draw)
     draw.add_argument("file", metavar="CEILINGS", help="ceilings file (JSON)")
     about = "picture to write; its suffix says the format: png, svg or pdf; - is standard output"
@@ -160,14 +156,14 @@ def _run(args: Namespace) -> int:
     settings = replace(measuring.QUICK if args.quick else measuring.FULL, data=args.data, seed=args.seed, **options)
     # What is partial or flattering is no GPU's ceilings, and ranks of a whole cluster share one home folder.
     kept = alone and not (args.quick or args.only or args.skip or args.data != "random")
-    measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, overwrite=args.force)
+    measure = partial(campaign.measure_device, settings=settings, only=args.only, skip=args.skip, force=args.force)
     code = 0
     for gpu, target in zip(gpus, targets, strict=True):
         if alone:
             with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
                 content = measure(built, gpu, target, progress=bar)
         else:
-            content = measure(built, gpu, target)
+            content = measure(built, gpu, target, progress=campaign.Silent())
         if args.json:
             write_text(document.as_text(content).rstrip())
         elif alone:
@@ -195,7 +191,8 @@ def _run(args: Namespace) -> int:
 
 def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> build.Built:
     if not args.runner:
-        return build.build_host(say=say) if on_cpu else build.build(arch, args.nvcc, say=say)
+        how = build.How(say=say)
+        return build.build_host(how) if on_cpu else build.build(arch, args.nvcc, how)
     if not os.access(args.runner, os.X_OK) or os.path.isdir(args.runner):
         reason = "it is no program" if os.path.exists(args.runner) else "there is no such file"
         raise RooflineError("Cannot use --runner", args.runner, reason, "Build one with `ncu-roofline bench build`.")
@@ -203,8 +200,8 @@ def _program(args: Namespace, arch: str = "native", on_cpu: bool = False) -> bui
 
 
 def _build(args: Namespace) -> int:
-    make = build.build_apps if args.apps else lambda *words, **how: (build.build(*words, **how),)
-    for built in make(args.arch, args.nvcc, force=args.force, say=say):
+    make = build.build_apps if args.apps else lambda *words: (build.build(*words),)
+    for built in make(args.arch, args.nvcc, build.How(force=args.force, say=say)):
         say(f"ncu-roofline: {'built before' if built.reused else 'built'} with {built.compiler} for {built.target}")
         write_text(str(built.path))
     return 0
@@ -256,15 +253,6 @@ def _compare(args: Namespace) -> int:
     rows = [{**one, "over_threshold": ids} for one, ids in zip(found, slower, strict=True)]
     write_text(json.dumps(rows, indent=1) if args.json else "\n\n".join(files.compared(one, limit) for one in found))
     return 1 if any(slower) else 0
-
-
-def _verify(args: Namespace) -> int:
-    found = files.verify(args.file)
-    errors = sum(finding.severity == "error" for finding in found)
-    lines = [": ".join(filter(None, finding)) for finding in found]
-    text = "\n".join([*lines, f"{printable(args.file)}: {f'{errors} errors' if errors else 'can be used'}"])
-    write_text(json.dumps([finding._asdict() for finding in found], indent=1) if args.json else text)
-    return 1 if errors else 0
 
 
 def _draw(args: Namespace) -> int:

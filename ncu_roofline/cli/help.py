@@ -68,7 +68,6 @@ HELP: dict[str, tuple[str, str, str]] = {
     "bench theory": ("", "bench theory", "bench theory --gpu A100 --json"),
     "bench merge": ("", "bench merge node*.json -o cluster.json", "bench merge a.json b.json --json"),
     "bench compare": ("", "bench compare before.json after.json", "bench compare before.json after.json --threshold 5%"),
-    "bench verify": ("", "bench verify ceilings.json", "bench verify ceilings.json --json"),
     "bench draw": ("", "bench draw ceilings.json -o ceilings.svg", "bench draw ceilings.json -o ceilings.png --theme dark"),
     "list": ("", "list", "list precisions"),
     "schema": ("", "schema", "schema roofline"),

@@ -137,7 +137,7 @@ def _ceilings(machine: Machine, args: Namespace) -> tuple[Ceilings | None, str]:
     try:
         from ncu_roofline.bench import measure
 
-        say(f"Measuring the ceilings of {gpu.name}: up to 3 minutes, once (--no-bench leaves it out)")
+        say(f"Measuring the ceilings of {gpu.name}: up to 4 minutes, once (--no-bench leaves it out)")
         with Bar(gpu.name, shown=has_cursor(sys.stderr)) as bar:
             ceilings = pack.keep(machine, measure(gpu.uuid or str(gpu.index), progress=bar))
     except RooflineError as error:

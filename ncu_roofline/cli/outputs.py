@@ -237,7 +237,7 @@ class Bar:
         if self._bar is not None:
             self._bar.set_postfix_str(f"{ceiling} ...")
 
-    def step(self, _ceiling: str, _record: object) -> None:
+    def step(self) -> None:
         """One step on."""
         if self._bar is not None:
             self._bar.update()
@@ -251,9 +251,9 @@ class Bar:
 
     def found(self, entry: Mapping[str, Any]) -> None:
         """A line of a table that grows."""
-        from ncu_roofline.bench.files import live_header, live_line
+        from ncu_roofline.bench.files import live_line
 
         if not self._headed:
-            self.line(live_header())
+            self.line(live_line(None))
         self._headed = True
         self.line(live_line(entry))

@@ -22,6 +22,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import read_file
 from ncu_roofline.base.records import inside, misfit, number, parse, short
 from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import capability_text, parse_capability
 from ncu_roofline.chips.formulas import MOST_OF_THEORY
@@ -39,6 +40,8 @@ UNNAMED_CPU = "CPU"  # the device in files of tools that count on CPUs and don't
 MEASURED, PUBLISHED = "measured", "published"
 NOT_COMPARABLE = "published, conditions not comparable"
 """What is told of published ceilings wherever they are used."""
+JUDGES = " (its work per cycle judges)"
+"""What is told of the value that launches are held against, where there are others."""
 MEASURE_AGAIN = "Measure again where nothing else uses the device."
 
 MOST_BYTES = 200_000_000
@@ -55,28 +58,61 @@ _SHOWN = 12  # values at a prompt
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
+    """A ceiling: its id, like "dram.read" or "tensor.fp16.wgmma", its unit ("B/s", "FLOP/s", "OP/s" or "s"); where it was
+    measured the value in SI units, the SM clock it was measured at in Hz, the kernel (NaN and "" where unknown, as in all that
+    follows).
 
     ``spread`` is the relative standard deviation of its trials; ``per_cycle`` what the whole device does in a cycle of that
     clock, of each trial's own: under a power limit it swings; ``theory`` what the file says that theory gives at that clock,
-    and ``share`` what the ceiling is of it, by the cycle (all NaN where unknown).  ``source`` says who published it, or what a
-    file of another tool calls it ("" where it was measured by our own benchmark).
+    and ``share`` what the ceiling is of it, by the cycle; ``peak`` is the theory at the vendor's clock.  The value is what is
+    sustained, and judges; where the power limit lowers it, ``burst`` is what is reached before the limit acts, ``limit`` what
+    is left when its control has settled.  ``power`` in W.  ``flaw`` is the verdict on one that was not accepted.  ``source``
+    says who published it, or what a file of another tool calls it ("" where it was measured by our own benchmark).
     """
 
     id: str
-    value: float
-    unit: str
-    clock: float
-    variant: str
+    value: float = math.nan
+    unit: str = ""
+    clock: float = math.nan
+    variant: str = ""
     spread: float = math.nan
     source: str = ""
     per_cycle: float = math.nan
     theory: float = math.nan
     share: float = math.nan
+    peak: float = math.nan
+    burst: float = math.nan
+    limit: float = math.nan
+    power: float = math.nan
+    flaw: str = ""
 
     def __post_init__(self) -> None:
         if (math.isnan(self.per_cycle) or self.impossible) and self.clock > 0:  # its other numbers must not hide a wrong value
             object.__setattr__(self, "per_cycle", self.value / self.clock)
+
+    @property
+    def domain(self) -> str:
+        """The clock that the benchmark's kernels of it run at: "sm", "memory", "link", or "" for a latency."""
+        return {"dram": "memory", "host": "link", "launch": ""}.get(self.id.partition(".")[0], "sm")
+
+    @property
+    def kind(self) -> str:
+        """ "bandwidth", "compute" or "latency"."""
+        return {"B/s": "bandwidth", "s": "latency"}.get(self.unit, "compute")
+
+    @property
+    def level(self) -> str:
+        """What the id of a bandwidth calls its memory level, "" for others."""
+        return self.id.partition(".")[0] if self.unit == "B/s" else ""
+
+    @property
+    def regimes(self) -> str:
+        """Which of its values judges, for people; "" where it has one alone."""
+        burst = self.burst if self.burst > self.value else math.nan
+        told = {f"sustained{JUDGES}": self.value, "in a burst": burst, "at the power limit": self.limit}
+        unit = {"FLOP/s": "flop/s", "OP/s": "op/s"}.get(self.unit, "byte/s")
+        texts = [f"{format_value(value, unit)} {name}" for name, value in told.items() if value > 0]
+        return ", ".join(texts) if len(texts) > 1 else ""
 
     @property
     def impossible(self) -> bool:
@@ -212,7 +248,7 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
 def ceilings_of(path: str | PathLike[str], document: Mapping[str, Any]) -> Ceilings:
     """The roofs among what `read_document` gave.  Raises RooflineError where no ceiling was accepted."""
     device, kind = document["device"], document["device"].get("kind") or GPU
-    found = [_ceiling(entry, device) for entry in document["ceilings"] if is_roof(entry)]
+    found = [ceiling_of(entry, device) for entry in document["ceilings"] if is_roof(entry)]
     if not found:
         reason = "`bench run` wrote it, but none of its ceilings was accepted"
         raise RooflineError("Cannot use ceilings", path, reason, MEASURE_AGAIN)
@@ -318,21 +354,29 @@ def is_roof(entry: Mapping[str, Any]) -> bool:
     return accepted and "emulated" not in (entry.get("reasons") or [])
 
 
-def _ceiling(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
-    def positive(value: object) -> float:
-        return number(value) if number(value) > 0 else math.nan
+def ceiling_of(entry: Mapping[str, Any], device: Mapping[str, Any]) -> Ceiling:
+    """An entry of "ceilings" of a file with this "device", accepted or not."""
 
-    value, theory = number(entry["value"]), positive(inside(entry, "theory", "at_measured_clock"))
-    sms = number(device.get("sm_count") or device.get("cores"))
+    def positive(*keys: str, times: float = 1.0) -> float:
+        found = number(inside(entry, *keys)) * times
+        return found if found > 0 else math.nan  # the one NaN: others would differ from it where ceilings are compared
+
+    value, theory = number(entry.get("value")), positive("theory", "at_measured_clock")
+    sms, share = number(device.get("sm_count") or device.get("cores")), positive("theory", "fraction")
     return Ceiling(
         id=entry["id"],
         value=value,
-        unit=entry["unit"],
-        clock=positive(number(inside(entry, "clock", "sm_mhz_mean")) * 1e6),
+        unit=str(entry.get("unit")),
+        clock=positive("clock", "sm_mhz_mean", times=1e6),
         variant=inside(entry, "variant", "kernel") or "",
         spread=number(entry.get("cv")),
         source=entry.get("source") or "",
-        per_cycle=positive(number(entry.get("per_sm_and_cycle")) * sms),
+        per_cycle=positive("per_sm_and_cycle", times=sms),
         theory=math.nan if inside(entry, "theory", "uncertain") else theory,
-        share=positive(inside(entry, "theory", "fraction") or value / theory),
+        share=share if share > 0 else number(value / theory),
+        peak=positive("theory", "value"),
+        burst=positive("burst", "value"),
+        limit=positive("power_limit", "value"),
+        power=positive("power_w"),
+        flaw=str(entry.get("verdict") or "not accepted") if entry.get("accepted") is False else "",
     )

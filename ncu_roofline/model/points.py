@@ -170,7 +170,7 @@ class Roofs:
             scaled = ceiling.follows_sm_clock & (np.abs(values / ceiling.value - 1) > SAME_CLOCK)
             some = f"in {len(mine)} of {len(index)} launches " if len(mine) < len(index) else ""
             reason = "" if judges else some + why_not(Columns.middle(roof.share[mine]), ceiling.clock_known)
-            notes = "; ".join(filter(None, (reason, ceiling.source, _SCALED if scaled.any() else "")))
+            notes = "; ".join(filter(None, (reason or ceiling.regimes, ceiling.source, _SCALED if scaled.any() else "")))
             metrics = self.between(file, ceiling, name, mine) or f"{ceiling.id}{variant}"
             at = Columns.middle(np.where(scaled, self._m.clock[mine], ceiling.clock))
             source = "ceilings" if file.status == MEASURED else file.status

@@ -90,6 +90,7 @@ ROLES = {
     "wall": Role("faint", 0.8, _DOTTED, **_ROOF),
     "peak": Role("compute", 0.6, _DASHED, 2, alpha=0.8, rank=OF_ROOFS),
     "burst": Role("compute", 1.3, order=2.5, alpha=0.35, rank=OF_ROOFS),
+    "limit": Role("compute", 1.0, _DOTTED, order=2.5, alpha=0.8, rank=OF_ROOFS),
     "balance": Role("compute", 1.2, rank=OF_ROOFS, price=1.2, most=9.0),
     "band": Role("compute", order=1.5, alpha=0.16),
     "mix": Role("compute", 1.0, (0, (2.4, 1.6)), rank=2, price=0.6, most=3.0, margin=1.0, told=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 import tempfile
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,15 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from ncu_roofline.bench import campaign, document, runner, telemetry
+from ncu_roofline.bench import campaign, document, runner
 from ncu_roofline.bench.device import LOCAL_RANKS, RANK_COUNTS
-from tests.bench.fakes import FakeNvml, Program
+from tests.bench.fakes import FakeNvml, Look, Program
 
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
     made = Program()
     monkeypatch.setattr(runner, "_Process", made.started)
+    monkeypatch.setattr(campaign, "Watch", Look)
     return made
 
 
@@ -33,8 +35,8 @@ def machine(
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setenv("XDG_DATA_HOME", str(elsewhere / "data"))
     monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    monkeypatch.setattr(telemetry, "load", FakeNvml)
-    monkeypatch.setattr(campaign, "TIMING", program.timing)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    monkeypatch.setattr(campaign, "CLOCK", program.clock)
     monkeypatch.setattr(platform, "node", lambda: "node0")
     day = datetime(2026, 11, 22, 10, tzinfo=timezone.utc)
     monkeypatch.setattr(document, "datetime", SimpleNamespace(now=lambda _zone: day))

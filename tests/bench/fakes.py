@@ -2,10 +2,10 @@
 
 A scenario: "devices"; "error", what all but `list` fail with; "rows" of the list; and per ceiling "rate" (work per second),
 "clock" (MHz), "noise" (share), "variants" (name -> share of the rate), "rested" (how much higher clock and rate are after
-pauses) and "calls", what happens at its first, second, ... run (the last goes on), with any of "mode" (crash, hang, garbage,
-error, fatal, short, wrong), "text", "host" and "late" (the host's time over the GPU's, of the first `late` trials or of all),
-"scale", "clock", "noise", "drift" (clocks of the first trials), "outliers" (so many trials take twice as long), "launch" (what
-else the last line says).
+pauses), "longer" (trials than asked for) and "calls", what happens at its first, second, ... run (the last goes on), with any
+of "mode" (crash, hang, garbage, error, fatal, short, wrong), "text", "host" and "late" (the host's time over the GPU's, of the
+first `late` trials or of all), "scale", "clock", "noise", "drift" (clocks of the first trials without pauses), "outliers" (so
+many trials take twice as long), "launch" (what else the last line says).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +25,11 @@ from typing import Any
 import pytest
 
 from ncu_roofline.bench.campaign import Campaign
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
-from ncu_roofline.bench.measuring import FULL, Settings, Timing
+from ncu_roofline.bench.measuring import FULL, Settings
 from ncu_roofline.bench.runner import HANGS, Runner, RunnerFailed, Session
-from ncu_roofline.bench.telemetry import Nvml, NvmlError, Reading, Telemetry
-from ncu_roofline.formats.ceilings import GPU
+from ncu_roofline.bench.telemetry import Reading, Telemetry, Watch, Window, observe
+from ncu_roofline.formats.ceilings import GPU, Ceiling
 
 HERE = Path(__file__).resolve().parent
 UNITS = {"dram": "B/s", "l3": "B/s", "l2": "B/s", "l1": "B/s", "smem": "B/s", "host": "B/s", "launch": "s"}
@@ -46,7 +46,11 @@ def some(names: Iterable[str], first: tuple[str, ...]) -> list[Any]:
 
 MACHINES: dict[str, Any] = read_toml("machines.toml")
 RATES: dict[str, float] = MACHINES["rates"]
-H100_LIST = {name: tuple(one.rstrip("*") for one in variants) for name, variants in MACHINES["h100"].items()}
+H100_LIST: dict[str, tuple[str, ...]] = {name: (variant,) for name, variant in MACHINES["runner"].items()}
+for _line in (HERE / "table.txt").read_text(encoding="utf-8").splitlines():
+    _name, _variant, _since, _until, *_emulated = _line.split()
+    if int(_since) <= 90 <= (int(_until) or 90) and not {"9.0", "9.x"} & {*_emulated}:
+        H100_LIST[_name] = (*H100_LIST.get(_name, ()), _variant)
 
 
 def facts(name: str, /, **changes: Any) -> dict[str, Any]:
@@ -61,9 +65,9 @@ def device(told: Mapping[str, Any] = H200, index: int = 0, **changes: Any) -> De
     return parse_device({"index": index, **told, **changes})
 
 
-def kind(ceiling: str) -> CeilingKind:
+def kind(ceiling: str) -> Ceiling:
     unit = "OP/s" if ceiling.partition(".")[2].startswith(("int", "mad")) else "FLOP/s"
-    return CeilingKind(ceiling, UNITS.get(ceiling.partition(".")[0], unit))
+    return Ceiling(ceiling, unit=UNITS.get(ceiling.partition(".")[0], unit))
 
 
 def scenario(ceilings: Mapping[str, Mapping[str, Any]] = {}, devices: Sequence[Mapping[str, Any]] = (H200,)) -> dict[str, Any]:
@@ -86,7 +90,6 @@ class Program:
 
     def __init__(self) -> None:
         self.play(scenario())
-        self.timing = Timing(lambda: self.now, lambda _seconds: None)
 
     def play(self, content: Mapping[str, Any], start: float = 0.0, set_up: float = 0.0) -> None:
         self.content, self.start, self.set_up = content, start, set_up
@@ -143,21 +146,24 @@ class Program:
     def end(self) -> None:
         self.lines = iter(())
 
+    def clock(self) -> float:
+        return self.now
+
     def campaign(self, telemetry: Telemetry, settings: Settings, budget: float = 1e9, kind: str = GPU) -> Campaign:
         """The driver's work with it, ``budget`` in s from now."""
         source = Session(Runner(Path("program")), 0)
-        return Campaign(source, telemetry, settings, self.timing, self.now + budget, kind)
+        return Campaign(source, telemetry, settings, self.clock, self.now + budget, kind)
 
     def trials(self, words: Mapping[str, str], number: int, call: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines of one run, as the clock goes on; ``number`` counts the runs of this ceiling from 0."""
         one, told = self.content["ceilings"][words["ceiling"]], ("min-time-ms", "pause-ms")
-        seconds, pause = (float(words[name]) / 1e3 for name in told)
+        seconds, pause = (float(words[name]) / 1e3 * one.get("longer", 1.0) ** (name[0] == "m") for name in told)
         rate = one["rate"] * one.get("variants", {}).get(words["variant"], 1.0) * call.get("scale", 1.0)
         clock, noise = call.get("clock", one.get("clock", 1980)), call.get("noise", one.get("noise", 0.0005))
         if pause:
             clock, rate = clock * one.get("rested", 1.0), rate * one.get("rested", 1.0)
         dice = random.Random(f"{words['ceiling']} {words['variant']} {number} {words['seed']}")
-        drift, count = call.get("drift", []), int(words["trials"])
+        drift, count = [] if pause else call.get("drift", []), int(words["trials"])
         for trial in range(count):
             mhz = drift[trial] if trial < len(drift) else clock
             speed = rate * (mhz / clock if mhz and clock else 1.0) * (1 + noise * dice.uniform(-1, 1))
@@ -184,20 +190,34 @@ class FakeTelemetry(Telemetry):
         return {"memory_clock": 3.201e9, "power": 600.0, "temperature": 55.0, "reasons": told}
 
 
-class FakeNvml(Nvml):
-    """That of an H200 but for some answers; exceptions are raised, as is what begins with "!"; of processes 0 is this one."""
+class Look(Watch):
+    """Reads a played device once, after its trials: no thread, whose looks would come at any time of the play."""
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def seen_in(self, windows: Sequence[Window]) -> dict[str, Any]:
+        return observe([{**self._telemetry.read(), "time": windows[-1][1]}] if self._telemetry.available else [], windows)
+
+
+class FakeNvml(SimpleNamespace):
+    """The package on an H200 but for some answers; what begins with "!" is refused; of processes 0 is this one."""
+
+    NVMLError = OSError
 
     def __init__(self, **answers: Any) -> None:
-        self.answers = {**MACHINES["nvml"], **answers}
-        self.asked: list[tuple[Any, ...]] = []
+        super().__init__(answers={"Init": None, **MACHINES["nvml"], **answers}, asked=list[tuple[Any, ...]]())
 
-    def ask(self, name: str, *inputs: Any) -> Any:
-        self.asked.append((name.removeprefix("nvml"), *inputs))
-        answer = self.answers.get(name.removeprefix("nvml"), f"!{name}: this driver's NVML does not have it")
-        if isinstance(answer, Exception):
-            raise answer
+    def __getattr__(self, name: str) -> Any:
+        if name.removeprefix("nvml") not in self.answers:
+            raise AttributeError(name)
+        return partial(self._answer, name.removeprefix("nvml"))
+
+    def _answer(self, name: str, *inputs: Any) -> Any:
+        self.asked.append((name, *inputs))
+        answer = self.answers[name]
         if str(answer).startswith("!"):
-            raise NvmlError(str(answer)[1:])
+            raise OSError(str(answer)[1:])
         if name.endswith("FieldValues"):
             values = [answer.get(str(number)) for number in inputs[1]]
             return [SimpleNamespace(nvmlReturn=one is None, value=SimpleNamespace(uiVal=one)) for one in values]

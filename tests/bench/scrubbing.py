@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.bench.catalogue import CeilingKind
 from ncu_roofline.bench.device import Device, parse_device
 from ncu_roofline.bench.document import Origin, as_text, document
 from ncu_roofline.bench.measuring import Outcome, Record, Settings, judge
 from ncu_roofline.bench.telemetry import REASONS
 from ncu_roofline.formats import ceilings as form
+from ncu_roofline.formats.ceilings import Ceiling
 from tests.bench.fakes import HERE
 
 # What tells one GPU, machine or file from others.
-_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "slow_gpus", "file", "path", "hostname")
+_TELLING = ("uuid", "serial", "pci_bus_id", "index", "gpus", "values", "slow", "file", "path", "hostname")
 _READ = {name: (HERE / "measured_h100" / f"{name}.json").read_text(encoding="utf-8") for name in ("ceilings", "promises")}
 MEASURED, PROMISES = map(json.loads, _READ.values())
 
@@ -31,8 +31,7 @@ def scrubbed(content: Mapping[str, Any]) -> dict[str, Any]:
     result |= {"status": form.MEASURED, **{key: _without(value) for key, value in content.items() if key not in result}}
     result["host"] = {key: host[key] for key in ("cpu", "container", "time_utc") if key in host}
     result["device"]["uuid"] = ""
-    text = as_text(result)
-    if name := next((name for name in sorted(set(_names(content))) if name in text), ""):
+    if name := next((name for name in sorted(set(_names(content))) if name in as_text(result)), ""):
         reason = f"{name!r} is the name of a machine or GPU, and stands in it where it can't be taken out"
         raise RooflineError("Cannot publish", "ceilings", reason, "Take it out by hand.")
     return result
@@ -64,7 +63,7 @@ def rejudged(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
-    kind = CeilingKind(entry["id"], entry["unit"])
+    kind = Ceiling(entry["id"], unit=entry["unit"])
     if entry["value"] is None:
         return Outcome(kind, absent=entry["reasons"][0])
     variant = entry["variant"]["kernel"]
@@ -73,10 +72,10 @@ def _outcome(entry: Mapping[str, Any], device: Device) -> Outcome:
     others = tuple(record for record in records if record.variant != variant)
     burst = next((record for record in records if record.role == "burst"), None)
     late = tuple(text for text in entry["reasons"] if text.startswith("out of time"))
-    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, "", late)
+    return Outcome(kind, (replace(first, discarded=entry["discarded"]), *more), others, burst, notes=late)
 
 
-def _record(entry: Mapping[str, Any], kind: CeilingKind, run: Mapping[str, Any], device: Device) -> Record:
+def _record(entry: Mapping[str, Any], kind: Ceiling, run: Mapping[str, Any], device: Device) -> Record:
     """One run; the last session's work and time go to all, trials that the file counts as discarded to the first."""
     throttle, clocks = entry["throttle"]["reasons"], [megahertz * 1e6 for megahertz in run["sm_mhz"]]
     observed = {"memory_clock": entry["clock"]["mem_mhz"] and entry["clock"]["mem_mhz"] * 1e6, "power": entry["power_w"]}

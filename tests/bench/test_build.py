@@ -54,7 +54,7 @@ class Toolkit:
         return SimpleNamespace(returncode=int(failed), stdout=answer.lstrip("-"))
 
     def build(self, arch: str = "9.0", **how: Any) -> Built:
-        return module.build(arch, str(self.place / "nvcc"), folder=self.place / "bench", cache=self.cache, **how)
+        return module.build(arch, str(self.place / "nvcc"), module.How(self.place / "bench", self.cache, **how))
 
     def do(self, step: str) -> str:
         word, _, rest = step.partition(" ")
@@ -108,10 +108,8 @@ def test_steps(toolkit: Toolkit, name: str, steps: list[str], monkeypatch: pytes
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows keeps folders of users apart")
 def test_nobody_else_may_put_a_program_where_ours_is_looked_for(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0)
-    try:
-        program = toolkit.build().path
-    finally:
-        os.umask(before)
+    program = toolkit.build().path
+    os.umask(before)
     places = [toolkit.cache, toolkit.cache / "bench", program.parent, program, program.parent / "build-info.json"]
     assert [place.stat().st_mode & 0o777 for place in places[:3]] == [0o700] * 3
     shutil.rmtree(toolkit.cache)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ncu_roofline.base.errors import RooflineError, UsageError
-from ncu_roofline.bench import build, campaign, measure, telemetry
+from ncu_roofline.bench import build, campaign, measure
 from ncu_roofline.bench.device import choose, local_rank, parse_device
 from ncu_roofline.bench.runner import Job, Runner, RunnerFailed, Session, Trial
 from ncu_roofline.cli.outputs import Bar
@@ -37,7 +37,7 @@ from tests.test_sessions import test_session as play
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.play")), ids=lambda path: path.stem)
 def test_play(path: Path, run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mig = (1, 1) if path.stem == "instances" else (0, 0)
-    monkeypatch.setattr(telemetry, "load", lambda: FakeNvml(DeviceGetMigMode=mig))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(DeviceGetMigMode=mig))
     play(path, run, tmp_path, monkeypatch)
 
 
@@ -47,8 +47,8 @@ def test_documents_fit_their_schemas_and_the_picture_never_replaces_the_measurem
     words = ("--runner", "runner", "--only", "fp64.fma", "--json", "-o", "x.json")
     assert assert_fits("ceilings", run("bench", "run", *words, "--no-picture").out)["device"]["name"] == "NVIDIA H200"
     rows = {row["ceiling"]: row for row in assert_fits("bench-list", run("bench", "list", "--runner", "runner", "--json").out)}
-    found = [rows["tensor.fp8.mma"]["applies to"], rows["tensor.fp8.mma"]["emulated on"], rows["fp64.fma"]["applies to"]]
-    assert found == [["8.9", "12.0"], ["9.0"], ["all"]]
+    found = [rows["tensor.fp8.mma"][name] for name in ("applies to", "emulated on")]
+    assert [*found, rows["fp64.fma"]["applies to"]] == [["8.9", "12.0"], ["9.0"], ["all"]]
     Path("x.json").unlink()
     Path("x.json").symlink_to("x.svg")
     outcome = run("bench", "run", *words, "--force")
@@ -78,9 +78,8 @@ def test_measure_for_other_commands(machine: Program, tmp_path: Path, monkeypatc
     monkeypatch.setattr(build, "build", lambda nvcc="": build.describe(tmp_path / "runner"))  # noqa: ARG005
     assert set(read_ceilings(measure("0", True, tmp_path / "out.json")).by_id) == set(RATES)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = measure(H200["uuid"], quick=True)
-    assert path.parent == tmp_path / "cache" / "ncu-roofline" / "ceilings"
-    assert measure(quick=True) == path  # again: overwritten
+    paths = [measure(H200["uuid"], quick=True), measure(quick=True)]  # again: overwritten
+    assert (paths[0], paths[0].parent) == (paths[1], tmp_path / "cache" / "ncu-roofline" / "ceilings")
     with campaign._alone(device()), pytest.raises(RooflineError, match=f"{H200['uuid']}: another .* is measuring it"):
         measure(quick=True)
     assert machine.contexts == 3
@@ -114,7 +113,7 @@ def test_the_bar_and_lines_above_it(capsys: pytest.CaptureFixture[str]) -> None:
         with Bar("NVIDIA H200", shown=shown) as bar:
             bar.start(3)
             bar.begin("fp64.fma")
-            bar.step("fp64.fma", None)
+            bar.step()
             bar.line("fp64.fma\33[31m 33 TFLOP/s")
             bar.begin("dram.read")
         said.append(capsys.readouterr().err)

@@ -25,7 +25,7 @@ from tests.published_report import gpp_ceilings
 Own = Callable[..., Ceilings]
 A100_NAME = A100["device__attribute_display_name"]
 WRONG = Path(__file__).with_name("wrong_ceilings.txt")
-COMMANDS = ("bench verify {0}", "bench merge {0}", "bench compare {0} {0}", "bench draw {0} -o {1}/c.svg")
+COMMANDS = ("bench merge {0}", "bench compare {0} {0}", "bench draw {0} -o {1}/c.svg")
 
 
 def ceiling(name: str, value: float | None = 1e12, unit: str = "", **more: Any) -> dict[str, Any]:

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from ncu_roofline import roofline
-from ncu_roofline.bench.device import parse_device
 from ncu_roofline.chips.spec import gpus
 from ncu_roofline.formats.inputs import open_ceilings
 from ncu_roofline.formats.inputs.nvprof import tensor_peak
 from tests import published, published_report
-from tests.bench import test_cpu_files
+from tests.bench import made
 from tests.inputs import nvprof_logs as logs
 from tests.inputs.made import FILES
 
@@ -70,7 +69,7 @@ def test_stream_of_nersc(tmp_path: Path) -> None:
     assert points["intensity"].round(4).to_dict() == {"l1": 0.0802, "dram": 0.0825}
     assert points["traffic"].to_dict() == {"l1": 49_869_806_228, "dram": 48_511_113_024}
     assert points["performance"]["l1"] == pytest.approx(4_000_000_400 / 0.75)
-    cpu = test_cpu_files.write(tmp_path / "cpu.json", parse_device(test_cpu_files.EPYC))
+    cpu = made.write("epyc.json", tmp_path / "cpu.json")
     for given, rate in ((files, 48_511_113_024 / 0.75), ([file(tmp_path, "advisor.csv")], 16e9 / 2)):
         dram = roofline(given, cpu).points.query("level == 'dram'")
-        assert dram["fraction"].tolist() == pytest.approx([rate / 380e9])
+        assert dram["fraction"].tolist() == pytest.approx([rate / 190e9])

@@ -41,7 +41,7 @@ def test_gpu_and_compiler_measure_once(
             raise RooflineError("Cannot find", "nvcc", "it is not on the PATH", "Install it.")
         progress.start(1)
         progress.begin("dram.read")
-        progress.step("dram.read", None)
+        progress.step()
         path = tmp_path / "measured.json"
         path.write_text(json.dumps(measured))
         return path

@@ -13,7 +13,7 @@ from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent, range_text
 from ncu_roofline.chips.formulas import INSTEAD
 from ncu_roofline.chips.verdict import CLOCK_WARNING
-from ncu_roofline.formats.ceilings import NOT_COMPARABLE, PUBLISHED
+from ncu_roofline.formats.ceilings import JUDGES, NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.points import ABOVE
 from ncu_roofline.model.work import OPCODES
@@ -28,7 +28,7 @@ _SAID_ELSEWHERE = ("of the maximum clock", "lanes work on average", ABOVE)
 # Words of notes that say a number is too low, too high or uncertain; these are never left out.
 _DOUBTS = (
     *("lower bound", "loads only", "not counted", "count as hits", "count more than there are", "incomplete", "unproven"),
-    *("true of", "lack the metrics", "disagree", "differ", "replay", "faster than its roof", INSTEAD),
+    *("true of", "lack the metrics", "disagree", "differ", "replay", "faster than its roof", INSTEAD, JUDGES),
 )
 # Why a kernel has no points, by its status in the frame of kernels.
 WHY = {

@@ -28,7 +28,7 @@ _SYS_ADMIN = 21
 
 # Import name: distribution.
 _PACKAGES = {name: name for name in ("jinja2", "matplotlib", "msgspec", "numpy", "pandas", "shtab", "tqdm")}
-_PACKAGES |= {"google.protobuf": "protobuf", "pynvml": "nvidia-ml-py"}
+_PACKAGES |= {"google.protobuf": "protobuf"}
 
 
 class Line(NamedTuple):
