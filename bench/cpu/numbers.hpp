@@ -36,6 +36,9 @@ inline uint32_t encode(double x) {
 inline double decode_half(uint32_t bits) { return decode<5, 10>(bits & 0xffff); }
 inline double decode_bfloat(uint32_t bits) { return decode<8, 7>(bits & 0xffff); }
 inline double decode_fp8(uint32_t bits) { return decode<4, 3>(bits & 0xff); }
+inline double decode_fp6(uint32_t bits) { return decode<3, 2>(bits & 0x3f); }
+inline double decode_fp4(uint32_t bits) { return decode<2, 1>(bits & 0xf); }
+inline double decode_ue8m0(uint32_t bits) { return std::ldexp(1.0, int(bits & 0xff) - 127); }
 inline uint32_t encode_half(double x) { return encode<5, 10>(x); }
 inline uint32_t encode_bfloat(double x) { return encode<8, 7>(x); }
 inline uint32_t encode_fp8(double x) { return encode<4, 3>(x); }

@@ -63,9 +63,6 @@ inline uint32_t both(uint32_t x, uint32_t y, uint32_t z, F f) {
   }                                                                                                                     \
   inline T add(T x, T y) {                                                                                              \
     return counted(2, T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a + b; })});            \
-  }                                                                                                                     \
-  inline T divide(T x, T y) {                                                                                           \
-    return T{both<FORMAT>(x.bits, y.bits, 0, [](double a, double b, double) { return a / b; })};                        \
   }
 BENCH_PACKED(Half2Value, HalfFormat)
 BENCH_PACKED(Bfloat2Value, BfloatFormat)
@@ -93,6 +90,11 @@ inline void store(void* p, const Vector4& v) {
   machine.counted.global_bytes += sizeof v;
   std::memcpy(p, &v, sizeof v);
 }
+inline void reduce(uint32_t* p, uint32_t v) {
+  machine.check(p, sizeof v);
+  machine.counted.global_bytes += sizeof v;
+  *p += v;
+}
 inline uint32_t after_loads() { return 0; }
 inline unsigned char* dynamic_shared() { return machine.shared.data(); }
 inline uint32_t shared_address(const void* p) {
@@ -102,6 +104,28 @@ inline void load_shared(Vector4& v, uint32_t address) {
   machine.counted.shared_bytes += sizeof v;
   if (address + sizeof v > machine.shared.size()) std::abort();
   std::memcpy(&v, &machine.shared[address], sizeof v);
+}
+inline void store_shared(uint32_t address, const Vector4& v) {  // no kernel is counted by its stores
+  if (address + sizeof v > machine.shared.size()) std::abort();
+  std::memcpy(&machine.shared[address], &v, sizeof v);
+}
+inline uint32_t add_shared(uint32_t address, uint32_t v) {
+  machine.counted.shared_bytes += sizeof v;
+  uint32_t old;
+  std::memcpy(&old, &machine.shared.at(address), sizeof old);
+  v += old;
+  std::memcpy(&machine.shared.at(address), &v, sizeof v);
+  return old;
+}
+inline void pair_barrier() { machine.cluster_barrier(); }
+constexpr uint32_t kOther = 1u << 31;  // in an address of the cluster's shared memory: the other block's
+inline uint32_t other_shared_address(uint32_t own) { return own | kOther; }
+inline void load_other_shared(Vector4& v, uint32_t address) {
+  const std::vector<unsigned char>& from = address & kOther ? machine.peer.shared : machine.shared;
+  address &= ~kOther;
+  machine.counted.shared_bytes += sizeof v;
+  if (address + sizeof v > from.size()) std::abort();
+  std::memcpy(&v, &from[address], sizeof v);
 }
 inline void barrier_init(uint32_t bar) { machine.barriers[bar] = {}; }
 inline void barrier_wait(uint32_t bar, uint32_t phase) {
@@ -113,14 +137,28 @@ inline void barrier_wait(uint32_t bar, uint32_t phase) {
 }
 inline void fence_barrier_init() {}
 inline void fence_shared_for_async() {}
+inline void bulk_expect(uint32_t bar, uint32_t bytes) { machine.barriers[bar].expected = bytes; }
 inline void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t bar) {
   machine.check(from, 16);
   machine.check(static_cast<const char*>(from) + bytes - 16, 16);
   machine.counted.global_bytes += bytes;
   if (to + bytes > machine.shared.size()) std::abort();
   std::memcpy(&machine.shared[to], from, bytes);
-  ++machine.barriers[bar].phases;
+  BulkBarrier& at = machine.barriers[bar];
+  if (bytes > at.expected) std::abort();
+  at.expected -= bytes;
+  at.phases += at.expected == 0;
 }
+inline void bulk_store(void* to, uint32_t from, uint32_t bytes) {
+  machine.check(to, 16);
+  machine.check(static_cast<char*>(to) + bytes - 16, 16);
+  machine.counted.global_bytes += bytes;
+  if (from + bytes > machine.shared.size()) std::abort();
+  std::memcpy(to, &machine.shared[from], bytes);
+}
+template <int>
+inline void bulk_wait_read() {}
+inline void bulk_wait() {}
 
 // ---- tensor cores
 inline double element(Half, uint32_t word, int e) { return decode_half(word >> 16 * e); }
@@ -128,11 +166,27 @@ inline double element(Bfloat, uint32_t word, int e) { return decode_bfloat(word 
 inline double element(Tf32, uint32_t word, int) { return bit_cast<float>(word & 0xffffe000u); }
 inline double element(Int8, uint32_t word, int e) { return static_cast<int8_t>(word >> 8 * e); }
 inline double element(Fp8, uint32_t word, int e) { return decode_fp8(word >> 8 * e); }
+inline double element(Fp6, uint32_t word, int e) { return decode_fp6(word >> 8 * e); }
+inline double element(Fp4, uint32_t word, int e) { return decode_fp4(word >> 4 * e); }
 inline double element(Double, double word, int) { return word; }
 inline float accumulate(float c, double sum) { return static_cast<float>(c + sum); }
 inline double accumulate(double c, double sum) { return c + sum; }
 inline uint32_t accumulate(uint32_t c, double sum) { return c + static_cast<uint32_t>(static_cast<int64_t>(sum)); }
 inline uint32_t accumulate_half(uint32_t c, double sum) { return encode_half(decode_half(c) + sum); }
+
+// The k of a held element: the first or second of a chunk of four; for TF32 the one of a pair, and metadata name its halves.
+template <class Tag>
+inline int sparse_position(int held) {
+  constexpr bool kPairs = Tag::Element::kPerRegister > 1;
+  const int chunk = kPairs ? held / 2 : held;
+  const uint32_t told = kMetadata<typename Tag::Element> >> chunk % 8 * 4;
+  return kPairs ? chunk * 4 + (told >> held % 2 * 2 & 3) : chunk * 2 + ((told & 15) == 0xe);
+}
+// One factor, exactly: UE8M0 a power of two, UE4M3 as FP8 without sign.
+template <class Tag>
+inline double scale_factor(uint32_t byte) {
+  return Tag::kScaleBase == 0x7e7e7e7eu ? decode_ue8m0(byte) : decode_fp8(byte & 0x7f);
+}
 
 // Fragments of mma.sync as the PTX manual lays them out.  With g = lane / 4, q = lane % 4, E elements per register and H = M /
 // 8: A register r, element e: row g + 8 (r mod H), k = q E + e + 4 E (r / H);  B: k = q E + e + 4 E r, column g; C register i
@@ -141,13 +195,24 @@ template <class Tag>
 struct Fragments {
   static constexpr int kE = Tag::Element::kPerRegister, kH = Tag::kM / 8;
   const Machine::Exchange& warp;
+  // The elements of A that are held, one after another: of a sparse A the metadata tell which k each is.
   double product(int row, int column) const {
     double sum = 0;
-    for (int k = 0; k < Tag::kK; ++k) {
-      const int q = k / kE % 4, r = k / (4 * kE), e = k % kE;
-      sum += warp.a[row % 8 * 4 + q][(r * kH + row / 8) * kE + e] * warp.b[column * 4 + q][r * kE + e];
+    for (int held = 0; held < Tag::kK / Tag::kSparse; ++held) {
+      const int k = Tag::kSparse == 2 ? sparse_position<Tag>(held) : held;
+      const double b = warp.b[column * 4 + k / kE % 4][k / (4 * kE) * kE + k % kE];
+      sum += this->held(row, held) * b * scale(row, column, k);
     }
     return sum;
+  }
+  double held(int row, int index) const {
+    return warp.a[row % 8 * 4 + index / kE % 4][(index / (4 * kE) * kH + row / 8) * kE + index % kE];
+  }
+  double scale(int row, int column, int k) const {
+    if constexpr (Tag::kScales == 0) return 1;
+    const int shift = 8 * (k / (Tag::kK / std::max(1, Tag::kScales)));
+    return scale_factor<Tag>(warp.factors[0][row % 8 * 4 + row / 8] >> shift) *
+           scale_factor<Tag>(warp.factors[1][column * 4] >> shift);
   }
 };
 
@@ -160,13 +225,17 @@ inline double volta_product(const Machine::Exchange& warp, int pair, int row, in
 }
 
 template <class Tag>
-inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kA],
-                const typename Tag::Input (&b)[Tag::kB]) {
+inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input (&a)[Tag::kAllA],
+                const typename Tag::Input (&b)[Tag::kAllB]) {
   Machine::Exchange& warp = machine.exchange[thread() / 32];
   const int lane = thread() % 32, g = lane / 4, q = lane % 4;
   constexpr int kE = Tag::Element::kPerRegister;
   for (int i = 0; i < Tag::kA * kE; ++i) warp.a[lane][i] = element(typename Tag::Element{}, a[i / kE], i % kE);
   for (int i = 0; i < Tag::kB * kE; ++i) warp.b[lane][i] = element(typename Tag::Element{}, b[i / kE], i % kE);
+  if constexpr (Tag::kScales > 0) {
+    warp.factors[0][lane] = a[Tag::kA];
+    warp.factors[1][lane] = b[Tag::kB];
+  }
   machine.warp_barrier();
   machine.counted.operations += Tag::kOperations;
   for (int i = 0; i < Tag::kC; ++i) {
@@ -184,6 +253,17 @@ inline void mma(typename Tag::Register (&c)[Tag::kC], const typename Tag::Input 
   machine.warp_barrier();
 }
 
+// Element i of 16 bytes.
+template <class Element>
+inline double packed(Element kind, const unsigned char* bytes, int i) {
+  uint32_t word;
+  std::memcpy(&word, bytes + i / Element::kPerRegister * 4, 4);
+  return element(kind, word, i % Element::kPerRegister);
+}
+inline double packed(Fp6Packed, const unsigned char* bytes, int i) {
+  return decode_fp6(uint32_t(bytes[6 * i / 8] | bytes[6 * i / 8 + 1] << 8) >> 6 * i % 8);
+}
+
 // An operand tile in shared memory, rows x K, by its descriptor (strides as the manual defines them without swizzle).
 template <class Tag>
 inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
@@ -191,14 +271,12 @@ inline const std::vector<double>& tile(uint64_t descriptor, int rows) {
   if (!values.empty()) return values;
   const uint32_t start = (descriptor & 0x3fff) << 4, half = (descriptor >> 16 & 0x3fff) << 4,
                  group = (descriptor >> 32 & 0x3fff) << 4;
-  constexpr int kE = Tag::Element::kPerRegister;
+  constexpr int kChunk = 4 * Tag::Element::kPerRegister;  // elements of 16 bytes
   values.resize(size_t(rows) * Tag::kK);
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < Tag::kK; ++k) {
-      const int byte = k / kE * 4;
-      uint32_t word;
-      std::memcpy(&word, &machine.shared.at(start + row / 8 * group + byte / 16 * half + row % 8 * 16 + byte % 16), 4);
-      values[size_t(row) * Tag::kK + k] = element(typename Tag::Element{}, word, k % kE);
+      const unsigned char* bytes = &machine.shared.at(start + row / 8 * group + k / kChunk * half + row % 8 * 16);
+      values[size_t(row) * Tag::kK + k] = packed(typename Tag::Element{}, bytes, k % kChunk);
     }
   return values;
 }
@@ -229,18 +307,42 @@ inline void wgmma(Register (&c)[N], uint64_t a, uint64_t b) {
   }
 }
 
+// A is held by each warp for its 16 rows, as mma.sync holds it.
+template <class Tag, class Register>
+inline void wgmma_sparse(Register (&c)[128], const uint32_t (&a)[4], uint64_t b) {
+  Machine::Exchange& warp = machine.exchange[thread() / 32];
+  const int lane = thread() % 32;
+  constexpr int kE = Tag::Element::kPerRegister;
+  for (int i = 0; i < 4 * kE; ++i) warp.a[lane][i] = element(typename Tag::Element{}, a[i / kE], i % kE);
+  const double* right = tile<Tag>(b, 256).data();
+  machine.warp_barrier();
+  machine.counted.operations += 2.0 * 64 * 256 * Tag::kK / 128;
+  for (int i = 0; i < 128; ++i) {  // as wgmma
+    const int row = lane / 4 + 8 * (i / 2 % 2), column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    double sum = 0;
+    for (int held = 0; held < Tag::kK / 2; ++held)
+      sum += Fragments<Tag>{warp}.held(row, held) * right[column * Tag::kK + sparse_position<Tag>(held)];
+    c[i] = accumulate(c[i], sum);
+  }
+  machine.warp_barrier();
+}
+
 inline uint32_t warp_index() { return thread() / 32; }
 inline uint32_t load_shared_word(uint32_t address) {
   uint32_t value;
   std::memcpy(&value, &machine.shared.at(address), 4);
   return value;
 }
+template <int>
 inline void tcgen05_allocate(uint32_t slot, uint32_t columns) {
   machine.tensor_memory.assign(128 * 512, 0xdeadbeefu);
   const uint32_t first = 512 - columns;  // any address but zero
   std::memcpy(&machine.shared.at(slot), &first, 4);
 }
+template <int>
 inline void tcgen05_free(uint32_t, uint32_t) {}
+inline uint32_t cluster_rank() { return machine.rank; }
+inline void cluster_barrier() { machine.cluster_barrier(); }
 inline void tcgen05_fence() {}
 inline uint32_t& tensor_word(uint32_t address, int lane, int column) {
   return machine.tensor_memory.at(((address >> 16) + lane) * 512 + (address & 0xffff) + column);
@@ -248,42 +350,73 @@ inline uint32_t& tensor_word(uint32_t address, int lane, int column) {
 inline void tcgen05_clear(uint32_t d) {
   for (int i = 0; i < 8; ++i) tensor_word(d, thread() % 32, i) = 0;
 }
+inline void tcgen05_store(uint32_t d, const uint32_t (&c)[8]) {
+  for (int i = 0; i < 8; ++i) tensor_word(d, thread() % 32, i) = c[i];
+}
 inline void tcgen05_load(uint32_t (&c)[8], uint32_t d) {
   for (int i = 0; i < 8; ++i) c[i] = tensor_word(d, thread() % 32, i);
 }
+template <int>
 inline void tcgen05_commit(uint32_t bar) {
   machine.warp_barrier();  // as elect.sync: no lane runs ahead of its warp
   if (thread() % 32 == 0) ++machine.barriers[bar].phases;
 }
-template <class Tag>
-inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
-  if (thread() % 32 != 0) return;  // the elected lane
-  const int rows = (instruction >> 24 & 31) * 16, columns = (instruction >> 17 & 63) * 8;
-  const double* left = tile<Tag>(a, rows).data();
-  const double* right = tile<Tag>(b, columns).data();
-  machine.counted.operations += 2.0 * rows * columns * Tag::kK;
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) {
-      using Register = typename Tag::Register;
-      uint32_t& word = tensor_word(d, row, column);
-      const double sum = tile_product<Tag>(left + row * Tag::kK, right + column * Tag::kK);
-      if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
-        word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 bits in a column of 32: tcgen05.ld can pack them
-      else
-        word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
-    }
+inline void tcgen05_commit_to_both(uint32_t bar) {
+  tcgen05_commit<2>(bar);
+  if (thread() % 32 == 0) ++machine.peer.barriers[bar].phases;
 }
+// Block scale of element k of a row; each quarter of the lanes must have them.
 template <class Tag>
-inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction) {
-  for (int i = 0; i < 8; ++i) {
-    const int slice = i % kSlices;
-    tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
-    tcgen05_product<Tag>(d, a + slice * 256, other + slice * 512, instruction);
+inline double tensor_factor(uint32_t scales, int row, int k) {
+  const int number = k * Tag::kScales / Tag::kK;
+  return scale_factor<Tag>(tensor_word(scales, row % 32 + 32 * (k % 4), number / 4 * 4 + row / 32) >> number % 4 * 8);
+}
+// Of a pair each block has 128 rows of A and D and half of B's columns; products are issued by the first and done in both.
+template <class Tag, int Pair>
+inline void tcgen05_product(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
+  if (thread() % 32 != 0) return;  // the elected lane
+  const int rows = (Tag::kScales ? (instruction >> 27 & 3) * 128 : (instruction >> 24 & 31) * 16) / Pair;
+  const int columns = (instruction >> 17 & 63) * 8;
+  std::vector<double> right;
+  for (int block = 0; block < Pair; ++block) {
+    if (block == 1) machine.swap_blocks();
+    const std::vector<double>& half = tile<Tag>(b, columns / Pair);
+    right.insert(right.end(), half.begin(), half.end());
+  }
+  for (int block = Pair - 1; block >= 0; --block) {
+    std::vector<double> left = tile<Tag>(a, rows), scaled = right;
+    if constexpr (Tag::kScales > 0) {
+      for (int i = 0; i < rows * Tag::kK; ++i) left[i] *= tensor_factor<Tag>(scales, i / Tag::kK, i % Tag::kK);
+      for (int i = 0; i < columns * Tag::kK; ++i) scaled[i] *= tensor_factor<Tag>(scales + 8, i / Tag::kK, i % Tag::kK);
+    }
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column) {
+        using Register = typename Tag::Register;
+        uint32_t& word = tensor_word(d, row, column);
+        const double sum = tile_product<Tag>(&left[row * Tag::kK], &scaled[column * Tag::kK]);
+        if constexpr (std::is_same_v<typename Tag::Accumulator, Half2>)
+          word = (word & 0xffff0000u) | accumulate_half(word & 0xffff, sum);  // 16 of the 32 bits: tcgen05.ld can pack them
+        else
+          word = bit_cast<uint32_t>(accumulate(bit_cast<Register>(word), sum));
+      }
+    machine.counted.operations += 2.0 * rows * columns * Tag::kK;
+    if (block == 1) machine.swap_blocks();
   }
 }
-template <class Tag>
-inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction) {
-  for (int slice = 0; slice < kSlices; ++slice) tcgen05_product<Tag>(d, a + slice * 256, b + slice * 512, instruction);
+template <class Tag, int Pair>
+inline void tcgen05_products(uint32_t d, uint64_t a, uint64_t b, uint64_t other, uint32_t instruction, uint32_t scales) {
+  constexpr int kA = Tag::kRowBytes * 8, kB = Tag::kRowBytes * 16 / Pair;
+  for (int i = 0; i < 8; ++i) {
+    const int slice = i % kSlices;
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, b + slice * kB, instruction, scales);
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, other + slice * kB, instruction, scales);
+  }
+}
+template <class Tag, int Pair>
+inline void tcgen05_last_products(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t scales) {
+  constexpr int kA = Tag::kRowBytes * 8, kB = Tag::kRowBytes * 16 / Pair;
+  for (int slice = 0; slice < kSlices; ++slice)
+    tcgen05_product<Tag, Pair>(d, a + slice * kA, b + slice * kB, instruction, scales);
 }
 
 }  // namespace bench::cpu

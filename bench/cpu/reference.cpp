@@ -16,8 +16,9 @@ struct Entry {
 };
 
 #define BENCH_ENTRY(NAME, ...) {"bench_" #NAME, cpu::bench_##NAME},
-constexpr Entry kEntries[] = {BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY) BENCH_MEMORY_KERNELS(
-    BENCH_ENTRY) BENCH_MMA_KERNELS(BENCH_ENTRY) BENCH_WGMMA_KERNELS(BENCH_ENTRY) BENCH_TCGEN05_KERNELS(BENCH_ENTRY)};
+constexpr Entry kEntries[] = {BENCH_VECTOR_KERNELS(BENCH_ENTRY) BENCH_MIX_KERNELS(BENCH_ENTRY) BENCH_MEMORY_KERNELS(BENCH_ENTRY)
+                                  BENCH_MMA_KERNELS(BENCH_ENTRY) BENCH_WGMMA_KERNELS(BENCH_ENTRY)
+                                      BENCH_WGMMA_SPARSE_KERNELS(BENCH_ENTRY) BENCH_TCGEN05_KERNELS(BENCH_ENTRY)};
 
 }  // namespace
 
@@ -30,10 +31,10 @@ ReferenceUnit reference_unit(int index) {
   return units[index];
 }
 
-bool run_reference(std::string_view symbol, const Args& args, unsigned blocks, unsigned threads, size_t shared_bytes) {
+bool run_reference(const Row& row, const Args& args, unsigned blocks) {
   for (const Entry& entry : kEntries) {
-    if (entry.symbol != symbol) continue;
-    cpu::machine.launch(blocks, threads, shared_bytes, [&] { entry.kernel(args); });
+    if (entry.symbol != row.symbol) continue;
+    cpu::machine.launch(blocks, row.threads, row.shared_bytes, row.cluster, [&] { entry.kernel(args); });
     return true;
   }
   return false;

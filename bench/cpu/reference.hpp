@@ -14,7 +14,7 @@ struct ReferenceUnit {
 constexpr int kUnits = 5;
 ReferenceUnit reference_unit(int index);
 
-// Runs a kernel on the model.  Returns false for an unknown one.
-bool run_reference(std::string_view symbol, const Args& args, unsigned blocks, unsigned threads, size_t shared_bytes);
+// Runs a row's kernel on the model.  Returns false for an unknown one.
+bool run_reference(const Row& row, const Args& args, unsigned blocks);
 
 }  // namespace bench

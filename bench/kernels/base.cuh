@@ -9,12 +9,19 @@
 #define BENCH_LOOP _Pragma("unroll 1")  // the hot loop: exactly one per kernel, its trip count is known at run time only
 #define BENCH_KERNEL(NAME, THREADS, BLOCKS) \
   extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) BENCH_KERNEL(NAME, THREADS, BLOCKS)
+#else
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) \
+  extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS) NAME(const bench::Args args)
+#endif
 #else
 #define BENCH_MACHINE cpu
 #define BENCH_FN inline
 #define BENCH_UNROLL
 #define BENCH_LOOP
 #define BENCH_KERNEL(NAME, THREADS, BLOCKS) inline void NAME([[maybe_unused]] bench::Args args)
+#define BENCH_CLUSTER_KERNEL(NAME, THREADS, BLOCKS, CLUSTER) BENCH_KERNEL(NAME, THREADS, BLOCKS)
 #endif
 
 namespace bench::BENCH_MACHINE {
@@ -32,28 +39,36 @@ constexpr bool kExists = false;
 template <int, int>
 constexpr bool kExists = true;
 #endif
-// The feature sets named 90a, 100a and so on: the compiler has no other name for wgmma and tcgen05.  All of 10.x from CUDA 12.9
-// on are told by the macro for any of them.
+// The feature sets named 90a, 100a and so on: the compiler has no other name for wgmma and tcgen05.  All of 10.x and 11.0 from
+// CUDA 12.9 on are told by the macro for any of them.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !defined(__CUDACC__)
 constexpr bool kHasWgmma = true;
 #else
 constexpr bool kHasWgmma = false;
 #endif
-#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || (defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH__ / 100 == 10) || \
-    !defined(__CUDACC__)
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || !defined(__CUDACC__) || \
+    (defined(__CUDA_ARCH_SPECIFIC__) && (__CUDA_ARCH__ / 100 == 10 || __CUDA_ARCH__ / 100 == 11))
 constexpr bool kHasTcgen05 = true;
 #else
 constexpr bool kHasTcgen05 = false;
 #endif
+// Block scales of mma.sync, likewise: 12.x only.
+#if (defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH__ / 100 == 12) || defined(__CUDA_ARCH_FEAT_SM120_ALL) || \
+    defined(__CUDA_ARCH_FEAT_SM121_ALL) || !defined(__CUDACC__)
+constexpr bool kHasBlockScales = true;
+#else
+constexpr bool kHasBlockScales = false;
+#endif
 
-// From which capability on the compiler at hand knows an instruction (999: not at all): bulk copies came with CUDA 12.0, FP8
+// From which capability on the compiler at hand knows an instruction (999: not at all): bulk copies and barriers of clusters'
+// blocks came with CUDA 12.0, FP8
 // mma.sync with 12.4, 32-byte loads with 12.9.
 #if defined(__CUDACC__)
 constexpr int kCompiler = __CUDACC_VER_MAJOR__ * 10 + __CUDACC_VER_MINOR__;
 #else
 constexpr int kCompiler = 999;
 #endif
-constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kFp8Since = kCompiler >= 124 ? 89 : 999,
+constexpr int kBulkSince = kCompiler >= 120 ? 90 : 999, kPairSince = kBulkSince, kFp8Since = kCompiler >= 124 ? 89 : 999,
               kWideLoadSince = kCompiler >= 129 ? 100 : 999;
 
 // Groups of words as one load takes them, and packed pairs of numbers.
@@ -85,6 +100,11 @@ enum class Path { streaming, past_l1, plain };
 
 namespace bench::BENCH_MACHINE {
 
+// Four block scales from a word of operands.
+template <class Tag>
+BENCH_FN uint32_t scale_factors(uint32_t word) {
+  return (word & Tag::kScaleFree) + Tag::kScaleBase;
+}
 BENCH_FN uint32_t grid_thread() { return block() * threads() + thread(); }
 
 // Whole blocks are timed by their thread 0; stamps go to memory at once, so that none stays in registers over the hot loop.

@@ -10,14 +10,18 @@ namespace bench {
 enum class Shape {
   compute,    // in: one block's operands, shared by all blocks; out: `results` words per thread
   dram,       // tiles dealt round robin over a buffer far larger than L2
+  dram_grid,  // the same buffer, but a block per tile and one trip, as users write it; passes are the launch's second dimension
   l2,         // as dram, over a quarter of L2; no two blocks share a line, for the GPU merges simultaneous requests before L2
-  l2_far,     // the same over three quarters of L2: what one half of a split L2 must ask the other for
   l1,         // every block has its own small window
   shared,     // shared memory only
+  pair,       // the same, in clusters of two blocks
   zero_copy,  // as dram, over mapped memory of the host
+  coherent,   // as dram, over memory of the host that no library allocated: where GPU and CPU share page tables (NVLink-C2C)
   link,       // no kernel: copies by the copy engines
   launch      // an empty kernel
 };
+
+constexpr int kPair = 2;  // blocks of a cluster in Shape::pair
 
 // Type of the words in `out`, for comparing with the CPU model; `bits` must agree exactly.
 enum class Result { bits, fp16, fp16x2, bf16x2, fp32, fp64 };
@@ -32,8 +36,6 @@ enum class Data {
   odd_words,
   mixed_fp64,
   mixed_fp32,
-  mixed_fp16,
-  mixed_bf16,
   fp64,
   fp32,
   fp16,
@@ -41,6 +43,8 @@ enum class Data {
   tf32,
   int8,
   fp8,
+  fp6,
+  fp6_packed,
   reals
 };
 
@@ -66,6 +70,7 @@ struct Row {
   int streams = 1;        // arrays these bytes are spread over; a tile holds bytes / streams x threads of each
   int flipped_words = 0;  // the last operands are the as many words before them, each ^ flip: B' behind B
   uint32_t flip = 0;
+  int cluster = 1;  // blocks that work together
 };
 
 // Start and end of a block by the SM clock and by the GPU's wall clock, and the SM it ran on.

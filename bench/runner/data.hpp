@@ -53,7 +53,7 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
     const uint32_t low = encoded(value());
     words.push_back(low | encoded(value()) << 16);
   };
-  const bool mixed = data >= Data::mixed_fp64 && data <= Data::mixed_bf16;
+  const bool mixed = data == Data::mixed_fp64 || data == Data::mixed_fp32;
   const auto chain = [&] { return chain_value(random, row, mixed, same); };
   const auto small = [&] { return random.balanced(1.0); };
   switch (data) {
@@ -61,10 +61,8 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
     case Data::mixed_fp64: append(words, chain()); return;
     case Data::chaos_fp32:
     case Data::mixed_fp32: append(words, static_cast<float>(chain())); return;
-    case Data::chaos_fp16:
-    case Data::mixed_fp16: pair(encode_half, chain); return;
-    case Data::chaos_bf16:
-    case Data::mixed_bf16: pair(encode_bfloat, chain); return;
+    case Data::chaos_fp16: pair(encode_half, chain); return;
+    case Data::chaos_bf16: pair(encode_bfloat, chain); return;
     case Data::odd_words: words.push_back(random.word() | 1); return;
     case Data::fp64: append(words, small()); return;
     case Data::fp32: append(words, static_cast<float>(small())); return;
@@ -77,7 +75,9 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
       words.push_back(word);
       return;
     }
+    case Data::fp6: words.push_back(random.word() & 0x3f3f3f3fu); return;
     case Data::reals: append(words, static_cast<float>(random.real(1, 2))); return;
+    case Data::fp6_packed:
     case Data::words:
     case Data::int8: words.push_back(random.word()); return;
   }
@@ -85,7 +85,7 @@ inline void append_element(std::vector<uint32_t>& words, Data data, Random& rand
 
 // The words of one block's operands.
 inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros) {
-  const bool mixed = row.data >= Data::mixed_fp64 && row.data <= Data::mixed_bf16;
+  const bool mixed = row.data == Data::mixed_fp64 || row.data == Data::mixed_fp32;
   if (zeros && !mixed) return std::vector<uint32_t>(row.input_words);
   std::vector<uint32_t> words;
   Random random(seed);
@@ -93,7 +93,9 @@ inline std::vector<uint32_t> operands(const Row& row, uint64_t seed, bool zeros)
   const bool wide =
       row.data == Data::chaos_fp64 || row.data == Data::mixed_fp64 || std::string_view(row.variant).find("f32x2") == 0;
   while (words.size() < fresh) append_element(words, row.data, random, words.size() / (wide ? 2 : 1) / row.threads, zeros);
-  for (int i = 0; i < row.flipped_words; ++i) words.push_back(words[fresh - row.flipped_words + i] ^ row.flip);
+  constexpr uint32_t kSigns[4] = {0x20820820u, 0x08208208u, 0x82082082u, 0};  // of 16 times six bits
+  for (int i = 0; i < row.flipped_words; ++i)
+    words.push_back(words[fresh - row.flipped_words + i] ^ (row.data == Data::fp6_packed ? kSigns[i % 4] : row.flip));
   return words;
 }
 

@@ -1,5 +1,7 @@
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "runner.hpp"
@@ -7,9 +9,7 @@
 namespace bench {
 
 void check(cudaError_t status, const char* doing) {
-  if (status == cudaSuccess) return;
-  const bool absent = status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice;
-  throw Failure(absent ? kExitNoGpu : kExitFailed, std::string(doing) + ": " + cudaGetErrorString(status));
+  if (status != cudaSuccess) throw Failure(std::string(doing) + ": " + cudaGetErrorString(status));
 }
 
 std::string quoted(const std::string& text) {
@@ -25,6 +25,22 @@ std::string quoted(const std::string& text) {
     }
   }
   return out + '"';
+}
+
+void* ordinary_memory(size_t bytes) {
+  constexpr size_t kPage = 65536;  // the largest that such hosts have
+  void* memory = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (!memory) throw Failure("allocating host memory: there is none left");
+  std::memset(memory, 0, bytes);  // the first touch says where pages are; what a GPU uses much may move to it unless advised
+#if CUDART_VERSION >= 13000
+  const cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+#else
+  const int host = cudaCpuDeviceId;
+#endif
+  const cudaError_t status = cudaMemAdvise(memory, bytes, cudaMemAdviseSetPreferredLocation, host);
+  if (status != cudaSuccess) std::free(memory);
+  check(status, "keeping memory on the host");
+  return memory;
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -77,18 +93,16 @@ std::string version(int number) { return std::to_string(number / 1000) + "." + s
 void print_device(const Device& device) {
   const cudaDeviceProp& p = device.properties;
   char bus[32] = "";
-  int driver = 0, runtime = 0;
+  int driver = 0;
   check(cudaDeviceGetPCIBusId(bus, sizeof bus, device.index), "asking for the GPU's PCI address");
   check(cudaDriverGetVersion(&driver), "asking for the driver's version");
-  check(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
   std::printf(
       "{\"index\": %d, \"name\": %s, \"uuid\": \"%s\", \"pci_bus_id\": \"%s\", \"cc\": \"%d.%d\", \"sm_count\": %d, "
-      "\"l2_bytes\": %zu, \"smem_per_sm_bytes\": %zu, \"mem_total_bytes\": %zu, \"sm_clock_max_mhz\": %g, "
-      "\"mem_clock_max_mhz\": %g, \"bus_bits\": %d, \"driver\": \"%s\", \"runtime\": \"%s\"}\n",
+      "\"l2_bytes\": %zu, \"mem_total_bytes\": %zu, \"sm_clock_max_mhz\": %g, "
+      "\"mem_clock_max_mhz\": %g, \"bus_bits\": %d, \"driver\": \"%s\"}\n",
       device.index, quoted(p.name).c_str(), uuid_text(p.uuid).c_str(), bus, p.major, p.minor, device.sms, device.l2_bytes,
-      p.sharedMemPerMultiprocessor, p.totalGlobalMem, attribute(cudaDevAttrClockRate, device.index) * 1e-3,
-      attribute(cudaDevAttrMemoryClockRate, device.index) * 1e-3, p.memoryBusWidth, version(driver).c_str(),
-      version(runtime).c_str());
+      p.totalGlobalMem, attribute(cudaDevAttrClockRate, device.index) * 1e-3,
+      attribute(cudaDevAttrMemoryClockRate, device.index) * 1e-3, p.memoryBusWidth, version(driver).c_str());
 }
 
 }  // namespace bench

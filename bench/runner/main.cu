@@ -27,7 +27,7 @@ Arguments parse(const std::vector<std::string>& words) {
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string& name = words[i];
     if (name.substr(0, 2) != "--" || i + 1 == words.size())
-      throw Failure(bench::kExitUsage, "expected --name VALUE, not " + name);
+      throw Failure("expected --name VALUE, not " + name);
     found[name.substr(2)] = words[i + 1];
   }
   return found;
@@ -36,7 +36,7 @@ Arguments parse(const std::vector<std::string>& words) {
 std::string text(const Arguments& arguments, const char* name, const char* otherwise = nullptr) {
   const auto found = arguments.find(name);
   if (found != arguments.end()) return found->second;
-  if (!otherwise) throw Failure(bench::kExitUsage, std::string("--") + name + " is missing");
+  if (!otherwise) throw Failure(std::string("--") + name + " is missing");
   return otherwise;
 }
 double number(const Arguments& arguments, const char* name, const char* otherwise = nullptr) {
@@ -44,7 +44,7 @@ double number(const Arguments& arguments, const char* name, const char* otherwis
   char* end = nullptr;
   const double parsed = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != 0 || !(parsed >= 0))
-    throw Failure(bench::kExitUsage, std::string("--") + name + " is no number: " + value);
+    throw Failure(std::string("--") + name + " is no number: " + value);
   return parsed;
 }
 
@@ -69,8 +69,8 @@ void print_row(const bench::Row& row, bool imitated, const std::vector<int>& ask
   if (capabilities.empty()) return;
   std::printf(
       "{\"ceiling\": \"%s\", \"variant\": \"%s\", \"unit\": \"%s\", \"capabilities\": [%s], \"kernel\": \"%s\", "
-      "\"pipe\": \"%s\", \"reason\": \"%s\"}\n",
-      row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, row.pipe, imitated ? "emulated" : "");
+      "\"reason\": \"%s\"}\n",
+      row.ceiling, row.variant, row.unit, capabilities.c_str(), row.symbol, imitated ? "emulated" : "");
 }
 
 // --capabilities 90,100: which to tell of; those that this program is compiled for unless said.
@@ -99,10 +99,12 @@ void print_trial(int index, const bench::Trial& trial) {
   std::fflush(stdout);
 }
 
-bench::Measurable find(const std::string& ceiling, const std::string& variant) {
-  for (const bench::Measurable& item : bench::measurables())
-    if (ceiling == item.row.ceiling && variant == item.row.variant) return item;
-  throw Failure(bench::kExitUsage, "there is no ceiling " + ceiling + " in variant " + variant);
+// A variant may have rows of its own for some capabilities; where it is on none of them, any tells what it is.
+bench::Measurable find(const std::string& ceiling, const std::string& variant, int capability) {
+  for (bool here : {true, false})
+    for (const bench::Measurable& item : bench::measurables())
+      if (ceiling == item.row.ceiling && variant == item.row.variant && (!here || exists(item.row, capability))) return item;
+  throw Failure("there is no ceiling " + ceiling + " in variant " + variant);
 }
 
 // Jobs from standard input, read ahead while one runs: a line "stop" says that its trials are enough.
@@ -123,7 +125,7 @@ bool stopped() {
 
 void run(const bench::Device& device, const Arguments& arguments, bool may_stop) {
   const std::string ceiling = text(arguments, "ceiling");
-  const bench::Measurable item = find(ceiling, text(arguments, "variant"));
+  const bench::Measurable item = find(ceiling, text(arguments, "variant"), device.capability);
   bench::Options options;
   options.trials = static_cast<int>(number(arguments, "trials"));
   options.min_milliseconds = number(arguments, "min-time-ms");
@@ -131,10 +133,10 @@ void run(const bench::Device& device, const Arguments& arguments, bool may_stop)
   options.seed = static_cast<uint64_t>(number(arguments, "seed", "1"));
   options.trips = static_cast<uint64_t>(number(arguments, "trips", "0"));
   const std::string data = text(arguments, "data", "random");
-  if (data != "random" && data != "zeros") throw Failure(bench::kExitUsage, "--data is random or zeros, not " + data);
+  if (data != "random" && data != "zeros") throw Failure("--data is random or zeros, not " + data);
   options.zeros = data == "zeros";
   const std::string why = reason(item.row, device.capability);
-  if (why == "unsupported") throw Failure(bench::kExitFailed, std::string(item.row.ceiling) + " is unsupported on this GPU");
+  if (why == "unsupported") throw Failure(std::string(item.row.ceiling) + " is unsupported on this GPU");
   int index = 0;
   const bench::Report report = [&](const bench::Trial& trial) {
     print_trial(index++, trial);
@@ -166,7 +168,7 @@ void serve(const bench::Device& device) {
       cudaGetLastError();
       const bool fatal = cudaDeviceSynchronize() != cudaSuccess || cudaFree(nullptr) != cudaSuccess;
       print_error(error.what(), fatal);
-      if (fatal) std::exit(bench::kExitFailed);
+      if (fatal) std::exit(1);
     }
   }
 }
@@ -195,7 +197,7 @@ void command(const std::vector<std::string>& texts) {
   else if (name == "serve")
     serve(opened());
   else
-    throw Failure(bench::kExitUsage, "the commands are list, devices, run and serve");
+    throw Failure("the commands are list, devices, run and serve");
 }
 
 }  // namespace
@@ -204,11 +206,8 @@ int main(int count, char** texts) {
   try {
     command({texts + 1, texts + count});
     return 0;
-  } catch (const Failure& failure) {
-    print_error(failure.what(), false);
-    return failure.code;
   } catch (const std::exception& error) {
     print_error(error.what(), false);
-    return bench::kExitFailed;
+    return 1;
   }
 }

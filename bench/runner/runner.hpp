@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -11,11 +12,7 @@
 
 namespace bench {
 
-constexpr int kExitFailed = 1, kExitUsage = 2, kExitNoGpu = 3, kExitWrong = 4;
-struct Failure : std::runtime_error {
-  int code;
-  Failure(int exit_code, const std::string& text) : std::runtime_error(text), code(exit_code) {}
-};
+using Failure = std::runtime_error;
 void check(cudaError_t status, const char* doing);
 
 struct Options {
@@ -91,7 +88,8 @@ class Events {
   cudaEvent_t begin_{}, end_{};
 };
 
-enum class Where { device, pinned_host };
+void* ordinary_memory(size_t bytes);  // of the host, zeros, to be freed: the driver is asked to leave it there
+enum class Where { device, pinned_host, ordinary_host };
 class Buffer {
  public:
   Buffer() = default;
@@ -99,15 +97,19 @@ class Buffer {
     if (bytes == 0) return;
     if (where == Where::device)
       check(cudaMalloc(&data_, bytes), "allocating GPU memory");
-    else
+    else if (where == Where::pinned_host)
       check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped), "allocating pinned memory");
+    else
+      data_ = ordinary_memory(bytes);
   }
   ~Buffer() {
     if (!data_) return;
     if (where_ == Where::device)
       cudaFree(data_);
-    else
+    else if (where_ == Where::pinned_host)
       cudaFreeHost(data_);
+    else
+      std::free(data_);
   }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {

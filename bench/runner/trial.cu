@@ -16,6 +16,12 @@
 namespace bench {
 namespace {
 
+#if defined(__CUDACC__)
+#define BENCH_LAUNCH(KERNEL, ...) KERNEL<<<1024, 256>>>(__VA_ARGS__)
+#else
+#define BENCH_LAUNCH(KERNEL, ...) KERNEL(__VA_ARGS__)
+#endif
+
 __global__ void fill_kernel(uint32_t* words, size_t count, uint64_t seed, bool zeros, bool reals) {
   for (size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += size_t{gridDim.x} * blockDim.x) {
     const uint32_t word = random_word(seed, i);
@@ -34,7 +40,7 @@ __global__ void sum_kernel(const uint32_t* words, size_t count, uint32_t* total)
 
 void fill(const Buffer& buffer, uint64_t seed, bool zeros, bool reals) {
   if (buffer.bytes() == 0) return;
-  fill_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), buffer.bytes() / 4, seed, zeros, reals);
+  BENCH_LAUNCH(fill_kernel, buffer.as<uint32_t>(), buffer.bytes() / 4, seed, zeros, reals);
   check(cudaGetLastError(), "filling memory");
   check(cudaDeviceSynchronize(), "filling memory");
 }
@@ -43,7 +49,7 @@ uint32_t word_sum(const Buffer& buffer, size_t bytes) {
   const Buffer total(4);
   uint32_t sum = 0;
   check(cudaMemset(total.as(), 0, 4), "cudaMemset");
-  sum_kernel<<<1024, 256>>>(buffer.as<uint32_t>(), bytes / 4, total.as<uint32_t>());
+  BENCH_LAUNCH(sum_kernel, buffer.as<uint32_t>(), bytes / 4, total.as<uint32_t>());
   check(cudaGetLastError(), "summing memory");
   check(cudaMemcpy(&sum, total.as(), 4, cudaMemcpyDeviceToHost), "summing memory");
   return sum;
@@ -51,13 +57,13 @@ uint32_t word_sum(const Buffer& buffer, size_t bytes) {
 
 namespace {
 
-bool in_l2(const Row& row) { return row.shape == Shape::l2 || row.shape == Shape::l2_far; }
-bool in_global(const Row& row) {
-  return row.shape == Shape::dram || in_l2(row) || row.shape == Shape::l1 || row.shape == Shape::zero_copy;
-}
+bool is_grid(const Row& row) { return row.shape == Shape::dram_grid; }
+bool in_dram(const Row& row) { return row.shape == Shape::dram || is_grid(row); }
+bool on_host(const Row& row) { return row.shape == Shape::zero_copy || row.shape == Shape::coherent; }
+bool in_global(const Row& row) { return in_dram(row) || on_host(row) || row.shape == Shape::l2 || row.shape == Shape::l1; }
 size_t tile_bytes(const Row& row) { return static_cast<size_t>(row.bytes) / row.streams * row.threads; }
-bool writes(const Row& row) { return row.streams > 1 || std::string_view(row.symbol).find("write") != std::string_view::npos; }
-bool reads(const Row& row) { return row.streams > 1 || !writes(row); }
+bool reads(const Row& row) { return row.streams > 1 || std::string_view(row.symbol).find("read") != std::string_view::npos; }
+bool writes(const Row& row) { return row.streams > 1 || !reads(row); }
 
 // How many blocks, tiles and trips; a pass is the least number of trips that meets every tile equally often.
 struct Plan {
@@ -85,9 +91,13 @@ Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
   const size_t large = std::min(std::max(size_t{2} << 30, 64 * device.l2_bytes), free_bytes / 2);
   switch (row.shape) {
     case Shape::dram: return spread(row, blocks, large / row.streams);
-    case Shape::zero_copy: return spread(row, blocks, size_t{256} << 20);
+    case Shape::dram_grid: {
+      const size_t bytes = large / row.streams;
+      return spread(row, static_cast<unsigned>(bytes / tile_bytes(row)), bytes);
+    }
+    case Shape::zero_copy:
+    case Shape::coherent: return spread(row, blocks, std::min(large, size_t{256} << 20));
     case Shape::l2: return spread(row, blocks, device.l2_bytes / 4 / row.streams);
-    case Shape::l2_far: return spread(row, blocks, device.l2_bytes * 3 / 4 / row.streams);
     case Shape::l1: {
       Plan plan;
       plan.blocks = blocks;
@@ -107,7 +117,9 @@ Plan make_plan(const Row& row, const Device& device, unsigned blocks) {
 struct Memory {
   Buffer in, in2, dst, out, stamps;
   Memory(const Row& row, const Plan& plan, const Options& options) {
-    const Where where = row.shape == Shape::zero_copy ? Where::pinned_host : Where::device;
+    const Where where = row.shape == Shape::zero_copy  ? Where::pinned_host
+                        : row.shape == Shape::coherent ? Where::ordinary_host
+                                                       : Where::device;
     const bool reals = row.data == Data::reals;
     if (!in_global(row)) {
       const std::vector<uint32_t> words = operands(row, options.seed, options.zeros);
@@ -124,7 +136,7 @@ struct Memory {
     stamps = Buffer(plan.blocks * sizeof(Stamp));
   }
   void clear() const {
-    check(cudaMemset(out.as(), 0xff, out.bytes()), "cudaMemset");
+    if (out.bytes()) check(cudaMemset(out.as(), 0xff, out.bytes()), "cudaMemset");
     if (dst.bytes()) check(cudaMemset(dst.as(), 0, dst.bytes()), "cudaMemset");
     check(cudaDeviceSynchronize(), "cudaMemset");
   }
@@ -142,11 +154,27 @@ Args arguments(const Plan& plan, const Memory& memory, uint64_t trips) {
           plan.block_bytes};
 }
 
+// How a kernel is launched; `cluster` holds what the configuration points to.
+cudaLaunchConfig_t configuration(const Row& row, dim3 blocks, size_t shared, cudaLaunchAttribute& cluster) {
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = kPair;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t found{};
+  found.gridDim = blocks;
+  found.blockDim = dim3(row.threads);
+  found.dynamicSmemBytes = shared;
+  found.attrs = &cluster;
+  found.numAttrs = row.shape == Shape::pair;
+  return found;
+}
 double launch(const Measurable& item, const Plan& plan, Args args, size_t shared, Events& events) {
+  const dim3 blocks(plan.blocks, is_grid(item.row) ? args.trips : 1);
+  if (is_grid(item.row)) args.trips = 1;
   void* pointers[] = {&args};
+  cudaLaunchAttribute cluster;
+  const cudaLaunchConfig_t how = configuration(item.row, blocks, shared, cluster);
   events.start();
-  check(cudaLaunchKernel(item.kernel, dim3(plan.blocks), dim3(item.row.threads), pointers, shared, nullptr),
-        "launching the kernel");
+  check(cudaLaunchKernelExC(&how, item.kernel, pointers), "launching the kernel");
   return events.stop();
 }
 
@@ -158,7 +186,7 @@ class HostWords {
  public:
   explicit HostWords(size_t bytes, uint32_t value = 0) : count_(bytes / 4) {
     data_.reset(static_cast<uint32_t*>(std::aligned_alloc(256, (bytes + 256) / 256 * 256)));
-    if (!data_) throw Failure(kExitFailed, "allocating host memory: there is none left");
+    if (!data_) throw Failure("allocating host memory: there is none left");
     std::fill(data_.get(), data_.get() + count_, value);
   }
   explicit HostWords(const Buffer& buffer) : HostWords(buffer.bytes()) {
@@ -172,7 +200,8 @@ class HostWords {
   std::unique_ptr<uint32_t, FreeMemory> data_;
 };
 
-// A launch of two blocks, small enough for the model; throws when the GPU's results differ from the model's.
+// A launch of two blocks, or a block per tile, small enough for the model; throws when the GPU's results differ from the
+// model's.
 void verify(const Measurable& item, const Options& options) {
   const Row& row = item.row;
   Plan plan;
@@ -181,7 +210,7 @@ void verify(const Measurable& item, const Options& options) {
     plan.block_bytes = tile_bytes(row);
     plan.array_bytes = 2 * plan.block_bytes;
   } else if (in_global(row)) {
-    plan = spread(row, 2, 6 * tile_bytes(row));
+    plan = spread(row, is_grid(row) ? 6 : 2, 6 * tile_bytes(row));
   }
   const uint64_t trips = in_global(row) ? 9 : 2;
   const Memory memory(row, plan, options);
@@ -192,14 +221,13 @@ void verify(const Measurable& item, const Options& options) {
   std::vector<Stamp> stamps(plan.blocks);
   const Args args = {in.data(),  in2.data(),  dst.data(),      out.data(), stamps.data(), static_cast<uint32_t>(trips),
                      plan.tiles, plan.stride, plan.block_bytes};
-  if (!run_reference(row.symbol, args, plan.blocks, row.threads, row.shared_bytes))
-    throw Failure(kExitFailed, "no model of the kernel");
+  if (!run_reference(row, args, plan.blocks)) throw Failure("no model of the kernel");
   Row exact = row;
   exact.result = Result::bits;
   exact.tolerance = 0;
   std::string wrong = compare(row, HostWords(memory.out).words(), out.words());
   if (wrong.empty()) wrong = compare(exact, HostWords(memory.dst).words(), dst.words());
-  if (!wrong.empty()) throw Failure(kExitWrong, std::string(row.symbol) + " computes something else than its model: " + wrong);
+  if (!wrong.empty()) throw Failure(std::string(row.symbol) + " computes something else than its model: " + wrong);
 }
 
 std::vector<Stamp> stamps_of(const Memory& memory, unsigned blocks) {
@@ -215,15 +243,22 @@ void check_places(const std::vector<Stamp>& stamps, int sms) {
   const size_t share = (stamps.size() + sms - 1) / sms;
   for (const auto& [sm, count] : blocks)
     if (count > share)
-      throw Failure(kExitFailed, "SM " + std::to_string(sm) + " got " + std::to_string(count) + " blocks where " +
+      throw Failure("SM " + std::to_string(sm) + " got " + std::to_string(count) + " blocks where " +
                                      std::to_string(share) + " were meant: does something else use the GPU");
 }
 
+// The median over SMs, of each from its first block's start to its last block's end.
 double clock_mhz(const std::vector<Stamp>& stamps) {
+  std::map<uint64_t, Stamp> spans;
+  for (const Stamp& stamp : stamps) {
+    Stamp& span = spans.emplace(stamp.sm, stamp).first->second;
+    if (stamp.start_ns < span.start_ns) span.start_ns = stamp.start_ns, span.start_cycles = stamp.start_cycles;
+    if (stamp.end_ns > span.end_ns) span.end_ns = stamp.end_ns, span.end_cycles = stamp.end_cycles;
+  }
   std::vector<double> rates;
-  for (const Stamp& stamp : stamps)
-    if (stamp.end_ns > stamp.start_ns && stamp.end_cycles > stamp.start_cycles)
-      rates.push_back(1e3 * double(stamp.end_cycles - stamp.start_cycles) / double(stamp.end_ns - stamp.start_ns));
+  for (const auto& [sm, span] : spans)
+    if (span.end_ns > span.start_ns && span.end_cycles > span.start_cycles)
+      rates.push_back(1e3 * double(span.end_cycles - span.start_cycles) / double(span.end_ns - span.start_ns));
   if (rates.empty()) return 0;
   std::nth_element(rates.begin(), rates.begin() + rates.size() / 2, rates.end());
   return rates[rates.size() / 2];
@@ -253,7 +288,7 @@ unsigned resident_blocks(const Measurable& item, const Device& device) {
   const Row& row = item.row;
   const size_t shared = shared_bytes(row, device);
   if (shared > device.properties.sharedMemPerBlockOptin)
-    throw Failure(kExitFailed, "a block wants " + std::to_string(shared) + " bytes of shared memory, and this GPU has " +
+    throw Failure("a block wants " + std::to_string(shared) + " bytes of shared memory, and this GPU has " +
                                    std::to_string(device.properties.sharedMemPerBlockOptin));
   if (shared > 48 * 1024)
     check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
@@ -261,24 +296,33 @@ unsigned resident_blocks(const Measurable& item, const Device& device) {
   if (row.shape == Shape::l1)
     check(cudaFuncSetAttribute(item.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 0), "preferring L1");
   int blocks = 0;
+  if (row.shape == Shape::pair) {  // not on all SMs where a group of them has an odd number
+    cudaLaunchAttribute cluster;
+    const cudaLaunchConfig_t how = configuration(row, dim3(kPair), shared, cluster);
+    check(cudaOccupancyMaxActiveClusters(&blocks, item.kernel, &how), "asking for the occupancy");
+    if (blocks == 0) throw Failure("no pair of its blocks fits on this GPU");
+    return static_cast<unsigned>(blocks * kPair);
+  }
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, item.kernel, row.threads, shared), "asking for the occupancy");
-  if (blocks < std::max(1, row.blocks)) throw Failure(kExitFailed, "its blocks do not fit on an SM of this GPU");
+  if (blocks < std::max(1, row.blocks)) throw Failure("its blocks do not fit on an SM of this GPU");
   if (row.blocks != 0) blocks = row.blocks;
   if (row.shape == Shape::l2) {  // one tile per block, and no more blocks than tiles fit
     const size_t fitting = device.l2_bytes / 4 / (tile_bytes(row) * row.streams * device.sms);
     blocks = std::min(blocks, static_cast<int>(std::max<size_t>(1, fitting)));
   }
-  if (in_l2(row) && size_t(blocks) * device.sms * tile_bytes(row) * row.streams > device.l2_bytes)
-    throw Failure(kExitFailed, "this L2 cache is too small for what is in flight");
-  return static_cast<unsigned>(blocks * device.sms);
+  if (row.shape == Shape::l2 && size_t(blocks) * device.sms * tile_bytes(row) * row.streams > device.l2_bytes / 4 * 3)
+    throw Failure("this L2 cache is too small for what is in flight");
+  return static_cast<unsigned>(blocks * device.sms / row.cluster * row.cluster);
 }
 
 }  // namespace
 
 Summary measure_kernel(const Measurable& item, const Device& device, const Options& options, const Report& report) {
   const Row& row = item.row;
+  if (row.shape == Shape::coherent && !device.properties.pageableMemoryAccessUsesHostPageTables)
+    throw Failure(std::string(row.variant) + " is unsupported on this GPU: it has no coherent link to the host");
   std::optional<NextToGpu> near;
-  if (row.shape == Shape::zero_copy) near.emplace(device);
+  if (on_host(row)) near.emplace(device);
   const Plan plan = make_plan(row, device, resident_blocks(item, device));
   static std::set<std::string_view> verified;  // in this process
   if (verified.count(row.symbol) == 0 || options.zeros) verify(item, options);
@@ -289,12 +333,13 @@ Summary measure_kernel(const Measurable& item, const Device& device, const Optio
   const size_t shared = shared_bytes(row, device);
   const auto seconds_for = [&](uint64_t trips) { return launch(item, plan, arguments(plan, memory, trips), shared, events); };
   // Lines written last stay in L2 and never reach DRAM within the trial: of ten passes that is less than 1/640.
-  const uint64_t unit = row.shape == Shape::dram && writes(row) ? 10 * plan.pass : plan.pass;
+  const uint64_t unit = in_dram(row) && writes(row) ? 10 * plan.pass : plan.pass;
   uint64_t trips = (options.trips + plan.pass - 1) / plan.pass * plan.pass;
   if (trips == 0) {
     seconds_for(plan.pass);
-    trips = calibrate(unit, UINT32_MAX, options.min_milliseconds, seconds_for);
+    trips = calibrate(unit, is_grid(row) ? 65535 : UINT32_MAX, options.min_milliseconds, seconds_for);
   }
+  memory.clear();
   seconds_for(trips);
   const uint32_t wanted = expected(row, plan, memory, trips, trace(memory));
   const double per_trip = std::string_view(row.unit) == "B/s" ? row.bytes : row.operations;
@@ -306,7 +351,7 @@ Summary measure_kernel(const Measurable& item, const Device& device, const Optio
     const double seconds = seconds_for(trips);
     const double end = now();
     const std::vector<Stamp> stamps = stamps_of(memory, plan.blocks);
-    check_places(stamps, device.sms);
+    if (!is_grid(row)) check_places(stamps, device.sms);
     if (!report({seconds, work, clock_mhz(stamps), trace(memory) == wanted, begin, end})) break;
   }
   return {plan.blocks, static_cast<unsigned>(row.threads), double(trips)};

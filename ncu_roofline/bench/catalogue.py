@@ -13,7 +13,7 @@ from ncu_roofline.bench.runner import Variant
 from ncu_roofline.chips import Architecture, Gpu, load_spec
 from ncu_roofline.chips.fields import capability
 from ncu_roofline.chips.spec import ROOF_FACTORS, link_rates
-from ncu_roofline.formats.ceilings import Ceiling, proven
+from ncu_roofline.formats.ceilings import SPARSE, Ceiling, proven
 
 UNPROVEN = "unproven on hardware"
 # What a word of an id means, for people.
@@ -23,14 +23,20 @@ _WORDS = {
     "l2": "L2 cache",
     "l3": "L3 cache",
     "smem": "shared memory",
+    "dsmem": "shared memory of another SM",
     "host": "host link",
     "launch": "kernel launch",
     "tensor": "tensor cores",
     "read": "loads",
-    "read_far": "loads, a working set of three quarters of it",
     "write": "stores",
     "copy": "loads and stores",
     "triad": "two loads and a store per multiply-add",
+    "red": "atomic additions without result",
+    "atom": "atomic additions with result",
+    "sparse": "2:4 sparse, counted as dense operations",
+    "mxfp8": "FP8 with block scales",
+    "fp6fp4": "FP6 with block scales",
+    "fp4": "FP4 with block scales",
     "fma": "multiply-adds",
     "nofma": "multiplies and adds, not fused",
     "div": "eight multiply-adds and a division",
@@ -42,8 +48,9 @@ _WORDS = {
     "sync": "and wait",
     "graph": "as node of a graph",
 }
+_ATOMICS = {"red", "atom"}
 # Ceilings that a quick run leaves out, by the last word of their ids; of tensor cores, those with 16-bit accumulators.
-_NOT_QUICK = {"write", "copy", "triad", "read_far", "nofma", "div", "bidir", "sync", "graph"}
+_NOT_QUICK = {"write", "copy", "triad", *_ATOMICS, "nofma", "div", "bidir", "sync", "graph", "sparse"}
 
 
 def about(ceiling: Ceiling) -> str:
@@ -143,7 +150,7 @@ class Theory:
 
 
 def theory(kind: Ceiling, device: Device, link: tuple[int, int] | None = None) -> Theory | None:
-    """The peak of a ceiling; None where it has none (latencies, division), where it is unknown or not on the part.
+    """The peak of a ceiling; None where it has none (latencies, division, atomics), where it is unknown or not on the part.
 
     ``link``: PCI Express generation and lanes.
     """
@@ -159,7 +166,7 @@ def theory(kind: Ceiling, device: Device, link: tuple[int, int] | None = None) -
         # Virtual machines report links that are not there: what is above disproves the link, not the measurement.
         return Theory(ways * lanes * link_rates()[generation], 1.0, formula, True, slow)
     architecture = spec.architecture(device.compute_capability)
-    if architecture is None or kind.unit == "s":
+    if architecture is None or kind.unit == "s" or kind.id.rpartition(".")[2] in _ATOMICS:
         return None
     if kind.unit == "B/s":
         found = _bandwidth(kind.id, device, architecture)
@@ -201,15 +208,18 @@ def _plain(ceiling: str, device: Device, architecture: Architecture) -> Theory |
 
 
 def _tensor(ceiling: str, device: Device, architecture: Architecture) -> Theory | None:
-    _, name, family = ceiling.split(".") if ceiling.count(".") == 2 else ("", "", "")
+    dense = ceiling.removesuffix(SPARSE)
+    _, name, family = dense.split(".") if dense.count(".") == 2 else ("", "", "")
     if not name or family not in ("mma", architecture.tensor):
         return None
     # What caps an instruction family caps it for either kind of accumulators: HMMA at two thirds on an H100, measured.
     bare = name.partition("_")[0]
     own = f"tensor.{bare}.{family}"
     accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
-    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *(["tensor.fp8fp6fp4"] if name == "fp8" else [])]
-    found = next(((roof, peak) for roof in ids if (peak := architecture.peak(roof, device.name)) is not None), None)
+    shared = ["tensor.fp8fp6fp4"] if name in ("fp8", "fp6fp4", "mxfp8") else []  # of 10.0, with block scales, too (CUTLASS)
+    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *shared]
+    peaks = ((roof, architecture.peak(roof + ceiling[len(dense) :], device.name)) for roof in ids)
+    found = next(((roof, peak) for roof, peak in peaks if peak is not None), None)
     if found is None:
         return None
     slow = ""

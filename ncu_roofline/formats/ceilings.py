@@ -29,6 +29,8 @@ from ncu_roofline.chips.formulas import MOST_OF_THEORY
 
 SCHEMA = "ert-ceilings"
 SCHEMA_VERSION = 1
+SPARSE = ".sparse"
+"""How ids end of ceilings of 2:4 sparse products, in operations of the dense product."""
 # Of files of other tools, which do not say on what they were measured, and of CPUs, which have none.
 UNKNOWN_CAPABILITY = (0, 0)
 # What ceilings are measured on: "kind" of a device, of GPUs where it is missing.
@@ -194,13 +196,17 @@ class Ceilings:
     def compute(self, roof: str) -> Ceiling | None:
         """The measured compute roof (FLOP/s or OP/s) of a roof id.
 
-        A tensor roof without instruction family (``tensor.fp16``) is the best family measured.
+        A tensor roof without instruction family (``tensor.fp16``) is the best family measured.  What sparse products reach is
+        told as dense operations and no roof of dense ones; theirs (``tensor.fp16.sparse``) is the full-rate family's alone.
         """
         if roof in self.by_id:
             return self.by_id[roof]
-        if not roof.startswith("tensor.") or roof.count(".") != 1:
+        dense, architecture = roof.removesuffix(SPARSE), load_spec().architecture(self.compute_capability)
+        if not roof.startswith("tensor.") or dense.count(".") != 1:
             return None
-        found = [ceiling for name, ceiling in self.by_id.items() if name.startswith(roof + ".")]
+        if dense != roof:
+            return self.by_id.get(f"{dense}.{architecture.tensor}{SPARSE}") if architecture else None
+        found = [one for name, one in self.by_id.items() if name.startswith(roof + ".") and not name.endswith(SPARSE)]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
 

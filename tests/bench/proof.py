@@ -18,9 +18,9 @@ from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_capability
 from tests.bench.fakes import read_toml
 
-_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
+_INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]{4,}\*/\s+(?!@!PT)(?:@!?U?P\w+\s+)?([A-Z][\w.]*)\s*([^;]*);")
 _TOLD = read_toml("kernels.toml")
-_HALF = r"H(FMA|ADD|MUL)2"
+_HALF, _GLOBAL = r"H(FMA|ADD|MUL)2", r"(LDG|STG|RED)"
 # Packed FP16 multiplies and adds that are issued as FMAs: by one, or with zero as the addend.
 _DEGENERATE = re.compile(r"(-RZ(\.H0_H0)?$|-RZ,\s*-RZ|,\s*-0,\s*-0$|,\s*1,\s*1,|, -0\b)")
 
@@ -32,10 +32,11 @@ class Instruction(NamedTuple):
 
 @dataclass
 class Function:
-    """A kernel: its instructions, where its labels stand, its bytes of stack and local memory."""
+    """A kernel: its instructions, where its labels stand, its registers, bytes of stack and local memory."""
 
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
+    registers: int = 0
     stack: int = 0
     local: int = 0
 
@@ -54,20 +55,20 @@ def disassemble(tools: tuple[Path, Path], cubin: Path) -> dict[str, Function]:
             current.labels[match[1]] = len(current.instructions)
         elif match := _INSTRUCTION.match(line):
             current.instructions.append(Instruction(match[1], match[2].strip()))
-    resources = r"Function (\S+):\s+REG:\d+ STACK:(\d+) SHARED:\d+ LOCAL:(\d+)"
-    for name, stack, local in re.findall(resources, told):
-        if name in functions:
-            functions[name].stack, functions[name].local = int(stack), int(local)
+    resources = r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:\d+ LOCAL:(\d+)"
+    for name, *numbers in re.findall(resources, told):
+        if (of := functions.get(name)) is not None:
+            of.registers, of.stack, of.local = map(int, numbers)
     return functions
 
 
 def hot_loop(function: Function, target: str) -> list[Instruction]:
     """The loop (jump backwards) that holds most instructions of the kind ``target``; the shortest such.  [] if there is none.
 
-    Blocks that call slow paths (divisions of odd numbers) are left out.
+    Blocks that call slow paths (divisions of odd numbers) are left out, and what waits behind the end of the kernel.
     """
     code, found = function.instructions, []
-    for end, each in enumerate(code):
+    for end, each in enumerate(code[: max((at for at, one in enumerate(code) if one.opcode == "EXIT"), default=0)]):
         match = re.search(r"(\.L_[^)\s]+)", each.operands) if each.opcode.startswith("BRA") else None
         start = function.labels.get(match[1], end) if match else end
         if start < end and (count := sum(bool(re.match(target, one.opcode)) for one in code[start : end + 1])):
@@ -102,11 +103,11 @@ def products(opcode: str, pipe: str) -> float:
 
     The shape of tcgen05.mma is in a register: M, N of the kernel's descriptor, K 32 bytes of operand.
     """
-    if re.match(r"UTC[HIQO]MMA", opcode):
-        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16}.get(pipe, 32)
-    if match := re.match(r"([HIQ]G|[HIDQ])MMA\.(\d+)x(\d+)x(\d+)", opcode):
+    if re.match(_TOLD["tcgen05"].get(pipe, "UTCHMMA"), opcode):
+        return 128 * 256 * {"tensor.tf32": 8, "tensor.fp16": 16, "tensor.bf16": 16, **_TOLD["fp4"]}.get(pipe, 32)
+    if match := re.match(rf"([HIQ]G|[HIDQ])MMA\.{_TOLD['marks'].get(pipe, '')}(\d+)x(\d+)x(\d+)", opcode):
         return math.prod(int(each) for each in match.groups()[1:])
-    match = re.match(r"[HIDQ]MMA\.(16|8)8(\d+)", opcode)
+    match = re.match(rf"[HIDQO]MMA\.{_TOLD['marks'].get(pipe, '')}(16|8)8(\d+)", opcode)
     return int(match[1]) * 8 * int(match[2]) if match else 0
 
 
@@ -126,11 +127,10 @@ def operations(each: Instruction, kind: str) -> float:
 
 def loads_in_flight(loop: list[Instruction]) -> int:
     """The most loads of a thread that are under way before the first of them is used."""
-    waiting: dict[int, int] = {}
-    most = 0
+    waiting, most = dict[int, int](), 0
     for each in loop * 2:  # the loads of a trip may overlap those of the next
         registers = [int(text) for text in re.findall(r"\bR(\d+)", each.operands)]
-        is_load = each.opcode.startswith(("LDG", "LDS"))
+        is_load = each.opcode.startswith(("LDG", "LDS", "LD.", "ATOMS"))
         for used in registers[1:] if is_load else registers:
             waiting = {first: count for first, count in waiting.items() if not first <= used < first + count}
         if is_load:
@@ -157,26 +157,22 @@ def rate(pipe: str, capability: str) -> float | None:
     return next((architecture.peaks[name] for name in names if name in architecture.peaks), None)
 
 
-def busy(loop: list[Instruction], pipe: str, capability: str) -> dict[str, float]:
-    """Cycles of an SM per trip of a warp, by part: what ``pipe`` names, and all that could stand in its way."""
-    cycles: dict[str, float] = defaultdict(float)
+def busy(loop: list[Instruction], pipe: str, size: float, capability: str) -> dict[str, float]:
+    """Cycles of an SM per trip of a warp, by part: what ``pipe`` names (``size`` bytes per thread), and all in its way."""
+    cycles: dict[str, float] = defaultdict(float, issue=len(loop) / 4)
     own = rate(pipe, capability)
     assert own, f"no rate of {pipe} on {capability}"
-    for each in loop:
-        part, count = _part(each, pipe, own, capability)
+    for part, count in (_part(each.opcode, pipe, own, capability) for each in loop):
         cycles[part] += count
-        cycles["issue"] += 0.25
-    if pipe in ("dram", "l2", "host"):
-        copied = any(each.opcode.startswith("UBLKCP") for each in loop)  # bytes of asynchronous copies: all are then read
-        cycles[pipe] += (moved(loop, r"(LDG|STG)") + (moved(loop, "LDS") if copied else 0)) * 32 / own
+    if pipe in ("dram", "l2", "host", "dsmem"):
+        cycles[pipe] += size * 32 / own
     return cycles
 
 
-def _part(each: Instruction, pipe: str, own: float, capability: str) -> tuple[str, float]:
-    opcode = each.opcode
+def _part(opcode: str, pipe: str, own: float, capability: str) -> tuple[str, float]:
     if found := products(opcode, pipe):  # of a group of four warps, one issues for all
-        return pipe, found * 2 / own / (1 if re.match(r"[HIDQ]MMA", opcode) else 4)
-    if re.match(r"(LDG|LDS|STG|STS|LDL|STL)", opcode):
+        return pipe, found * 2 / own / (1 if re.match(r"[HIDQO]MMA", opcode) else 4)
+    if re.match(r"(LDG|LDS|STG|STS|LDL|STL|ATOMS|RED)", opcode):
         level = "shared" if pipe == "shared" else "l1"
         return level, width(opcode) * 32 / (rate(level, capability) or 1)
     if re.match(_HALF, opcode):
@@ -198,27 +194,26 @@ def counted(loop: list[Instruction], pipe: str) -> float:
     """Operations per thread and trip of the pipe's kind, from the machine code."""
     if not pipe.startswith("tensor."):
         return sum(operations(each, pipe) for each in loop)
-    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQ]MMA", each.opcode) else 128) for each in loop)
+    return sum(products(each.opcode, pipe) * 2 / (32 if re.match(r"[HIDQO]MMA", each.opcode) else 128) for each in loop)
 
 
 def capability_of(target: str) -> str:
-    digits = re.sub(r"\D", "", target)
-    return f"{digits[:-1]}.{digits[-1]}"
+    return re.sub(r"(\d+)(\d)\D*", r"\1.\2", target)
 
 
 def applies(row: dict[str, Any], target: str) -> bool:
     """Whether a kernel exists on a target; those of wgmma and tcgen05 need the targets with an a."""
-    number, special = int(re.sub(r"\D", "", target)), row["ceiling"].endswith(("wgmma", "tcgen05"))
+    number, special = int(re.sub(r"\D", "", target)), re.search(_TOLD["special"], row["ceiling"])
     return row["since"] <= number and (not row["until"] or number <= row["until"]) and (not special or target.endswith("a"))
 
 
 def prove(row: dict[str, Any], function: Function, target: str) -> str:
     """Why a kernel's code does not do what its row promises: "" where it does, "emulated" where a pipe is missing."""
     pipe, capability = row["pipe"], capability_of(target)
-    kind = "LDS" if "bulk" in row["variant"] else _TOLD["loops"].get(pipe.partition(".")[0], r"(LDG|STG)")
+    kind = r"UBLKCP\.G\.S|LDS|BAR" if "bulk" in row["variant"] else _TOLD["loops"].get(pipe.partition(".")[0], _GLOBAL)
     loop = hot_loop(function, kind)
     # Some compilers even hoist emulated products out of the loop: then all of the function is looked at.
-    emulates = pipe == "tensor.fp8" and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
+    emulates = "tensor.fp8" in pipe and any(re.match(r"F2FP|HADD2|PRMT", one.opcode) for one in loop or function.instructions)
     if emulates or (loop and rate(pipe, capability) is None):
         return "emulated"
     return "; ".join(_reasons(row, function, loop, capability)) if loop else "no loop holds what it should be made of"
@@ -237,17 +232,24 @@ def _reasons(row: dict[str, Any], function: Function, loop: list[Instruction], c
         yield f"{fused} fused multiply-adds where none was meant"
     if row["ceiling"].endswith(".fma") and sum(operations(each, pipe) > 0 for each in loop) > fused:
         yield "multiplies and adds apart where fused ones were meant"
-    bulk = "bulk" in row["variant"]
-    found = moved(loop, r"LDS") if bulk or row["pipe"] == "shared" else moved(loop, r"(LDG|STG)")
-    if found != row["bytes"]:
+    if told := _TOLD["hfma2"].get(row["ceiling"]):
+        halves = [each.opcode.startswith("HFMA2") for each in loop if re.match(_HALF, each.opcode)]
+        if (share := sum(halves) / len(halves)) > (most := told.get(capability, told["else"])):
+            yield f"{share:.0%} of it are written as multiply-adds with one or zero, not {most:.0%}"
+    bulk, streams = "bulk" in row["variant"], row["streams"]
+    found = moved(loop, r"(LDS|STS)" if bulk else _TOLD["loops"][pipe] if pipe in ("shared", "dsmem") else _GLOBAL)
+    if found != row["bytes"] and not (bulk and streams == 2):  # what is copied from slot to memory passes no thread
         yield f"{found} bytes per trip, {row['bytes']:g} promised"
-    if bulk and not any(each.opcode.startswith("UBLKCP") for each in loop):
-        yield "no asynchronous copy"
-    if row["bytes"] and not bulk and "write" not in row["ceiling"] and "stg" not in row["variant"]:
-        wanted, flying = 16 if row["streams"] == 3 else 8, loads_in_flight(loop)
-        if flying < wanted:
-            yield f"{flying} loads in flight, {wanted} promised"
-    cycles = busy(loop, row["pipe"], capability)
+    if bulk and (copies := sum(each.opcode.startswith("UBLKCP") for each in loop)) != streams:
+        yield f"{copies} asynchronous copies per trip of {streams} arrays"
+    match = re.match(r"(?:zero_copy_|coherent_)?(?:ld|atoms).*?(?:_i(\d+)|$)", row["variant"])
+    if match and (flying := loads_in_flight(loop)) < (wanted := int(match[1] or 8) * max(streams - 1, 1)):
+        yield f"{flying} loads in flight, {wanted} promised"
+    if streams > 1 and 2 * row["threads"] * math.ceil(function.registers / 8) * 8 > 65536:
+        yield f"{function.registers} registers: no two blocks on an SM, so that nobody loads while one stores"
+    need = next((opcode for word, opcode in _TOLD["needs"].items() if word in row["variant"]), "")
+    yield from [f"no {need}"] if not any(re.match(need, each.opcode) for each in loop) else []
+    cycles = busy(loop, row["pipe"], row["bytes"], capability)
     binding, most = max(cycles.items(), key=lambda item: item[1])
     if not row["ceiling"].endswith(".div") and cycles[row["pipe"]] < 0.9 * most:
         yield f"{binding} binds ({most:g} cycles per trip) before {row['pipe']} ({cycles[row['pipe']]:g})"

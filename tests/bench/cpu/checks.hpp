@@ -3,3 +3,5 @@
 #include "../../../bench/kernels/table.hpp"
 
 void check_row(const bench::Row& row);
+// The same of the runner with the model in the GPU's place: how it feeds a kernel, how long, and what it then finds.
+void run_row(const bench::Row& row);

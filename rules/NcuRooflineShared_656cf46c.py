@@ -278,7 +278,7 @@ CHIPS = {
         peaks={
             'fp64.fma': 128, 'fp64.nofma': 64, 'fp32.fma': 256, 'fp32.nofma': 128, 'fp16.fma': 256, 'fp16.nofma': 128, 'int32': 128, 'tensor.fp64': 128,
             'tensor.tf32': 4096, 'tensor.tf32.tcgen05': 4096, 'tensor.bf16': 8192, 'tensor.bf16.tcgen05': 8192, 'tensor.fp16': 8192, 'tensor.fp16.mma': 2048,
-            'tensor.fp16.tcgen05': 8192, 'tensor.int8': 16384, 'tensor.int8.tcgen05': 16384, 'tensor.fp8fp6fp4': 16384,
+            'tensor.fp16.tcgen05': 8192, 'tensor.int8': 16384, 'tensor.int8.tcgen05': 16384, 'tensor.fp8fp6fp4': 16384, 'tensor.fp4': 32768,
         },
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
         slices={'B200': 184},
@@ -297,6 +297,7 @@ CHIPS = {
         peaks={
             'fp64.fma': 4, 'fp64.nofma': 2, 'fp32.fma': 256, 'fp32.nofma': 128, 'fp16.fma': 256, 'fp16.nofma': 128, 'int32': 128, 'tensor.tf32': 512,
             'tensor.bf16': 1024, 'tensor.fp16': 1024, 'tensor.fp16.acc16': 1024, 'tensor.fp16.acc32': 1024, 'tensor.int8': 2048, 'tensor.fp8': 2048,
+            'tensor.fp4': 4096,
         },
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
         boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512, 'tensor.fp8': 1024}),),
