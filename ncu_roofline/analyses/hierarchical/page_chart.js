@@ -109,6 +109,10 @@ function labels(drawn, colours) {
   const pixel = (point) => pixelOf(point, projection);
   const bright = state.isolated === null ? chosen.points : chosen.points.filter((point) => point.owner === state.isolated);
   for (const point of bright) floor.mark(floor.dots, ...pixel(point), 5);
+  for (const { x, y } of ridges(roofs)) floor.mark(floor.dots, ...projection.pixel(Math.log10(x), Math.log10(y)), 4);
+  const { x: links, y: heights } = linkTrace(linkedRows(chosen.rows), chosen.points, colours);
+  const ends = links.map((x, index) => (x === null ? null : projection.pixel(Math.log10(x), Math.log10(heights[index]))));
+  ends.forEach((end, index) => markLine(floor, end && ends[index + 1] && [...end, ...ends[index + 1]]));
   for (const roof of roofs.filter((each) => each.shown)) markLine(floor, visibleSegment(roof, spanOf(roof, roofs), projection));
   markMixes(drawn, floor);
   const found = stepLabels(chosen, floor, pixel, projection, colours); // first: a roof has room elsewhere

@@ -3,7 +3,7 @@
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
 const KERNELS = unpack(PAGE.kernels);
-const POINTS = unpack(PAGE.points).map((point) => ({ ...KERNELS[point.owner], ...point })); // what a point doesn't say is its kernel's
+const POINTS = unpack(PAGE.points, (owner) => KERNELS[owner]); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);
 const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
 const JUDGED = KERNELS.some((kernel) => kernel.verdict);
