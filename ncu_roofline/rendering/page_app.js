@@ -119,4 +119,5 @@ function startPage(any, draw, wire, restore = () => draw(false)) {
     restore();
   });
   wire();
+  wireKeys();
 }

@@ -56,7 +56,8 @@ function redraw(paper) {
 
 function wire() {
   wireQuery();
-  wireRows(COLUMNS, () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()));
+  wireRows(COLUMNS);
+  wireMenu({ table: () => ({ columns: COLUMNS, rows: chosenRows(), save: () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()) }) });
   byId("changed").addEventListener("click", () => change(() => { state.changed = !state.changed; }));
 }
 

@@ -1,7 +1,7 @@
 /* Start: wire the events, draw once. */
 
-function update() {
-  drawChart();
+function update(size = chartSize()) {
+  drawChart(size);
   drawKey(current.selection);
   drawPrecisions();
   drawLevels();
@@ -23,17 +23,53 @@ function filterUsage() {
   byId("usage").hidden = rows.every((row) => row.hidden);
 }
 
-/** Draw everything anew; on paper in sizes that fit. */
+const PAPER = { width: 700, height: 400 };
+const sheets = []; // of the other GPUs, while printing
+
+/** Draw everything anew; on paper in sizes that fit, with a sheet for each GPU. */
 function redraw(paper) {
   unpinTip();
-  if (current && paper) drawChart({ width: 700, height: 400 });
-  else if (current) update();
+  for (const sheet of sheets.splice(0)) sheet.remove();
+  for (const part of document.querySelectorAll("#answer details")) part.classList.toggle("no-print", paper && DEVICES.includes(part.dataset.device) && part.dataset.device !== state.device);
+  if (!current) return;
+  const mine = state;
+  for (const device of paper ? distinct(ORDER.map((kernel) => kernel.device)).filter((name) => name !== mine.device) : []) {
+    state = { ...mine, ...onGpu(device) };
+    update(PAPER);
+    sheets.push(sheetOf(device));
+  }
+  state = mine;
+  update(paper ? PAPER : undefined);
+  (byId("usage") || byId("app")).after(...sheets);
+}
+
+/** What is drawn now, and what is said of its GPU, as copies. */
+function sheetOf(device) {
+  const copy = (part) => part.cloneNode(true);
+  const said = [...document.querySelectorAll("#answer details")].filter((part) => part.dataset.device === device).map(copy);
+  for (const part of said) part.classList.remove("no-print");
+  const parts = [document.querySelector(".stage"), byId("table"), byId("usage")].filter((part) => part && !part.hidden).map(copy);
+  return element("div", { class: "sheet" }, element("section", { class: "card answer" }, ...(said.length ? said : [element("h2", {}, device)])), ...parts);
 }
 
 /** Isolate a kernel; the same one again, or null, restores all. */
 function isolate(owner) {
   change(() => { state.isolated = state.isolated === owner ? null : owner; });
   scrollToChosen();
+}
+
+/** The kernel that a sentence begins with, of those with this name the one of its step and report, and what shows it alone. */
+function toldKernel(text, device) {
+  const named = namedIn(text, ORDER.filter((kernel) => (device ?? kernel.device) === kernel.device), ({ kernel }) => kernel);
+  const rest = named.length ? text.slice(named[0].kernel.length) : "";
+  const found = named.find(({ kernel, label, report }) => kernel === named[0].kernel && rest.startsWith(label ? `, ${label}:` : ` [${report.replace(/.*[\\/]|\.[^.]*$/g, "")}]`)) || named[0];
+  return found && [found.kernel, () => showAlone(found)];
+}
+
+/** A kernel alone, also one of another GPU or one that the filters leave out. */
+function showAlone(kernel) {
+  if (!current.selection.kernels.includes(kernel)) state = { ...freshState(), theme: state.theme, ...onGpu(kernel.device) };
+  isolate(kernel.index);
 }
 
 function reset() {
@@ -123,7 +159,7 @@ function wireChart() {
 }
 
 function wireTable() {
-  wireRows(COLUMNS, () => saveRows(COLUMNS, sorted(current.selection.rows)), (row) => isolate(ROWS[row].kernel.index));
+  wireRows(COLUMNS, (row) => isolate(ROWS[row].kernel.index));
   const table = byId("table");
   const show = (event) => {
     const line = event.target.closest("#table tbody tr");
@@ -141,7 +177,8 @@ function wireControls() {
   byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
   byId("reset").addEventListener("click", reset);
-  byId("download").addEventListener("click", downloadSvg);
+  wireMenu({ picture, table: () => ({ columns: COLUMNS, rows: sorted(current.selection.rows), save: () => saveRows(COLUMNS, sorted(current.selection.rows)) }) });
+  wireSentences(toldKernel);
   byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -151,7 +188,6 @@ function wireControls() {
 }
 
 function wire() {
-  byId("download").disabled = false;
   const wide = matchMedia("(min-width: 901px)").matches;
   for (const id of ["roof-panel", "controls"]) byId(id).open = wide;
   wireChart();

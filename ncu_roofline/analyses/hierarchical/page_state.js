@@ -125,6 +125,11 @@ function freshState() {
   };
 }
 
+/** What another GPU changes of the state. */
+function onGpu(device) {
+  return { device, report: "", view: null, isolated: null, roofs: new Map() };
+}
+
 /** A test of names from the filter box; null where it is no regular expression. */
 function nameTest() {
   const query = state.query.trim();

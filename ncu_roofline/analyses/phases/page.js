@@ -80,6 +80,7 @@ function drawTable(launch, path) {
 }
 
 function wire() {
+  wireMenu();
   for (const id of ["bands", "path"]) {
     const node = byId(id);
     if (node.on) node.on("plotly_click", (event) => { if (known(event.points[0].customdata)) choose(event.points[0].customdata); });

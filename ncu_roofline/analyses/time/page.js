@@ -85,7 +85,10 @@ function redraw(onPaper) {
 
 function wire() {
   wireCharts();
-  wireRows(COLUMNS, () => saveRows(ALL_COLUMNS, sortedRows(COLUMNS, shownPoints())), choose);
+  wireRows(COLUMNS, choose);
+  const rows = () => sortedRows(COLUMNS, shownPoints());
+  wireMenu({ table: () => ({ columns: COLUMNS, rows: rows(), save: () => saveRows(ALL_COLUMNS, rows()) }) });
+  wireSentences((text) => namedIn(text, POINTS, ({ name }) => name).slice(0, 1).flatMap(({ name, index }) => [name, () => choose(index)]));
   wireQuery();
   byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });
