@@ -47,7 +47,7 @@ OUTPUTS = [
 ]
 PICTURE = ROOT / ".github" / "roofline.svg"
 DRAWN_BY = (
-    "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px -o gpp.svg"
+    "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px --theme auto -o gpp.svg"
 )
 
 

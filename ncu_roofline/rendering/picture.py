@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -98,7 +99,22 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
     def render(suffix: str, **dots: float) -> Callable[..., bytes]:
         return wraps(figure)(lambda *frames, **options: saved(lambda: figure(*frames, **{**options, **dots}), suffix))
 
-    return render("png"), render("svg", dpi=_CSS), render("pdf", dpi=_CSS)
+    svg = render("svg", dpi=_CSS)
+
+    @wraps(figure)
+    def adaptive(*frames: Any, theme: str = "light", **options: Any) -> bytes:
+        light, *dark = (svg(*frames, theme=one, **options) for one in (("light", "dark") if theme == "auto" else (theme,)))
+        return _themed(light, dark[0]) if dark else light
+
+    return render("png"), adaptive, render("pdf", dpi=_CSS)
+
+
+def _themed(light: bytes, dark: bytes) -> bytes:
+    """An svg that is dark where its reader's system is: the same drawing on both grounds, which differ in its colours alone."""
+    of_light, of_dark = (re.findall(rb"(fill|stroke): (#\w+)", drawn) for drawn in (light, dark))
+    pairs = dict.fromkeys(zip(of_light, of_dark, strict=True))
+    rules = b"".join(b'[style*="%b: %b"]{%b:%b!important}' % (*one, *other) for one, other in pairs if one != other)
+    return light.replace(b"</style>", b"@media (prefers-color-scheme: dark){%b}</style>" % rules, 1)
 
 
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:

@@ -27,6 +27,8 @@ from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.picture import source_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import charts as time_charts
+from ncu_roofline.cli import parse
+from ncu_roofline.cli.show import read_roofline
 from ncu_roofline.formats.traces import read_trace
 from ncu_roofline.rendering.chart import Chart, Panel
 from ncu_roofline.rendering.paper import Pen
@@ -136,6 +138,12 @@ def phases(folder: Path) -> Any:
     return phase_roofline(factory.report(folder / "r.ncu-rep", made.Made(made.TWO_PHASES).kernel(), other.kernel()))
 
 
+def striped(folder: Path) -> Any:
+    """The same kernels as a roofline, as the command makes its page."""
+    phases(folder)
+    return read_roofline(parse(["render", str(folder / "r.ncu-rep")]), advice=True).roofline
+
+
 def run(folder: Path) -> Any:
     """Operators of a run on two GPUs, of which the second has no dots."""
     of, path = test_run, folder / "run.pt.trace.json"
@@ -217,7 +225,7 @@ BUILT: dict[str, Callable[[Path], Any]] = {
         texts={**TEXTS, "smooth.cu": tuple(f"{HOSTILE}{line}" for line in SOURCE.splitlines())}
     ),
     "source-all-hostile": lambda _: with_texts(HOSTILE),
-    "phases": phases,
+    "phases": phases, "strips": striped,
     "phases-none": lambda folder: phase_roofline(factory.report(folder / "n.ncu-rep", phases_made.Made(()).kernel())),
 }  # fmt: skip
 

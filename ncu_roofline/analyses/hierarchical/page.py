@@ -148,6 +148,7 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
     )
     places = {key: place for place, key in enumerate(zip(*(about[name] for name in kernels.KEY), strict=True))}
     owners = [places[key] for key in zip(*(points[name] for name in kernels.KEY), strict=True)]
+    keys, strips = list(rows(frames, "kernels", "report", "device", "kernel")), getattr(frames, "strips", {})
     kept = {row: place for place, row in enumerate(sorted(set(owners)))}
     told = {name: [values[owner] for owner in owners] for name, values in about.items()}
     beyond = {name: values for name, values in points.items() if told.get(name) != values}
@@ -177,6 +178,7 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
         "unit": style.default_unit(frames),
         "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
         "kernels": packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
+        "strips": [strips.get(keys[row]) for row in kept],
         "points": {**packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
         "roofs": packed(roofs, ROOFS, texts),
         "texts": list(texts),

@@ -3,6 +3,10 @@
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
 const KERNELS = unpack(PAGE.kernels);
+PAGE.strips.forEach((strip, index) => {
+  if (!strip || ![-1, strip.launch].includes(KERNELS[index].launch)) return; // another launch of it was sampled
+  KERNELS[index].strip = { ...strip, bands: strip.bands.filter(({ values }) => values.some(known)) };
+});
 const POINTS = unpack(PAGE.points, (owner) => KERNELS[owner]); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);
 const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
