@@ -46,9 +46,8 @@ OUTPUTS = [
     for command, text in re.findall(r"^<!-- output: (.*?) -->\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
 ]
 PICTURE = ROOT / ".github" / "roofline.svg"
-DRAWN_BY = (
-    "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px --theme auto -o gpp.svg"
-)
+FOLDER = "ncu-roofline-demo/gpp-v100"
+DRAWN_BY = f"render {FOLDER}.ncu-rep --ceilings {FOLDER}-ceilings.json --width 800px --theme auto -o gpp.svg"
 
 
 SAMPLES = Path(ncu_roofline.__file__).parent / "data" / "demo"

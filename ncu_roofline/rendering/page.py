@@ -79,8 +79,7 @@ def explanations_of(entries: Iterable[Mapping[str, str]]) -> list[dict[str, str]
     found = texts_of(entries, ("report", "text", "command"))
     for texts in found:
         given, texts["command"] = texts["command"], without_folders(texts["command"])
-        told = "Paths stand by their last part: put yours before running it."
-        texts["folders"] = told if given != texts["command"] else ""
+        texts["folders"] = "Paths stand by their last part: put yours before running it." * (given != texts["command"])
     return found
 
 

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,16 +97,14 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
     only a png has dots, elsewhere a pixel is 1/96 inch."""
 
     def render(suffix: str, **dots: float) -> Callable[..., bytes]:
-        return wraps(figure)(lambda *frames, **options: saved(lambda: figure(*frames, **{**options, **dots}), suffix))
+        def made(*frames: Any, theme: str = "light", **options: Any) -> bytes:
+            themes = ("light", "dark") if (suffix, theme) == ("svg", "auto") else (theme,)
+            drawn = [saved(partial(figure, *frames, theme=one, **{**options, **dots}), suffix) for one in themes]
+            return _themed(*drawn) if len(drawn) > 1 else drawn[0]
 
-    svg = render("svg", dpi=_CSS)
+        return wraps(figure)(made)
 
-    @wraps(figure)
-    def adaptive(*frames: Any, theme: str = "light", **options: Any) -> bytes:
-        light, *dark = (svg(*frames, theme=one, **options) for one in (("light", "dark") if theme == "auto" else (theme,)))
-        return _themed(light, dark[0]) if dark else light
-
-    return render("png"), adaptive, render("pdf", dpi=_CSS)
+    return render("png"), render("svg", dpi=_CSS), render("pdf", dpi=_CSS)
 
 
 def _themed(light: bytes, dark: bytes) -> bytes:

@@ -138,12 +138,6 @@ def phases(folder: Path) -> Any:
     return phase_roofline(factory.report(folder / "r.ncu-rep", made.Made(made.TWO_PHASES).kernel(), other.kernel()))
 
 
-def striped(folder: Path) -> Any:
-    """The same kernels as a roofline, as the command makes its page."""
-    phases(folder)
-    return read_roofline(parse(["render", str(folder / "r.ncu-rep")]), advice=True).roofline
-
-
 def run(folder: Path) -> Any:
     """Operators of a run on two GPUs, of which the second has no dots."""
     of, path = test_run, folder / "run.pt.trace.json"
@@ -202,7 +196,7 @@ def mixed() -> SourceRoofline:
 
 M = 10**6
 BUILT: dict[str, Callable[[Path], Any]] = {
-    "sweep": lambda _: sweep(4, 3), "gpp": lambda _: gpp(), "thousands": lambda _: many(30), "run": run,
+    "sweep": lambda _: sweep(4, 3), "gpp": lambda _: gpp(), "thousands": lambda _: many(30),
     "time": lambda _: timed(), "time-odd": lambda _: timed_odd(),
     "time-gpp": lambda _: time_roofline(gpp(), launch_latency=LATENCY),
     "time-no-latency": lambda _: time_roofline(time_frames([point()])),
@@ -225,7 +219,8 @@ BUILT: dict[str, Callable[[Path], Any]] = {
         texts={**TEXTS, "smooth.cu": tuple(f"{HOSTILE}{line}" for line in SOURCE.splitlines())}
     ),
     "source-all-hostile": lambda _: with_texts(HOSTILE),
-    "phases": phases, "strips": striped,
+    "phases": phases, "run": run,
+    "strips": lambda folder: phases(folder) and read_roofline(parse(["render", f"{folder}/r.ncu-rep"]), advice=True).roofline,
     "phases-none": lambda folder: phase_roofline(factory.report(folder / "n.ncu-rep", phases_made.Made(()).kernel())),
 }  # fmt: skip
 

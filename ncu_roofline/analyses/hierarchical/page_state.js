@@ -11,13 +11,14 @@ const POINTS = unpack(PAGE.points, (owner) => KERNELS[owner]); // what a point d
 const ROOFS = unpack(PAGE.roofs);
 const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
 const JUDGED = KERNELS.some((kernel) => kernel.verdict);
-const LEVELS = new Map(PAGE.levels.map((level) => [level.id, level]));
+const OTHER = "other"; // what an embedded chart gives without saying of what
+const LEVELS = new Map(PAGE.levels.map((level) => [level.id, { ...level, label: level.label || OTHER }]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
   return isDark() ? LEVELS.get(id).dark : LEVELS.get(id).light;
 }
 
-const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label]));
+const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label || OTHER]));
 const APART = new Set(PAGE.precisions.filter((precision) => precision.apart).map((precision) => precision.id)); // of other transactions than the rest
 const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map((precision) => precision.id)); // some kind of instruction alone
 

@@ -139,7 +139,8 @@ def launches(frames: PhaseRoofline) -> list[Launch]:
                 reason = "work is shared out by its pipe's activity, which is not only operations"
                 told.append(f"{plural(above, 'dot')} above a roof: {reason}.")
             edges, drawn = bands[key]
-            found.append(Launch(name, launch, seconds, edges, tuple(drawn), mine, tuple(told), edges[-1] < 0.999 * seconds, (report, device, kernel)))
+            cut, where = edges[-1] < 0.999 * seconds, (report, device, kernel)
+            found.append(Launch(name, launch, seconds, edges, tuple(drawn), mine, tuple(told), cut, where))
     return sorted(found, key=lambda launch: -launch.seconds)
 
 
@@ -230,17 +231,10 @@ def _payload(launch: Launch) -> dict[str, Any]:
             for band in launch.bands
         ],
         "paths": [
-            {
-                "name": one_line(path.name),
-                "level": one_line(level_style(path.level).label),
-                "colours": colours(path.level),
-                "unit": path.unit,
-                "compute_roof": number(path.compute_roof),
-                "bandwidth_roof": number(path.bandwidth_roof),
-                "slices": path.slices,
-                "intensity": numbers(intensity for intensity, _ in path.dots),
-                "performance": numbers(height for _, height in path.dots),
-            }
+            {"name": one_line(path.name), "level": one_line(level_style(path.level).label), "colours": colours(path.level)}
+            | {"unit": path.unit, "compute_roof": number(path.compute_roof), "bandwidth_roof": number(path.bandwidth_roof)}
+            | {"slices": path.slices, "intensity": numbers(at for at, _ in path.dots)}
+            | {"performance": numbers(height for _, height in path.dots)}
             for path in launch.paths
         ],
         "notes": [one_line(note) for note in (_CAVEAT if launch.paths else _CAVEAT_OF_BANDS, *launch.notes)],
