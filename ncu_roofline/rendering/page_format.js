@@ -71,7 +71,7 @@ function shorten(text, length) {
 
 /** Different texts cut to `length` such that they still differ: the same head and tail give way to what differs. */
 function shortenApart(texts, length) {
-  const cut = new Map(distinctTexts(texts).map((text) => [text, shorten(text, length)]));
+  const cut = new Map(distinct(texts).map((text) => [text, shorten(text, length)]));
   for (let again = true; again; ) {
     again = false;
     const groups = new Map();
@@ -90,8 +90,8 @@ function shortenApart(texts, length) {
   return cut;
 }
 
-function distinctTexts(texts) {
-  return [...new Set(texts)];
+function distinct(values) {
+  return [...new Set(values)];
 }
 
 /** A count with its noun: "1 kernel", "2 kernels". */

@@ -8,63 +8,35 @@ function markdownText(text) {
 }
 
 /** Title, sentences and the rows in sight, as Markdown for a comment. */
-function pageMarkdown({ columns, rows }) {
+function pageMarkdown(columns, rows) {
   const told = [...document.querySelectorAll("#answer p, #answer li, .headline")].filter((one) => one.checkVisibility()).map((one) => `- ${markdownText(one.textContent)}`);
-  const cell = (column, row) => {
-    const shown = column.number ? "" : column.value(row);
-    const text = shown || column.show(row);
-    return markdownText(String(text?.textContent ?? text ?? ""));
-  };
-  const line = (cells) => `| ${cells.join(" | ")} |`;
-  const table = [line(columns.map(({ label }) => markdownText(label))), line(columns.map(({ number }) => (number ? "--:" : ":--"))), ...rows.slice(0, state.rows).map((row) => line(columns.map((column) => cell(column, row))))];
-  const rest = rows.length > state.rows ? [`and ${counted(rows.length - state.rows, "row")} more`] : [];
-  return `${[`## ${markdownText(PAGE.title)}`, told.join("\n"), table.join("\n"), ...rest].filter(Boolean).join("\n\n")}\n`;
+  const text = (shown) => markdownText(String(shown?.textContent ?? shown ?? ""));
+  const cell = (column, row) => text((column.number ? "" : column.value(row)) || column.show(row));
+  const lines = [columns.map(({ label }) => markdownText(label)), columns.map(({ number }) => (number ? "--:" : ":--")), ...rows.slice(0, state.rows).map((row) => columns.map((column) => cell(column, row)))];
+  const parts = [`## ${markdownText(PAGE.title)}`, told.join("\n"), lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n"), rows.length > state.rows && `and ${counted(rows.length - state.rows, "row")} more`];
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-/** The address of this view, also where the page may not write it. */
-function viewLink() {
-  const url = new URL(location.href);
-  url.hash = new URLSearchParams(choices()).toString();
-  return url.href;
-}
-
-/** To the clipboard; where there is none a text to be copied stands in the menu. */
-async function takeText(menu, text) {
-  const summary = menu.querySelector("summary");
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const box = element("textarea", { readonly: true, rows: 5, "aria-label": "Copy this text" }, text);
-    menu.querySelector("textarea")?.remove();
-    menu.lastElementChild.append(box);
-    menu.open = true;
-    box.select();
-    return;
-  }
-  summary.textContent = "Copied";
-  setTimeout(() => { summary.textContent = "Share"; }, 1500);
-}
-
-/** The menu: a `table` gives {columns, rows, save}, a `picture` a file of a format. */
-function wireMenu({ table = null, picture = null } = {}) {
+/** The menu: `columns` and `rows()` of a table, which a file has as `saved`; `picture` gives a file of a format. */
+function wireMenu({ columns, rows, saved = columns, picture } = {}) {
   const menu = byId("menu");
-  const entries = [
-    ...(table ? [["copy-markdown", "Copy as Markdown", () => takeText(menu, pageMarkdown(table()))]] : []),
-    ["copy-link", "Copy link to this view", () => takeText(menu, viewLink())],
-    ...(picture ? ["png", "svg"].map((format) => [`save-${format}`, `Download ${format.toUpperCase()}`, () => picture(format)]) : []),
-    ...(table ? [["save", "Download CSV", () => table().save()]] : []),
-  ];
-  const close = () => {
-    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
-    menu.open = false;
-  };
-  menu.lastElementChild.replaceChildren(...entries.map(([id, text, act]) => element("button", { type: "button", id, onclick: () => { close(); act(); } }, text)));
-  menu.hidden = false;
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    event.stopPropagation();
-    close();
+  const [summary, list] = menu.children;
+  const copy = (text) => copyText(text, summary, () => {
+    list.querySelector("textarea")?.remove();
+    list.append(element("textarea", { readonly: true, rows: 5, "aria-label": "Copy this text" }, text));
+    menu.open = true;
+    list.lastElementChild.select();
   });
+  const entries = [
+    columns && ["copy-markdown", "Copy as Markdown", () => copy(pageMarkdown(columns, rows()))],
+    ["copy-link", "Copy link to this view", () => copy(new URL(`#${new URLSearchParams(choices())}`, location.href).href)],
+    ...["png", "svg"].map((format) => picture && [`save-${format}`, `Download ${format.toUpperCase()}`, () => picture(format)]),
+    columns && ["save", "Download CSV", () => saveRows(saved, rows())],
+  ].filter(Boolean);
+  const close = () => { if (list.contains(document.activeElement)) summary.focus(); menu.open = false; };
+  list.append(...entries.map(([id, text, act]) => element("button", { type: "button", id, onclick: () => { close(); act(); } }, text)));
+  menu.hidden = false;
+  menu.addEventListener("keydown", (event) => { if (event.key === "Escape" && menu.open) { event.stopPropagation(); close(); } });
   document.addEventListener("pointerdown", (event) => { if (!menu.contains(event.target)) menu.open = false; });
 }
 
@@ -84,16 +56,15 @@ function wireKeys() {
   });
 }
 
-/** Those of some rows with whose name a text begins, the longest name first. */
-function namedIn(text, rows, name) {
-  const ends = (row) => text.startsWith(name(row)) && /^[:,[ ]/.test(text.slice(name(row).length));
-  return rows.filter((row) => name(row) && ends(row)).sort((a, b) => name(b).length - name(a).length);
-}
-
-/** A name with which a sentence of the answer begins becomes a button: `find(text, device)` gives the name and what it does. */
-function wireSentences(find) {
+/** Names with which sentences of the answer begin become buttons that `pick` their row: of those on the GPU the longest name, of namesakes that of the step or report told. */
+function wireSentences(rows, name, device, pick) {
   for (const item of document.querySelectorAll("#answer li")) {
-    const [name, pick] = find(item.textContent, item.closest("[data-device]")?.dataset.device) || [];
-    if (name) item.replaceChildren(element("button", { type: "button", class: "link", title: "Its dots alone; once more: all", onclick: pick }, name), item.textContent.slice(name.length));
+    const [text, where] = [item.textContent, item.closest("[data-device]")?.dataset.device];
+    const rest = (row) => text.slice(name(row).length);
+    const named = rows.filter((row) => name(row) && (where ?? device(row)) === device(row) && text.startsWith(name(row)) && /^[:,[ ]/.test(rest(row)));
+    const longest = Math.max(...named.map((row) => name(row).length));
+    const namesakes = named.filter((row) => name(row).length === longest);
+    const row = namesakes.find((one) => rest(one).startsWith(one.label ? `, ${one.label}:` : ` [${one.report?.replace(/.*[\\/]|\.[^.]*$/g, "")}]`)) || namesakes[0];
+    if (row) item.replaceChildren(element("button", { type: "button", class: "link", title: "Its dots alone; once more: all", onclick: () => pick(row) }, name(row)), rest(row));
   }
 }

@@ -57,7 +57,7 @@ function redraw(paper) {
 function wire() {
   wireQuery();
   wireRows(COLUMNS);
-  wireMenu({ table: () => ({ columns: COLUMNS, rows: chosenRows(), save: () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()) }) });
+  wireMenu({ columns: COLUMNS, rows: chosenRows, saved: [{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS] });
   byId("changed").addEventListener("click", () => change(() => { state.changed = !state.changed; }));
 }
 

@@ -23,23 +23,22 @@ function filterUsage() {
   byId("usage").hidden = rows.every((row) => row.hidden);
 }
 
-const PAPER = { width: 700, height: 400 };
 const sheets = []; // of the other GPUs, while printing
 
 /** Draw everything anew; on paper in sizes that fit, with a sheet for each GPU. */
 function redraw(paper) {
   unpinTip();
   for (const sheet of sheets.splice(0)) sheet.remove();
-  for (const part of document.querySelectorAll("#answer details")) part.classList.toggle("no-print", paper && DEVICES.includes(part.dataset.device) && part.dataset.device !== state.device);
+  for (const part of document.querySelectorAll("#answer details")) part.classList.toggle("no-print", paper && Boolean(current) && DEVICES.includes(part.dataset.device) && part.dataset.device !== state.device);
   if (!current) return;
   const mine = state;
-  for (const device of paper ? distinct(ORDER.map((kernel) => kernel.device)).filter((name) => name !== mine.device) : []) {
+  for (const device of paper ? DEVICES.filter((name) => name !== mine.device) : []) {
     state = { ...mine, ...onGpu(device) };
-    update(PAPER);
+    update({ width: 700, height: 400 });
     sheets.push(sheetOf(device));
   }
   state = mine;
-  update(paper ? PAPER : undefined);
+  update(paper ? { width: 700, height: 400 } : undefined);
   (byId("usage") || byId("app")).after(...sheets);
 }
 
@@ -48,7 +47,8 @@ function sheetOf(device) {
   const copy = (part) => part.cloneNode(true);
   const said = [...document.querySelectorAll("#answer details")].filter((part) => part.dataset.device === device).map(copy);
   for (const part of said) part.classList.remove("no-print");
-  const parts = [document.querySelector(".stage"), byId("table"), byId("usage")].filter((part) => part && !part.hidden).map(copy);
+  const dotted = ORDER.some(onStage) ? [document.querySelector(".stage"), byId("table")] : [];
+  const parts = [...dotted, byId("usage")].filter((part) => part && !part.hidden).map(copy);
   return element("div", { class: "sheet" }, element("section", { class: "card answer" }, ...(said.length ? said : [element("h2", {}, device)])), ...parts);
 }
 
@@ -56,14 +56,6 @@ function sheetOf(device) {
 function isolate(owner) {
   change(() => { state.isolated = state.isolated === owner ? null : owner; });
   scrollToChosen();
-}
-
-/** The kernel that a sentence begins with, of those with this name the one of its step and report, and what shows it alone. */
-function toldKernel(text, device) {
-  const named = namedIn(text, ORDER.filter((kernel) => (device ?? kernel.device) === kernel.device), ({ kernel }) => kernel);
-  const rest = named.length ? text.slice(named[0].kernel.length) : "";
-  const found = named.find(({ kernel, label, report }) => kernel === named[0].kernel && rest.startsWith(label ? `, ${label}:` : ` [${report.replace(/.*[\\/]|\.[^.]*$/g, "")}]`)) || named[0];
-  return found && [found.kernel, () => showAlone(found)];
 }
 
 /** A kernel alone, also one of another GPU or one that the filters leave out. */
@@ -177,8 +169,8 @@ function wireControls() {
   byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
   byId("reset").addEventListener("click", reset);
-  wireMenu({ picture, table: () => ({ columns: COLUMNS, rows: sorted(current.selection.rows), save: () => saveRows(COLUMNS, sorted(current.selection.rows)) }) });
-  wireSentences(toldKernel);
+  wireMenu({ columns: COLUMNS, rows: () => sorted(current.selection.rows), picture });
+  wireSentences(ORDER, ({ kernel }) => kernel, ({ device }) => device, showAlone);
   byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -195,4 +187,5 @@ function wire() {
   wireControls();
 }
 
+byId("reset").disabled = !POINTS.length;
 startPage(POINTS.length > 0, redraw, wire);

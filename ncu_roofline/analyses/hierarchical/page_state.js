@@ -3,9 +3,8 @@
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
 const KERNELS = unpack(PAGE.kernels);
-PAGE.strips.forEach((strip, index) => {
-  if (!strip || ![-1, strip.launch].includes(KERNELS[index].launch)) return; // another launch of it was sampled
-  KERNELS[index].strip = { ...strip, bands: strip.bands.filter(({ values }) => values.some(known)) };
+PAGE.strips.forEach((strip, index) => { // of a row of one launch only what was sampled of that
+  if (strip && [-1, strip.launch].includes(KERNELS[index].launch)) KERNELS[index].strip = { ...strip, bands: strip.bands.filter(({ values }) => values.some(known)) };
 });
 const POINTS = unpack(PAGE.points, (owner) => KERNELS[owner]); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);
@@ -89,10 +88,6 @@ function kernelsByRank() {
   }
   order.forEach((kernel, index) => { kernel.rank = index; });
   return order;
-}
-
-function distinct(values) {
-  return [...new Set(values)];
 }
 
 const RANKED = [...POINTS].sort((a, b) => KERNELS[a.owner].rank - KERNELS[b.owner].rank);

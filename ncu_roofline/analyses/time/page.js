@@ -86,9 +86,8 @@ function redraw(onPaper) {
 function wire() {
   wireCharts();
   wireRows(COLUMNS, choose);
-  const rows = () => sortedRows(COLUMNS, shownPoints());
-  wireMenu({ table: () => ({ columns: COLUMNS, rows: rows(), save: () => saveRows(ALL_COLUMNS, rows()) }) });
-  wireSentences((text) => namedIn(text, POINTS, ({ name }) => name).slice(0, 1).flatMap(({ name, index }) => [name, () => choose(index)]));
+  wireMenu({ columns: COLUMNS, rows: () => sortedRows(COLUMNS, shownPoints()), saved: ALL_COLUMNS });
+  wireSentences(POINTS, ({ name }) => name, ({ device }) => device, ({ device, index }) => { Object.assign(state, { device, query: "" }); choose(index); });
   wireQuery();
   byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });
