@@ -145,7 +145,7 @@ def words_of(svg: str) -> list[str]:
 def test_the_pictures_are_what_is_drawn(name: str, demo: Path) -> None:
     """Their words: shapes differ a little between releases of matplotlib."""
     picture = ROOT / ".github" / f"{name}.svg"
-    assert main([*shlex.split(PICTURES[name]), "-o", f"{name}.svg"]) == 0
+    assert main([*shlex.split(PICTURES[name]), "--theme", "auto", "-o", f"{name}.svg"]) == 0
     drawn = (demo / f"{name}.svg").read_text(encoding="utf-8")
     if os.environ.get("UPDATE_GOLDEN"):
         picture.write_text(drawn, encoding="utf-8")

@@ -182,7 +182,7 @@ def views(command: str) -> dict[str, Analysis]:
 
 OPTIONS = {
     "title": "of a page, a picture, Markdown",
-    "theme": '"light" or "dark", of a page also "auto"',
+    "theme": '"light" or "dark", of a page and an svg also "auto"',
     "top": "kernels in a picture",
     "table": "of csv and parquet: a key of the view's `tables`",
     "width": "of text, in characters; of a picture a length as 3.3in",

@@ -241,5 +241,5 @@ def add_looks(group: Container) -> None:
     """Title and colours of a page or picture."""
     about = 'title of the page, picture or Markdown; "" leaves it out of a picture'
     group.add_argument("--title", metavar="TEXT", help=about)
-    about = "colours (default: light; a page follows the reader's system)"
-    group.add_argument("--theme", choices=("light", "dark"), help=about)
+    about = "colours; auto follows the reader's system (default: auto of a page, else light)"
+    group.add_argument("--theme", choices=("auto", "light", "dark"), help=about)

@@ -53,6 +53,8 @@ def targets(args: Any, known: Collection[str], but: str, inputs: Callable[[], It
         if args.format and len(args.output) > 1:
             raise UsageError("Cannot use --format", args.format, "there are several results", "Let their suffixes say it.")
         found[path] = chosen_format(path, args.format, known, but, as_json=getattr(args, "json", False))
+    if getattr(args, "theme", None) == "auto" and {"png", "pdf"}.intersection(found.values()):
+        raise UsageError("Cannot use --theme", "auto", "colours of a png or pdf are fixed", "Write an .svg or a page.")
     for path in filter(None, found):
         check_output(path, args.force, inputs())
     return found

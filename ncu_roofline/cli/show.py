@@ -321,6 +321,10 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
             from ncu_roofline.analyses.source.build import spots
 
             frames = replace(frames, spots=spots(frames, selected, counted))
+        if advice:  # for a page
+            from ncu_roofline.analyses.phases.text import strips
+
+            frames = replace(frames, strips=strips(selected))
     told: tuple[dict[str, Any], ...] = ()
     if advised := [one for report in read for one in report.advice]:
         from ncu_roofline.plugin.nvrules.findings import advice_rows, findings
@@ -372,12 +376,13 @@ def _read(
     from ncu_roofline.model import Selection, measurements_of
 
     made = ANALYSES[view].viewer
+    samples = made.samples or advised is not None  # a page has both
     with reading.opened(path, gpu) as (report, warnings):
         if isinstance(report, PointTable):
             return ReadReport(measurements_of(report, label=name), warnings=warnings, table=report)
         own = isinstance(report, Report)  # rules and charts read more of a report than its metrics
         measurements = measurements_of(
-            report, charts=charts and own, instructions=made.instructions, samples=made.samples, label=name
+            report, charts=charts and own, instructions=made.instructions, samples=samples, label=name
         )
         called = _called(measurements, names)  # a sweep looks for its steps in what was typed
         read = ReadReport(measurements, made.explain(report, called, Selection()), warnings=warnings)

@@ -65,12 +65,10 @@ class Said(NamedTuple):
     table: document.Table | None = None
 
 
-_INNER = frozenset(  # attributes that are not for users
-    (
-        *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns"),
-        *("of_run", "report_names", "said", "sources", "spots", "table", "texts", "traffic", "without_folders", "work"),
-    )
-)
+_INNER = {  # attributes that are not for users
+    *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns", "of_run"),
+    *("report_names", "said", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
+}
 
 
 class Displayed:
@@ -194,7 +192,8 @@ class Roofline(Displayed):
     everything: tuple[Everything, ...] = ()
     # By GPU and kernel the place in its code that matters most, of the kernels that a command looked into.
     spots: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # What a page draws of kernels over their time, as far as a command looked into that.
+    # By report, GPU and kernel what a page draws of a launch over its time, of what a command looked into.
+    strips: Mapping[tuple[str, str, str], Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def by_kernel(self) -> Roofline:

@@ -16,7 +16,7 @@ from ncu_roofline.rendering.document import Column, Table, text_columns
 from ncu_roofline.rendering.frames import optional
 from ncu_roofline.version import __version__
 
-_SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_table.js", "page_app.js")  # of all pages
+_SCRIPTS = ("page_format.js", "page_link.js", "page_theme.js", "page_table.js", "page_menu.js", "page_app.js")  # of all pages
 PAGE_THEMES = ("auto", "light", "dark")
 _DIGITS = 6  # more than any counter is worth, and less than half the bytes of a full double
 
@@ -79,8 +79,7 @@ def explanations_of(entries: Iterable[Mapping[str, str]]) -> list[dict[str, str]
     found = texts_of(entries, ("report", "text", "command"))
     for texts in found:
         given, texts["command"] = texts["command"], without_folders(texts["command"])
-        told = "Paths stand by their last part: put yours before running it."
-        texts["folders"] = told if given != texts["command"] else ""
+        texts["folders"] = "Paths stand by their last part: put yours before running it." * (given != texts["command"])
     return found
 
 

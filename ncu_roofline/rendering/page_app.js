@@ -66,16 +66,18 @@ function picker(label, values, value, pick) {
   return element("label", {}, `${label} `, element("select", { "data-pick": label, onchange: (event) => change(() => pick(event.target.value)) }, ...options));
 }
 
-async function copyCommand(button) {
+/** A text to the clipboard; where there is none `select` leaves it selected for Ctrl+C.  The button tells for a moment. */
+async function copyText(text, button, select) {
+  const name = (button.dataset.name ||= button.textContent);
+  const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (!done) select();
+  button.textContent = done ? "Copied" : "Selected";
+  setTimeout(() => { button.textContent = name; }, 1500);
+}
+
+function copyCommand(button) {
   const code = button.parentElement.querySelector("code");
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-    button.textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(code); // no clipboard here: leave it selected for Ctrl+C
-    button.textContent = "Selected";
-  }
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  copyText(code.textContent, button, () => getSelection().selectAllChildren(code));
 }
 
 /** On paper all is open and light; `draw` is told whether it draws for paper. */
@@ -119,4 +121,5 @@ function startPage(any, draw, wire, restore = () => draw(false)) {
     restore();
   });
   wire();
+  wireKeys();
 }

@@ -5,12 +5,14 @@ const PAGE = JSON.parse(document.getElementById("data").textContent);
 const PREFIXES = { "-12": "p", "-9": "n", "-6": "\u00b5", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E" };
 const MISSING = "n/a";
 
-/** Rows of a frame of columns: a list has one value per row, a name stands for the list of that column, anything else is in every row. */
-function unpack({ rows, text_columns, ...frame }) {
+/** Rows of a frame of columns: a list has one value per row, a name stands for the list of that column, anything else is in every row.
+ *
+ * What a row doesn't say it has from the row `above` it, that of its owner. */
+function unpack({ rows, text_columns, ...frame }, above = () => Object.prototype) {
   const texts = new Set(text_columns);
   const columns = Object.entries(frame).map(([name, values]) => [name, texts.has(name), typeof values === "string" ? frame[values] : values]);
   return Array.from({ length: rows }, (_, index) => {
-    const row = { index };
+    const row = Object.assign(Object.create(above(frame.owner?.[index])), { index });
     for (const [name, text, values] of columns) {
       const value = Array.isArray(values) ? values[index] : values;
       row[name] = text ? PAGE.texts[value] : value;
@@ -69,7 +71,7 @@ function shorten(text, length) {
 
 /** Different texts cut to `length` such that they still differ: the same head and tail give way to what differs. */
 function shortenApart(texts, length) {
-  const cut = new Map(distinctTexts(texts).map((text) => [text, shorten(text, length)]));
+  const cut = new Map(distinct(texts).map((text) => [text, shorten(text, length)]));
   for (let again = true; again; ) {
     again = false;
     const groups = new Map();
@@ -88,8 +90,8 @@ function shortenApart(texts, length) {
   return cut;
 }
 
-function distinctTexts(texts) {
-  return [...new Set(texts)];
+function distinct(values) {
+  return [...new Set(values)];
 }
 
 /** A count with its noun: "1 kernel", "2 kernels". */

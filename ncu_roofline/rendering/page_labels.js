@@ -151,8 +151,8 @@ function nameLabel(text, pixels, floor, { others = [], leaders = true, limit = C
   const right = pixels.reduce((a, b) => (b[0] > a[0] ? b : a));
   const left = pixels.reduce((a, b) => (b[0] < a[0] ? b : a));
   const beside = [
-    [right[0] + 12 + width / 2, right[1]],
-    [left[0] - 12 - width / 2, left[1]],
+    [right[0] + 14 + width / 2, right[1]],
+    [left[0] - 14 - width / 2, left[1]],
     [right[0], right[1] - 15],
     [right[0], right[1] + 15],
     [left[0], left[1] - 15],

@@ -91,7 +91,7 @@ function saveRows(columns, rows) {
 }
 
 /** Headers sort; rows are chosen by click, Enter or space where the page can `choose` one, and the arrow keys go from one to the next. */
-function wireRows(columns, save, choose = null) {
+function wireRows(columns, choose = null) {
   const rowOf = (event) => event.target.closest("#table-scroll tbody tr");
   const table = byId("table-scroll");
   table.addEventListener("click", (event) => {
@@ -114,5 +114,4 @@ function wireRows(columns, save, choose = null) {
     event.preventDefault();
   });
   byId("show-more").addEventListener("click", () => change(() => { state.rows += MORE_ROWS; }));
-  byId("save").addEventListener("click", save);
 }

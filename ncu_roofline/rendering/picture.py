@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import io
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,9 +97,22 @@ def pictures(figure: Callable[..., Figure]) -> tuple[Callable[..., bytes], Calla
     only a png has dots, elsewhere a pixel is 1/96 inch."""
 
     def render(suffix: str, **dots: float) -> Callable[..., bytes]:
-        return wraps(figure)(lambda *frames, **options: saved(lambda: figure(*frames, **{**options, **dots}), suffix))
+        def made(*frames: Any, theme: str = "light", **options: Any) -> bytes:
+            themes = ("light", "dark") if (suffix, theme) == ("svg", "auto") else (theme,)
+            drawn = [saved(partial(figure, *frames, theme=one, **{**options, **dots}), suffix) for one in themes]
+            return _themed(*drawn) if len(drawn) > 1 else drawn[0]
+
+        return wraps(figure)(made)
 
     return render("png"), render("svg", dpi=_CSS), render("pdf", dpi=_CSS)
+
+
+def _themed(light: bytes, dark: bytes) -> bytes:
+    """An svg that is dark where its reader's system is: the same drawing on both grounds, which differ in its colours alone."""
+    of_light, of_dark = (re.findall(rb"(fill|stroke): (#\w+)", drawn) for drawn in (light, dark))
+    pairs = dict.fromkeys(zip(of_light, of_dark, strict=True))
+    rules = b"".join(b'[style*="%b: %b"]{%b:%b!important}' % (*one, *other) for one, other in pairs if one != other)
+    return light.replace(b"</style>", b"@media (prefers-color-scheme: dark){%b}</style>" % rules, 1)
 
 
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:

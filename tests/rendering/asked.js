@@ -38,10 +38,13 @@ const crowding = () => {
     const upright = ([, box]) => box.height <= 30 || box.width <= 30; // others are turned: more box than text
     const chart = boxes("#chart .annotation-text, #chart .xtick text, #chart .ytick text, #chart .g-xtitle text,"
         + "#chart .g-ytitle text, .charts svg text, #chart > svg:not(.main-svg) text").filter(upright);
+    const ridges = all("#chart .scatterlayer .trace")[(window.chart?.data || []).findIndex((trace) => trace.meta === "ridge")];
+    const under = chart.filter(([name]) => /mix/.test(name)).flatMap(([name, a]) => [...(ridges?.querySelectorAll("path.point") || [])].map((one) => one.getBoundingClientRect())
+        .filter((b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4).map(() => `${name} on a ridge`));
     const page = boxes("#table td > span, #table th > span, #table .sort, #controls button, #controls label, .tiles li, header h1,"
         + "header .sub span, header button, #answer li, #answer p");
     const out = [...document.querySelectorAll(".card, .top, main .banner, main .tiles, header, #chart svg")]
         .filter((node) => node.checkVisibility() && node.getBoundingClientRect().right > innerWidth + 1);
     const wide = document.documentElement.scrollWidth > innerWidth ? [`page is ${document.documentElement.scrollWidth} wide`] : [];
-    return [...pairs(chart), ...pairs(page), ...out.map((node) => `outside: ${node.id || node.className}`), ...wide];
+    return [...pairs(chart), ...under, ...pairs(page), ...out.map((node) => `outside: ${node.id || node.className}`), ...wide];
 };

@@ -27,6 +27,8 @@ from ncu_roofline.analyses.source.frames import SourceRoofline
 from ncu_roofline.analyses.source.picture import source_chart
 from ncu_roofline.analyses.time.frames import TimeRoofline, time_roofline
 from ncu_roofline.analyses.time.picture import charts as time_charts
+from ncu_roofline.cli import parse
+from ncu_roofline.cli.show import read_roofline
 from ncu_roofline.formats.traces import read_trace
 from ncu_roofline.rendering.chart import Chart, Panel
 from ncu_roofline.rendering.paper import Pen
@@ -194,7 +196,7 @@ def mixed() -> SourceRoofline:
 
 M = 10**6
 BUILT: dict[str, Callable[[Path], Any]] = {
-    "sweep": lambda _: sweep(4, 3), "gpp": lambda _: gpp(), "thousands": lambda _: many(30), "run": run,
+    "sweep": lambda _: sweep(4, 3), "gpp": lambda _: gpp(), "thousands": lambda _: many(30),
     "time": lambda _: timed(), "time-odd": lambda _: timed_odd(),
     "time-gpp": lambda _: time_roofline(gpp(), launch_latency=LATENCY),
     "time-no-latency": lambda _: time_roofline(time_frames([point()])),
@@ -217,7 +219,8 @@ BUILT: dict[str, Callable[[Path], Any]] = {
         texts={**TEXTS, "smooth.cu": tuple(f"{HOSTILE}{line}" for line in SOURCE.splitlines())}
     ),
     "source-all-hostile": lambda _: with_texts(HOSTILE),
-    "phases": phases,
+    "phases": phases, "run": run,
+    "strips": lambda folder: phases(folder) and read_roofline(parse(["render", f"{folder}/r.ncu-rep"]), advice=True).roofline,
     "phases-none": lambda folder: phase_roofline(factory.report(folder / "n.ncu-rep", phases_made.Made(()).kernel())),
 }  # fmt: skip
 

@@ -52,7 +52,7 @@ def until(page: Page, condition: str) -> None:
 def saved(page: Page, selector: str) -> str:
     """The text of the file that a click gives."""
     with page.expect_download() as download:
-        page.locator(selector).click()
+        page.locator(selector).evaluate("(one) => one.click()")  # it may be in a menu
     return Path(download.value.path()).read_text(encoding="utf-8")
 
 
@@ -60,10 +60,6 @@ def played(script: str, open_page: Open, folder: Path) -> str:
     """A file with what is seen of its steps."""
     page: Any = None
     lines = list[str]()
-
-    def dot(kernel: str, level: str) -> Any:
-        return asked(page, f"place({json.dumps(kernel)}, {json.dumps(level)})")
-
     for line in script.splitlines():
         if not line.startswith("$ "):
             lines += [*([""] if lines else []), line] if line.startswith("#:") else []
@@ -82,7 +78,8 @@ def played(script: str, open_page: Open, folder: Path) -> str:
             seen = page.locator(rest).inner_text() if name == "text" else saved(page, rest)
             lines += [text for text in seen.splitlines() if text.strip()]
         elif name in ("dot", "hit"):
-            (page.mouse.click if name == "hit" else page.mouse.move)(*dot(*shlex.split(rest)))
+            at = asked(page, "place({}, {})".format(*map(json.dumps, shlex.split(rest))))
+            (page.mouse.click if name == "hit" else page.mouse.move)(*at)
         elif name == "until":
             until(page, rest)
         elif name in ("back", "reload"):
@@ -104,8 +101,7 @@ def played(script: str, open_page: Open, folder: Path) -> str:
 pytestmark = pytest.mark.browser
 HERE = Path(__file__).parent
 LONG = pytest.mark.exhaustive
-FILES = sorted(HERE.glob("clicks/*"))
-CLICKS = [pytest.param(path, marks=[LONG] * (path.stem != "roofline"), id=path.stem) for path in FILES]
+CLICKS = [pytest.param(one, marks=[LONG] * (one.stem != "roofline"), id=one.stem) for one in sorted(HERE.glob("clicks/*"))]
 
 
 @pytest.mark.parametrize("path", CLICKS)
@@ -114,8 +110,7 @@ def test_what_is_seen(path: Path, open_page: Open, tmp_path: Path) -> None:
 
 
 def traces(page: Page, chart: str, meta: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = asked(page, f"of('{meta}', '{chart}').map(({{ x, y }}) => ({{ x: [...x], y: [...y] }}))")
-    return found
+    return list(asked(page, f"of('{meta}', '{chart}').map(({{ x, y }}) => ({{ x: [...x], y: [...y] }}))"))
 
 
 @LONG
@@ -161,14 +156,12 @@ COMPARED = ("compared", "compared-steps", "compared-gpus", "compared-disjoint", 
 SOURCES = ("source", "source-no-lines", "source-no-text", "source-no-samples", "source-no-code", "source-extreme")
 
 
-@pytest.mark.parametrize(
-    ("case", "themes"),
-    [
-        ("crowded", {"light": (390,)}),
-        *(pytest.param(case, {"light": (1400, 800, 390), "dark": (800,)}, marks=LONG) for case in ("crowded", *COMPARED)),
-        *(pytest.param(case, {"light": (1700, 1366, 800, 390), "dark": (1366,)}, marks=LONG) for case in SOURCES),
-    ],
-)
+WIDTHS = {("crowded", *COMPARED): {"light": (1400, 800, 390), "dark": (800,)}}
+WIDTHS |= {SOURCES: {"light": (1700, 1366, 800, 390), "dark": (1366,)}}
+MORE = [pytest.param(case, themes, marks=LONG) for cases, themes in WIDTHS.items() for case in cases]
+
+
+@pytest.mark.parametrize(("case", "themes"), [("crowded", {"light": (390,)}), *MORE])
 def test_nothing_overlaps_or_overflows(open_page: Open, tmp_path: Path, case: str, themes: dict[str, tuple[int, ...]]) -> None:
     frames = made(case, tmp_path)
     names = frames.kernels["kernel"] if case == "crowded" else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from ncu_roofline.rendering import plan as layout
 from ncu_roofline.rendering.paper import DEFAULT, Paper, PaperError, length, paper_of
 from ncu_roofline.rendering.plan import Box, Obstacles, View, overlap, roof_ends
 from tests.rendering.cases import timed
-from tests.rendering.frames import make_roofline
+from tests.rendering.frames import make_roofline, tomllib
 
 
 def test_lengths_and_presets() -> None:
@@ -29,22 +30,12 @@ def test_lengths_and_presets() -> None:
     assert paper_of("3.3IN").width == paper_of(3.3).width
 
 
-NO_LENGTHS = ("", "3.3", "in", "-3in", "1e3in", "3.3 feet", "nan in", "3,3in", "\u0663in")
+GIVEN = tomllib.loads(Path(__file__).with_name("papers.toml").read_text(encoding="utf-8"))
+REFUSED = [(asked, words) for words, papers in GIVEN["refused"].items() for asked in papers]
+REFUSED += [({name: 10**400}, f"{name} inf is not between") for name in ("dpi", "width")]
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
-    [
-        *(({"width": text}, r"is not a length such as 3\.3in") for text in NO_LENGTHS),
-        ({"width": "0in"}, "0 is not between 1.5 and 60 inches"), ({"width": float("nan")}, "nan is not between"),
-        ({"height": "0.1in"}, "0.1 is not between 1.5 and 200 inches"), ({"font": 5}, "5 is not between 6 and 72 points"),
-        ({"dpi": 0}, "dpi 0 is not between 36 and 2400 dots per inch"), ({"dpi": 2401}, "dpi 2401 is not between 36 and 2400"),
-        ({"dpi": 10**400}, "dpi inf is not between"), ({"dpi": "x"}, "dpi 'x' is no number of dots per inch"),
-        ({"width": 10**400}, "width inf is not between"), ({"width": [3]}, r"width \[3\] is no number of inches"),
-        ({"preset": "poster"}, "preset 'poster' is not one of column, page, slide"),
-        ({"width": "2in", "font": 20}, "width 2in has no room for letters of 20 points"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "words"), REFUSED)
 def test_papers_that_nobody_can_draw_on(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(PaperError, match=words):
         paper_of(**asked)
@@ -88,17 +79,9 @@ def test_places_are_logarithmic_and_limits_show_dots_and_ridges() -> None:
     assert min(x1 - x0, y1 - y0) > 0 < min(x0, y0)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "meets", "ends"),
-    [
-        ("bandwidth", 1e12, 1e13 / 2, ((0.01, 1e10), (5.0, 5e12))), ("bandwidth", 1e10, 5e12, ((0.1, 1e9), (100.0, 1e12))),
-        ("compute", 4e12, 2e12, ((2.0, 4e12), (100.0, 4e12))), ("compute", 4e12, math.inf, ((0.01, 4e12), (100.0, 4e12))),
-        ("bandwidth", 1e16, 5e12, None), ("compute", 4e14, 2e12, None), ("compute", 4e12, 1e9, None),
-        ("wall", 1.0, math.inf, ((1.0, 1e9), (1.0, 1e13))), ("wall", 200.0, math.inf, None),
-    ],
-)  # fmt: skip
-def test_roofs_end_where_they_meet_or_at_the_edge(kind: str, value: float, meets: float, ends: object) -> None:
-    assert roof_ends(VIEW, kind, value, meets) == ends
+@pytest.mark.parametrize("case", GIVEN["ends"])
+def test_roofs_end_where_they_meet_or_at_the_edge(case: dict[str, Any]) -> None:
+    assert roof_ends(VIEW, *case["roof"]) == (tuple(map(tuple, case["are"])) if "are" in case else None)
 
 
 boxes = st.builds(Box, *[st.floats(-50, 50)] * 2, *[st.floats(0.5, 40)] * 2, st.floats(-90, 90))

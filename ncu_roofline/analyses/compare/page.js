@@ -56,7 +56,8 @@ function redraw(paper) {
 
 function wire() {
   wireQuery();
-  wireRows(COLUMNS, () => saveRows([{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS], chosenRows()));
+  wireRows(COLUMNS);
+  wireMenu({ columns: COLUMNS, rows: chosenRows, saved: [{ ...textColumn("name", "name", (row) => row.name) }, ...COLUMNS] });
   byId("changed").addEventListener("click", () => change(() => { state.changed = !state.changed; }));
 }
 

@@ -1,7 +1,7 @@
 /* Start: wire the events, draw once. */
 
-function update() {
-  drawChart();
+function update(size = chartSize()) {
+  drawChart(size);
   drawKey(current.selection);
   drawPrecisions();
   drawLevels();
@@ -23,17 +23,45 @@ function filterUsage() {
   byId("usage").hidden = rows.every((row) => row.hidden);
 }
 
-/** Draw everything anew; on paper in sizes that fit. */
+const sheets = []; // of the other GPUs, while printing
+
+/** Draw everything anew; on paper in sizes that fit, with a sheet for each GPU. */
 function redraw(paper) {
   unpinTip();
-  if (current && paper) drawChart({ width: 700, height: 400 });
-  else if (current) update();
+  for (const sheet of sheets.splice(0)) sheet.remove();
+  for (const part of document.querySelectorAll("#answer details")) part.classList.toggle("no-print", paper && Boolean(current) && DEVICES.includes(part.dataset.device) && part.dataset.device !== state.device);
+  if (!current) return;
+  const mine = state;
+  for (const device of paper ? DEVICES.filter((name) => name !== mine.device) : []) {
+    state = { ...mine, ...onGpu(device) };
+    update({ width: 700, height: 400 });
+    sheets.push(sheetOf(device));
+  }
+  state = mine;
+  update(paper ? { width: 700, height: 400 } : undefined);
+  (byId("usage") || byId("app")).after(...sheets);
+}
+
+/** What is drawn now, and what is said of its GPU, as copies. */
+function sheetOf(device) {
+  const copy = (part) => part.cloneNode(true);
+  const said = [...document.querySelectorAll("#answer details")].filter((part) => part.dataset.device === device).map(copy);
+  for (const part of said) part.classList.remove("no-print");
+  const dotted = ORDER.some(onStage) ? [document.querySelector(".stage"), byId("table")] : [];
+  const parts = [...dotted, byId("usage")].filter((part) => part && !part.hidden).map(copy);
+  return element("div", { class: "sheet" }, element("section", { class: "card answer" }, ...(said.length ? said : [element("h2", {}, device)])), ...parts);
 }
 
 /** Isolate a kernel; the same one again, or null, restores all. */
 function isolate(owner) {
   change(() => { state.isolated = state.isolated === owner ? null : owner; });
   scrollToChosen();
+}
+
+/** A kernel alone, also one of another GPU or one that the filters leave out. */
+function showAlone(kernel) {
+  if (!current.selection.kernels.includes(kernel)) state = { ...freshState(), theme: state.theme, ...onGpu(kernel.device) };
+  isolate(kernel.index);
 }
 
 function reset() {
@@ -123,7 +151,7 @@ function wireChart() {
 }
 
 function wireTable() {
-  wireRows(COLUMNS, () => saveRows(COLUMNS, sorted(current.selection.rows)), (row) => isolate(ROWS[row].kernel.index));
+  wireRows(COLUMNS, (row) => isolate(ROWS[row].kernel.index));
   const table = byId("table");
   const show = (event) => {
     const line = event.target.closest("#table tbody tr");
@@ -141,7 +169,8 @@ function wireControls() {
   byId("regex").addEventListener("click", () => change(() => { state.regex = !state.regex; state.offered = false; }));
   byId("top").addEventListener("change", (event) => change(() => { state.top = Number(event.target.value); }));
   byId("reset").addEventListener("click", reset);
-  byId("download").addEventListener("click", downloadSvg);
+  wireMenu({ columns: COLUMNS, rows: () => sorted(current.selection.rows), picture });
+  wireSentences(ORDER, ({ kernel }) => kernel, ({ device }) => device, showAlone);
   byId("details").addEventListener("click", (event) => { if (event.target.id === "restore") isolate(null); });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -151,7 +180,6 @@ function wireControls() {
 }
 
 function wire() {
-  byId("download").disabled = false;
   const wide = matchMedia("(min-width: 901px)").matches;
   for (const id of ["roof-panel", "controls"]) byId(id).open = wide;
   wireChart();
@@ -159,4 +187,5 @@ function wire() {
   wireControls();
 }
 
+byId("reset").disabled = !POINTS.length;
 startPage(POINTS.length > 0, redraw, wire);

@@ -24,7 +24,6 @@ from ncu_roofline.rendering.page import explanations_of, number, packed, plain_c
 
 _FINDINGS = 3  # whose titles stand beside the name of a kernel
 _SHOWN, _ROOFS, _NOTES = 100, 500, 12  # rows in words; the rest is summed up or left out
-_OTHER = "other"  # label of points that an embedded chart gives without saying of what
 # One classic script, in this order: later files use what earlier ones define.
 _SCRIPTS = ("csv", "state", "labels", "ranges", "dots", "sweep", "chart", "tip", "columns", "controls")
 
@@ -148,6 +147,7 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
     )
     places = {key: place for place, key in enumerate(zip(*(about[name] for name in kernels.KEY), strict=True))}
     owners = [places[key] for key in zip(*(points[name] for name in kernels.KEY), strict=True)]
+    keys, strips = list(rows(frames, "kernels", "report", "device", "kernel")), getattr(frames, "strips", {})
     kept = {row: place for place, row in enumerate(sorted(set(owners)))}
     told = {name: [values[owner] for owner in owners] for name, values in about.items()}
     beyond = {name: values for name, values in points.items() if told.get(name) != values}
@@ -155,19 +155,12 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
     levels = {level: style.level_style(level) for level in style.level_order(ids)}
     precisions = sorted(set(points["precision"]), key=style.precision_order)
     whole = {one for one in precisions if one.startswith(EXECUTED) and not style.apart(one)}
+    part = {one for one in whole if any(one.startswith(f"{other}.") for other in precisions)}
     return {
         "devices": list(dict.fromkeys(about["device"])),
-        "levels": [
-            {"id": level, **look._asdict(), "label": look.label or _OTHER, "chain": level in load_spec().chain}
-            for level, look in levels.items()
-        ],
+        "levels": [{"id": level, **look._asdict(), "chain": level in load_spec().chain} for level, look in levels.items()],
         "precisions": [
-            {
-                "id": one,
-                "label": style.precision_label(one) if one else _OTHER,
-                "apart": style.apart(one),
-                "part": one in whole and any(one.startswith(f"{other}.") for other in precisions),
-            }
+            {"id": one, "label": style.precision_label(one) if one else "", "apart": style.apart(one), "part": one in part}
             for one in precisions
         ],
         "counted": {
@@ -177,6 +170,7 @@ def payload(frames: Frames, tables: Tables, every: Sequence[kernels.Kernel]) -> 
         "unit": style.default_unit(frames),
         "columns": {one.name: [one.unit, one.meaning] for one in (*tables["kernels"], *tables["points"])},
         "kernels": packed({name: [of[row] for row in kept] for name, of in about.items()}, KERNELS, texts),
+        "strips": [strips.get(keys[row]) for row in kept],
         "points": {**packed(beyond, POINTS, texts), "owner": [kept[owner] for owner in owners]},
         "roofs": packed(roofs, ROOFS, texts),
         "texts": list(texts),

@@ -109,6 +109,10 @@ function labels(drawn, colours) {
   const pixel = (point) => pixelOf(point, projection);
   const bright = state.isolated === null ? chosen.points : chosen.points.filter((point) => point.owner === state.isolated);
   for (const point of bright) floor.mark(floor.dots, ...pixel(point), 5);
+  for (const { x, y } of ridges(roofs)) floor.mark(floor.dots, ...projection.pixel(Math.log10(x), Math.log10(y)), 4);
+  const { x: links, y: heights } = linkTrace(linkedRows(chosen.rows), chosen.points, colours);
+  const ends = links.map((x, index) => (x === null ? null : projection.pixel(Math.log10(x), Math.log10(heights[index]))));
+  ends.forEach((end, index) => markLine(floor, end && ends[index + 1] && [...end, ...ends[index + 1]]));
   for (const roof of roofs.filter((each) => each.shown)) markLine(floor, visibleSegment(roof, spanOf(roof, roofs), projection));
   markMixes(drawn, floor);
   const found = stepLabels(chosen, floor, pixel, projection, colours); // first: a roof has room elsewhere
@@ -282,7 +286,7 @@ function highlight(owner, precision = null) {
 }
 
 /** The picture with a legend and a title, as a file. */
-function downloadSvg() {
+function picture(format) {
   const colours = palette();
   const figure = layout(current, colours);
   const extra = 58;
@@ -290,6 +294,6 @@ function downloadSvg() {
   Object.assign(figure, { height: figure.height + extra, showlegend: true });
   figure.title = { text: plotlyText(shorten(PAGE.title, 110)), x: 0.02, xanchor: "left", y: 1, yanchor: "top", yref: "container", pad: { t: 14 }, font: { size: 16 } };
   figure.legend = { orientation: "h", bgcolor: "rgba(0,0,0,0)", x: 1, xanchor: "right", y: 1, yanchor: "bottom" };
-  const options = { format: "svg", width: figure.width, height: figure.height, filename: fileName() };
+  const options = { format, scale: format === "png" ? 2 : 1, width: figure.width, height: figure.height, filename: fileName() };
   return Plotly.downloadImage({ data: traces(current, colours, true), layout: figure, config: CONFIG }, options);
 }

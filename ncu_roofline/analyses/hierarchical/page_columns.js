@@ -79,6 +79,26 @@ function usageFacts(kernel) {
   ];
 }
 
+/** "SM 40 % (20 % to 60 %)": the mean of a band over the slices that are known, the lowest and the highest. */
+function bandText({ label, values }) {
+  const found = values.filter(known);
+  const mean = found.reduce((sum, value) => sum + value, 0) / found.length;
+  return `${label} ${formatPercent(mean)} (${formatPercent(Math.min(...found))} to ${formatPercent(Math.max(...found))})`;
+}
+
+/** What was busy over the time of a launch: a text and a line per unit, the fuller the darker; what was not sampled is empty. */
+function phaseStrip({ seconds, edges, bands }, kind) {
+  const part = (at) => `${((100 * edges[at]) / seconds).toFixed(2)}%`;
+  const parts = bands.flatMap((band) => {
+    const hue = band.colours ? band.colours[isDark() ? 1 : 0] : "var(--neutral)";
+    const stops = band.values.map((value, at) => `${known(value) ? `color-mix(in srgb, ${hue} ${Math.round(100 * Math.min(value, 1))}%, var(--grid))` : "transparent"} ${part(at)} ${part(at + 1)}`);
+    const line = element("i");
+    line.style.background = `linear-gradient(90deg, ${stops.join(", ")}, transparent ${part(band.values.length)})`;
+    return [element("span", {}, bandText(band)), line];
+  });
+  return element("span", { class: `strip ${kind}`, title: bands.map(bandText).join("\n") }, ...parts);
+}
+
 function tableColumns() {
   const kernels = ROWS.map((row) => row.kernel);
   const several = (name) => distinct(kernels.map((kernel) => kernel[name])).length > 1;
@@ -101,6 +121,7 @@ function tableColumns() {
       : []),
     ...(POINTS.some((point) => known(point.fma_share)) ? mixColumns() : []),
     ...(POINTS.some((point) => known(point.lanes)) ? [numberColumn("lanes", "Lanes", (row) => row.first.lanes, (row) => formatPercent(row.first.lanes))] : []),
+    ...(kernels.some((kernel) => kernel.strip) ? [once({ ...textColumn("strip", "Over time", ({ kernel: { strip } }) => (strip ? strip.bands.map(bandText).join(", ") : ""), { title: "How busy each unit was while the longest sampled launch ran: mean, lowest and highest share of its peak in a slice of its time", wide: true }), show: ({ kernel: { strip } }) => (strip ? phaseStrip(strip, "small") : "") })] : []),
     ...(JUDGED ? [] : [textColumn("binds", "Binds", (row) => bindsLabel(row.first.binds))]),
     ...(repeated && kernels.every((kernel) => kernel.launch >= 0)
       ? [once(numberColumn("launch", "Launch", (row) => row.kernel.launch, (row) => String(row.kernel.launch)))]
@@ -196,7 +217,7 @@ function drawDetails() {
   const link = advice ? element("button", { type: "button", class: "button no-print", id: "to-advice", onclick: jump }, "Advice on it") : null;
   card.replaceChildren(
     element("div", { class: "head" }, element("h2", {}, shorten(kernel.kernel, 200)), element("span", { class: "actions" }, link, close)),
-    ...[full].filter(Boolean), kernelFacts(kernel), ...rows.flatMap(detailTable),
+    ...[full].filter(Boolean), kernelFacts(kernel), ...(kernel.strip ? [element("h3", {}, `Over the ${formatValue(kernel.strip.seconds, "second", 3)} of its longest sampled launch`), phaseStrip(kernel.strip, "large")] : []), ...rows.flatMap(detailTable),
   );
 }
 

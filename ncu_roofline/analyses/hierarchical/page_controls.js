@@ -45,8 +45,7 @@ function drawChoices() {
   const reports = distinct(ORDER.filter((kernel) => kernel.device === state.device).map((kernel) => kernel.report));
   const parts = [];
   if (DEVICES.length > 1) {
-    const pick = (device) => Object.assign(state, { device, report: "", view: null, isolated: null, roofs: new Map() });
-    parts.push(picker("GPU", DEVICES.map((name) => [name, name || "unknown"]), state.device, pick));
+    parts.push(picker("GPU", DEVICES.map((name) => [name, name || "unknown"]), state.device, (device) => Object.assign(state, onGpu(device))));
   }
   if (reports.length > 1) {
     const pick = (report) => Object.assign(state, { report, view: null, isolated: null });

@@ -3,17 +3,21 @@
 const MANY_KERNELS = 300; // more than this and the page starts with the longest ones: nobody can tell so many dots apart
 
 const KERNELS = unpack(PAGE.kernels);
-const POINTS = unpack(PAGE.points).map((point) => ({ ...KERNELS[point.owner], ...point })); // what a point doesn't say is its kernel's
+PAGE.strips.forEach((strip, index) => { // of a row of one launch only what was sampled of that
+  if (strip && [-1, strip.launch].includes(KERNELS[index].launch)) KERNELS[index].strip = { ...strip, bands: strip.bands.filter(({ values }) => values.some(known)) };
+});
+const POINTS = unpack(PAGE.points, (owner) => KERNELS[owner]); // what a point doesn't say is its kernel's
 const ROOFS = unpack(PAGE.roofs);
 const SWEPT = KERNELS.some((kernel) => kernel.step >= 0);
 const JUDGED = KERNELS.some((kernel) => kernel.verdict);
-const LEVELS = new Map(PAGE.levels.map((level) => [level.id, level]));
+const OTHER = "other"; // what an embedded chart gives without saying of what
+const LEVELS = new Map(PAGE.levels.map((level) => [level.id, { ...level, label: level.label || OTHER }]));
 /** A level's colour on the ground of the theme. */
 function levelColour(id) {
   return isDark() ? LEVELS.get(id).dark : LEVELS.get(id).light;
 }
 
-const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label]));
+const PRECISIONS = new Map(PAGE.precisions.map((precision) => [precision.id, precision.label || OTHER]));
 const APART = new Set(PAGE.precisions.filter((precision) => precision.apart).map((precision) => precision.id)); // of other transactions than the rest
 const PARTS = new Set(PAGE.precisions.filter((precision) => precision.part).map((precision) => precision.id)); // some kind of instruction alone
 
@@ -86,10 +90,6 @@ function kernelsByRank() {
   return order;
 }
 
-function distinct(values) {
-  return [...new Set(values)];
-}
-
 const RANKED = [...POINTS].sort((a, b) => KERNELS[a.owner].rank - KERNELS[b.owner].rank);
 const TOPS = [0, 5, 10, 25, 50, 100, 300, 1000].filter((size) => size < ORDER.length); // 0: all
 const DEVICES = distinct([...ORDER.map((kernel) => kernel.device), ...ROOFS.map((roof) => roof.device), ...PAGE.devices]);
@@ -123,6 +123,11 @@ function freshState() {
     sort: SWEPT ? { column: "step", descending: false } : { column: JUDGED ? "recoverable" : "seconds", descending: true },
     rows: FIRST_ROWS, // of the table, at most
   };
+}
+
+/** What another GPU changes of the state. */
+function onGpu(device) {
+  return { device, report: "", view: null, isolated: null, roofs: new Map() };
 }
 
 /** A test of names from the filter box; null where it is no regular expression. */

@@ -109,9 +109,9 @@ function mixMark({ rows, xs }, steepest, near) {
   const to = Math.max(Math.max(...xs), from) + MIX_REACH;
   const share = (point) => Number((50 * (1 + point.fma_share)).toPrecision(3));
   const value = (point) => formatValue(point.mix_roof, `${point.unit}/s`, 3);
-  if (near(high.mix_roof, low.mix_roof, 0.01)) return { from, to, values: [high.mix_roof], text: `FMA mix ${share(high)} % ${value(high)}` };
-  const text = `FMA mix ${share(low)} to ${share(high)} % ${value(low)} to ${value(high)}`;
-  return { from, to, values: [low.mix_roof, high.mix_roof], text };
+  const texts = (shares, values) => [`FMA mix ${shares} % ${values}`, `FMA mix ${shares} %`, `mix ${shares} %`];
+  if (near(high.mix_roof, low.mix_roof, 0.01)) return { from, to, values: [high.mix_roof], texts: texts(share(high), value(high)) };
+  return { from, to, values: [low.mix_roof, high.mix_roof], texts: texts(`${share(low)} to ${share(high)}`, `${value(low)} to ${value(high)}`) };
 }
 
 /** Those to draw: none where the reader has turned them off or where they are many. */
@@ -123,7 +123,7 @@ function shownMixes(drawn) {
 function mixTraces(drawn, colours) {
   return shownMixes(drawn).flatMap((mix) => mix.values.map((value) => ({
     type: "scatter", mode: "lines", x: [10 ** mix.from, 10 ** mix.to], y: [value, value], meta: "mix", hoverinfo: "skip", showlegend: false,
-    name: plotlyText(mix.text), line: { color: colours.neutral, width: 1.6, dash: "3px,2px" },
+    name: plotlyText(mix.texts[0]), line: { color: colours.neutral, width: 1.6, dash: "3px,2px" },
   })));
 }
 
@@ -138,21 +138,27 @@ function markMixes(drawn, floor) {
   }
 }
 
+/** Where a text of some width may stand beside a mark from `left` to `right`: behind it, along it, before it, and a little further away. */
+function mixPlaces(left, right, y, width) {
+  const [behind, before] = [right + 5 + width / 2, left - 5 - width / 2];
+  const off = [4, -4, 14, -14].flatMap((down) => [[behind + 12, y + down], [before - 12, y + down]]);
+  return [[behind, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [before, y], [left + width / 2, y - 12], [left + width / 2, y + 12], ...off];
+}
+
 function mixLabels(drawn, floor, colours) {
   const { projection } = drawn;
   const found = [];
   for (const mix of shownMixes(drawn)) {
     const [left, y] = projection.pixel(mix.from, Math.log10(mix.values.at(-1)));
     const [right] = projection.pixel(mix.to, Math.log10(mix.values.at(-1)));
-    const width = textWidth(mix.text);
-    const places = [[right + 5 + width / 2, y], [right - width / 2, y - 9], [right - width / 2, y + 10], [left - 5 - width / 2, y], [left + width / 2, y - 12], [left + width / 2, y + 12],
-      [right + 8 + width / 2, y + 14], [right + 8 + width / 2, y - 14]];
-    const costs = places.map(([x, height], index) => floor.cost(along(x, height, width, 0)) + index);
-    const best = costs.indexOf(Math.min(...costs));
-    if (costs[best] === Infinity) continue;
-    floor.take(along(...places[best], width, 0));
-    const place = { x: places[best][0], y: places[best][1], angle: 0 };
-    found.push(annotation(place, mix.text, colours.neutral, projection, fogged(colours.card)));
+    const places = mix.texts.flatMap((text, shorter) => mixPlaces(left, right, y, textWidth(text)).map(([x, height], index) => {
+      const points = along(x, height, textWidth(text), 0);
+      return { x, y: height, angle: 0, text, points, cost: floor.cost(points) + index / 4 + 2 * shorter };
+    }));
+    const best = places.reduce((a, b) => (b.cost < a.cost ? b : a));
+    if (best.cost === Infinity) continue;
+    floor.take(best.points);
+    found.push(annotation(best, best.text, colours.neutral, projection, fogged(colours.card)));
   }
   return found;
 }

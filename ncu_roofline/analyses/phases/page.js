@@ -1,9 +1,6 @@
 /* The reader's choices (launch, path, slice, theme), the table of slices, and the start. */
 
-const CONFIG = { displaylogo: false, responsive: true, typesetMath: false, showTips: false, plotlyServerURL: "",
-  modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]], toImageButtonOptions: { format: "svg", filename: "phases" } };
 const LAUNCHES = PAGE.launches;
-let paper = false; // while printing
 
 function freshState() {
   return { launch: 0, path: 0, slice: null, theme: "" };
@@ -46,7 +43,7 @@ function update() {
 }
 
 function draw(id, made) {
-  if (paper) Object.assign(made.layout, { width: 700, height: 380, autosize: false });
+  if (paper) Object.assign(made.layout, { width: paper[0], height: paper[1], autosize: false });
   Plotly.react(byId(id), made.traces, made.layout, CONFIG);
 }
 
@@ -80,6 +77,7 @@ function drawTable(launch, path) {
 }
 
 function wire() {
+  wireMenu();
   for (const id of ["bands", "path"]) {
     const node = byId(id);
     if (node.on) node.on("plotly_click", (event) => { if (known(event.points[0].customdata)) choose(event.points[0].customdata); });
@@ -96,7 +94,7 @@ function wire() {
 }
 
 function redraw(onPaper) {
-  paper = onPaper;
+  paper = onPaper ? [700, 380] : null;
   if (LAUNCHES.length) update();
 }
 

@@ -1,17 +1,11 @@
 /* The two charts of a launch as plotly traces: bands over time, and the path of its slices under the roofs. */
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif';
 const LAST_COLOUR = 0.95; // of the scale: its end is too pale on white
 const PILE = 4; // slices on each other whose number is said
 const LOW_AXIS = 16; // times below the peak that the axis of performance reaches at least
 
 function hue(colours, theme) {
   return colours ? colours[isDark() ? 1 : 0] : theme.neutral;
-}
-
-function layoutOf(theme, more) {
-  return { autosize: true, showlegend: false, paper_bgcolor: theme.card, plot_bgcolor: theme.card, hovermode: "closest", font: { family: FONT, size: 12, color: theme.text },
-    hoverlabel: { align: "left", bgcolor: theme.card, font: { color: theme.text, size: 12 } }, ...more };
 }
 
 function sliceText(launch, slice) {
@@ -23,9 +17,9 @@ function bandsChart(launch, theme, chosen) {
   const widths = launch.edges.slice(1).map((end, slice) => end - launch.edges[slice]);
   const middles = widths.map((width, slice) => launch.edges[slice] + width / 2);
   const count = launch.bands.length;
-  const layout = layoutOf(theme, { margin: { l: 92, r: 26, t: 8, b: 40 }, bargap: 0,
-    xaxis: { range: [0, launch.seconds], title: { text: "Time", font: { size: 12 }, standoff: 6 }, tickformat: "~s", ticksuffix: "s", color: theme.muted, showgrid: false, zeroline: false,
-      linecolor: theme.line, showline: true, ticks: "outside", ticklen: 4, anchor: `y${count > 1 ? count : ""}` } });
+  const time = { range: [0, launch.seconds], title: { text: "Time", font: { size: 12 }, standoff: 6 }, tickformat: "~s", ticksuffix: "s", color: theme.muted, showgrid: false, zeroline: false,
+      linecolor: theme.line, showline: true, ticks: "outside", ticklen: 4, anchor: `y${count > 1 ? count : ""}` };
+  const layout = layoutOf(time, undefined, theme, { margin: { l: 92, r: 26, t: 8, b: 40 }, bargap: 0 });
   const traces = launch.bands.map((band, row) => {
     const name = row ? String(row + 1) : "";
     const most = Math.max(1, ...band.values.filter(known));
@@ -42,10 +36,6 @@ function bandsChart(launch, theme, chosen) {
     layout.annotations = [{ xref: "x", yref: "paper", x: (end + launch.seconds) / 2, y: 0.5, text: "not sampled", showarrow: false, textangle: -90, font: { color: theme.muted, size: 12 } }];
   }
   return { traces, layout };
-}
-
-function line(x, y, color, width, meta) {
-  return { type: "scatter", mode: "lines", x, y, line: { color, width }, hoverinfo: "skip", meta };
 }
 
 /** Limits of both axes in decades: all dots, and the ridge where there is one. */
@@ -65,13 +55,13 @@ function roofTraces(path, range, theme) {
   const label = (x, y, text, color, place) => ({ type: "scatter", mode: "text", x: [x], y: [y], text: [text], textposition: place, textfont: { color, size: 11 }, hoverinfo: "skip", meta: "roof-label" });
   if (positive(path.bandwidth_roof)) {
     const end = ridge ? Math.min(ridge, right) : right;
-    traces.push(line([left / 10, end], [(left / 10) * path.bandwidth_roof, end * path.bandwidth_roof], hue(path.colours, theme), 2, "roof"));
+    traces.push(line([left / 10, end], [(left / 10) * path.bandwidth_roof, end * path.bandwidth_roof], hue(path.colours, theme), { width: 2, meta: "roof" }));
     const low = Math.max(left, 10 ** range.y[0] / path.bandwidth_roof);
     const at = Math.sqrt(low * end);
     traces.push(label(at, at * path.bandwidth_roof, `${plotlyText(path.level)} ${formatValue(path.bandwidth_roof, "byte/s", 3)}\u00a0\u00a0`, hue(path.colours, theme), "top left"));
   }
   if (positive(path.compute_roof)) {
-    traces.push(line([ridge || left, right * 10], [path.compute_roof, path.compute_roof], theme.neutral, 2, "roof"));
+    traces.push(line([ridge || left, right * 10], [path.compute_roof, path.compute_roof], theme.neutral, { width: 2, meta: "roof" }));
     traces.push(label(right, path.compute_roof, `${plotlyText(path.name)} ${formatValue(path.compute_roof, `${path.unit}/s`, 3)}<br> `, theme.neutral, "top left"));
   }
   return traces;
@@ -119,10 +109,8 @@ function pathChart(launch, path, theme, chosen) {
   const opacity = path.slices.map((slice) => (chosen === null || slice === chosen ? 1 : 0.45));
   const dots = { type: "scatter", mode: "markers", x: path.intensity, y: path.performance, customdata: path.slices, hoverinfo: "text", hovertext, meta: "slices",
     marker: { color: path.slices, colorscale: "Viridis", cmin: 0, cmax: last / LAST_COLOUR, size, opacity, line: { color: theme.muted, width: path.slices.map((_, i) => (piles[i][0] === i ? 0.8 : 0)) } } };
-  const axis = (title, from) => ({ type: "log", range: from, title: { text: title, font: { size: 12 }, standoff: 6 }, color: theme.muted, gridcolor: theme.line, zeroline: false, showline: true,
-    linecolor: theme.line, ticks: "outside", ticklen: 4, dtick: from[1] - from[0] > 2 ? 1 : "D2", tickformat: "~s" });
-  const symbol = PAGE.units[`${path.unit}/s`][0];
-  const layout = layoutOf(theme, { margin: { l: 62, r: 14, t: 8, b: 44 },
-    xaxis: axis(`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, range.x), yaxis: axis(`Performance, ${plotlyText(path.name)} [${symbol}]`, range.y) });
-  return { traces: [...roofTraces(path, range, theme), line(gaps(path.intensity), gaps(path.performance), theme.muted, 1, "path"), dots, pileLabels(path, piles, theme)], layout };
+  const grid = { showgrid: true, gridcolor: theme.line };
+  const [across, up] = [`${plotlyText(path.level)}: arithmetic intensity [${PAGE.units[`${path.unit}/byte`][0]}]`, `Performance, ${plotlyText(path.name)} [${PAGE.units[`${path.unit}/s`][0]}]`];
+  const layout = layoutOf(axis(across, range.x, theme, grid), axis(up, range.y, theme, grid), theme);
+  return { traces: [...roofTraces(path, range, theme), line(gaps(path.intensity), gaps(path.performance), theme.muted, { meta: "path" }), dots, pileLabels(path, piles, theme)], layout };
 }

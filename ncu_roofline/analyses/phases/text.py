@@ -8,13 +8,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ncu_roofline.analyses.hierarchical.captions import report_names, roof_note, source_note, subtitle
 from ncu_roofline.analyses.hierarchical.kernels import kernel_labels
 from ncu_roofline.analyses.hierarchical.style import level_style, precision_label
-from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes
+from ncu_roofline.analyses.phases.frames import PhaseRoofline, absent_notes, phase_roofline
 from ncu_roofline.base.texts import clean, listed, one_line, plural
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips.tables import load_phases
+from ncu_roofline.model import Measurements
 from ncu_roofline.rendering.document import Column, Document, Note, Section, Table
 from ncu_roofline.rendering.frames import records, rows, table
 
@@ -86,6 +89,7 @@ class Launch(NamedTuple):
     paths: tuple[Path, ...]
     notes: tuple[str, ...]
     cut: bool
+    key: tuple[str, str, str]  # report, GPU and kernel as in the tables
 
     def heading(self, among: Sequence[Launch] = ()) -> str:
         """A launch with its time and its slices; with its position, where several of ``among`` are of its kernel."""
@@ -135,7 +139,8 @@ def launches(frames: PhaseRoofline) -> list[Launch]:
                 reason = "work is shared out by its pipe's activity, which is not only operations"
                 told.append(f"{plural(above, 'dot')} above a roof: {reason}.")
             edges, drawn = bands[key]
-            found.append(Launch(name, launch, seconds, edges, tuple(drawn), mine, tuple(told), edges[-1] < 0.999 * seconds))
+            cut, where = edges[-1] < 0.999 * seconds, (report, device, kernel)
+            found.append(Launch(name, launch, seconds, edges, tuple(drawn), mine, tuple(told), cut, where))
     return sorted(found, key=lambda launch: -launch.seconds)
 
 
@@ -185,7 +190,7 @@ def render_html(
     found = launches(frames)
     return self_contained(
         __package__,
-        ("page_charts.js", "page.js"),
+        ("page_csv.js", "page_labels.js", "page_plot.js", "page_charts.js", "page.js"),
         {"launches": list(map(_payload, found))},
         title=one_line(title) or "Roofline over time",
         theme=theme,
@@ -197,6 +202,13 @@ def render_html(
         reports=[one_line(name) for name in report_names(frames).values()],
         explanations=explanations_of(explanations),
     )
+
+
+def strips(m: Measurements) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """What a page draws of the longest launch of each kernel that was sampled over its time; ``m`` has the samples."""
+    sampled = [row for row, one in enumerate(m.samples) if one is not None and one.groups]
+    found = launches(phase_roofline(m.take(np.array(sampled)))) if sampled else []
+    return {one.key: {name: _payload(one)[name] for name in ("launch", "seconds", "edges", "bands")} for one in found}
 
 
 def _payload(launch: Launch) -> dict[str, Any]:
@@ -219,17 +231,10 @@ def _payload(launch: Launch) -> dict[str, Any]:
             for band in launch.bands
         ],
         "paths": [
-            {
-                "name": one_line(path.name),
-                "level": one_line(level_style(path.level).label),
-                "colours": colours(path.level),
-                "unit": path.unit,
-                "compute_roof": number(path.compute_roof),
-                "bandwidth_roof": number(path.bandwidth_roof),
-                "slices": path.slices,
-                "intensity": numbers(intensity for intensity, _ in path.dots),
-                "performance": numbers(height for _, height in path.dots),
-            }
+            {"name": one_line(path.name), "level": one_line(level_style(path.level).label), "colours": colours(path.level)}
+            | {"unit": path.unit, "compute_roof": number(path.compute_roof), "bandwidth_roof": number(path.bandwidth_roof)}
+            | {"slices": path.slices, "intensity": numbers(at for at, _ in path.dots)}
+            | {"performance": numbers(height for _, height in path.dots)}
             for path in launch.paths
         ],
         "notes": [one_line(note) for note in (_CAVEAT if launch.paths else _CAVEAT_OF_BANDS, *launch.notes)],

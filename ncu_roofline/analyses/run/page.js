@@ -101,7 +101,9 @@ function redraw(onPaper) {
 
 function wire() {
   if (byId("roofline").on) byId("roofline").on("plotly_click", ({ points: [hit] }) => { if (hit.data.meta === "operators") choose(hit.customdata); });
-  wireRows(COLUMNS, () => saveRows(ALL_COLUMNS, sortedRows(COLUMNS, shownRows())), choose);
+  wireRows(COLUMNS, choose);
+  wireMenu({ columns: COLUMNS, rows: () => sortedRows(COLUMNS, shownRows()), saved: ALL_COLUMNS });
+  wireSentences(OPERATORS, ({ operator, shapes }) => `${operator} ${shapes}`.trim(), ({ place }) => PAGE.runs[place].name, ({ place, index }) => { Object.assign(state, { place, query: "" }); choose(index); });
   wireQuery();
   byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });

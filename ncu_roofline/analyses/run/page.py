@@ -26,13 +26,8 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
     place = {(run["run"], run["gpu"]): index for index, (run, *_) in enumerate(made)}
     every = records(frames.operator_columns)
     roofs = [
-        {
-            "place": place[row["run"], row["gpu"]],
-            "id": row["roof"],
-            "label": "DRAM" if row["roof"] == spec.memory else precision_label(row["roof"]),
-            "memory": row["roof"] == spec.memory,
-            "value": number(row["value"]),
-        }
+        {"place": place[row["run"], row["gpu"]], "id": row["roof"], "memory": row["roof"] == spec.memory}
+        | {"label": "DRAM" if row["roof"] == spec.memory else precision_label(row["roof"]), "value": number(row["value"])}
         for row in records(frames.roof_columns)
     ]
     hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute", "overhead")} | {"could go": list(COULD_GO)}

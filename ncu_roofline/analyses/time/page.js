@@ -85,7 +85,9 @@ function redraw(onPaper) {
 
 function wire() {
   wireCharts();
-  wireRows(COLUMNS, () => saveRows(ALL_COLUMNS, sortedRows(COLUMNS, shownPoints())), choose);
+  wireRows(COLUMNS, choose);
+  wireMenu({ columns: COLUMNS, rows: () => sortedRows(COLUMNS, shownPoints()), saved: ALL_COLUMNS });
+  wireSentences(POINTS, ({ name }) => name, ({ device }) => device, ({ device, index }) => { Object.assign(state, { device, query: "" }); choose(index); });
   wireQuery();
   byId("reset").addEventListener("click", () => change(() => { state = { ...freshState(), theme: state.theme }; }));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && state.chosen !== null) choose(state.chosen); });

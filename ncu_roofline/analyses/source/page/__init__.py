@@ -124,19 +124,15 @@ class _Page:
         """Instructions as columns."""
         text, files = self._text, self._files
         return {
-            "function": [text(row["function"]) for row in instructions],
-            "owner": [text(row["owner"]) for row in instructions],
-            "offset": [row["offset"] for row in instructions],
+            **{name: [text(row[name]) for row in instructions] for name in ("function", "owner", "stall")},
+            **{name: [row[name] for row in instructions] for name in ("offset", "line", "loop")},
             "address": [f"{row['address']:x}" if row["offset"] < 0 else 0 for row in instructions],
             "text": [text(row["sass"] or row["opcode"]) for row in instructions],
             "file": [files.setdefault(row["file"], len(files)) for row in instructions],
-            "line": [row["line"] for row in instructions],
             "inlined": [
                 [[files.setdefault(file, len(files)), line] for file, line in _places(row)] if row["inlined"] else 0
                 for row in instructions
             ],
-            "loop": [row["loop"] for row in instructions],
-            "stall": [text(row["stall"]) for row in instructions],
             **{name: [_short(row[name]) for row in instructions] for name in _NUMBERS},
             "shares": [list(column) for column in zip(*map(_shares, instructions), strict=True)],
         }
@@ -198,29 +194,19 @@ class _Page:
             | {"function": text(row["function"]), "notes": one_line(row["notes"]), "stall": text(row["stall"])}
             for row in rows("loops")
         ]
-        found["stalls"] = {  # by instruction (its place among those of the page) and reason, as columns
-            "row": [place for place, _ in stalls],
-            "reason": [text(row["reason"]) for _, row in stalls],
-            "samples": [_short(row["samples"]) for _, row in stalls],
-        }
+        # By instruction (its place among those of the page) and reason, as columns.
+        found["stalls"] = {"row": [place for place, _ in stalls], "reason": [text(row["reason"]) for _, row in stalls]}
+        found["stalls"]["samples"] = [_short(row["samples"]) for _, row in stalls]
         found["findings"] = [
-            {
-                "kind": one_line(row["finding"]),
-                "file": files.setdefault(row["file"], len(files)),
-                "line": row["line"],
-                "at": at.get((row["function"], row["offset"]), -1),
-                "loop": row["loop"],
-                "share": number(row["share"]),
-                **{name: one_line(row[name]) for name in ("of", "message", "advice")},
-            }
+            {"file": files.setdefault(row["file"], len(files)), "at": at.get((row["function"], row["offset"]), -1)}
+            | {"kind": one_line(row["finding"]), "line": row["line"], "loop": row["loop"], "share": number(row["share"])}
+            | {name: one_line(row[name]) for name in ("of", "message", "advice")}
             for row in launch.rows("findings")
         ]
         found["totals"] = [
-            {
-                "quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"])),
-                **{name: one_line(row[name]) for name in ("unit", "metrics", "notes")},
-                **{name: _short(row[name]) for name in ("sum", "counter", "outside", "unlined", "ratio")},
-            }
+            {"quantity": one_line(_MEANINGS.get(row["quantity"], row["quantity"]))}
+            | {name: one_line(row[name]) for name in ("unit", "metrics", "notes")}
+            | {name: _short(row[name]) for name in ("sum", "counter", "outside", "unlined", "ratio")}
             for row in launch.rows("totals")
         ]
         return found

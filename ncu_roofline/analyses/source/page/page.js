@@ -160,6 +160,7 @@ function restart(words) {
 }
 
 function wire() {
+  wireMenu();
   byId("launch").append(...PAGE.launches.map((launch, index) => element("option", { value: String(index) }, shorten(`${launch.kernel}, ${launch.facts.slice(1).join(", ")}`, 120))));
   byId("launch-group").hidden = PAGE.launches.length < 2;
   byId("launch").value = String(state.launch);
