@@ -54,7 +54,7 @@ CEILINGS = {
     "nofma": "separate multiplications and additions (no FMA)",
     "divide": "divisions",
     "divide_nofma": "divisions without FMA",
-    "mix": "what the share of fused instructions can reach",
+    "mix": "the FMA-mix ceiling",
 }
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
@@ -63,9 +63,9 @@ _UNREAD, _MISSING = "unread", "missing"
 _LEFT_OUT = ("not run", _UNREAD)
 _BOUNDS = {"no": "not supported", **{name: name for name in (_MISSING, *_LEFT_OUT, "compute", "stated")}}
 _ABSENT = {
-    _MISSING: "no input has it, which counts as not supported, and the portability is 0",
-    "not run": "not run, and left out of the set of platforms",
-    _UNREAD: "no input that could be read has it, so it is left out of the set of platforms",
+    _MISSING: "no input has it: that counts as not supported, and the portability is 0",
+    "not run": "not run: left out of the set of platforms",
+    _UNREAD: "no readable input has it: left out of the set of platforms",
 }
 
 
@@ -417,7 +417,8 @@ def _warnings(rows: Sequence[Row]) -> Iterator[str]:
         if row["efficiency"] > 1:
             unless = " (unless two measurements differ by that much)" if row["efficiency"] <= REPEATED else ""
             counted = f"{row['flops']} {UNITS[row['unit']].symbol}s do not belong under the ceiling {row['ceiling']}"
-            yield f"{about}: {row['efficiency']:.1%} is impossible{unless}: {counted} ({row['compute_origin'] or 'stated'})"
+            counted += f" ({row['compute_origin'] or 'stated'})"
+            yield f"{about}: {100 * row['efficiency']:.4g} % is impossible{unless}: {counted}"
         unused = [f"{about}: {note}" for note in row["notes"].split("; ") if INSTEAD in note]
         yield from unused
         if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]) and not unused:
@@ -530,7 +531,7 @@ def _read_report(source: Platform, measured: Measured, how: Reading) -> tuple[li
     if not runs:
         reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
         reason += f" ({implausible[0]})" if implausible else ""
-        raise cannot(reason, "Ask `ncu-roofline explain` what it lacks.")
+        raise cannot(reason, "`ncu-roofline explain` says what it lacks.")
     partly = (
         f"{run.about}: launches with {as_percent(1 - run.coverage)} of the time are left out, as they lack metrics"
         for run in runs

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Rules = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # folders to read, or name and text of files
 _EPILOG = """\
-Of each kernel its verdict, and a line for each of the three findings that could save most time.
-What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel
-promise is the same time, not to be added up.  Clocks are told once per GPU.
+Per kernel: its verdict, and a line for each of the three findings that could save most time.  A finding is printed once per
+kernel, rule and title, the largest saving first; savings of the findings on one kernel overlap and do not add up.  Clocks are
+reported once per GPU.
 Rules are Python programs and run with your rights: name only folders that you trust.
 --json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id
 (the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,

@@ -151,7 +151,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precision", metavar="ID,...", type=ids, default=(), help=about)
     about = "memory levels, as `list levels` names them"
     group.add_argument("--level", metavar="ID,...", type=ids, default=(), help=about)
-    about = "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases"
+    about = "compute capability (7.0 for V100) of launches whose file does not name it, such as CSV of older ncu releases"
     group.add_argument("--gpu", metavar="X.Y", type=capability, help=about)
 
 
@@ -178,7 +178,7 @@ def add_clock(group: Group) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """How the roofline is built; ``by`` None is as the view has it."""
     group = add_roofs(parser)
-    about = "what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, launch)"
+    about = "what a row or dot stands for (default: kernel, all its launches; in csv, json, parquet and nersc: launch)"
     group.add_argument("--by", choices=("launch", "kernel", "application"), help=about)
     about = "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)"
     group.add_argument("--source", choices=("auto", "embedded"), default="auto", help=about)

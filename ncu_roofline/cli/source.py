@@ -124,7 +124,7 @@ def run_source(args: Namespace) -> int:
     named.of(gpus)  # says which were chosen
     frames = SourceRoofline.joined([one for one, _, _ in found])
     frames = frames if args.full_paths else frames.without_folders()
-    warn(text for _, _, undone in found for text in undone)
+    frames = replace(frames, notes=(*frames.notes, *dict.fromkeys(text for _, _, undone in found for text in undone)))
     shows = whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
     # Where the nvdisasm that can be installed is not there, and knows one of the chips.
     if shows and sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm():
@@ -155,14 +155,14 @@ def _check_options(args: Namespace, output_format: str) -> None:
     if args.table and not rows_alone:
         raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
     if args.full_paths and output_format not in ("json", *_ROWS_ALONE):
-        raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
+        raise UsageError("Cannot use", "--full-paths", "other formats name files only", "Write json, csv or parquet.")
     called = {"all": "rows", "ascii": "ascii_only"}  # by the makers of formats
     for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
         useless = not takes(output_format, called.get(name, name))
         if name == "by" and rows_alone:
             useless = bool(args.table)  # which says the same
         if getattr(args, name) and (useless or (name == "rows" and args.all)):
-            reason = "--all shows all of them" if not useless else f"{output_format} has no use for it"
+            reason = "--all shows all of them" if not useless else f"{output_format} does not take it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out.")
 
 
@@ -222,7 +222,8 @@ def _disassembler(undone: list[str]) -> Disassemble | None:
                 [{}] * len(codes) if undone or not tool else disassemble(codes, capability, tool, deadline - time.monotonic())
             )
         except RooflineError as error:
-            undone.append(str(error))
+            why = f"nvdisasm failed: {error.reason.rstrip('.')}"
+            undone.append(f"opcodes are shown without operands, as {why}; one that knows the chip shows them")
             return [{}] * len(codes)
 
     return texts if tool else None

@@ -173,7 +173,7 @@ class Adviser:
         had = {result.identifier: result for result in kernel.rule_results}
         mine = {name for name in had if name.startswith(OURS)}
         if self._rules is not None and (why := self._foreign[kernel.index]):
-            message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
+            message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters rejected")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
         outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
         results = [runner.collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]

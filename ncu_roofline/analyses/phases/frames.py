@@ -20,7 +20,7 @@ from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import BandSpec, load_phases
-from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED
+from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Selection, columns, measurements_of, roofline
 from ncu_roofline.model.extract import PassGroup, Samples, Series
@@ -387,7 +387,7 @@ def _about(m: Measurements, row: int, phases: _Phases, grid: int, whole: bool) -
     if samples is not None and samples.unusable:
         notes.append(f"{samples.unusable:,} values that no sampler can have given were left out")
     if phases.status == "ok" and not whole:
-        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
+        parts = [f"the first {as_percent(phases.sampled)} of its time"] if phases.sampled < SAMPLED_WHOLE else []
         if phases.blocks >= 0 and grid > phases.blocks:
             parts.append(f"the start of {phases.blocks:,} of {grid:,} thread blocks")
         lost = f", and ncu dropped {dropped:,} samples" if dropped else ""

@@ -196,7 +196,7 @@ def _works(run: Run, m: Measurements) -> tuple[list[Work], set[tuple[int, int]]]
     devices = {_device(name) for name in m.device.tolist()}
     if len(devices) > 1:
         about = " and ".join(sorted(set(m.device.tolist())))
-        reason = f"the reports are of several GPUs ({about}), and the run was on one of them"
+        reason = f"the reports are of several GPUs ({about}), and the run used one of them"
         raise RooflineError(
             "Cannot use --run", ", ".join(dict.fromkeys(run.run_columns["run"])), reason, "Give reports of one GPU."
         )

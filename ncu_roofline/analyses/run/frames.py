@@ -52,7 +52,7 @@ RUNS = (
     _number("short", "ratio", "share of the kernels, by their number, that are shorter than that"),
     _number("launch_seconds", "second", "what launches cost at least, back to back; NaN where nobody measured it"),
     _number("attributed", "ratio", "share of the kernels' time that some operator asked for"),
-    _number("graphs", "ratio", "share of it in CUDA graphs, whose kernels no operator can be given"),
+    _number("graphs", "ratio", "share of it in CUDA graphs, whose kernels cannot be attributed to operators"),
     _number("unrecorded", "ratio", "share of it whose launch was not recorded"),
     _number("modelled", "ratio", "share of the kernels' time whose operators' needs are known"),
     _number("recoverable", "ratio", "share of the kernels' time that these would not need at their roofs"),
@@ -78,7 +78,7 @@ OPERATORS = (
     _text("roof", "the roof that binds what it needs: a precision or dram; '' where its need or the roofs are unknown", "roof"),
     _number("least", "second", "its time at that roof", "at the roof", 4),
     _number("fraction", "ratio", "least / seconds", "of roof"),
-    _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would go at the roof", "could go"),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would be saved at the roof", "could save"),
     _text("origin", "where the roof is from"),
     _text("why", "why the need is unknown", "unknown because", 2),
 )
@@ -93,7 +93,7 @@ CHAINS = (
     _number("bytes", "byte", "bytes that they need where nothing between them leaves the chip", "needs bytes", 3),
     _text("roof", "the roof that binds this", "roof"),
     _number("least", "second", "their time at that roof", "at the roof", 4),
-    _number("recoverable", "ratio", "(seconds - least) / time of all kernels", "could go"),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels", "could save"),
 )
 ROOFS = (
     *_WHERE[:2],

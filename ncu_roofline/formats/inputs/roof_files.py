@@ -192,7 +192,7 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
         key = match[1].lower() if match else text[:20]
         name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
         if not name or match is None:
-            warnings.append(f"line {place} begins with {key!r}, which says nothing here, and is left out")
+            warnings.append(f"line {place} begins with {key!r}, which has no meaning here, and is left out")
             continue
         if name in seen:
             warnings.append(f"line {place} gives {key!r} again, and the last one counts")
