@@ -80,7 +80,7 @@ PORTABILITY_PLATFORMS = (
     Column.text("variant", "label or parameter of the run, with --by kernel also the kernel; '' if there is one"),
     Column.text("platform", "platform: as the user, the table, or else the GPU is called"),
     Column.text("device", "name of the GPU or machine"),
-    Column.text("source", "file the row comes from: its name, with folders only where they tell files apart"),
+    Column.text("source", "file the row comes from: its name, with folders only where names are equal"),
     Column.text("status", "yes, no (not supported), missing (no input has it), not run, or unread (left out, both)"),
     Column.text("precision", "precision id of the work; fp where the file does not say", "", 5, words=precision_label),
     Column.text("flops", "executed or canonical: which operations count"),
@@ -111,7 +111,7 @@ PORTABILITY_SUMMARY = (
     Column.text("names", "these platforms, separated by ', '"),
     Column.text("lowest", "platform with the lowest efficiency"),
     Column.text("unsupported", "platforms that make it 0"),
-    Column.text("not_run", "platforms left out because nobody ran it there, or no input that could be read says so"),
+    Column.text("not_run", "platforms left out: not run there, or no readable input has it"),
 )
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}
 HEAD = {"schema": "ncu-roofline-portability", "schema_version": 1}
@@ -522,8 +522,7 @@ def _read_report(source: Platform, measured: Measured, how: Reading) -> tuple[li
     for label in dict.fromkeys(m.label):
         part = m.take(np.flatnonzero(m.label == label))
         if how.by == "application" and len(part) > 1 and part.rates.any():
-            reason = f"it has {len(part)} kernels with rates and no times, which can't be added up"
-            raise cannot(reason, "Use --by kernel.")
+            raise cannot(f"it has {len(part)} kernels with rates and no times, which can't be added up", "Use --by kernel.")
         models = set(zip(part.device, part.capability, strict=True))
         fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
         result = roofline(part, fitting, clock=how.clock, by=how.by, select=asked)

@@ -52,7 +52,7 @@ def add_advise(parser: ArgumentParser) -> None:
         "--verbose": "all findings of a kernel, each with all that is said, not the three that could save most",
         "--all-findings": "also what concerns less than 1 %% of the run time, what is fine, and why a rule is silent",
         "--json": "the same as JSON on standard output",
-        "--full-paths": "with --json: where the reports lie, not only their names",
+        "--full-paths": "with --json: full paths of reports, not only their names",
     }.items():
         parser.add_argument(name, action="store_true", help=about)
 

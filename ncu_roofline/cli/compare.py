@@ -48,8 +48,7 @@ def add_compare(parser: ArgumentParser) -> None:
     how.add_argument("--times", choices=("auto", "raw", "normalised"), default="auto", help=about)
     about = "changes of time up to this are none (default: 2%%)"
     how.add_argument("--tolerance", metavar="RATIO", type=ratio, default=0.02, help=about)
-    about = "judge launches under 20 us and kernels under 1 %% of the time, too"
-    how.add_argument("--small", action="store_true", help=about)
+    how.add_argument("--small", action="store_true", help="judge launches under 20 us and kernels under 1 %% of the time, too")
     thresholds = parser.add_argument_group("thresholds")
     about = "exit code 1 if it is true of a kernel against the baseline; may be repeated"
     thresholds.add_argument("--fail-if", metavar="EXPRESSION", action="append", default=[], help=about)

@@ -123,8 +123,7 @@ def add_demo(parser: ArgumentParser) -> None:
     about = "folder to write to (default: %(default)s)"
     parser.add_argument("-o", "--out", metavar="DIR", default="ncu-roofline-demo", help=about)
     parser.add_argument("--only", choices=tuple(GALLERY), help="one part of the gallery instead of all")
-    about = "overwrite files that are not as the demo writes them, too"
-    parser.add_argument("--force", action="store_true", help=about)
+    parser.add_argument("--force", action="store_true", help="overwrite files that are not as the demo writes them, too")
 
 
 def run_demo(args: Namespace) -> int:

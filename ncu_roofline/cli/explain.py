@@ -67,7 +67,7 @@ def _explain(
             from ncu_roofline.analyses.source.code import counted
 
             count = sum(counted(report.names(int(launch))) for launch in measurements.launch)
-            has = f"{count} of {len(measurements)} launches have counts by instruction, which"
+            has = f"counts by instruction in {count} of {plural(len(measurements), 'launch')}, which"
             none = "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
             notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)
         if made.samples:  # which launches have samples over their time

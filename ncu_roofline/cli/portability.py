@@ -49,8 +49,7 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     about = "memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)"
     how.add_argument("--level", metavar="[PLATFORM=]LEVEL", action="append", type=_assigned, default=[], help=about)
     runs = parser.add_argument_group("runs")
-    about = "precision of the work (default: the one with the most)"
-    runs.add_argument("--precision", metavar="ID", default="", help=about)
+    runs.add_argument("--precision", metavar="ID", default="", help="precision of the work (default: the one with the most)")
     about = "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)"
     runs.add_argument("--platforms", metavar="NAME,...", type=options.names, default=(), help=about)
     runs.add_argument("--application", metavar="NAME", default="", help="application of files that name none")

@@ -126,10 +126,10 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
 
 
 def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
-    """Print what a picture leaves out for a caption: all texts of a bare one, the notes of one for a column."""
+    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
     pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
     if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
-        lines = analysis.maker(pictures[0]).caption(frames)  # type: ignore[attr-defined]
+        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
         write_text("\n".join(filter(None, lines)))
 
 

@@ -62,8 +62,7 @@ def add_show(parser: ArgumentParser) -> None:
     add_traces(parser)
     about = "all tables of the view as JSON on standard output, a row per launch unless --by says otherwise"
     parser.add_argument("--json", action="store_true", help=about)
-    about = "with --json: where the reports lie, not only their names"
-    parser.add_argument("--full-paths", action="store_true", help=about)
+    parser.add_argument("--full-paths", action="store_true", help="with --json: full paths of reports, not only their names")
     parser.add_argument("--all", action="store_true", help="all kernels, not only those that could save most")
     about = "also where the numbers come from, and the reasons of all verdicts"
     parser.add_argument("--notes", action="store_true", help=about)
@@ -90,8 +89,7 @@ def add_render(parser: ArgumentParser) -> None:
     about = "size of the letters in points; none is below 6, what has no room is left out (default: 7.2)"
     paper.add_argument("--font", metavar="POINTS", type=float, help=about)
     paper.add_argument("--dpi", metavar="DPI", type=float, help="dots per inch of a png (default: 160)")
-    about = "area of a dot: all equal, or its share of the time (default: equal)"
-    paper.add_argument("--size", choices=SIZES, help=about)
+    paper.add_argument("--size", choices=SIZES, help="area of a dot: all equal, or its share of the time (default: equal)")
     about = "chart and legend alone; what else it would say is printed, for a caption"
     paper.add_argument("--bare", action="store_true", default=None, help=about)
     about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "

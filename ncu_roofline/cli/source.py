@@ -67,10 +67,9 @@ def add_source(parser: ArgumentParser) -> None:
     about = "what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of "
     about += "work; traffic: L1 bytes, those of local memory too"
     rows.add_argument("--sort", choices=("samples", "work", "int32", "traffic", "excess", "executed"), help=about)
-    about = "the N kernels with most time of each report, each by its longest launch (default: %(default)s)"
-    add_launches(parser, about, 1)
+    add_launches(parser, "the N kernels with most time of each report, each by its longest launch (default: %(default)s)", 1)
     add_roofs(parser)
-    about = "where source files lie that the report does not hold; may be repeated"
+    about = "folder of source files that the report does not hold; may be repeated"
     parser.add_argument("--source-folder", metavar="DIR", action="append", default=[], help=about)
     about = "names of opcodes by our own table, even where nvdisasm is installed"
     parser.add_argument("--no-disassembly", action="store_true", help=about)
@@ -78,7 +77,7 @@ def add_source(parser: ArgumentParser) -> None:
     output = add_output(parser, about, analysis="source", default="the rows of --by, else lines")
     output.add_argument("--ascii", action="store_true", help="text of plain ASCII characters")
     add_looks(output)
-    about = "in json, csv and parquet: where source files lie, not only what tells their names apart"
+    about = "in json, csv and parquet: full paths of source files, not only their names"
     output.add_argument("--full-paths", action="store_true", help=about)
 
 

@@ -216,7 +216,7 @@ def explain(
         more, how = tensor_metrics(gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
         active = m.tensor_active[uncounted]
         busy = f", up to {as_percent(np.nanmax(active))} of the cycles" if np.isfinite(active).any() else ""
-        where = f"{int(uncounted.sum())} of {len(m)} launches{busy}"
+        where = f"{int(uncounted.sum())} of {plural(len(m), 'launch')}{busy}"
         notes.append(f"the tensor pipe was active in {where}, and its FLOPs were not collected; {how}")
         missing, metrics, added = (*missing, TENSOR), (*metrics, *more), (*added, TENSOR) if more else added
     return Explanation(

@@ -477,8 +477,7 @@ def _rooflines(chart: ChartPlan) -> Iterator[Any]:
                 known = one.measured is not None
                 lines.append(made_value(constant=one.measured) if known else _per_second(one))
                 texts.append(f"{format_value(one.measured or 0.0, unit)}, {one.whose}" if known else "theoretical")
-            text = f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}"
-            yield made_roof(lines[0], lines[1], text, color.dark)
+            yield made_roof(lines[0], lines[1], f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}", color.dark)
 
 
 def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:

@@ -517,8 +517,7 @@ def grouped(launches: list[Launch], by: str, path: str) -> list[tuple[str, list[
 def check(found: Roofline, launches: list[Launch], by: str, clock: str, measured: Mapping[str, float], path: str) -> None:
     rows = grouped(launches, by, path)
     stand(launches, measured, clock)
-    expected = [row for label, group in rows for row in points(label, group, by, path)]
-    same(found.points, expected, columns.POINTS)
+    same(found.points, [row for label, group in rows for row in points(label, group, by, path)], columns.POINTS)
     whole = total(launches)
     same(found.kernels, [{**about(g, by, label, whole), **head(g, by, label, path)} for label, g in rows], columns.KERNELS)
     same(found.roofs, roofs(launches, found.points, clock, measured, path), columns.ROOFS)

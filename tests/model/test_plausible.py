@@ -276,7 +276,6 @@ def test_nothing_of_such_launches_is_believed_and_sentences_stand_instead(tmp_pa
     with read_report(tmp_path / "annotated.ncu-rep") as opened:
         assert len(added(opened.kernels[0]).rules) > 1
         for found in map(added, opened.kernels[1:]):
-            texts = [message.text[:30] for rule in found.rules for message in rule.messages]
-            assert texts == ["Hardware counters rejected, as"]
+            assert [one.text[:30] for rule in found.rules for one in rule.messages] == ["Hardware counters rejected, as"]
             assert len(found.sections) == 1
             assert not any(isinstance(value, (int, float)) for value in found.metrics.values())

@@ -141,7 +141,7 @@ def test_shares_are_those_that_the_view_tells(real: Callable[[str], Path]) -> No
         assert title not in [other.title for other in of_rule(opened.kernels[0]).messages]
         told = re.findall(r"without source lines: [^:]+: (\S+ %) of the kernel's samples", said.text)
         assert told == [as_percent(share) for kind, share, *_ in found if kind == "called-library"]
-        stall = next(message for kind, _, message, _ in found if kind == "stall")
+        stall = next(text for kind, _, text, _ in found if kind == "stall")
         (place, share), *_ = re.findall(r"(\S+:\d+)\b.*?: (\S+ %) of", stall)
         assert spoken(one)[0] == f"{place}: {share}"
     shares = [as_percent(share) for kind, share, *_ in by_view(real(_A100)) if kind == "divergence"]

@@ -31,7 +31,7 @@ from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import records, rows
 
 MOST_SLICES, FEWEST = 40, 4
-TOLD, ACTIVE, SWITCHED, CUMULATED = "told by ncu", "activity of the SMs", "context switch", "cumulated work"
+TOLD, ACTIVE, SWITCHED, CUMULATED = "reported by ncu", "activity of the SMs", "context switch", "cumulated work"
 _ENDS_WITHIN = 1.05  # of a launch's time; a run that is sampled to its last sample and is shorter was cut off
 _WORK_OUTSIDE = 0.005  # of a group's cumulated work that may lie before, and behind its run
 _LONGER = 1.25  # times the length of other runs: what goes on longer is no part of it
@@ -47,7 +47,7 @@ _WHY = {
     "no-samples": "without samples over time",
     "no-time": "without run time",
     "too-few-samples": "with too few samples",
-    "no-run": "of which no sample shows when they ran",
+    "no-run": "whose run no sample shows",
 }
 _HOW_TO_COLLECT = (
     "Samples over time come from `ncu --set full` or `ncu --section PmSampling` (2023.3 and later, Turing and later); the "
@@ -443,8 +443,7 @@ class _PhasesViewer(Viewer):
 
     def check(self, asked: Asked) -> None:
         if asked.by == "application":
-            reason = "phases are those of one launch"
-            raise UsageError("Cannot use --by", asked.by, reason, "Use --by kernel or --by launch.")
+            raise UsageError("Cannot use --by", asked.by, "phases are those of one launch", "Use --by kernel or --by launch.")
         super().check(asked)
 
     def undrawn(self, frames: PhaseRoofline) -> list[str]:

@@ -381,7 +381,7 @@ def _short(name: str) -> str:
 
 
 def _notes(coverage: Mapping[str, Any], found: Found) -> Iterator[str]:
-    yield "Counts are the reports', times the run's; theoretical roofs are at the highest clock: traces do not tell the run's."
+    yield "Counts are the reports', times the run's; theoretical roofs are at the highest clock: traces lack the run's."
     if found.doubled:
         yield f"Of {plural(found.doubled, 'launch')} of the run the counts are those of another launch of the same kernel."
     if coverage["command"]:

@@ -51,7 +51,7 @@ from ncu_roofline.model.work import MIXED
 _WHAT = "Cannot show the source of"
 _SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
 _OTHERS = 8  # launches that are named where others were chosen
-_ODD = "left out: some of their values are no counts, have no address, or do not add up to the metric's own value"
+_ODD = "left out, as some of their values are no counts, have no address, or do not add up to the metric's own value"
 _LANES = "lanes are those whose predicate is true: the report does not count active ones"
 _MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
 """Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""

@@ -77,14 +77,14 @@ SHARES = (
     _number(
         "lanes",
         "",
-        "threads active per warp instruction, of 32: active / executed; threads / executed where nobody counted these",
+        "threads active per warp instruction, of 32: active / executed; threads / executed where these were not counted",
     ),
     _number(
         "share_integer",
         "ratio",
         "share of the instructions here (of warps; of threads where only these were counted) that are integer arithmetic",
     ),
-    _text("stall", "the reason for which warps were stalled here most often, '' where nobody sampled"),
+    _text("stall", "the reason for which warps were stalled here most often, '' where not sampled"),
     _number("share_stall", "ratio", "its share of the samples here"),
 )
 
@@ -128,7 +128,7 @@ LOOPS = (
     _integer("first_line", "first line in that file; -1 without"),
     _integer("last_line", "last line in that file; -1 without"),
     _integer("instructions", "instructions of the loop, with those of inner loops and called functions"),
-    _number("entries", "", "how often warps entered it; NaN where counts don't tell"),
+    _number("entries", "", "how often warps entered it; NaN where counts do not show it"),
     _number("trips", "", "iterations per entry and warp"),
     *COUNTS,
     *SHARES,

@@ -289,7 +289,7 @@ def sentences(launch: Launch) -> list[str]:
         facts.append(f"no source lines{' (compile with -lineinfo)' if count else ''}")
     samples = [row["samples"] for row in functions if row["role"] != "inlined" and row["samples"] >= 0]
     total = math.fsum(samples)
-    few = f" (under {SAMPLES_MIN}: too few to tell where warps wait)" if 0 < total < SAMPLES_MIN else ""
+    few = f" (under {SAMPLES_MIN}: too few to show where warps wait)" if 0 < total < SAMPLES_MIN else ""
     facts.append(f"{total:,.0f} samples{few}" if samples else "no samples")
     head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
     return [head, *filter(None, (launch.limit, integer, f"{'; '.join(facts)}."))]
@@ -533,7 +533,7 @@ def _totals(launch: Launch) -> Section:
     if not fitting:
         heading = "Sums over instructions do not fit the kernel's counters."
     if not compared:
-        heading = "No counter of the kernel tells whether the sums over instructions are complete."
+        heading = "No counter of the kernel shows whether the sums over instructions are complete."
     notes = []
     for row in compared:
         if row not in fitting:

@@ -157,7 +157,7 @@ class Totals:
         self._mixed = math.isfinite(ratios["executed"]) and not 1 / _OUT_OF_ALL < ratios["executed"] < _OUT_OF_ALL
         self.notes = []
         if self._cut:
-            self.notes.append("the buffer of samples was full before the kernel's end: they tell of its first part only")
+            self.notes.append("the buffer of samples was full before the kernel's end: they cover its first part only")
         if self._mixed:
             times = f"{ratios['executed']:.3g} times what the kernel's counters say"
             self.notes.append(f"instruction counts are {times}: application replay mixed launches")
@@ -249,13 +249,10 @@ class Totals:
                 (not math.isfinite(share), "no samples of warps"),
                 (share < MOST_OF_TIME, least),
                 (self._mixed, "counts and counters are of different launches"),
-                (self._cut, "samples tell of the first part of the run only: their buffer was full"),
+                (self._cut, "samples cover only the first part of the run: their buffer was full"),
                 (self._miscounted, "samples don't fit the kernel's counter of them"),
                 (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
-                (
-                    not math.isfinite(intensity),
-                    "no requests to L1" if loops["requested"][row] == 0 else "traffic unknown",
-                ),
+                (not math.isfinite(intensity), "no L1 requests" if loops["requested"][row] == 0 else "traffic unknown"),
                 (not math.isfinite(attainable), "roofs unknown"),
                 (speed > attainable, "samples of warps overlap: this code would stand above what is attainable"),
             )

@@ -323,7 +323,7 @@ def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
             note = "ERT's kernels are in double precision where it names none"
         elif l1_is_l2 and name == "l1":
             name = "l2"
-            note = "ERT calls it L1: it numbers the levels that it can tell apart, and on GPUs the innermost of them is L2"
+            note = "ERT calls it L1: it numbers the levels that it can distinguish, and on GPUs the innermost of them is L2"
         by_id[name] = _ceiling(roof, name, note)
     stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))  # when the toolkit wrote its results
     date = datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""

@@ -4280,7 +4280,7 @@ FINDINGS = Findings(
         ),
         'gaps': Told(
             kind='gaps', title='Lines with partly used sectors', of='global-memory traffic at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
-            said="{}, with {:.1f} of {} lanes active: whole warps that access neighbouring addresses leave no such gaps. {} {} of the kernel's global-memory traffic at L1; gaps are up to {} of that traffic.",
+            said="{}, with {:.1f} of {} lanes taking part: whole warps that access neighbouring addresses leave no such gaps. {} {} of the kernel's global-memory traffic at L1; gaps are up to {} of that traffic.",
             column='requested',
             advice='Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let no lane leave early.',
         ),
