@@ -584,7 +584,7 @@ def _notes(old: _Sums, new: _Sums, k: Table, row: int, short: Mapping[str, str])
         reason = "as asked for" if one["limits"] else "what limits it is unknown"
         yield f"clocks differ, and its time is not normalised: {reason}"
     if one["precision_before"] and one["precision"] and one["precision_before"] != one["precision"]:
-        yield f"most work was {one['precision_before']} and now is {one['precision']}"
+        yield f"most work was {one['precision_before']} and is now {one['precision']}"
     if one["uneven"]:
         judged = "not judged: " if one["outcome"] == NOT_JUDGED and not one["small"] else ""
         changed = f"changed by {one['mean_change']:+.1%}, their median by {one['time_change']:+.1%}"
