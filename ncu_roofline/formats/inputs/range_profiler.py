@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from ncu_roofline.base.texts import clean
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.formats.inputs.ncu_csv import function_of
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged
@@ -70,7 +70,7 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
             for key, value in said.items():
                 columns[key][row] = value
     if not known and launches[0].kind == "kernel":
-        of = "several GPUs" if len(devices) > 1 else "CUDA graphs" if calls is None else f"{len(calls)} launches"
+        of = "several GPUs" if len(devices) > 1 else "CUDA graphs" if calls is None else plural(len(calls), "launch")
         warnings.append(f"{path} has {len(ranges)} counted kernels and {of}: which operator launched which is unknown.")
     if not named and launches[0].kind == "kernel":
         warnings.append(f"{path} has kernels whose names were not recorded: all are numbered.")
