@@ -24,6 +24,7 @@ from ncu_roofline import read_ceilings, read_report, render, roofline
 from ncu_roofline.analyses import ANALYSES, OPTIONS
 from ncu_roofline.formats.inputs import open_input
 from ncu_roofline.model import measurements_of
+from ncu_roofline.model.roofline import Displayed, _undrawn
 from tests.cli.command import Command
 from tests.factory import V100, complete, kernel, report
 
@@ -129,14 +130,13 @@ def test_render(tmp_path: Path) -> None:
             assert set(options) <= {*OPTIONS, "tables"}, (analysis.view, name, first)
 
 
-def test_pictures_from_python() -> None:
+def test_pictures_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """A figure as `render` draws it, and a chart on axes of one's own, which has its roofs, dots and labels."""
     found = roofline(GPP, by="kernel")
     made = found.figure(preset="column", bare=True, title="unseen")
     assert made.get_figwidth() == pytest.approx(3.3)
     assert [one.get_text() for one in made.findobj(Text) if "unseen" in one.get_text() or "headroom" in one.get_text()] == []
-    whole = {one.get_text() for one in found.figure(title="GPP").findobj(Text)}
-    assert "GPP" in whole
+    assert "GPP" in {one.get_text() for one in found.figure(title="GPP").findobj(Text)}
     axes = Figure(figsize=(6, 4)).subplots()
     assert found.plot(axes) is axes
     assert axes.get_xlabel() == "Arithmetic intensity [FLOP/B]"
@@ -145,6 +145,11 @@ def test_pictures_from_python() -> None:
     for wrong, reason in ((ncu_roofline.ranks(GPP), "no picture"), (ncu_roofline.source_roofline(SMOOTH), "more than one")):
         with pytest.raises(TypeError, match=reason):
             wrong.plot(axes)
+    monkeypatch.setattr(Displayed, "drawn", _undrawn)  # as where nobody asked the package for anything
+    with pytest.raises(TypeError, match="with a function of ncu_roofline itself"):
+        found.figure()
+    assert all(found.points[a].equals(found.points[b]) for a, b in (("arithmetic_intensity", "intensity"), ("flops", "work")))
+    assert b"arithmetic_intensity" not in render(found, "csv")
     assert {"points", "roofs", "kernels", "figure", "plot"} <= {*dir(found)}
     assert not {"asked", "said", "glance", "html", "point_columns"} & {*dir(found)}
     assert dir(ncu_roofline) == sorted(ncu_roofline.__all__)
@@ -173,8 +178,7 @@ def results(path: Path) -> dict[str, Any]:
 
 
 def test_representations_are_short_and_tell_counts_devices_and_first_rows(tmp_path: Path) -> None:
-    launches = [kernel(complete(), name=f"kernel_{number}") for number in range(40)]
-    found = results(report(tmp_path / "r.ncu-rep", *launches))
+    found = results(report(tmp_path / "r.ncu-rep", *[kernel(complete(), name=f"kernel_{number}") for number in range(40)]))
     for name, result in found.items():
         lines = repr(result).splitlines()
         assert len(lines) <= 20, name
@@ -212,8 +216,7 @@ def test_representations_begin_with_the_sentences_of_the_command_line(tmp_path: 
 
 
 def test_representations_of_changes_and_of_reports(tmp_path: Path) -> None:
-    times = (1e-3, 1.5e-3)
-    slow, fast = (report(tmp_path / f"{time}.ncu-rep", kernel(complete(seconds=time), name="k")) for time in times)
+    slow, fast = (report(tmp_path / f"{time}.ncu-rep", kernel(complete(seconds=time), name="k")) for time in (1e-3, 1.5e-3))
     up, down = repr(ncu_roofline.compare(slow, fast)), repr(ncu_roofline.compare(fast, slow))
     assert re.search(r"^k +slower +1 ms +1.5 ms +\+50.0 % ", up, re.MULTILINE)
     assert re.search(r"^k +faster +1.5 ms +1 ms +-33.3 % ", down, re.MULTILINE)

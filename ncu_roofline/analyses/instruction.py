@@ -42,7 +42,7 @@ from ncu_roofline.model.roofline import (
 from ncu_roofline.model.selection import Grouping, Selection, group
 from ncu_roofline.rendering.frames import Column
 
-WITHOUT_SHARED = "L1 transactions are sectors of 32 B, shared memory is not among them"
+WITHOUT_SHARED = "L1 transactions are sectors of 32 B, without shared memory"
 _LOST_LANES = 0.3  # said of a kernel that loses more than this share of its lanes, as the rule on access patterns does
 
 
@@ -296,7 +296,7 @@ class _Instruction(Viewer):
         collect = tuple(dict.fromkeys(names)) if missing and chips else ()
         notes = chip_notes([capability for capability in capabilities if capability != UNKNOWN_CAPABILITY])
         if not chips and not notes:
-            notes = ["the report does not say which GPU it was made on, so no counter can be chosen"]
+            notes = ["the report does not name its GPU, so no counter can be chosen"]
         return Explanation(
             report=str(m.report[0]) if len(m) else str(report.path),
             ncu_version=report.ncu_version,

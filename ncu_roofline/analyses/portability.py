@@ -54,7 +54,7 @@ CEILINGS = {
     "nofma": "separate multiplications and additions (no FMA)",
     "divide": "divisions",
     "divide_nofma": "divisions without FMA",
-    "mix": "what the share of fused instructions can reach",
+    "mix": "the FMA-mix ceiling",
 }
 BINDING = "binding"
 """Instead of a level: whichever level limits most."""
@@ -63,9 +63,9 @@ _UNREAD, _MISSING = "unread", "missing"
 _LEFT_OUT = ("not run", _UNREAD)
 _BOUNDS = {"no": "not supported", **{name: name for name in (_MISSING, *_LEFT_OUT, "compute", "stated")}}
 _ABSENT = {
-    _MISSING: "no input has it, which counts as not supported, and the portability is 0",
-    "not run": "not run, and left out of the set of platforms",
-    _UNREAD: "no input that could be read has it, so it is left out of the set of platforms",
+    _MISSING: "no input has it: that counts as not supported, and the portability is 0",
+    "not run": "not run: left out of the set of platforms",
+    _UNREAD: "no readable input has it: left out of the set of platforms",
 }
 
 
@@ -80,7 +80,7 @@ PORTABILITY_PLATFORMS = (
     Column.text("variant", "label or parameter of the run, with --by kernel also the kernel; '' if there is one"),
     Column.text("platform", "platform: as the user, the table, or else the GPU is called"),
     Column.text("device", "name of the GPU or machine"),
-    Column.text("source", "file the row comes from: its name, with folders only where they tell files apart"),
+    Column.text("source", "file the row comes from: its name, with folders only where names are equal"),
     Column.text("status", "yes, no (not supported), missing (no input has it), not run, or unread (left out, both)"),
     Column.text("precision", "precision id of the work; fp where the file does not say", "", 5, words=precision_label),
     Column.text("flops", "executed or canonical: which operations count"),
@@ -111,7 +111,7 @@ PORTABILITY_SUMMARY = (
     Column.text("names", "these platforms, separated by ', '"),
     Column.text("lowest", "platform with the lowest efficiency"),
     Column.text("unsupported", "platforms that make it 0"),
-    Column.text("not_run", "platforms left out because nobody ran it there, or no input that could be read says so"),
+    Column.text("not_run", "platforms left out: not run there, or no readable input has it"),
 )
 TABLES = {"platforms": PORTABILITY_PLATFORMS, "summary": PORTABILITY_SUMMARY}
 HEAD = {"schema": "ncu-roofline-portability", "schema_version": 1}
@@ -417,7 +417,8 @@ def _warnings(rows: Sequence[Row]) -> Iterator[str]:
         if row["efficiency"] > 1:
             unless = " (unless two measurements differ by that much)" if row["efficiency"] <= REPEATED else ""
             counted = f"{row['flops']} {UNITS[row['unit']].symbol}s do not belong under the ceiling {row['ceiling']}"
-            yield f"{about}: {row['efficiency']:.1%} is impossible{unless}: {counted} ({row['compute_origin'] or 'stated'})"
+            counted += f" ({row['compute_origin'] or 'stated'})"
+            yield f"{about}: {100 * row['efficiency']:.4g} % is impossible{unless}: {counted}"
         unused = [f"{about}: {note}" for note in row["notes"].split("; ") if INSTEAD in note]
         yield from unused
         if "theoretical" in (row["compute_origin"], row["bandwidth_origin"]) and not unused:
@@ -521,8 +522,7 @@ def _read_report(source: Platform, measured: Measured, how: Reading) -> tuple[li
     for label in dict.fromkeys(m.label):
         part = m.take(np.flatnonzero(m.label == label))
         if how.by == "application" and len(part) > 1 and part.rates.any():
-            reason = f"it has {len(part)} kernels with rates and no times, which can't be added up"
-            raise cannot(reason, "Use --by kernel.")
+            raise cannot(f"it has {len(part)} kernels with rates and no times, which can't be added up", "Use --by kernel.")
         models = set(zip(part.device, part.capability, strict=True))
         fitting = [one for one in ceilings if any(one.applies_to(*model) for model in models)]
         result = roofline(part, fitting, clock=how.clock, by=how.by, select=asked)
@@ -530,7 +530,7 @@ def _read_report(source: Platform, measured: Measured, how: Reading) -> tuple[li
     if not runs:
         reason = f"no launch has work{f' in {how.precision}' if how.precision else ''}, traffic and time"
         reason += f" ({implausible[0]})" if implausible else ""
-        raise cannot(reason, "Ask `ncu-roofline explain` what it lacks.")
+        raise cannot(reason, "`ncu-roofline explain` says what it lacks.")
     partly = (
         f"{run.about}: launches with {as_percent(1 - run.coverage)} of the time are left out, as they lack metrics"
         for run in runs

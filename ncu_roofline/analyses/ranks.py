@@ -278,7 +278,7 @@ def rank_names(sources: Sequence[RankSource], pattern: str = "") -> tuple[tuple[
             told[report] = match[1 if wanted.groups else 0] if match else ""
             if not told[report]:
                 next_step = "Give a regular expression whose first group is the rank in every path, such as 'node(\\d+)'."
-                raise RooflineError("Cannot tell the rank of", report, f"--rank {pattern} finds none in its path", next_step)
+                raise RooflineError("Cannot find the rank of", report, f"--rank {pattern} finds none in its path", next_step)
         return by_report(told, f"--rank {pattern}")
     several = len({source.host for source in sources}) > 1
     processes = tuple(f"{source.host}:{source.pid}" if several else str(source.pid) for source in sources)
@@ -580,7 +580,7 @@ def heading(ranks: Ranks) -> str:
     seconds = math.fsum(one for one in kernels["seconds"].tolist() if math.isfinite(one))
     facts = [plural(len(ranks.names), "rank"), plural(len(kernels["kernel"]), "kernel")]
     facts += [plural(int(kernels["launches"].sum()), "launch"), devices, f"{time_text(seconds)} of GPU time over all ranks"]
-    return f"{', '.join(facts)}. Ranks told by {clean(ranks.origin)}."
+    return f"{', '.join(facts)}. Ranks identified by {clean(ranks.origin)}."
 
 
 def _outlier_lines(ranks: Ranks) -> Iterator[str]:

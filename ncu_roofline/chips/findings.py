@@ -281,7 +281,7 @@ def excess(launch: Any) -> Iterator[Any]:
             loads = "loads" if names <= set(LOADS) else "atomics" if names <= set(ATOMICS) else loads
             share, saved = per(launch, site, "requested") / requested, as_percent(site.amount / requested)
             needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
-            used = "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
+            used = "{:.1f} of the {} bytes of a sector are used".format(needed, SECTOR)
             these = "These {}{{}} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "")
             if kind == "gaps":
                 lanes = lanes_of(launch)[row] / counts["executed"][row]
@@ -307,11 +307,11 @@ def pattern(launch: Any, row: Any) -> str:
     if not lanes >= FULL_LANES * WARP * executed >= 1 or launch.code().names[row] in ATOMICS:
         return ""
     sectors, needed = [counts[name].get(row, 0.0) / executed for name in ("requested", "ideal")]
-    where = "per warp where {:.3g} would do".format(needed)
+    where = "per request where {:.3g} would do".format(needed)
     if needed < WARP // 2 and abs(sectors - WARP) <= NEAR * WARP:
-        own = "each lane asks for a sector of its own (strides of {} bytes or more), {} {}; "
+        own = "each lane requests a sector of its own (stride of {} bytes or more), {} {}; "
         return own.format(SECTOR, WARP, where)
-    shifted = ", as where rows don't begin at a multiple of {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
+    shifted = ", as where rows are not aligned to {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
     return "{:.3g} sectors {}{}; ".format(sectors, where, shifted)
 
 
@@ -397,7 +397,7 @@ def conversions(launch: Any) -> Iterator[Any]:
             block = [row for row in counts if code.blocks[row] == code.blocks[site.rows[0]]]
             times = [sum([counts[row] for row in block if code.names[row] == name]) for name in DIVIDING]
             divides, share = len(set(times)) == 1 and times[0] > 0, site.amount / executed
-            as_divisions = ", as divisions of integers make them," if divides else ""
+            as_divisions = ", as in integer divisions," if divides else ""
             other = launch.told.kinds["conversion"].other if divides else ""
             yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
 
@@ -513,7 +513,7 @@ def hot_stalls(launch: Any) -> Iterator[Any]:
         share = site.amount / whole
         texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
         own = {"title": launch.told.kinds["stall"].title.format(reason), "limits": tuple(known[reason].limits) + (LATENCY,)}
-        own.update(more=" ".join([text for text in texts if text]), cause="waiting warps ({})".format(reason))
+        own.update(more=" ".join([text for text in texts if text]), cause="warp stalls ({})".format(reason))
         yield finding(launch, "stall", site, share, (as_percent(share), waits, reason), advice, **own)
 
 

@@ -36,7 +36,7 @@ ELAPSED = ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg", "gpc__cycles_elap
 MOST_OF_THEORY = 1.05
 # Clocks of a kernel and of a measurement that differ by less are the same.
 SAME_CLOCK = 0.01
-INSTEAD = "theory judges"
+INSTEAD = "theoretical roof used"
 
 SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"

@@ -120,13 +120,13 @@ Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
 # is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
 Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
 
-NO_TIME = "its run time is not known, so no rate is"
+NO_TIME = "its run time was not collected, so no rate is known"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
-ALL_IDLE = "every unit that was looked at was idle"
+ALL_IDLE = "every unit that was collected was idle"
 NO_ROOFS = "no roof of its GPU is known"
-NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
+NOTHING_COLLECTED = "neither work nor traffic nor the utilization of any unit was collected"
 
-PEAK_OF_ACTIVE = "peak in the cycles in which its SM was active"
+PEAK_OF_ACTIVE = "peak in active cycles"
 MISFIT = "clock or cache state differed between the passes, or the counters don't match"
 # Limits that are sums over others, and those of the way through L1, by their ids.
 GROUPS = ("sm", "memory", "sm-memory")
@@ -180,31 +180,31 @@ def judge(case: Case) -> Verdict:
     """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
     nearest, state = nearest_limit(case.limits), case.state
     if case.short is not None:
-        text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
+        text = "{}: {:.2g} us per launch".format(TOO_SHORT, 1e6 * case.short)
         limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
-        text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
+        text += "; highest: {}".format(_named(nearest)) if nearest is not None else ""
         return Verdict(TOO_SHORT, limit, share, math.nan, False, math.nan, math.nan, "", text)
     busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
     tensor = "the tensor pipe was active{} but its operations were not collected".format(busy)
     causes = ", ".join(keeping_back(state))
     if nearest is None:
         why = "no roof is known for its {} work".format(case.roofless) if case.roofless else str(case.why)
-        known = "; known is: {}".format(causes) if causes and not case.roofless else ""
+        known = "; known: {}".format(causes) if causes and not case.roofless else ""
         return _unknown(nearest, case, tensor if case.tensor_unknown else why + known)
     fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     if fullest.fraction > BEYOND:
-        return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
+        return _unknown(fullest, case, "{}, which is impossible: {}".format(_named(fullest), MISFIT))
     full, named = nearest.fraction >= REACHED, _named(nearest)
     if case.tensor_unknown and not (full and is_known(state.tensor_active) and state.tensor_active < nearest.fraction):
-        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(tensor, named))
+        return _unknown(nearest, case, "{}; the highest known limit is {}".format(tensor, named))
     if case.roofless and not full:
-        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, named)
+        text = "no roof is known for its {} work; the highest known limit is {}".format(case.roofless, named)
         return _unknown(nearest, case, text)
     if (case.unseen or case.partly) and not full:
-        return _unknown(nearest, case, "nearest known is {}; {}".format(named, _not_seen(case)))
+        return _unknown(nearest, case, "highest known: {}; {}".format(named, _not_seen(case)))
     if full:
         return _bound(nearest, fullest, case)
-    why = causes or "what keeps it was not collected (occupancy, warps, stalls)"
+    why = causes or "its cause was not collected (occupancy, warps, stalls)"
     text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
     headrooms, at = (_headroom([fullest], case), math.nan), "at its present traffic and instructions"
     return _verdict(LATENCY, fullest, case, headrooms, (text, at, ""))
@@ -221,7 +221,7 @@ def _bound(nearest: Limit, fullest: Limit, case: Case) -> Verdict:
     name = "{}-bound" if nearest.roof or nearest.id in MEMORIES else "bound by its {}"
     text = name.format(nearest.label) + _full(nearest)
     text += "; {}".format(_named(fullest)) if fullest.fraction > MIX_TOLD * nearest.fraction else ""
-    text += ", which can't be: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
+    text += ", which is impossible: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
     text += "; {}".format(waste.text) if waste is not None else ""
     mine = "traffic" if nearest.kind == "memory" else "instructions"
     at = "at its present {}".format(mine if case.part >= PART_TOLD else "traffic and instructions")
@@ -240,13 +240,13 @@ def _verdict(name: str, nearest: Limit, case: Case, headrooms: Sequence[float], 
     or_less = is_known(headroom) and bool(in_part or nearest.lower)
     if is_known(headroom):
         why = " (or less: {})".format(_not_seen(case) if in_part else "more was not counted") if or_less else ""
-        numbers.append("{} {}{}".format(as_times(headroom), at, why))
+        numbers.append("headroom {} {}{}".format(as_times(headroom), at, why))
     elif in_part:
         numbers.append("{}, so that its headroom is not known".format(_not_seen(case)))
     if is_known(without):
         numbers.append("{} without that".format(as_times(without)))
     if is_known(compute) and not same:
-        there = " ({:.3g} of {:.3g} {})".format(*place) if place else ""
+        there = " (intensity {:.3g}, ridge point {:.3g} {})".format(*place) if place else ""
         numbers.append("{} to the {} roof{}".format(as_times(compute), arithmetic.label, there))
     part = "in {} of its time ".format(as_percent(case.part)) if case.part < PART_TOLD else ""
     reason = part + ("{}: {}".format(text, ", ".join(numbers)) if numbers else text)
@@ -264,7 +264,7 @@ def _not_seen(case: Case) -> str:
     if case.unseen:
         said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
     if case.partly:
-        said.append("of {} only a part was counted".format(in_words(case.partly)))
+        said.append("{} counted in part only".format(in_words(case.partly)))
     return ", ".join(said)
 
 
@@ -302,20 +302,20 @@ def wasted(limit: Limit, amounts: Mapping[str, float]) -> Waste | None:
     found = []
     if limit.kind == "memory" and limit.id != "shared":
         local = share(sum(known("local_loads", "local_stores")), amounts.get("l1"))
-        text = "{} of its L1 traffic is local memory (spilled registers, arrays indexed at run time)"
+        text = "{} of its L1 traffic is local memory (register spills, arrays indexed at run time)"
         found.append(Waste("local memory", local, L1_UNITS, text.format(as_percent(local))))
         excess = share(amounts.get("requested"), amounts.get("l1")) - share(amounts.get("ideal"), amounts.get("l1"))
         excess = excess if is_known(amounts.get("ideal")) else 0.0
-        text = "{} of the sectors that it asks of L1 are more than their bytes need"
+        text = "{} of the sectors it requests from L1 are excess (uncoalesced accesses)"
         found.append(Waste("excess sectors", excess, ("l1",), text.format(as_percent(excess))))
     if limit.id in PIPES and not limit.roof and known("data_pipe"):
         useful = useful_passes(*[amounts.get(name) for name in ("writeback", "bank_reads", "bank_writes", "requests")])
         replays = max(1 - useful / amounts["data_pipe"], 0.0) if is_known(useful) else 0.0
-        text = "{} or more of what its data pipe does are replays (bank conflicts, scattered addresses)"
+        text = "{} or more of its L1 data-pipe cycles are replays (bank conflicts, scattered addresses)"
         found.append(Waste("replays", replays, PIPES, text.format(as_percent(replays))))
     if limit.id in PIPES:
         conflicts = share(amounts.get("conflicts"), amounts.get("shared"))
-        text = "{} of its passes through shared memory are bank conflicts"
+        text = "{} of its shared-memory wavefronts are bank conflicts"
         found.append(Waste("bank conflicts", conflicts, ("shared",), text.format(as_percent(conflicts))))
     for lanes in known("lanes") if limit.kind == "compute" and not limit.roof else []:
         lost = 1 - lanes if 1 - lanes >= WASTE_OF_LANES else 0.0
@@ -342,8 +342,8 @@ def keeping_back(state: State) -> list[str]:
     """What keeps a kernel from its limits, as far as it was measured: what explains most of it first, eligible warps last."""
     causes = []
     if is_known(state.launching) and state.launching >= LAUNCH_SHARE:
-        long = "launching it takes longer than it runs"
-        text = long if state.launching > 1 else "launching is {} of its time".format(as_percent(state.launching))
+        long = "its launch overhead exceeds its run time"
+        text = long if state.launching > 1 else "launch overhead is {} of its time".format(as_percent(state.launching))
         causes.append((1 / max(1 - state.launching, 0.01), text))
     if is_known(state.active) and state.active < 1 - IDLE:
         about = []
@@ -355,7 +355,7 @@ def keeping_back(state: State) -> list[str]:
         text += " ({})".format("; ".join(about)) if about else ""
         causes.append((1 / max(state.active, 0.01), text))
     if is_known(state.waves) and 0 < state.waves < FEW_WAVES:
-        causes.append((1 / state.waves, "{:.2g} waves of blocks".format(state.waves)))
+        causes.append((1 / state.waves, "{:.2g} waves".format(state.waves)))
     if is_known(state.occupancy):
         low, theoretical, gap = "", "", 1.0
         if is_known(state.theoretical):

@@ -38,7 +38,7 @@ COMMANDS = {
     "annotate": "write our charts and advice into a copy of a report, for ncu-ui and ncu --import",
     "check": "lint section files of Nsight Compute: syntax, releases, metric names per chip, charts, replay passes",
     "generate": "write the sections and rules for Nsight Compute, or check that they are up to date",
-    "bench": "measure the ceilings of the GPU at hand, and what belongs to it",
+    "bench": "measure the ceilings of this GPU; merge, compare, check and draw files of them",
     "list": "list what is known: architectures, precisions, levels, formats, inputs, ceilings",
     "schema": "print the JSON Schema of what a command writes as JSON",
     "mcp": "answer language models over the Model Context Protocol: five tools on reports and traces",
@@ -229,7 +229,7 @@ def command_line(complete: Iterable[str] = tuple(COMMANDS)) -> argparse.Argument
         description="Hierarchical rooflines of NVIDIA GPUs from any Nsight Compute report, and of a run's operators from a "
         "trace of PyTorch's profiler or Nsight Systems: offline, no GPU, no Nsight needed.",
         usage="%(prog)s [-h] [--version] COMMAND ...\n       %(prog)s REPORT ...",
-        epilog="Reports and traces alone are shown.  `ncu-roofline demo` shows what it does on a bundled sample; "
+        epilog="`ncu-roofline REPORT` is `ncu-roofline show REPORT`.  `ncu-roofline demo` shows it on a bundled sample; "
         "`ncu-roofline COMMAND --help` lists the options.",
     )
     about = "show the version and exit"

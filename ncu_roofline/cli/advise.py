@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Rules = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]  # folders to read, or name and text of files
 _EPILOG = """\
-Of each kernel its verdict, and a line for each of the three findings that could save most time.
-What rules say is told once per kernel, rule and title, what could save most time first; what findings on one kernel
-promise is the same time, not to be added up.  Clocks are told once per GPU.
+Per kernel: its verdict, and a line for each of the three findings that could save most time.  A finding is printed once per
+kernel, rule and title, the largest saving first; savings of the findings on one kernel overlap and do not add up.  Clocks are
+reported once per GPU.
 Rules are Python programs and run with your rights: name only folders that you trust.
 --json: an object with gpus (device, sentences), findings, without_advice, notes and left_out.  A finding has id
 (the same for kernel, rule and title in any report), device, kernel, name, rule, type (optimization, warning, ok,
@@ -52,7 +52,7 @@ def add_advise(parser: ArgumentParser) -> None:
         "--verbose": "all findings of a kernel, each with all that is said, not the three that could save most",
         "--all-findings": "also what concerns less than 1 %% of the run time, what is fine, and why a rule is silent",
         "--json": "the same as JSON on standard output",
-        "--full-paths": "with --json: where the reports lie, not only their names",
+        "--full-paths": "with --json: full paths of reports, not only their names",
     }.items():
         parser.add_argument(name, action="store_true", help=about)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import ReportNames, write_atomically
 from ncu_roofline.base.texts import printable
+from ncu_roofline.chips.ncu import compact
 from ncu_roofline.cli.options import add_ceilings
 from ncu_roofline.cli.outputs import REPORT, check_output, progress, say, write_text
 from ncu_roofline.cli.reading import ceiling_files, gpus, wanted
@@ -61,9 +62,9 @@ def _text(path: str, account: Account) -> str:
         worked, charts = account.worked[row.id], account.charts[row.id]
         less = f"; {worked - charts} more with work, but without traffic or a roof" if worked > charts else ""
         text = f"chart in {charts} of {launches} launches{less}" if worked else "no work"
-        lines.append(f"  {row.label:14} {f'{text} ({row.origin})' if row.launches else none}")
+        lines.append(f"  {row.label:14} {f'{text} ({row.origin}: {compact(row.metrics)})' if row.launches else none}")
     for row in one.levels:
-        text = f"dots in {account.dots[row.id]} of {launches} launches, counted in {row.launches} ({row.origin})"
+        text = f"dots in {account.dots[row.id]} of {launches} launches, {row.launches} {row.origin}: {compact(row.metrics)}"
         lines.append(f"  {row.label:14} {text if row.launches else none}")
     lines.append(f"  {'advice':14} {sum(account.messages.values())} messages of {len(account.messages)} rules")
     if account.unused:

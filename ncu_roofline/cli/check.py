@@ -40,8 +40,7 @@ def add_check(parser: ArgumentParser) -> None:
     parser.add_argument("--chip", metavar="CHIP,...", action="extend", type=names, default=[], help=about)
     about = "release to check for, as 2024.2 (default: every one from 2020.3 on)"
     parser.add_argument("--ncu", metavar="VERSION", default="", help=about)
-    about = "print the replay passes of each file and of all together"
-    parser.add_argument("--passes", action="store_true", help=about)
+    parser.add_argument("--passes", action="store_true", help="print the replay passes of each file and of all together")
     parser.add_argument("--json", action="store_true", help="the same as JSON on standard output")
 
 
@@ -124,7 +123,7 @@ def _text(checked: Sequence[Checked], targets: Sequence[Target], release: Releas
         lines.append(f"{plural(number['error'], 'problem')}: {scope}")
         lines.append(f"They are the sections that come with ncu-roofline, in {printable(folder)}: {names}")
         if len(findings) > number["error"]:
-            lines.append("One section serves many chips and releases; what not all of these have is listed by")
+            lines.append("One section serves many chips and releases; what some of these lack is listed by")
             lines.append(f"  ncu-roofline check {shlex.quote(folder)}")
     else:
         lines.append(f"{scope}: {plural(number['error'], 'error')}, {plural(number['warning'], 'warning')}")
@@ -148,10 +147,9 @@ def add_generate(parser: ArgumentParser) -> None:
     parser.add_argument("--clock-consistent", action="store_true", help=about)
     about = "source type of the tensor section with few passes (default: %(default)s)"
     parser.add_argument("--tensor", metavar="TYPE", default=DEFAULT_TYPE, help=about)
-    about = "also draw the dots of this memory level, which stands aside: system (host memory)"
+    about = "also draw the dots of a level outside the chain: system (host memory)"
     parser.add_argument("--level", metavar="LEVEL", action="append", default=[], help=about)
-    about = "write nothing; exit 1 and name every file that differs"
-    parser.add_argument("--check", action="store_true", help=about)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name every file that differs")
     parser.add_argument("--force", action="store_true", help="overwrite files that were not generated")
 
 
@@ -188,8 +186,7 @@ def _render(args: Namespace) -> dict[str, dict[str, str]]:
         raise UsageError("Cannot use --ceilings", AUTO, reason, "Name a file.")
     known = [level.id for level in load_spec().levels if level.on_request]
     for name in set(args.level) - set(known):
-        reason = f"those that stand aside are {', '.join(known)}"
-        raise UsageError("Cannot draw the level", name, reason, "Name one of them.")
+        raise UsageError("Cannot draw the level", name, f"levels outside the chain are {', '.join(known)}", "Name one of them.")
     dialect = dialect_of(args.ncu) if args.ncu else BASE
     ceilings = read_ceilings(args.ceilings) if args.ceilings else None
     if ceilings and ceilings.kind == CPU:

@@ -26,16 +26,8 @@ _EPILOG = """\
 REPORT: each is one state of the application, the first the baseline; traces of a run are compared by operator.
 A folder or quoted pattern stands for all its reports together; if it is the only argument, each of its reports is a state.
 
-`ncu-roofline guide compare` says how kernels are matched, what is noise, and what is too small to judge.
-
-EXPRESSION: comparisons (< <= > >= == !=) of + - * / ( ), numbers and names, joined by and, or.  `baseline` is the baseline's
-value of what the comparison is about; `baseline.NAME` is any.  Numbers are SI or carry a unit: 5 %, 10 us, 2 GB, 1 TFLOP/s.
-  fraction < 0.9 * baseline and time > baseline           time > 1.05 * baseline and share > 5 %
-  fraction.l2 < 0.3               flops.fp64 > baseline   time > (1 + noise) * baseline
-  bytes.dram > 1.1 * baseline
-names:
-{names}
-Without PRECISION: the one with most work.  `list precisions` and `list levels` name them.
+`ncu-roofline guide compare` says how kernels are matched, what is noise, what is too small to judge, and how an EXPRESSION is
+written, as in --fail-if 'time > 1.05 * baseline and share > 5 %'.
 
 Exit code: 0; 1 if a threshold trips (or with --strict can't be evaluated), a report can't be read, or reports have no kernel in
 common; 2 for wrong options.
@@ -44,15 +36,7 @@ common; 2 for wrong options.
 
 def add_compare(parser: ArgumentParser) -> None:
     """Which states of an application, how they are compared, and what fails the command."""
-    from ncu_roofline.analyses.compare.columns import QUANTITIES
-    from ncu_roofline.base.units import UNITS
-
-    lines = []
-    for name, quantity in QUANTITIES.items():
-        forms = ", ".join(f"{name}.{part}".rstrip(".") for part in quantity.parts) or name
-        symbol = UNITS[quantity.unit].symbol or quantity.unit if quantity.unit else ""
-        lines.append(f"  {forms:<{19 if len(forms) < 20 else 38}}  {quantity.meaning}{symbol and f' [{symbol}]'}")
-    parser.epilog = _EPILOG.replace("{names}", "\n".join(lines))
+    parser.epilog = _EPILOG
     add_reports(parser)
     how = parser.add_argument_group("comparison")
     about = "of three reports or more, what each is compared with (default: %(default)s)"
@@ -64,10 +48,9 @@ def add_compare(parser: ArgumentParser) -> None:
     how.add_argument("--times", choices=("auto", "raw", "normalised"), default="auto", help=about)
     about = "changes of time up to this are none (default: 2%%)"
     how.add_argument("--tolerance", metavar="RATIO", type=ratio, default=0.02, help=about)
-    about = "judge launches under 20 us and kernels under 1 %% of the time, too; see below"
-    how.add_argument("--small", action="store_true", help=about)
+    how.add_argument("--small", action="store_true", help="judge launches under 20 us and kernels under 1 %% of the time, too")
     thresholds = parser.add_argument_group("thresholds")
-    about = "exit code 1 if it is true of a kernel against the baseline; may be repeated; see below"
+    about = "exit code 1 if it is true of a kernel against the baseline; may be repeated"
     thresholds.add_argument("--fail-if", metavar="EXPRESSION", action="append", default=[], help=about)
     thresholds.add_argument("--strict", action="store_true", help="also if a number it needs is missing")
     add_filters(parser)

@@ -64,7 +64,7 @@ GALLERY: dict[str, Exhibit] = {
     "gpp": Exhibit(
         "GPP on a V100: the published hierarchical roofline",
         "Figures of Yang, Kurth and Williams (2019): with more frequencies (nw = 1 to 6) the kernel leaves the DRAM roof,"
-        " and what its mix of instructions can reach limits it.",
+        " and its FMA-mix ceiling limits it.",
         (REPORT, CEILINGS, PLATFORMS),
         {"roofline.html": "html", "roofline.png": "png", "roofline.txt": "text"},
         lambda folder: _roofline([folder / REPORT], ceilings=folder / CEILINGS),
@@ -72,7 +72,7 @@ GALLERY: dict[str, Exhibit] = {
     ),
     "gemm": Exhibit(
         "Tensor GEMMs counted by opcodes (made-up counts)",
-        "No counter of this report knows the work of the tensor cores, but the executed opcodes do: the square GEMM is "
+        "No counter of this report gives the tensor FLOPs, but the executed opcodes do: the square GEMM is "
         "limited by them, the skinny one by DRAM.",
         (_GEMM,),
         {"gemm.html": "html", "gemm.png": "png"},
@@ -81,8 +81,8 @@ GALLERY: dict[str, Exhibit] = {
     ),
     "basic": Exhibit(
         "A report of --set basic (made-up numbers)",
-        "Nobody counted operations or bytes, so there are no dots; how busy the hardware was still says what limits each "
-        "kernel, and explain says what to collect.",
+        "Operations and bytes were not collected, so there are no dots; the utilization of the units still shows what limits "
+        "each kernel, and explain says what to collect.",
         (_BASIC,),
         {"basic-set.html": "html", "basic-set.png": "png"},
         lambda folder: _roofline([folder / _BASIC], by="kernel"),
@@ -123,8 +123,7 @@ def add_demo(parser: ArgumentParser) -> None:
     about = "folder to write to (default: %(default)s)"
     parser.add_argument("-o", "--out", metavar="DIR", default="ncu-roofline-demo", help=about)
     parser.add_argument("--only", choices=tuple(GALLERY), help="one part of the gallery instead of all")
-    about = "overwrite files that are not as the demo writes them, too"
-    parser.add_argument("--force", action="store_true", help=about)
+    parser.add_argument("--force", action="store_true", help="overwrite files that are not as the demo writes them, too")
 
 
 def run_demo(args: Namespace) -> int:

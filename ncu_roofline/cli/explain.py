@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ncu_roofline.analyses import ANALYSES
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import one_line
+from ncu_roofline.base.texts import one_line, plural
+from ncu_roofline.chips.ncu import compact
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_reports, add_view
 from ncu_roofline.cli.outputs import terminal_width, without_warnings, write_text
@@ -66,7 +67,7 @@ def _explain(
             from ncu_roofline.analyses.source.code import counted
 
             count = sum(counted(report.names(int(launch))) for launch in measurements.launch)
-            has = f"{count} of {len(measurements)} launches have counts by instruction, which"
+            has = f"counts by instruction in {count} of {plural(len(measurements), 'launch')}, which"
             none = "no launch has counts by instruction, which --section SourceCounters collects for `ncu-roofline source`"
             notes.append(f"{has} `ncu-roofline source` sums to loops and lines" if count else none)
         if made.samples:  # which launches have samples over their time
@@ -83,8 +84,11 @@ def _lines(one: Explanation, more: str, width: int) -> Iterator[str]:
     yield from wrapped(one.heading(one.report), width, "  ", whole=True)
     told = []
     for title, row in [*(("work", row) for row in one.precisions), *(("traffic", row) for row in one.levels)]:
-        has = f"{row.launches} of {one.launches} launches ({row.origin})" if row.launches else "missing"
+        has = f"{row.launches} of {plural(one.launches, 'launch')}, {row.origin}" if row.launches else "missing"
         told.append((f"{title:8}{row.label:12} ", has))
+        for names in filter(None, row.metrics.split("; ")):
+            short = compact(names)
+            told += [(" " * 10, name) for name in ([short] if len(short) <= width - 12 else names.split(", "))]
     told += [("set     ", one.sets.sentence), *(("note    ", note) for note in one.notes)]
     for first, text in told:
         yield from wrapped(text, width, " " * 10, first=f"  {first}", whole=True)

@@ -26,7 +26,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "compare": (
         f"against match times fail-if {_LAUNCHES} json output force table",
         "compare before.ncu-rep after.ncu-rep",
-        "compare before.ncu-rep after.ncu-rep --fail-if 'slowdown > 5%' -o compare.md",
+        "compare before.ncu-rep after.ncu-rep --fail-if 'time > 1.05 * baseline' -o compare.md",
     ),
     "budget": ("", "budget init report.ncu-rep -o budget.toml", "budget check report.ncu-rep --budget budget.toml"),
     "budget init": (

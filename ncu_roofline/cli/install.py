@@ -28,15 +28,13 @@ def add_install(parser: ArgumentParser) -> None:
     """What to install, and where."""
     about = "folder to put sections and rules into, instead of where Nsight Compute looks"
     parser.add_argument("--dest", metavar="DIR", default="", help=about)
-    about = "the ncu to install for (default: every one on this machine)"
-    parser.add_argument("--ncu", metavar="PATH", default="", help=about)
+    parser.add_argument("--ncu", metavar="PATH", default="", help="the ncu to install for (default: every one on this machine)")
     roofs = parser.add_mutually_exclusive_group()
     about = "measured ceilings (JSON) to draw, and to keep for their GPU; none is measured"
     add_ceilings(roofs, about, action="store", default="")
     about = "measure nothing; ceilings kept from before are used all the same"
     roofs.add_argument("--no-bench", action="store_true", help=about)
-    about = "index or UUID of the GPU to measure (default: the first)"
-    parser.add_argument("--device", metavar="GPU", default="", help=about)
+    parser.add_argument("--device", metavar="GPU", default="", help="index or UUID of the GPU to measure (default: the first)")
     parser.add_argument("--force", action="store_true", help="also replace installed files that were changed since")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
     parser.add_argument("--json", action="store_true", help="what was done, as JSON on standard output")
@@ -178,7 +176,7 @@ def _text(done: list[Target], why: str, dry_run: bool) -> str:
     lines = [why]
     for version, proofs, _, change in done:
         release = f"Nsight Compute {version}" if version else "every release of Nsight Compute"
-        verb = f"{'would write' if dry_run else 'wrote'} {len(change.written)} files to"
+        verb = f"{'would write' if dry_run else 'wrote'} {plural(len(change.written), 'file')} to"
         if not change.written and not change.removed:
             verb = f"nothing to do{'' if dry_run else ', all is installed'} in"
         removed = f", removed {len(change.removed)} old ones" if change.removed else ""
@@ -230,7 +228,7 @@ def run_uninstall(args: Namespace) -> int:
         write_text(json.dumps({"folders": rows, "ceilings": gone}, indent=2))
     else:
         verb = "Would remove" if args.dry_run else "Removed"
-        lines = [f"{verb} {len(removal.removed)} files from {removal.folder}" for removal in removals]
+        lines = [f"{verb} {plural(len(removal.removed), 'file')} from {removal.folder}" for removal in removals]
         write_text("\n".join([*lines, *(f"{verb} {path}" for path in gone)] or ["Nothing is installed."]))
     return 1 if len(removals) < len(folders) else 0
 

@@ -136,8 +136,7 @@ def add_launches(
     group = parser.add_argument_group("filters")
     about = "kernels whose name matches (searched anywhere in it)"
     group.add_argument("--kernel", metavar="REGEX", type=regex, default="", help=about)
-    about = "launches by position in the report, from 0"
-    group.add_argument("--launch", metavar="N,N-M", type=ranges, default=(), help=about)
+    group.add_argument("--launch", metavar="N,N-M", type=ranges, default=(), help="launches by position in the report, from 0")
     group.add_argument("--nvtx", metavar="REGEX", type=regex, default="", help="launches inside NVTX ranges that match")
     if top is not None:
         group.add_argument("--top", metavar="N", type=positive, default=of, help=top)
@@ -149,9 +148,8 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group = add_launches(parser)
     about = "precisions, as `list precisions` names them; tensor is all tensor types"
     group.add_argument("--precision", metavar="ID,...", type=ids, default=(), help=about)
-    about = "memory levels, as `list levels` names them"
-    group.add_argument("--level", metavar="ID,...", type=ids, default=(), help=about)
-    about = "compute capability (7.0 for V100) of launches whose file does not say it, such as CSV of older ncu releases"
+    group.add_argument("--level", metavar="ID,...", type=ids, default=(), help="memory levels, as `list levels` names them")
+    about = "compute capability (7.0 for V100) of launches whose file does not name it, such as CSV of older ncu releases"
     group.add_argument("--gpu", metavar="X.Y", type=capability, help=about)
 
 
@@ -178,7 +176,7 @@ def add_clock(group: Group) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """How the roofline is built; ``by`` None is as the view has it."""
     group = add_roofs(parser)
-    about = "what one row or dot is (default: kernel, all its launches; in data, that is csv, json, parquet and nersc, launch)"
+    about = "what a row or dot stands for (default: kernel, all its launches; in csv, json, parquet and nersc: launch)"
     group.add_argument("--by", choices=("launch", "kernel", "application"), help=about)
     about = "embedded: the roofline charts inside the report, exactly as Nsight Compute draws them (default: %(default)s)"
     group.add_argument("--source", choices=("auto", "embedded"), default="auto", help=about)
@@ -203,8 +201,8 @@ def add_views(parser: argparse.ArgumentParser) -> None:
     about = "the reports are the steps of a sweep: join the dots of each kernel by arrows, in the order of the reports"
     group.add_argument("--trajectory", action="store_true", help=about)
     about = "what a step of the sweep is called: a regular expression searched in the report's path (its first group, or the "
-    about += "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: what tells the file "
-    about += "names apart); implies --trajectory"
+    about += "whole match), nvtx for the NVTX ranges as steps, or nvtx:PATTERN searched in them (default: where file names "
+    about += "differ); implies --trajectory"
     group.add_argument("--label", metavar="PATTERN", type=step_label, default="", help=about)
 
 
@@ -219,8 +217,7 @@ def add_output(
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help=about_json)
     group.add_argument("-o", "--output", metavar="FILE", action="append", default=[], help=f"{files}; may be repeated")
-    about = "format of FILE, where the suffix does not say it"
-    group.add_argument("--format", metavar="FORMAT", default="", help=about)
+    group.add_argument("--format", metavar="FORMAT", default="", help="format of FILE, where the suffix does not say it")
     group.add_argument("--force", action="store_true", help="overwrite FILE")
     if analysis:
         from ncu_roofline.analyses import ANALYSES

@@ -29,7 +29,7 @@ def _operations(text: str) -> tuple[str, float]:
 
 def add_portability(parser: argparse.ArgumentParser) -> None:
     """Which files of which platforms, and how they are compared."""
-    parser.description = "How much of what each platform can give an application gets, and over all of them: "
+    parser.description = "Efficiency of an application on each platform, and its performance portability over all of them: "
     parser.description += "e = P / min(F, B I) per platform, PP = |H| / sum(1/e), 0 where it does not run everywhere."
     about = "reports, other tools' files and plain tables (CSV, JSON), - is standard input"
     parser.add_argument(
@@ -49,11 +49,10 @@ def add_portability(parser: argparse.ArgumentParser) -> None:
     about = "memory level of intensity and bandwidth, or binding for the one that limits most (default: dram)"
     how.add_argument("--level", metavar="[PLATFORM=]LEVEL", action="append", type=_assigned, default=[], help=about)
     runs = parser.add_argument_group("runs")
-    about = "precision of the work (default: the one with the most)"
-    runs.add_argument("--precision", metavar="ID", default="", help=about)
+    runs.add_argument("--precision", metavar="ID", default="", help="precision of the work (default: the one with the most)")
     about = "the platforms that count; one that no input has makes the portability 0 (default: all of the inputs)"
     runs.add_argument("--platforms", metavar="NAME,...", type=options.names, default=(), help=about)
-    runs.add_argument("--application", metavar="NAME", default="", help="what files that name no application are of")
+    runs.add_argument("--application", metavar="NAME", default="", help="application of files that name none")
     about = "kernel: each kernel is a variant of its own (default: %(default)s)"
     runs.add_argument("--by", choices=("application", "kernel"), default="application", help=about)
     about = "variant of a report: a regular expression searched in its path (first group, or the whole match), nvtx for its "
@@ -81,7 +80,7 @@ def run_portability(args: argparse.Namespace) -> int:
     find = Shelf().find if len(given) < len(args.ceilings) else None
     by_platform, plain = {name: path for name, path in given if name}, [path for name, path in given if not name]
     if by_platform and len(by_platform) < len(given):
-        reason, next_step = "of some the platform is said, and of this not, or twice", "Write PLATFORM= before each, once."
+        reason, next_step = "some of them name a platform; this one none, or one again", "Write PLATFORM= before each, once."
         raise UsageError("Cannot use ceilings", [*plain, *by_platform.values()][0], reason, next_step)
     called = load_spec().called  # what people say for ids
     precision = called.get(args.precision.lower(), args.precision)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ncu_roofline.base.errors import RooflineError, UsageError, explained
 from ncu_roofline.base.files import folder_in, pack_folder, temporary_folder
-from ncu_roofline.base.texts import advice
+from ncu_roofline.base.texts import advice, plural
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.fields import parse_release, release_text
 from ncu_roofline.chips.ncu import BOOST_OPTION_SINCE, default_clocks
@@ -42,12 +42,10 @@ def add_profile(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite an earlier report and page")
     about = "print the command of ncu, and run nothing; needs neither ncu nor a GPU"
     parser.add_argument("--dry-run", action="store_true", help=about)
-    about = "print it as a line of srun for Slurm, and run nothing"
-    parser.add_argument("--scheduler", choices=("srun",), help=about)
+    parser.add_argument("--scheduler", choices=("srun",), help="print it as a line of srun for Slurm, and run nothing")
     about = "with --scheduler: profile this task of the job alone (default: all, each into a report of its own)"
     parser.add_argument("--only-rank", metavar="N", type=whole, help=about)
-    about = "the application and its arguments, after --"
-    parser.add_argument("application", metavar="-- APPLICATION", nargs="+", help=about)
+    parser.add_argument("application", metavar="-- APPLICATION", nargs="+", help="the application and its arguments, after --")
 
 
 def run_profile(args: Namespace) -> int:
@@ -113,7 +111,7 @@ def run_profile(args: Namespace) -> int:
             raise error
         warn([str(error)])
         return ended
-    say(f"Wrote {report} ({outcome.log.count('==PROF== Profiling ')} kernels)")
+    say(f"Wrote {report} ({plural(outcome.log.count('==PROF== Profiling '), 'kernel')})")
     from ncu_roofline.cli import parse
 
     page = os.fspath(report).removesuffix(report.suffix) + ".html"

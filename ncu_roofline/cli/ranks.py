@@ -21,7 +21,7 @@ def add_ranks(parser: ArgumentParser) -> None:
     parser.epilog = "Without --rank the rank is a number after a word such as rank in every path, else the one number in which "
     parser.epilog += "all paths differ, else host and process id, else the file name."
     add_reports(parser)
-    about = "tells the rank from a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'"
+    about = "finds the rank in a report's path: the first group is the rank, as in 'node\\d+-(\\d+)'"
     parser.add_argument("--rank", metavar="REGEX", type=regex, default="", help=about)
     about = "what one row is (default: %(default)s)"
     parser.add_argument("--by", choices=("kernel", "application"), default="kernel", help=about)

@@ -164,7 +164,7 @@ def opened(path: str, gpu: Capability | None) -> Iterator[tuple[Report | MetricT
             found = with_gpu(found, gpu) if gpu else found
             warnings = (*warnings, found.lacks) if found.lacks else warnings
             if not names_gpu(found):
-                silent = "does not say on which GPU it was made, so no counter can be chosen; --gpu 7.0 says it (a V100)."
+                silent = "does not name its GPU, so no counter can be chosen; --gpu 7.0 names it (a V100)."
                 warnings = (*warnings, f"{found.path} {silent}")
         if not isinstance(found, PointTable):
             check_kernels(found)

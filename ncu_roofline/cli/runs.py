@@ -30,17 +30,15 @@ _OF_REPORTS = (
 def add_traces(parser: ArgumentParser) -> None:
     """Options that only traces have a use for."""
     group = parser.add_argument_group(
-        "traces (PyTorch profiler, Nsight Systems)", "in the place of reports: .json, .json.gz, .sqlite, .csv"
+        "traces (PyTorch profiler, Nsight Systems)", "instead of reports: .json, .json.gz, .sqlite, .csv"
     )
-    about = "what rows are apart for beside the operator: annotations or NVTX ranges around it, modules of torch.nn, its first "
-    about += "kernel or the stream of that"
+    about = "split operators further: by annotations or NVTX ranges around them, modules of torch.nn, their first "
+    about += "kernel, or its stream"
     by = ("operator", "annotation", "module", "kernel", "stream")
     group.add_argument("--operators-by", choices=by, default="operator", help=about)
     about = "formulas of more operators (TOML, see `guide run`); repeatable"
     group.add_argument("--operators", metavar="FILE", action="append", default=[], help=about)
-    about = (
-        "of reports: the trace of a run of the same program; kernels then stand at the time that they take in it, beside what "
-    )
+    about = "with reports: trace of a run of the same program; kernels then have the time they take in it, beside what "
     about += "its operators need (repeatable)"
     group.add_argument("--run", dest="of_run", metavar="TRACE", action="append", default=[], help=about)
     about = "the GPU, as `list ceilings` and `bench theory` name it, where the trace does not say it"
@@ -128,10 +126,10 @@ def run_state(args: Namespace, paths: Sequence[str]) -> tuple[Roofline, dict[str
 
 
 def captions(args: Namespace, frames: Any, analysis: Analysis, outputs: Mapping[str, str]) -> None:
-    """Print what a picture leaves out for a caption: all texts of a bare one, the notes of one for a column."""
+    """Print what a picture leaves to its caption: all texts of a bare one, facts and notes of one for a column."""
     pictures = [name for name in outputs.values() if analysis.takes(name, "bare")]
     if pictures and (args.bare or args.preset == "column") and STANDARD_OUTPUT not in outputs:
-        lines = analysis.maker(pictures[0]).caption(frames)  # type: ignore[attr-defined]
+        lines = analysis.maker(pictures[0]).caption(frames, bool(args.bare))  # type: ignore[attr-defined]
         write_text("\n".join(filter(None, lines)))
 
 

@@ -62,8 +62,7 @@ def add_show(parser: ArgumentParser) -> None:
     add_traces(parser)
     about = "all tables of the view as JSON on standard output, a row per launch unless --by says otherwise"
     parser.add_argument("--json", action="store_true", help=about)
-    about = "with --json: where the reports lie, not only their names"
-    parser.add_argument("--full-paths", action="store_true", help=about)
+    parser.add_argument("--full-paths", action="store_true", help="with --json: full paths of reports, not only their names")
     parser.add_argument("--all", action="store_true", help="all kernels, not only those that could save most")
     about = "also where the numbers come from, and the reasons of all verdicts"
     parser.add_argument("--notes", action="store_true", help=about)
@@ -90,9 +89,8 @@ def add_render(parser: ArgumentParser) -> None:
     about = "size of the letters in points; none is below 6, what has no room is left out (default: 7.2)"
     paper.add_argument("--font", metavar="POINTS", type=float, help=about)
     paper.add_argument("--dpi", metavar="DPI", type=float, help="dots per inch of a png (default: 160)")
-    about = "area of a dot: all equal, or its share of the time (default: equal)"
-    paper.add_argument("--size", choices=SIZES, help=about)
-    about = "chart and legend alone; what else would stand in it is printed, for a caption"
+    paper.add_argument("--size", choices=SIZES, help="area of a dot: all equal, or its share of the time (default: equal)")
+    about = "chart and legend alone; what else it would say is printed, for a caption"
     paper.add_argument("--bare", action="store_true", default=None, help=about)
     about = "what csv and parquet hold: points, roofs or kernels; with --view time points, machines or absent, with --view "
     about += "phases points, bands, sampled or roofs; with --run needs or coverage, too; of a trace operators, chains, runs or "
@@ -116,7 +114,7 @@ def run_show(args: Namespace) -> int:
         next_step = f"Write pictures and pages with `{shlex.join(words)}`."
         raise UsageError("Cannot write", args.output, "show only prints", next_step)
     if args.full_paths and not args.json:
-        raise UsageError("Cannot use", "--full-paths", "tables for people name reports only", "Add --json.")
+        raise UsageError("Cannot use", "--full-paths", "printed tables name reports only", "Add --json.")
     if run := run_of_args(args, full_paths=args.full_paths):
         if args.json:
             write_output(STANDARD_OUTPUT, render(run, "json"), force=True)
@@ -155,7 +153,7 @@ def _lacking(explanations: Sequence[Explanation], view: str) -> Iterator[str]:
         count = sum(one.launches for one in members)
         where = "its launch" if count == 1 else f"some or all of {plural(count, 'launch')}"
         what = listed(map(label_of, missing), len(missing))
-        yield f"{names}: {what} missing in {where}; `ncu-roofline explain{option}` tells how to add them."
+        yield f"{names}: {what} missing in {where}; `ncu-roofline explain{option}` says how to add them."
 
 
 def run_render(args: Namespace) -> int:
@@ -217,7 +215,7 @@ def _paper(args: Namespace, formats: Collection[str], analysis: Analysis) -> dic
     for name in given:
         if not any(analysis.takes(one, "preset") and analysis.takes(one, name) for one in formats):
             view = f"--view {analysis.view}" if analysis.commands else f"a {analysis.view}"
-            reason = f"{view} as {' and '.join(formats)} has no use for it"
+            reason = f"{view} as {' and '.join(formats)} does not take it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out, or write a .png, .svg or .pdf.")
     try:
         paper_of(args.width, args.height, args.font, args.dpi, args.preset)

@@ -67,10 +67,9 @@ def add_source(parser: ArgumentParser) -> None:
     about = "what rows are ranked by (default: samples, where there are any); int32: INT32 operations, which are no part of "
     about += "work; traffic: L1 bytes, those of local memory too"
     rows.add_argument("--sort", choices=("samples", "work", "int32", "traffic", "excess", "executed"), help=about)
-    about = "the N kernels with most time of each report, each by its longest launch (default: %(default)s)"
-    add_launches(parser, about, 1)
+    add_launches(parser, "the N kernels with most time of each report, each by its longest launch (default: %(default)s)", 1)
     add_roofs(parser)
-    about = "where source files lie that the report does not hold; may be repeated"
+    about = "folder of source files that the report does not hold; may be repeated"
     parser.add_argument("--source-folder", metavar="DIR", action="append", default=[], help=about)
     about = "names of opcodes by our own table, even where nvdisasm is installed"
     parser.add_argument("--no-disassembly", action="store_true", help=about)
@@ -78,7 +77,7 @@ def add_source(parser: ArgumentParser) -> None:
     output = add_output(parser, about, analysis="source", default="the rows of --by, else lines")
     output.add_argument("--ascii", action="store_true", help="text of plain ASCII characters")
     add_looks(output)
-    about = "in json, csv and parquet: where source files lie, not only what tells their names apart"
+    about = "in json, csv and parquet: full paths of source files, not only their names"
     output.add_argument("--full-paths", action="store_true", help=about)
 
 
@@ -124,7 +123,7 @@ def run_source(args: Namespace) -> int:
     named.of(gpus)  # says which were chosen
     frames = SourceRoofline.joined([one for one, _, _ in found])
     frames = frames if args.full_paths else frames.without_folders()
-    warn(text for _, _, undone in found for text in undone)
+    frames = replace(frames, notes=(*frames.notes, *dict.fromkeys(text for _, _, undone in found for text in undone)))
     shows = whole == _ALL or (whole == _UNLINED and not all(one.has_lines for one in launches(frames)))
     # Where the nvdisasm that can be installed is not there, and knows one of the chips.
     if shows and sys.platform != "darwin" and any(chip >= _DISASSEMBLED for _, chip in gpus) and not find_nvdisasm():
@@ -155,14 +154,14 @@ def _check_options(args: Namespace, output_format: str) -> None:
     if args.table and not rows_alone:
         raise UsageError("Cannot use --table", args.table, f"{output_format} has all tables", "Write a .csv or .parquet.")
     if args.full_paths and output_format not in ("json", *_ROWS_ALONE):
-        raise UsageError("Cannot use", "--full-paths", "what people look at names files only", "Write json, csv or parquet.")
+        raise UsageError("Cannot use", "--full-paths", "other formats name files only", "Write json, csv or parquet.")
     called = {"all": "rows", "ascii": "ascii_only"}  # by the makers of formats
     for name in ("by", "rows", "all", "sort", "width", "ascii", "title", "theme"):
         useless = not takes(output_format, called.get(name, name))
         if name == "by" and rows_alone:
             useless = bool(args.table)  # which says the same
         if getattr(args, name) and (useless or (name == "rows" and args.all)):
-            reason = "--all shows all of them" if not useless else f"{output_format} has no use for it"
+            reason = "--all shows all of them" if not useless else f"{output_format} does not take it"
             raise UsageError("Cannot use", f"--{name}", reason, "Leave it out.")
 
 
@@ -222,7 +221,8 @@ def _disassembler(undone: list[str]) -> Disassemble | None:
                 [{}] * len(codes) if undone or not tool else disassemble(codes, capability, tool, deadline - time.monotonic())
             )
         except RooflineError as error:
-            undone.append(str(error))
+            why = f"nvdisasm failed: {error.reason.rstrip('.')}"
+            undone.append(f"opcodes are shown without operands, as {why}; one that knows the chip shows them")
             return [{}] * len(codes)
 
     return texts if tool else None

@@ -78,7 +78,7 @@ ROOFS = (
     _text("unit", "flop/s, op/s or byte/s; inst/s, txn/s or inst/txn"),
     _number("value_min", "", "lowest over the launches (their clocks differ)"),
     _number("value_max", "", "highest over the launches"),
-    _text("origin", "theoretical, measured, or unused: measured, but theory judges in its place, see notes"),
+    _text("origin", "theoretical, measured, or unused: measured, but the theoretical roof is used instead, see notes"),
     _number("clock", "hertz", "clock the roof stands at; NaN where the origin does not say"),
     _text("clock_basis", "profiled, max or measured"),
     _text(
@@ -136,7 +136,7 @@ KERNELS = (
     ),
     _integer(
         "headroom_or_less",
-        "1 where it is that or less: what was not looked at, or in part, may be fuller than what was; else 0",
+        "1 where it is that or less: what was not collected, or in part only, may be fuller; else 0",
     ),
     _number(
         "headroom_compute",
@@ -146,7 +146,7 @@ KERNELS = (
         4,
         form="factor",
     ),
-    _text("waste", "what of the fullest limit's use counts prove to be waste; '' if nothing"),
+    _text("waste", "part of the fullest limit's use that counts prove to be waste; '' if none"),
     _number("headroom_without_waste", "ratio", "headroom without that, where it can be worked out"),
     _number("speedup", "ratio", "old name of headroom"),
     _number("recoverable", "second", "judged_seconds * (1 - 1 / headroom); NaN where unknown", "could save", 15),
@@ -169,10 +169,10 @@ KERNELS = (
     _number("ipc", "", "warp instructions per cycle of an active SM"),
     _number("tensor_active", "ratio", "elapsed cycles in which the tensor pipe was active"),
     _number("sm_active", "ratio", "elapsed cycles in which SMs were active, the mean over them"),
-    _number("occupancy", "ratio", "warps active, of those that an SM can hold", priority=10),
-    _number("occupancy_theoretical", "ratio", "warps that the launch configuration allows, of those that an SM can hold"),
-    _number("waves", "", "blocks of the grid / blocks that fit on the GPU at once", priority=11),
-    _number("eligible_warps", "", "warps ready to issue, per scheduler and cycle"),
+    _number("occupancy", "ratio", "achieved occupancy: resident warps, of those that an SM can hold", priority=10),
+    _number("occupancy_theoretical", "ratio", "theoretical occupancy: those that the launch configuration allows, likewise"),
+    _number("waves", "", "waves: blocks of the grid / blocks that fit on the GPU at once", priority=11),
+    _number("eligible_warps", "", "eligible warps: ready to issue, per scheduler and cycle"),
     _text("missing", "what the report lacks for this launch: precision and level ids, separated by spaces"),
     _text("notes", "warnings, sentences separated by '; '"),
 )

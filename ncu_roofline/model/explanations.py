@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from ncu_roofline.base.texts import conjoined, plural
 from ncu_roofline.chips import Architecture, Level, Precision, load_spec
 from ncu_roofline.chips.fields import LAST_RELEASE, Release, capability_text, parse_release, release_text
 from ncu_roofline.chips.formulas import board_rule
-from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text, compact
+from ncu_roofline.chips.ncu import OPS_PATH_SINCE, clocks_text
 from ncu_roofline.chips.tables import Kind
-from ncu_roofline.chips.verdict import CLOCK_WARNING
+from ncu_roofline.chips.verdict import CLOCK_WARNING, as_percent
 from ncu_roofline.formats.inputs.tables import MetricTable
 from ncu_roofline.formats.report import Report
 from ncu_roofline.model.extract import UNKNOWN_CAPABILITY
 from ncu_roofline.model.measurements import Columns, Measurements, Quantity
 from ncu_roofline.model.plausible import disbelieved, left_out, told
-from ncu_roofline.model.work import MIXED, THREADS, WARPS, uncounted_tensor
+from ncu_roofline.model.work import MIXED, SOURCES, THREADS, WARPS, uncounted_tensor
 
 Gpus = Sequence[tuple[Architecture, str]]  # chip and product name
 SOURCE_COUNTERS = ("--set", "full", "--import-source", "on")
@@ -35,7 +36,7 @@ _OFFERED = ("roofline", "detailed", "full")
 # after --metrics, those of threads 2022.3 and later; before, they come with the section only.
 OPCODES_SINCE, THREADS_BY_NAME_SINCE = (2020, 1), (2022, 3)
 OPCODES_SECTION = "SourceCounters"
-_OPCODES_NOTE = f"the counts per opcode that tell them ({WARPS}, also in --section {OPCODES_SECTION}), one or two passes more"
+_OPCODES_NOTE = f"the counts per opcode that give them ({WARPS}, also in --section {OPCODES_SECTION}), one or two passes more"
 # Instruction families whose work the counts per opcode don't tell (tcgen05: the shape is in a descriptor), or not for certain.
 _NOT_BY_OPCODE = (".tcgen05", ".wgmma")
 # Session settings of the graphical interface are names of its own; only what the command line knows is passed on.
@@ -81,8 +82,9 @@ class Availability:
 
     @property
     def origin(self) -> str:
-        """By which way and metrics, in short, and what must be known of it."""
-        return f"{self.source}: {compact(self.metrics)}{self.notes and f'; {self.notes}'}"
+        """What it was counted from, and what must be known of that."""
+        told = [SOURCES.get(source, source) for source in self.source.split()]
+        return "; ".join(filter(None, (conjoined(told), self.notes)))
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Explanation:
     def heading(self, report: str) -> str:
         devices = ", ".join(f"{name} ({capability or 'unknown capability'})" for name, capability in self.devices)
         version = self.ncu_version or "of unknown release"
-        return f"{report}: {self.launches} launches, {devices or 'no GPU named'}, Nsight Compute {version}"
+        return f"{report}: {plural(self.launches, 'launch')}, {devices or 'no GPU named'}, Nsight Compute {version}"
 
     @property
     def summary(self) -> str:
@@ -179,9 +181,9 @@ def explain(
     notes = [*told(m), *left_out(m)]
     capabilities = [one for one in dict.fromkeys(m.capability) if one != UNKNOWN_CAPABILITY]
     if not len(m):
-        notes.append("no launch to look at")
+        notes.append("no launch to explain")
     elif not capabilities:
-        notes.append("the report does not say which GPU it was made on, so no counter can be chosen")
+        notes.append("the report does not name its GPU, so no counter can be chosen")
     notes += chip_notes(capabilities)
     counted = [*(p.id for p in kinds), *(level.id for level in places)]
     asked = [one for one in (*precisions, *levels) if one != MIXED]
@@ -198,7 +200,7 @@ def explain(
     if ratio < CLOCK_WARNING:
         clocks = clocks_text(report.ncu_version, report.session.clock_control)
         stand = "roofs stand at the profiled clock, --clock max shows them at the maximum"
-        notes.append(f"the SM clock was {ratio:.0%} of its maximum ({clocks}); {stand}")
+        notes.append(f"the SM clock was {as_percent(ratio)} of its maximum ({clocks}); {stand}")
     metrics, added = metrics_for(gpus, kinds, places, release), (*missing, *partial)
     tensor = [name for name in added if name.startswith(f"{TENSOR}.")]
     if (
@@ -213,9 +215,9 @@ def explain(
     if set(spec.core) <= set(precisions) and uncounted.any():
         more, how = tensor_metrics(gpus, release, had_opcodes=bool(m.tensor_gaps[uncounted].all()))
         active = m.tensor_active[uncounted]
-        busy = f", up to {np.nanmax(active):.0%} of the cycles" if np.isfinite(active).any() else ""
-        where = f"{int(uncounted.sum())} of {len(m)} launches{busy}"
-        notes.append(f"the tensor pipe was active in {where}, and its operations were not counted; {how}")
+        busy = f", up to {as_percent(np.nanmax(active))} of the cycles" if np.isfinite(active).any() else ""
+        where = f"{int(uncounted.sum())} of {plural(len(m), 'launch')}{busy}"
+        notes.append(f"the tensor pipe was active in {where}, and its FLOPs were not collected; {how}")
         missing, metrics, added = (*missing, TENSOR), (*metrics, *more), (*added, TENSOR) if more else added
     return Explanation(
         report=str(m.report[0]) if len(m) else str(report.path),
@@ -300,7 +302,7 @@ def tensor_metrics(gpus: Gpus, release: Release, *, had_opcodes: bool = False) -
     if release >= OPCODES_SINCE and not had_opcodes:
         return (WARPS,), f"the command adds {_OPCODES_NOTE}"
     needed = release_text(OPS_PATH_SINCE if had_opcodes else OPCODES_SINCE)
-    return (), f"counters that tell them need Nsight Compute {needed} or later"
+    return (), f"counters of them need Nsight Compute {needed} or later"
 
 
 def release_of(version: str) -> Release:

@@ -71,8 +71,8 @@ def kernels_table(
     shares, rates = ({level: judged[f"{kind}_{level}"] for level in LEVELS_WITH_COLUMNS} for kind in ("fraction", "bandwidth"))
     # A warning where tensor cores worked but nobody counted what: the kernel's performance is then incomplete.
     active = grouping.mean(np.where(verdicts.uncounted_launches, m.tensor_active, np.nan), m.seconds).tolist()
-    busy = [f" in {share:.0%} of the cycles" if math.isfinite(share) else "" for share in active]
-    text = "tensor cores were busy{} but their operations were not collected: the work is incomplete"
+    busy = [f" in {verdict.as_percent(share)} of the cycles" if math.isfinite(share) else "" for share in active]
+    text = "tensor cores were busy{} but their FLOPs were not collected: the work is incomplete"
     tensor = [text.format(share) if row else "" for row, share in zip(verdicts.uncounted, busy, strict=True)]
     notes = (
         remarks_of(m, grouping),

@@ -130,7 +130,7 @@ REPLAY_METRICS = (*INSTRUMENTED, *HARDWARE, *_TIME, *_DRAM, *_L2)
 FACTOR = 1.5
 _EQUAL = 1e-3  # two launches with the same hardware count, but for such noise
 _OWN = 0.05  # recorded counts of one launch by both ways are 1 % apart downwards, 4 % upwards
-FOREIGN = "hardware counters not believed"
+FOREIGN = "hardware counters rejected"
 """How a remark begins on a launch of which no count is used."""
 _SAME = "the same time, DRAM and L2 traffic and instructions to the last digit"
 _WHY = "application replay mixes kernels up, --replay-mode kernel does not"

@@ -22,14 +22,14 @@ from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.measurements import MEASURED as STATED
 from ncu_roofline.model.measurements import Columns, FloatArray, IntArray, Mask, Measurements, Quantity, RoofValues, TextArray
 from ncu_roofline.model.selection import Grouping, Selection, where
-from ncu_roofline.model.work import OPCODES, Work, uncounted_tensor, works_of
+from ncu_roofline.model.work import OPCODES, SOURCES, Work, uncounted_tensor, works_of
 
 Table = dict[str, Any]
 CLOCKS = ("profiled", "max")
 _SCALED = "measured roofs of arithmetic, L1 and shared memory stand at the clock of the launches"
 _PARTIAL = "some launches lack the metrics"
-_UNCOUNTED = "tensor work unknown: the tensor pipe was active but its operations were not collected, so what binds is not told"
-LOW_CLOCK = f"profiled at less than {CLOCK_WARNING:.0%} of the maximum clock"
+_UNCOUNTED = "tensor FLOPs not collected although the tensor pipe was active: what binds is unknown"
+LOW_CLOCK = f"profiled at less than {as_percent(CLOCK_WARNING)} of the maximum clock"
 
 
 class Roofs:
@@ -412,7 +412,7 @@ def _reasons(measured: float, theory: str, seconds: float, clocks: tuple[float, 
     """
     found = []
     if measured <= REPEATED:
-        found.append(f"two honest measurements differ by up to {REPEATED - 1:.0%}")
+        found.append(f"two measurements may differ by up to {as_percent(REPEATED - 1)}")
     elif measured > REPEATED:
         found.append(f"the roof was measured lower than the GPU can{theory}")
     at, most = (format_value(clock, "hertz", 3) for clock in clocks)
@@ -422,7 +422,7 @@ def _reasons(measured: float, theory: str, seconds: float, clocks: tuple[float, 
         limit = format_value(SHORT_LAUNCH, "second", 3)
         found.append(f"a launch of {format_value(seconds, 'second', 3)} is too short (below {limit}) for its time and clock")
     if source not in _COUNTED:
-        found.append(f"the counts are not direct (source: {source})")
+        found.append(f"the counts are indirect ({SOURCES.get(source, source)})")
     found.append("time, work and traffic were counted in several passes that differ")
     return f", possible if {', or '.join(found)}"
 

@@ -71,6 +71,13 @@ _INNER = {  # attributes that are not for users
 }
 
 
+_ALIASES = {"arithmetic_intensity": "intensity", "flops": "work"}  # of columns of DataFrames; files have each once
+
+
+def _undrawn(*_: object, **__: object) -> Any:
+    raise TypeError("this result cannot be drawn: make it with a function of ncu_roofline itself, as ncu_roofline.roofline()")
+
+
 class Displayed:
     """A result whose representation is a glance at it, and which a notebook shows as a chart and a table.
 
@@ -82,7 +89,7 @@ class Displayed:
     counted: ClassVar[Mapping[str, str]] = {}
     glance: ClassVar[tuple[Column, ...]] = ()
     html: ClassVar[Callable[[Any], str] | None] = None
-    drawn: ClassVar[Callable[..., Any] | None] = None
+    drawn: ClassVar[Callable[..., Any]] = staticmethod(_undrawn)
     said: ClassVar[Callable[[Any], Said] | None] = None
 
     def figure(self, **options: Any) -> Figure:
@@ -90,7 +97,6 @@ class Displayed:
 
         Raises ValueError for an option's wrong value, TypeError for a result or an option that no picture has.
         """
-        assert Displayed.drawn is not None
         figure: Figure = Displayed.drawn(self, **options)
         return figure
 
@@ -99,7 +105,6 @@ class Displayed:
 
         Without ``ax``, those of a new figure of pyplot.
         """
-        assert Displayed.drawn is not None
         if ax is None:
             from matplotlib import pyplot
 
@@ -156,6 +161,7 @@ def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
         # Text stays object: pandas 3 would convert every column to its own text type, which costs more than all the rest.
         table: Mapping[str, Any] = getattr(self, columns)
         series = {name: pd.Series(values, dtype=values.dtype, copy=False) for name, values in table.items()}
+        series |= {other: series[name] for other, name in _ALIASES.items() if name in series and other not in series}
         made: pd.DataFrame = pd.DataFrame(series)
         return made
 

@@ -47,6 +47,8 @@ MIXED = "mixed"
 TENSOR_PIPE = "tensor"
 """The gauge of the tensor pipe's activity, of the cycles that elapsed or that were active, as the report has it."""
 OPCODES = "opcodes"
+SOURCES = {"binding": "counted by its own counters", OPCODES: "counted from executed opcodes"}  # for people
+SOURCES |= {"derived": "derived from other counters", "embedded": "taken from the report's own chart"}
 HALF, BRAIN = "fp16", "bf16"
 HALVES = (HALF, BRAIN)
 """What one set of counters counts together."""

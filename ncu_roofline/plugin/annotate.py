@@ -173,7 +173,7 @@ class Adviser:
         had = {result.identifier: result for result in kernel.rule_results}
         mine = {name for name in had if name.startswith(OURS)}
         if self._rules is not None and (why := self._foreign[kernel.index]):
-            message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters not believed")
+            message = RuleMessage("warning", f"{why[0].upper()}{why[1:]}.", "Counters rejected")
             return [_adapted(RuleResult(VERDICT, "Roofline Verdict", OVERVIEW, (message,)), present)], mine
         outcomes = self._rules.run(kernel, known=self._lender.of(kernel.index)) if self._rules else []
         results = [runner.collectable(outcome, self._ncu_version).as_result() for outcome in outcomes]
@@ -477,8 +477,7 @@ def _rooflines(chart: ChartPlan) -> Iterator[Any]:
                 known = one.measured is not None
                 lines.append(made_value(constant=one.measured) if known else _per_second(one))
                 texts.append(f"{format_value(one.measured or 0.0, unit)}, {one.whose}" if known else "theoretical")
-            text = f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}"
-            yield made_roof(lines[0], lines[1], text, color.dark)
+            yield made_roof(lines[0], lines[1], f"measured: {level.roof.label} {texts[1]}; {roof.label} {texts[0]}", color.dark)
 
 
 def _pairs(roofs: Sequence[RoofPlan], levels: Sequence[LevelPlan]) -> list[tuple[RoofPlan, LevelPlan, Color]]:

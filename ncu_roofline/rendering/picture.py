@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NARROW = 60.0  # less than this from end to end leaves but one power of ten, or none
+_STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))  # labelled multiples of powers of ten
 # On the default paper, points left, right, above and below the axes: of a panel, of one with axes on all sides, and of bands.
 _PLAIN, _FRAMED, _BANDS = (44.0, 9.0, 15.0, 28.0), (42.0, 40.0, 40.0, 28.0), (58.0, 34.0, 19.0, 28.0)
 _UNTITLED = 3.0  # above axes without a title
@@ -118,7 +118,7 @@ def _themed(light: bytes, dark: bytes) -> bytes:
 def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[..., Figure]:
     """What draws the charts that a function makes of frames: with its keywords, and the options of `chart_figure`.
 
-    Its attribute ``caption`` gives the text of the same as lines: for the caption of a figure in a paper.
+    Its attribute ``caption`` gives lines for the caption of a figure in a paper: all of its text, or facts and notes alone.
     """
     frames, *own = inspect.signature(charts).parameters.values()
     paper = [each for name, each in inspect.signature(chart_figure).parameters.items() if name != "charts"]
@@ -127,9 +127,9 @@ def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[
         mine = {each.name: options.pop(each.name) for each in own if each.name in options}
         return chart_figure(charts(frames, **mine), **options)
 
-    def caption(frames: Any) -> list[str]:
+    def caption(frames: Any, whole: bool) -> list[str]:
         chart = charts(frames)(0)
-        return [f"{chart.title}.", *chart.sentences, chart.facts, *chart.notes] if chart else []
+        return [*(f"{chart.title}.", *chart.sentences) * whole, chart.facts, *chart.notes] if chart else []
 
     figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
 
@@ -479,18 +479,18 @@ def _draw_axes(axes: Axes, panel: Panel, view: View, pen: Pen) -> None:
 
 
 def _ticks(axis: Any, side: Axis, limits: Place, length: float, apart: float, pen: Pen) -> None:
-    """Ticks and name of one side, so long (points), with numbers so many letters apart; in a narrow range of 2 and 5, too."""
+    """Ticks and name of one side, so long (points), with numbers so many letters apart: three at least, where there is room."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    span, unit = limits[1] / limits[0], side.unit
+    unit, most = side.unit, length / (apart * pen.key)
     symbol = "" if unit == "second" else UNITS[unit].symbol
     scale, prefixed = 1.0, symbol
     if side.prefix == "name":  # of the largest, at most tera as people compare chips in it
         scale = 10.0 ** min(max(3 * int(math.log10(limits[1] / 2) // 3), 0), 12)
         prefixed = format_value(scale, unit).split(" ")[-1]
-    room = length / (3 * math.log10(span)) > apart * pen.key
-    subs = (1.0, 2.0, 5.0) if span < _NARROW and room else (1.0,)
-    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=max(int(length / (apart * pen.key)), 3)))
+    every = [(steps, LogLocator(subs=steps, numticks=99).tick_values(*limits)) for steps in _STEPS]
+    subs = next((steps for steps, ticks in every if 3 <= sum(limits[0] <= tick <= limits[1] for tick in ticks) <= most), (1.0,))
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=max(int(most), 3)))
     axis.set_minor_locator(LogLocator(base=10, subs=range(2, 10), numticks=30))
 
     def shown(value: float, _: int) -> str:

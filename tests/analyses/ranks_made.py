@@ -48,6 +48,5 @@ def write_ranks(folder: Path, count: int, faults: Faults | None = None) -> list[
     for rank, path in enumerate(paths):
         names = [name for name in KERNELS if not (rank in found.skipping and name == SKIPPED)] * 3
         session = Session(process=Process(4000 + rank, "/opt/solver", f"node{rank // 4}"), ncu_version="2024.1.0.0")
-        launches = [kernel(metrics(rank, name, found), name) for name in names]
-        write_report(path, ReportData(launches, session), overwrite=True)
+        write_report(path, ReportData([kernel(metrics(rank, name, found), name) for name in names], session), overwrite=True)
     return paths

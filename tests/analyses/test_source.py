@@ -116,8 +116,7 @@ def test_what_is_also_called_in_unknown_ways_is_in_no_loop(tmp_path: Path) -> No
     function = functions("90", "local")[KERNEL]
     executed = list(counts(function, 5)[1]["inst_executed"])
     executed[min(offset for offset, _, _ in function.inside) // 16] += 1  # came by no call that is known
-    threads = [32 * number for number in executed]
-    extra = factory.by_address(BASE, inst_executed=executed, thread_inst_executed_true=threads)
+    extra = factory.by_address(BASE, inst_executed=executed, thread_inst_executed_true=[32 * number for number in executed])
     found = made(tmp_path, "90", KERNEL, name="local", **extra)
     (loop,) = found.loops.query("executed > 0 and loop >= 0").itertuples()
     assert loop.executed == found.instructions.query(f"loop == {loop.loop}")["executed"].sum()
@@ -245,7 +244,7 @@ def test_metrics_with_values_that_stand_nowhere_are_left_out_whole(tmp_path: Pat
     assert (found.instructions["executed"].isna().all(), found.instructions["threads"].sum() > 0) == (True, True)
     assert [note.partition(": ")[2] for note in found.notes] == ["inst_executed"]
     nowhere = dict.fromkeys(counts(functions("80")[GEMM], 5)[1]) | {"inst_executed": [(None, 1.0)]}
-    with pytest.raises(RooflineError, match=r"inst_executed can be no counts: .* or without address"):
+    with pytest.raises(RooflineError, match=r"inst_executed are no counts: .* or without address"):
         made(tmp_path, **nowhere)
 
 

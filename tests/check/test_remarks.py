@@ -147,5 +147,5 @@ def test_chips_by_name() -> None:
     assert targets_of(["all"]) == all_targets()
     assert set(targets_of([])) < set(all_targets())
     assert len({one.capability for one in all_targets()}) == len(targets_of([]))
-    with pytest.raises(RooflineError, match="neither a chip"):
+    with pytest.raises(RooflineError, match="has this name"):
         targets_of(["9"])

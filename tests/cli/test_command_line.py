@@ -74,7 +74,7 @@ def test_help(run: Command) -> None:
     assert run("help", "bench", "run") == run("bench", "run", "--help")
     assert run("version") == run("--version")
     assert run("--version").out == f"ncu-roofline {ncu_roofline.__version__}\n"
-    text = run("compare", "--help").out
+    text = run("guide", "compare").out
     assert all(f"{name}.{part}".rstrip(".") in text for name, one in QUANTITIES.items() for part in one.parts or ("",))
     assert "PP = |H| / sum(1/e)" in " ".join(run("portability", "--help").out.split())
     assert "`ncu-roofline bench run --help`" in run("bench", "run", "one", "too", "many").err

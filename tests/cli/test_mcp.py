@@ -35,8 +35,7 @@ async def _session(folder: Path, calls: list[tuple[str, dict[str, Any]]]) -> tup
     from mcp.client.stdio import stdio_client
 
     environment = {**os.environ, "PYTHONPATH": str(Path(ncu_roofline.__file__).parents[1])}
-    words = ["-m", "ncu_roofline", "mcp"]
-    server = StdioServerParameters(command=sys.executable, args=words, env=environment, cwd=folder)
+    server = StdioServerParameters(command=sys.executable, args=["-m", "ncu_roofline", "mcp"], env=environment, cwd=folder)
     with Path(os.devnull).open("w") as log:  # the SDK's own messages; pytest's stream is no file
         async with stdio_client(server, errlog=log) as streams, ClientSession(*streams) as session:
             begun = await session.initialize()

@@ -87,7 +87,7 @@ def test_launches_that_are_short_or_without_a_run_time(tmp_path: Path, by: str) 
     (alone,) = answers_of(roofline(report(tmp_path / "a.ncu-rep", short, short), by=by))
     assert alone.sentences[0] == "1 kernel, 2 launches, 16 \N{MICRO SIGN}s: too short to judge."
     longest = "in its longest launch, " * (by == "launch")
-    assert alone.sentences[1].startswith(f"a: {longest}too short to judge: 8 us a launch; ")
+    assert alone.sentences[1].startswith(f"a: {longest}too short to judge: 8 us per launch; ")
     (beside,) = answers_of(roofline(report(tmp_path / "b.ncu-rep", short, longer), by=by))
     (only,) = answers_of(roofline(report(tmp_path / "b.ncu-rep", longer), by=by))
     headroom = only.sentences[0].partition(": ")[2].rstrip(".")

@@ -94,6 +94,9 @@ def faults(made: Figure, texts: list[Text]) -> list[str]:
             found.append(f"{text.get_text()!r} is outside")
         if text.get_fontsize() < SMALLEST:
             found.append(f"{text.get_text()!r} has {text.get_fontsize():.2g} points")
+    sides = [side for axes in made.axes if axes.get_xscale() == "log" for side in (axes.xaxis, axes.yaxis)]
+    ticks = [(side.get_majorticklocs(), *side.get_view_interval()) for side in sides]
+    found += ["few numbers" for places, low, high in ticks if sum(np.clip(places, low, high) == places) < 3]
     return found
 
 
@@ -224,6 +227,8 @@ def test_bars_are_as_long_as_units_were_full_and_end_at_the_axis() -> None:
 
 def test_precisions_differ_by_fill_and_bands_hold_the_roofs_of_all_launches() -> None:
     frames = make_roofline(3, FOUR, zero_flop=0, clocks_differ=0.3, measured=False)
+    assert "Dominated by other work, left out: FP16; choose with --precision." in footnotes(frames, chart(frames))
+    object.__setattr__(frames, "asked", ("fp", "tensor"))
     made, texts = drawn(frames)
     faces = {line.get_gid(): line for axes in made.axes for line in axes.lines if (line.get_gid() or "").startswith("dots-")}
     ground = to_rgb(THEMES["light"].ground)

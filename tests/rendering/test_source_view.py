@@ -43,8 +43,7 @@ def test_texts_fit_and_hold_nothing_that_a_terminal_obeys(by: str) -> None:
 
 @pytest.mark.parametrize("sort", RANKED)
 def test_lines_are_in_the_order_asked_for(sort: str) -> None:
-    shown = text_table(WHOLE, by="line", sort=sort, width=200)
-    named = re.findall(r"^(\S+\.cuh?:\d+|outside)  ", shown, flags=re.MULTILINE)
+    named = re.findall(r"^(\S+\.cuh?:\d+|outside)  ", text_table(WHOLE, by="line", sort=sort, width=200), flags=re.MULTILINE)
     totals = {row["quantity"]: row["sum"] for row in rows_of(WHOLE.total_columns)}
     counted = {"executed": "executed", "traffic": "requested"}  # it asks nothing of local memory
     values = {

@@ -140,7 +140,7 @@ def budget_text(side: Roofline, settings: Settings, source: str, operators: bool
         raise RooflineError("Cannot make a budget of", source, reason, "--small limits times of small ones, too.")
     head = [
         f"# What {word[0]} may take, for `ncu-roofline budget check`, made of {clean(source)}.",
-        "# A condition of fail_if that is true is over budget; `ncu-roofline compare --help` has their language.",
+        "# A condition of fail_if that is true is over budget; `ncu-roofline guide compare` has their language.",
         f"# Values are of a launch or call; noise: by how much the times of its {word[1]} differ, {TOLERANCE:g} at least.",
         *([f"# {len(rows) - len(tables)} small ones are left out; --small has them."] if len(tables) < len(rows) else []),
         f'version = 1\nrows = "{word[0]}"',

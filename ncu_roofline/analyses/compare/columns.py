@@ -136,7 +136,7 @@ COMPARISON_ROOFS = (
     Column.text("label", "label for people, without the value"),
     Column.number("value", "", "roof, in the unit of the column unit; the highest where a state has several reports"),
     Column.text("unit", "flop/s, op/s or byte/s"),
-    Column.text("origin", "theoretical, measured, or unused: measured, but theory judges in its place"),
+    Column.text("origin", "theoretical, measured, or unused: measured, but the theoretical roof is used instead"),
 )
 TABLES = {
     "kernels": COMPARISON_KERNELS,
@@ -152,27 +152,26 @@ class Quantity(NamedTuple):
 
     column: str
     unit: str
-    meaning: str
     parts: tuple[str, ...] = ()
 
 
 _P, _L, _PL = "PRECISION", "LEVEL", "PRECISION.LEVEL"
 QUANTITIES = {
-    "time": Quantity("seconds", "second", "run time of a launch, the median, on the basis that --times chooses"),
-    "time.raw": Quantity("seconds", "second", "run time as measured"),
-    "time.normalised": Quantity("seconds_normalised", "second", "run time at the baseline's SM clock"),
-    "time.total": Quantity("total_seconds", "second", "run time of all launches, on the basis that --times chooses"),
-    "cycles": Quantity("cycles", "", "SM cycles of a launch: time.raw * clock"),
-    "clock": Quantity("clock", "hertz", "SM clock while profiled"),
-    "launches": Quantity("launches", "", "number of launches"),
-    "share": Quantity("time_share", "ratio", "share of the report's time, all launches"),
-    "noise": Quantity("noise", "ratio", "change of time up to which it counts as the same"),
-    "flops": Quantity("work", "flop", "floating-point operations of a launch, the mean", ("", _P)),
-    "flops.total": Quantity("total_work", "flop", "the same of all launches", ("", _P)),
-    "bytes": Quantity("traffic", "byte", "bytes of a launch at a memory level, the mean", (_L,)),
-    "bytes.total": Quantity("total_traffic", "byte", "the same of all launches", (_L,)),
-    "bandwidth": Quantity("bandwidth", "byte/s", "bytes per second", (_L,)),
-    "intensity": Quantity("intensity", "flop/byte", "FLOPs per byte", (_L, _PL)),
-    "performance": Quantity("performance", "flop/s", "FLOPs per second", ("", _P)),
-    "fraction": Quantity("fraction", "ratio", "share of the attainable performance", ("", _P, _L, _PL)),
+    "time": Quantity("seconds", "second"),
+    "time.raw": Quantity("seconds", "second"),
+    "time.normalised": Quantity("seconds_normalised", "second"),
+    "time.total": Quantity("total_seconds", "second"),
+    "cycles": Quantity("cycles", ""),
+    "clock": Quantity("clock", "hertz"),
+    "launches": Quantity("launches", ""),
+    "share": Quantity("time_share", "ratio"),
+    "noise": Quantity("noise", "ratio"),
+    "flops": Quantity("work", "flop", ("", _P)),
+    "flops.total": Quantity("total_work", "flop", ("", _P)),
+    "bytes": Quantity("traffic", "byte", (_L,)),
+    "bytes.total": Quantity("total_traffic", "byte", (_L,)),
+    "bandwidth": Quantity("bandwidth", "byte/s", (_L,)),
+    "intensity": Quantity("intensity", "flop/byte", (_L, _PL)),
+    "performance": Quantity("performance", "flop/s", ("", _P)),
+    "fraction": Quantity("fraction", "ratio", ("", _P, _L, _PL)),
 }

@@ -16,7 +16,7 @@ from ncu_roofline.analyses.compare import columns
 from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import load_spec, load_units
-from ncu_roofline.chips.verdict import SHORT_LAUNCH
+from ncu_roofline.chips.verdict import SHORT_LAUNCH, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Roofline, Selection, roofline_of
 from ncu_roofline.model.measurements import FloatArray, IntArray, TextArray
@@ -49,7 +49,7 @@ _HOW = {
     "name": "matched by name only",
     _PARAMETERS: "matched without the function's parameters, which changed",
     _NUMBERS: "matched by a name in which numbers changed",
-    _TEMPLATE: "matched by the function's name: its template arguments came or went",
+    _TEMPLATE: "matched by the function's name: its template arguments were added or removed",
 }
 _OF_LEVELS = ("work", "traffic", "total_work", "total_traffic", "bandwidth", "intensity", "performance", "fraction")
 Table = dict[str, Any]  # columns by name, a row per group
@@ -584,7 +584,7 @@ def _notes(old: _Sums, new: _Sums, k: Table, row: int, short: Mapping[str, str])
         reason = "as asked for" if one["limits"] else "what limits it is unknown"
         yield f"clocks differ, and its time is not normalised: {reason}"
     if one["precision_before"] and one["precision"] and one["precision_before"] != one["precision"]:
-        yield f"most work was {one['precision_before']} and is {one['precision']}"
+        yield f"most work was {one['precision_before']} and is now {one['precision']}"
     if one["uneven"]:
         judged = "not judged: " if one["outcome"] == NOT_JUDGED and not one["small"] else ""
         changed = f"changed by {one['mean_change']:+.1%}, their median by {one['time_change']:+.1%}"
@@ -627,9 +627,9 @@ def _summary(old: _Sums, new: _Sums, k: Table, tolerance: float) -> dict[str, An
         )
     if scaled:
         notes.append(
-            f"clocks differ by more than {CLOCK_DIFFERS:.0%} in {scaled} of {len(both)} kernels: their times are compared at "
-            "the baseline's SM clock, scaled where compute, L1, shared memory or L2 is nearest to its limit and not where "
-            "DRAM or system memory is"
+            f"clocks differ by more than {as_percent(CLOCK_DIFFERS)} in {scaled} of {len(both)} kernels: their times are "
+            "compared at the baseline's SM clock, scaled where compute, L1, shared memory or L2 is nearest to its limit and "
+            "not where DRAM or system memory is"
         )
     if lacking := matched - int(timed.sum()):
         notes.append(f"{lacking} of {matched} kernels have no run time in one of the reports and are not in the sum")

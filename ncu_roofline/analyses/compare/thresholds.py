@@ -67,7 +67,7 @@ def wrong(text: str, position: int, reason: str, next_step: str = "") -> UsageEr
     """The error of an expression: ``position`` counts from 0."""
     rest = text[position : position + 20].split()
     place = f"at character {position + 1} ({rest[0]!r})" if rest else "at its end"
-    known = next_step or "`ncu-roofline compare --help` shows how they are written."
+    known = next_step or "`ncu-roofline guide compare` shows how they are written."
     return UsageError("Cannot use threshold", text or "''", f"{place}: {reason}", known)
 
 
@@ -82,12 +82,12 @@ class Condition:
         # Python reads the text with a letter or a digit in their place, so that all else stands where it stood.
         self._plain = re.sub(r"\s", " ", re.sub(_TOKEN, self._placed, self.text))
         if odd := re.search(r"[^\w\s.<>=!+*/()-]", self._plain, re.ASCII):
-            raise self._wrong(odd.start(), "this character has no meaning here")
+            raise self._wrong(odd.start(), "this character is not part of an expression")
         try:
             self._node = ast.parse(self._plain, mode="eval").body
         except (SyntaxError, RecursionError, MemoryError) as error:
             offset = getattr(error, "offset", None) or len(self._plain) + 1
-            raise self._wrong(offset - 1, "an expression can't go on like this") from None
+            raise self._wrong(offset - 1, "the expression is incomplete or malformed here") from None
         met: dict[str, Name] = {}
         with np.errstate(all="ignore"):  # with any numbers: all of it is looked at
             self._truth(self._node, lambda name: np.float64(met.setdefault(name.text, name).position))
@@ -108,7 +108,7 @@ class Condition:
         if not math.isfinite(value):
             raise wrong(self.text, place, f"no number may be larger than {sys.float_info.max:.2g}")
         if token["more"]:
-            raise wrong(self.text, token.end("more") - 1, "an expression can't go on like this")
+            raise wrong(self.text, token.end("more") - 1, "the expression is malformed here")
         self._numbers[place] = np.float64(value), token["percent"] or _SYMBOLS.get(token["symbol"], "")
         return "1".ljust(width)
 
@@ -120,7 +120,7 @@ class Condition:
             join = np.minimum if isinstance(node.op, ast.And) else np.maximum
             return reduce(join, [self._truth(part, value) for part in node.values])
         if not isinstance(node, ast.Compare) or type(node.ops[0]) not in _COMPARE:
-            raise self._wrong(node.end_col_offset, "a comparison (< <= > >= == !=) must stand here")
+            raise self._wrong(node.end_col_offset, "a comparison (< <= > >= == !=) is expected here")
         if len(node.ops) > 1:
             raise self._wrong(node.comparators[0].end_col_offset, "join comparisons with and")
         # What a bare `baseline` stands for; names and units of a comparison are checked.
@@ -153,7 +153,7 @@ class Condition:
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             left, right = (self._number(part, names, value) for part in (node.left, node.right))
             return _ARITHMETIC[type(node.op)](left, right)
-        raise self._wrong(place, "a number or a name must stand here")
+        raise self._wrong(place, "a number or a name is expected here")
 
     def _name(self, place: int) -> Name:
         """The name that begins there: the longest quantity that fits, and what stands behind that; "" for bare ``baseline``."""
@@ -224,7 +224,7 @@ def _values(comparison: Comparison, text: str, name: Name) -> FloatArray:
     kernels, levels, spec = comparison.kernel_columns, comparison.level_columns, load_spec()
     level_ids = {level.id for level in spec.levels} | set(levels["level"]) - {""}
     precision_ids = {one.id for one in spec.precisions} | set(levels["precision"]) - {""} | {"mixed"}
-    column, _, _, parts = QUANTITIES[name.quantity]
+    column, _, parts = QUANTITIES[name.quantity]
     front, _, last = name.rest.rpartition(".")
     precision, level = (front, last) if last in level_ids else (name.rest, "")
     kind = ".".join(["PRECISION"] * bool(precision) + ["LEVEL"] * bool(level))

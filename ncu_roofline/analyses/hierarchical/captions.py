@@ -12,11 +12,11 @@ from ncu_roofline.base.files import ReportNames
 from ncu_roofline.base.texts import clean, listed, plural
 from ncu_roofline.base.units import format_value, percent, range_text
 from ncu_roofline.chips.formulas import INSTEAD
-from ncu_roofline.chips.verdict import CLOCK_WARNING
+from ncu_roofline.chips.verdict import CLOCK_WARNING, as_percent
 from ncu_roofline.formats.ceilings import JUDGES, NOT_COMPARABLE, PUBLISHED
 from ncu_roofline.model.columns import UNUSED
 from ncu_roofline.model.points import ABOVE
-from ncu_roofline.model.work import OPCODES
+from ncu_roofline.model.work import SOURCES
 from ncu_roofline.rendering.frames import Frames, column, optional, rows, view_of
 
 _CLOCKS_DIFFER = 0.05  # launches whose clocks differ by more are told as a range beside the mean
@@ -44,11 +44,7 @@ WHY = {
     "unshown": "without a dot of the kinds of work and levels chosen",
 }
 # What is said of dots by their source, unless that is their own counters.
-_SOURCES = {
-    "derived": "derived from other counters",
-    OPCODES: "counted from executed opcodes",
-    "embedded": "taken from the report's own chart",
-}
+_SOURCES = {source: text for source, text in SOURCES.items() if source != "binding"}
 
 
 # Kernels without dots
@@ -100,7 +96,7 @@ def explanation(frames: Frames) -> str:
 def how_to_add(frames: Frames) -> list[str]:
     """Which command tells how to collect what kernels lack; [] where work was counted and is zero."""
     option = f" --view {view_of(frames)}" if getattr(frames, "to_collect", ()) else ""
-    text = f"The command ncu-roofline explain{option} prints the ncu command that adds them."
+    text = f"`ncu-roofline explain{option}` prints the ncu command that adds them."
     return [text] if lacking(kernels.kernels_of(frames).values()) else []
 
 
@@ -169,9 +165,9 @@ def subtitle(frames: Frames) -> str:
 def clock_note(frames: Frames) -> str:
     """A warning where the kernels' time was spent well below the maximum clock, "" otherwise."""
     mean, low, high, differ = _time_weighted(frames, "clock_ratio")
-    between = f" ({low:.2f} to {high:.2f})" if differ else ""
-    text = f"Profiled at {mean:.2f}{between} of the maximum SM clock: the application may run faster without the profiler."
-    return text if mean < CLOCK_WARNING else ""
+    between = f" ({as_percent(low)} to {as_percent(high)})" if differ else ""
+    text = f"Profiled at {as_percent(mean)}{between} of the maximum SM clock"
+    return f"{text}: the application may run faster without the profiler." if mean < CLOCK_WARNING else ""
 
 
 def above_note(frames: Frames) -> str:

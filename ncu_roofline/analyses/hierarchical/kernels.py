@@ -221,7 +221,7 @@ def levels_of(found: Sequence[Kernel]) -> list[str]:
 def tensor_caveat(frames: Frames, mark: str = "") -> str:
     """The sentence on kernels whose tensor cores worked without anybody counting what, "" if there are none."""
     names = [one.name for one in by_time(kernels_of(frames).values()) if one.tensor_unknown]
-    said = f"{mark} Tensor work unknown, so no verdict, and missing from the work shown: {listed(names, NAMED)}."
+    said = f"{mark} Tensor FLOPs not collected, so no verdict, and the work shown is incomplete: {listed(names, NAMED)}."
     return said.strip() if names else ""
 
 

@@ -17,7 +17,7 @@ function bindsLabel(id) {
 
 const CUT_NAMES = shortenApart(KERNELS.map((kernel) => kernel.kernel), 90);
 
-const SOURCE_TEXTS = { binding: "binding: the report's counters", opcodes: "opcodes: counts of executed opcodes", derived: "derived from other counters", embedded: "embedded: the report's own chart" };
+const SOURCE_TEXTS = { binding: "counted by its own counters", opcodes: "counted from executed opcodes", derived: "derived from other counters", embedded: "taken from the report's own chart" };
 
 /** Where a number comes from. */
 function originOf(column, point) {
@@ -58,8 +58,8 @@ function verdictColumns() {
   const saved = ({ recoverable, seconds }) => (known(recoverable) ? formatValue(recoverable, "second", 3) : known(seconds) ? "unknown" : MISSING);
   return [
     { ...textColumn("verdict", "Verdict", (row) => row.kernel.verdict, { wide: true }), show },
-    numberColumn("headroom", "Headroom", (row) => row.kernel.headroom, (row) => headroomText(row.kernel), { title: "By what the kernel could be faster at its present traffic and instructions" }),
-    numberColumn("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "By what it could be faster at the compute roofs of its work" }),
+    numberColumn("headroom", "Headroom", (row) => row.kernel.headroom, (row) => headroomText(row.kernel), { title: "How many times as fast the kernel could be at its present traffic and instructions" }),
+    numberColumn("headroom_compute", "To compute", (row) => row.kernel.headroom_compute, (row) => timesText(row.kernel.headroom_compute), { title: "How many times as fast it could be at the compute roofs of its work" }),
     numberColumn("recoverable", "Could save", (row) => row.kernel.recoverable, (row) => saved(row.kernel),
       { unit: "second", rank: (row) => -row.kernel.rank, title: "Time that its headroom would save; in the order unknown headroom counts as the whole time, and kernels below 1 % of the time come last" }),
   ].map((column) => ({ ...column, once: true }));

@@ -31,9 +31,9 @@ MAX_MIXES = 3  # lines in a panel; more of them are clutter, and the table has t
 _BESIDE, _DIRECT = 8, 8  # kernels in the bars below a chart that has dots; kernels named at their dots
 _NAME, _BRIEF, _LONGEST, _STEP = 32, 18, 40, 20  # characters of a name: at a dot, there if need be, in the legend, of a step
 _SMALLEST, _WHOLE, _EXAMPLES = 2.8, 13.0, (0.5, 0.05)  # symbols in points of no and of all the time; shares in the legend
-_MATTERS = 0.01  # share of the time
+MATTERS = 0.01  # share of the time
 _FILLS = ("full", "none", "left", "bottom", "right", "top")  # of symbols, as matplotlib calls them
-_SIDE = 0.02  # of the share of its roof of a launch's main precision: less is by the way, as constants loaded by HFMA2
+_SIDE = 0.1  # of the share of its roof of a launch's main precision: less is by the way, as the FP32 at the end of a GEMM
 _MORE = 1.01  # by so much nearer to its roof is what binds
 _SAME = 0.01  # roofs and ceilings closer than this are one line on paper
 _REACH = 1.5  # so many times the intensity of its dots the line of a mix goes on
@@ -50,8 +50,8 @@ class Series(NamedTuple):
 
     ``step`` is its place in a sweep, -1 outside of sweeps; ``fma_share`` and ``mix_roof`` (FLOP/s) are NaN where unknown.
     ``nearest`` is the level whose roof is the lowest above it, "" where no roof is known; ``binds`` the level or roof that
-    limits it, ``binding`` and ``compute`` the shares of that and of its compute roof; ``side``: other precisions do all but all
-    of its work.  ``group`` of precisions: those whose axes it stands on.
+    limits it, ``binding`` and ``compute`` the shares of that and of its compute roof; ``side``: another precision
+    dominates.  ``group`` of precisions: those whose axes it stands on.
     """
 
     kernel: str
@@ -94,7 +94,8 @@ class Panel(NamedTuple):
 class RooflineChart(NamedTuple):
     """Everything a picture shows; ``total`` counts the kernels that have points, drawn or not.
 
-    ``fills`` says by precision how symbols are filled; ``seconds`` is the time of all rows.
+    ``fills`` says by precision how symbols are filled; ``seconds`` is the time of all rows; ``aside`` are precisions left
+    out, as others dominate.
     """
 
     panels: Sequence[Panel]
@@ -103,6 +104,7 @@ class RooflineChart(NamedTuple):
     panels_left_out: int
     fills: Mapping[str, str]
     seconds: float
+    aside: Sequence[str]
 
     @property
     def origins(self) -> list[str]:
@@ -116,7 +118,9 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> R
 
     Panels whose kernels take next to no time are left out where there are others.
     """
-    found, series = kernels.kernels_of(frames), list(_series_of(frames))
+    found, every, asked = kernels.kernels_of(frames), list(_series_of(frames)), getattr(frames, "asked", ())
+    series = [one for one in every if asked or not one.side]
+    aside = {one.precision for one in every} - {one.precision for one in series}
     longest, times, saved = defaultdict[str, float](float), defaultdict[tuple[str, str], float](float), dict[str, float]()
     for (*_, device), row in found.items():
         times[device, row.kernel] += row.seconds  # unknown where row is
@@ -126,7 +130,7 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> R
             saved[row.kernel] = saved.get(row.kernel, 0.0) + part
 
     def matters(device: str, kernel: str) -> bool:
-        return not times.get((device, kernel), 0.0) < _MATTERS * longest[device]
+        return not times.get((device, kernel), 0.0) < MATTERS * longest[device]
 
     drawn, total = kernels.largest(frames, "kernels", kernels.kernel_labels(frames), {one.kernel for one in series}, limit)
     names = {kernel.label for kernel in drawn}
@@ -165,7 +169,7 @@ def chart(frames: Frames, limit: int = MAX_KERNELS, most: int = MAX_PANELS) -> R
     for precisions in present.values():
         for index, precision in enumerate(sorted(precisions, key=style.precision_order)):
             fills.setdefault(precision, _FILLS[index % len(_FILLS)])
-    return RooflineChart(panels, kept, total, left_out, fills, sum(longest.values()))
+    return RooflineChart(panels, kept, total, left_out, fills, sum(longest.values()), sorted(aside, key=style.precision_order))
 
 
 def _series_of(frames: Frames) -> Iterator[Series]:
@@ -480,6 +484,10 @@ def footnotes(frames: Frames, data: RooflineChart) -> list[str]:
     notes += captions.why_absent(frames, kernels.without_dots(frames))
     if data.panels_left_out:
         notes.append(f"{plural(data.panels_left_out, 'further panel')} left out: choose with --precision.")
+    if data.aside:
+        notes.append(
+            f"Dominated by other work, left out: {conjoined([*map(precision_label, data.aside)])}; choose with --precision."
+        )
     return [note for note in (*notes, captions.roof_note(frames), *captions.notes_of(frames, doubts=True)) if note]
 
 

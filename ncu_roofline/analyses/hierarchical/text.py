@@ -216,7 +216,7 @@ def render_nersc(roofline: Frames) -> bytes:
     devices = list(dict.fromkeys(device for *_, device in points))
     for good, reason, next_step in (
         (view_of(roofline) == "roofline", "it holds rooflines only", "Leave out --view, or choose another format."),
-        (points, "no kernel has a point", "Ask `ncu-roofline explain` what the report lacks."),
+        (points, "no kernel has a point", "`ncu-roofline explain` says what the report lacks."),
         (len(devices) < 2, f"it holds the points of one GPU, not of {len(devices)}", "Give the reports of one GPU."),
     ):
         if not good:

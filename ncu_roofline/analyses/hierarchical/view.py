@@ -78,7 +78,7 @@ def check_known(option: str, given: Sequence[str], known: Collection[str], what:
     for one in given:
         if one not in known:
             next_step = advice(f"See `ncu-roofline list {what}`", one, known)
-            raise RooflineError(f"Cannot use {option}", one, f"it is none of the {what} known", next_step)
+            raise RooflineError(f"Cannot use {option}", one, f"there is no such {what[:-1]}", next_step)
 
 
 VIEWER = Viewer()

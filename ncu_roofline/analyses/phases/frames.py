@@ -20,7 +20,7 @@ from ncu_roofline.analyses.hierarchical.view import Asked, Viewer
 from ncu_roofline.base.errors import UsageError
 from ncu_roofline.base.texts import clean, conjoined, listed, plural
 from ncu_roofline.chips.tables import BandSpec, load_phases
-from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED
+from ncu_roofline.chips.verdict import REPEATED, SAMPLED_WHOLE, STRETCHED, as_percent
 from ncu_roofline.formats.ceilings import Ceilings
 from ncu_roofline.model import Displayed, Measurements, Selection, columns, measurements_of, roofline
 from ncu_roofline.model.extract import PassGroup, Samples, Series
@@ -31,7 +31,7 @@ from ncu_roofline.rendering.document import Column
 from ncu_roofline.rendering.frames import records, rows
 
 MOST_SLICES, FEWEST = 40, 4
-TOLD, ACTIVE, SWITCHED, CUMULATED = "told by ncu", "activity of the SMs", "context switch", "cumulated work"
+TOLD, ACTIVE, SWITCHED, CUMULATED = "reported by ncu", "activity of the SMs", "context switch", "cumulated work"
 _ENDS_WITHIN = 1.05  # of a launch's time; a run that is sampled to its last sample and is shorter was cut off
 _WORK_OUTSIDE = 0.005  # of a group's cumulated work that may lie before, and behind its run
 _LONGER = 1.25  # times the length of other runs: what goes on longer is no part of it
@@ -47,7 +47,7 @@ _WHY = {
     "no-samples": "without samples over time",
     "no-time": "without run time",
     "too-few-samples": "with too few samples",
-    "no-run": "of which no sample shows when they ran",
+    "no-run": "whose run no sample shows",
 }
 _HOW_TO_COLLECT = (
     "Samples over time come from `ncu --set full` or `ncu --section PmSampling` (2023.3 and later, Turing and later); the "
@@ -387,7 +387,7 @@ def _about(m: Measurements, row: int, phases: _Phases, grid: int, whole: bool) -
     if samples is not None and samples.unusable:
         notes.append(f"{samples.unusable:,} values that no sampler can have given were left out")
     if phases.status == "ok" and not whole:
-        parts = [f"the first {100 * phases.sampled:.3g} % of its time"] if phases.sampled < SAMPLED_WHOLE else []
+        parts = [f"the first {as_percent(phases.sampled)} of its time"] if phases.sampled < SAMPLED_WHOLE else []
         if phases.blocks >= 0 and grid > phases.blocks:
             parts.append(f"the start of {phases.blocks:,} of {grid:,} thread blocks")
         lost = f", and ncu dropped {dropped:,} samples" if dropped else ""
@@ -443,8 +443,7 @@ class _PhasesViewer(Viewer):
 
     def check(self, asked: Asked) -> None:
         if asked.by == "application":
-            reason = "phases are those of one launch"
-            raise UsageError("Cannot use --by", asked.by, reason, "Use --by kernel or --by launch.")
+            raise UsageError("Cannot use --by", asked.by, "phases are those of one launch", "Use --by kernel or --by launch.")
         super().check(asked)
 
     def undrawn(self, frames: PhaseRoofline) -> list[str]:

@@ -196,7 +196,7 @@ def _works(run: Run, m: Measurements) -> tuple[list[Work], set[tuple[int, int]]]
     devices = {_device(name) for name in m.device.tolist()}
     if len(devices) > 1:
         about = " and ".join(sorted(set(m.device.tolist())))
-        reason = f"the reports are of several GPUs ({about}), and the run was on one of them"
+        reason = f"the reports are of several GPUs ({about}), and the run used one of them"
         raise RooflineError(
             "Cannot use --run", ", ".join(dict.fromkeys(run.run_columns["run"])), reason, "Give reports of one GPU."
         )
@@ -381,7 +381,7 @@ def _short(name: str) -> str:
 
 
 def _notes(coverage: Mapping[str, Any], found: Found) -> Iterator[str]:
-    yield "Counts are the reports', times the run's; theoretical roofs are at the highest clock: traces do not tell the run's."
+    yield "Counts are the reports', times the run's; theoretical roofs are at the highest clock: traces lack the run's."
     if found.doubled:
         yield f"Of {plural(found.doubled, 'launch')} of the run the counts are those of another launch of the same kernel."
     if coverage["command"]:

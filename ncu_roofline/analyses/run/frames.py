@@ -50,9 +50,9 @@ RUNS = (
     _number("delay", "second", "the least time from a launch to its start; NaN where no launch was recorded"),
     _number("launch_call", "second", "what a call that launches takes on the host: the median"),
     _number("short", "ratio", "share of the kernels, by their number, that are shorter than that"),
-    _number("launch_seconds", "second", "what launches cost at least, back to back; NaN where nobody measured it"),
+    _number("launch_seconds", "second", "what launches cost at least, back to back; NaN where not measured"),
     _number("attributed", "ratio", "share of the kernels' time that some operator asked for"),
-    _number("graphs", "ratio", "share of it in CUDA graphs, whose kernels no operator can be given"),
+    _number("graphs", "ratio", "share of it in CUDA graphs, whose kernels cannot be attributed to operators"),
     _number("unrecorded", "ratio", "share of it whose launch was not recorded"),
     _number("modelled", "ratio", "share of the kernels' time whose operators' needs are known"),
     _number("recoverable", "ratio", "share of the kernels' time that these would not need at their roofs"),
@@ -63,7 +63,7 @@ OPERATORS = (
     _text("operator", _ASKED, "operator", missing="(none)", most=(40, 60)),
     _text("shapes", "sizes of its inputs", "shapes", 1, **_SHAPES),
     _text("types", "their types", "types", 5),
-    _text("direction", "forward, backward or optimizer; '' in a run without backward, or where nobody knows", "pass"),
+    _text("direction", "forward, backward or optimizer; '' in a run without backward, or where unknown", "pass"),
     _text("group", "annotation or module around it, its kernel or stream, where these are asked for", "within", **_SHAPES),
     _integer("calls", "how often it was called", "calls", 2),
     _integer("kernels", "kernels that it launched", "kernels", 6),
@@ -78,7 +78,7 @@ OPERATORS = (
     _text("roof", "the roof that binds what it needs: a precision or dram; '' where its need or the roofs are unknown", "roof"),
     _number("least", "second", "its time at that roof", "at the roof", 4),
     _number("fraction", "ratio", "least / seconds", "of roof"),
-    _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would go at the roof", "could go"),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels: what would be saved at the roof", "could save"),
     _text("origin", "where the roof is from"),
     _text("why", "why the need is unknown", "unknown because", 2),
 )
@@ -93,7 +93,7 @@ CHAINS = (
     _number("bytes", "byte", "bytes that they need where nothing between them leaves the chip", "needs bytes", 3),
     _text("roof", "the roof that binds this", "roof"),
     _number("least", "second", "their time at that roof", "at the roof", 4),
-    _number("recoverable", "ratio", "(seconds - least) / time of all kernels", "could go"),
+    _number("recoverable", "ratio", "(seconds - least) / time of all kernels", "could save"),
 )
 ROOFS = (
     *_WHERE[:2],

@@ -254,7 +254,7 @@ def need(
         else:
             room[argument] = _value(values[place] if values and place < len(values) else None)
     if not tensors:
-        raise NoFormulaError("no types" if not types else "types that nobody knows")
+        raise NoFormulaError("no types" if not types else "unknown types")
     main = next((kind for kind, _ in tensors if TYPES[kind][1] or TYPES[kind][2]), tensors[0][0])
     inputs = [one for one in tensors if one[1] is not room.get(formula.into)]
 
@@ -278,7 +278,7 @@ def need(
         flops = float(run(formula.flops)) if formula.flops else 0.0
         moved = float(run(formula.bytes)) if formula.bytes else sum(_size(one) for _, one in (*inputs, ("", out)))
     except (TypeError, ValueError, IndexError, KeyError, ZeroDivisionError, OverflowError) as error:
-        lacking = "its stride and padding were not recorded" if values is None else "arguments that its formula does not fit"
+        lacking = "its stride and padding were not recorded" if values is None else "arguments that do not fit its formula"
         raise NoFormulaError(lacking) from error
     if not (0 <= flops < 1e24 and 0 < moved < 1e18):
         raise NoFormulaError("sizes that no GPU has")

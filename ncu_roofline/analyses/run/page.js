@@ -45,7 +45,7 @@ function shownRows() {
 function partsOf(rows) {
   const sum = (kind, value) => rows.filter((row) => row.kind === kind).reduce((total, row) => total + value(row), 0);
   const found = Object.keys(PAGE.hues).map((kind) => [kind, sum(kind, (row) => row.share - (row.recoverable || 0))]);
-  return [...found.filter(([kind]) => kind !== "could go"), ["could go", rows.reduce((total, row) => total + (row.recoverable || 0), 0)]].filter(([, share]) => share > 0);
+  return [...found.filter(([kind]) => kind !== "could save"), ["could save", rows.reduce((total, row) => total + (row.recoverable || 0), 0)]].filter(([, share]) => share > 0);
 }
 
 function bar(name, parts, scale, end, share, more = {}) {
@@ -64,7 +64,7 @@ function drawTimes(rows) {
   const scale = Math.max(...groups.map(total));
   for (const group of groups) {
     const [row, gone] = [group[0], group.reduce((sum, each) => sum + (each.recoverable || 0), 0)];
-    const end = gone >= LEAST ? `${formatPercent(gone)} could go` : group.length === 1 ? row.why : "";
+    const end = gone >= LEAST ? `${formatPercent(gone)} could be saved` : group.length === 1 ? row.why : "";
     const more = group.length === 1 ? { title: row.name, "aria-pressed": String(state.chosen === row.index), onclick: () => choose(row.index) } : { disabled: true };
     found.push(bar(group.length === 1 ? row.name : `and ${group.length} more`, partsOf(group), scale, end, formatPercent(total(group)), more));
   }

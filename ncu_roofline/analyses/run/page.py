@@ -30,7 +30,7 @@ def render_html(frames: Run, *, title: str = "", theme: str = "auto") -> bytes:
         | {"label": "DRAM" if row["roof"] == spec.memory else precision_label(row["roof"]), "value": number(row["value"])}
         for row in records(frames.roof_columns)
     ]
-    hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute", "overhead")} | {"could go": list(COULD_GO)}
+    hues = {name: list(bounds()[name])[1:] for name in ("memory", "compute", "overhead")} | {"could save": list(COULD_GO)}
     payload: dict[str, Any] = {
         "columns": {one.name: [one.unit, one.meaning, one.label or one.name.replace("_", " ")] for one in OPERATORS},
         "operators": {

@@ -26,7 +26,7 @@ function hoverText(row) {
     `needs ${formatColumn("flops", row)}${row.precision ? ` ${PAGE.roof_labels[row.precision]}` : ""} and ${formatColumn("bytes", row)}`,
     `${formatColumn("intensity", row)}, ${formatColumn("performance", row)}, ${formatColumn("bandwidth", row)}`,
     row.roof ? `${formatPercent(row.fraction)} of the ${PAGE.roof_labels[row.roof]} roof, ${formatColumn("least", row)} at it` : plotlyText(row.why),
-    known(row.recoverable) ? `${formatPercent(row.recoverable)} could go` : "",
+    known(row.recoverable) ? `${formatPercent(row.recoverable)} could be saved` : "",
   ];
   return lines.filter(Boolean).join("<br>");
 }

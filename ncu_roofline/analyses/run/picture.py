@@ -96,17 +96,17 @@ def _drawable(row: Row) -> bool:
 def _title(run: Row) -> str:
     """The answer in a few words."""
     busy = f"{percent(run['busy'] / run['wall'])} busy" if run["wall"] > 0 else "without timeline"
-    return f"{busy}, {percent(run['recoverable'])} of kernels' time could go" if run["recoverable"] > 0 else busy
+    return f"{busy}, {percent(run['recoverable'])} of kernels' time could be saved" if run["recoverable"] > 0 else busy
 
 
 def _answer(run: Row, operators: Sequence[Row], chains: Sequence[Row]) -> str:
-    """How busy the GPU was, and how much of the kernels' time could go."""
+    """How busy the GPU was, and how much of the kernels' time could be saved."""
     first = next(sentences(run, operators, chains)).partition(", and what follows")[0].removesuffix(".")
     if not run["recoverable"] > 0:
         return f"{first}."
     most = max(operators, key=lambda row: row["recoverable"] if row["recoverable"] >= 0 else 0.0)
     name = f"{name_of(most)} {clean(most['shapes'])}".rstrip()
-    told = f"At the roofs {percent(run['recoverable'])} of the kernels' time could go"
+    told = f"At the roofs {percent(run['recoverable'])} of the kernels' time could be saved"
     return f"{first}. {told}, {percent(most['recoverable'])} in {shorten(name, _LONG)}."
 
 
@@ -118,7 +118,7 @@ def kind_of(row: Row) -> str:
 
 
 def _hue(kind: str) -> Color:
-    return {"could go": COULD_GO, **UNKNOWN}.get(kind) or Color(*bounds()[kind][1:])
+    return {"could save": COULD_GO, **UNKNOWN}.get(kind) or Color(*bounds()[kind][1:])
 
 
 def _busy(runs: Iterable[tuple[str, Row]]) -> Listing:
@@ -179,7 +179,7 @@ def _times(operators: Sequence[Row], listed: int, keys: dict[int, str], title: s
         bars = [(part / longest, _hue(kind)) for kind, part in _parts(group).items() if part > 0]
         gone = sum(one["recoverable"] for one in group if one["recoverable"] >= 0)
         reasons = {one["why"] for one in group}
-        end = f"{percent(gone)} could go" if gone >= _LEAST else clean(reasons.pop()) if len(reasons) == 1 else ""
+        end = f"{percent(gone)} could be saved" if gone >= _LEAST else clean(reasons.pop()) if len(reasons) == 1 else ""
         name, below = name_of(row), clean(row["shapes"])
         if len(group) > 1:
             name, below = f"and {len(group)} more", ""
@@ -197,11 +197,11 @@ def _times(operators: Sequence[Row], listed: int, keys: dict[int, str], title: s
 
 def _parts(rows: Iterable[Row]) -> dict[str, float]:
     """Shares of the time: at the roofs of memory and of computing, what could go, what nobody knows."""
-    found = dict.fromkeys(("memory", "compute", "could go", *UNKNOWN), 0.0)
+    found = dict.fromkeys(("memory", "compute", "could save", *UNKNOWN), 0.0)
     for row in rows:
         gone = row["recoverable"] if row["recoverable"] >= 0 else 0.0
         found[kind_of(row)] += row["share"] - gone
-        found["could go"] += gone
+        found["could save"] += gone
     return found
 
 

@@ -58,11 +58,11 @@ def document(frames: Run, *, title: str = "", top: int = TOP, notes: bool = True
         rest = percent(sum(row["share"] for row in mine[len(shown) :]))
         more = len(mine) - len(shown)
         legend = f"... and {more} more, {rest} of the kernels' time" if more else ""
-        about = "Operators that follow each other, as far as sizes tell each on the result of the one before, as one kernel:"
+        about = "Operators that follow each other, as far as sizes show each on the result of the one before, as one kernel:"
         blocks: list[Table | Section] = [Table("operators", OPERATORS, shown, _SHOWN, legend=legend)]
         blocks += [Table("chains", CHAINS, good, CHAINS_SHOWN, "Fused", about=about)] if good else []
         told = [*roofs_under(frames, run, mine), *(how(mine) if notes else ())]
-        blocks += [Section(told, "How it was worked out")] if told else []
+        blocks += [Section(told, "Method")] if told else []
         facts = ", ".join(filter(None, [run["device"], run["run"], run["format"]]))
         part = Document("Operators of a run", facts, list(sentences(run, mine, fused)), blocks)
         parts.append(replace(part, title=number, facts=f"{number}, {part.facts}") if len(made) > 1 else part)
@@ -118,8 +118,8 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
     if not run["kernel_seconds"]:
         return
     yield (
-        f"Of the kernels' time {percent(run['attributed'])} was asked for by operators, and for {percent(run['modelled'])} "
-        f"their shapes tell what they need."
+        f"{percent(run['attributed'])} of the kernels' time is attributed to operators; for {percent(run['modelled'])} "
+        f"their shapes give what they need."
     )
     names: dict[str, list[float]] = {}
     for row in operators:
@@ -133,11 +133,11 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
         yield f"Shapes are recorded with {where}(record_shapes=True)."
     for share, what in ((run["graphs"], "in CUDA graphs"), (run["unrecorded"], "of launches that were not recorded")):
         if share > 0:
-            yield f"{percent(share)} of it is {what}: no operator can be given it."
+            yield f"{percent(share)} of it is {what}: it cannot be attributed to operators."
     if math.isnan(run["recoverable"]):
         return
     gain = format_value(run["recoverable"] * run["kernel_seconds"], "second", 3)
-    yield f"At the roofs {percent(run['recoverable'])} of the kernels' time could go ({gain}):"
+    yield f"At the roofs {percent(run['recoverable'])} of the kernels' time could be saved ({gain}):"
     best = sorted((row for row in operators if row["recoverable"] > 0), key=lambda row: -row["recoverable"])
     for row in [row for row in best if row["recoverable"] > _WORTH][:_TOLD] or best[:1]:
         for_what = "bytes" if row["roof"] == load_spec().memory else "operations"
@@ -145,13 +145,13 @@ def sentences(run: Mapping[str, Any], operators: Sequence[Any], chains: Sequence
         name += f" in {clean(shorten(row['group'], 60))}" if row["group"] else ""
         yield (
             f"{name}: {percent(row['share'])} of the kernels' time, at {percent(row['fraction'])} of the "
-            f"{label_of(row['roof'])} roof for the {for_what} it needs: {percent(row['recoverable'])} could go."
+            f"{label_of(row['roof'])} roof for the {for_what} it needs: {percent(row['recoverable'])} could be saved."
         )
     chain = max(chains, key=lambda chain: chain["recoverable"], default=None)
     if chain and chain["recoverable"] > max(_WORTH, best[0]["recoverable"] if best else 0.0):
         yield (
             f"{clean(chain['chain'])}, {plural(chain['calls'], 'time')}: {percent(chain['share'])} of the kernels' time; "
-            f"as one kernel {percent(chain['recoverable'])} could go."
+            f"fused into one kernel {percent(chain['recoverable'])} could be saved."
         )
 
 
@@ -163,7 +163,7 @@ def _idle_time(run: Mapping[str, Any]) -> Iterator[str]:
     why = (
         (run["late"], "its host launched too late to keep it busy (launch-bound)"),
         (run["queued"], "it waited with work that was launched in time"),
-        (idle - run["late"] - run["queued"], "the trace does not tell why"),
+        (idle - run["late"] - run["queued"], "the trace does not show why"),
     )
     parts = [f"for {percent(time / run['wall'])} of the run {text}" for time, text in why if time > 0.005 * run["wall"]]
     yield (

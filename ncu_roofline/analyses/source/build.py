@@ -51,23 +51,21 @@ from ncu_roofline.model.work import MIXED
 _WHAT = "Cannot show the source of"
 _SECTION = b"\x0eSourceCounters"  # as a serialized section has its identifier
 _OTHERS = 8  # launches that are named where others were chosen
-_ODD = (
-    "left out, as some of their values can be no counts or have no address, or they don't add up to what the metric itself says"
-)
-_LANES = "lanes are those whose predicate is true: the report does not tell which are active"
+_ODD = "left out, as some of their values are no counts, have no address, or do not add up to the metric's own value"
+_LANES = "lanes are those whose predicate is true: the report does not count active ones"
 _MOST_FILES, _MOST_LETTERS = 1_000, 64_000_000
 """Files of one report, and letters of all: a template library brings some hundred, a hostile report as many as it has lines."""
 _WORDS = {
     "excess": "uncoalesced accesses",
     "tensor-feed": "uncoalesced loads for tensor instructions",
-    "gaps": "accesses by few lanes",
+    "gaps": "partly used sectors",
     "spill": "local memory",
     "bank-conflict": "bank conflicts",
     "divergence": "inactive lanes",
-    "stall": "waiting warps",
+    "stall": "warp stalls",
     "called-library": "slow paths of the compiler's library",
-    "unfused": "multiplications and additions apart",
-    "fp64-by-accident": "FP64 among FP32",
+    "unfused": "unfused multiplies and adds",
+    "fp64-by-accident": "FP64 in FP32 code",
     "conversion": "slow conversions",
     "integer": "integer arithmetic",
     "address": "address arithmetic",
@@ -208,12 +206,12 @@ def _not_counted(report: Report, m: Measurements, select: Selection) -> NotCount
     command = command_of(report, (), "", collect=SOURCE_COUNTERS)
     for metrics in (report.kernels[int(m.launch[row])].metrics for row in positions):
         if code.counted(metrics.names()) and (odd := code.counts_of(metrics).odd):
-            what = "negative, too large, no numbers, not what the metric itself says they add up to, or without address"
-            reason = f"values of {listed(odd, 3)} can be no counts: {what}"
+            what = "negative, too large, no numbers, not adding up to the metric's own value, or without address"
+            reason = f"values of {listed(odd, 3)} are no counts: {what}"
             return NotCountedError(_WHAT, report.path, reason, f"Profile again, with `{command}`.")
     next_step = f"Collect them with `{command}`; code built by `nvcc -lineinfo` has lines."
     if any(_SECTION in section for row in positions for section in report.kernels[int(m.launch[row])].sections):
-        reason += ", although it was collected with section SourceCounters: ncu got none of its metrics"
+        reason += ", although section SourceCounters was requested: ncu collected none of its metrics"
         next_step = f"Collect it again and see what ncu prints: `{command}`."
     return NotCountedError(_WHAT, report.path, reason, next_step)
 

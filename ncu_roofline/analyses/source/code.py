@@ -148,7 +148,7 @@ def _read_code(kernel: Kernel, addresses: IntArray) -> tuple[Module | None, list
     if kernel.mangled_name not in {body.name for body, _ in bodies}:
         known = kernel.mangled_name in module.functions
         lacks = "where the kernel's code lies on the GPU" if known else "the code of the kernel"
-        notes.append(f"the report doesn't tell {lacks}: its counts stand by address")
+        notes.append(f"the report lacks {lacks}: its counts stand by address")
     return module, bodies, notes
 
 

@@ -57,9 +57,9 @@ COUNTS = (
         "op",
         "operations of INT32: integer arithmetic and logic on CUDA cores, a thread's instruction is one; no part of work",
     ),
-    _number("requested", "byte", "bytes that global memory accesses asked of L1: sectors x 32"),
+    _number("requested", "byte", "bytes that global memory accesses requested from L1: sectors x 32"),
     _number("ideal", "byte", "the bytes that the same accesses would need, were their addresses contiguous"),
-    _number("local", "byte", "bytes of local memory (spills, arrays in registers' stead) asked of L1"),
+    _number("local", "byte", "bytes of local memory (register spills, arrays indexed at run time) requested from L1"),
     _number("shared", "", "wavefronts of shared memory accesses"),
     _number("shared_ideal", "", "wavefronts the same accesses would need without bank conflicts"),
     _number("samples", "", "samples of warps at these instructions"),
@@ -70,21 +70,21 @@ SHARES = (
     _number("share_samples", "ratio", "share of the kernel's samples: of the time of its warps"),
     _number("share_work", "ratio", "share of the kernel's operations"),
     _number("share_int32", "ratio", "share of the kernel's INT32 operations"),
-    _number("share_requested", "ratio", "share of the bytes that the kernel's accesses to global memory asked of L1"),
+    _number("share_requested", "ratio", "share of the bytes that the kernel's accesses to global memory requested from L1"),
     _number("share_excess", "ratio", "share of the kernel's `requested` bytes that contiguous addresses would save"),
     _number("intensity", "flop/byte", "work / (requested + local): at L1"),
     _number("intensity_int32", "op/byte", "work_int32 / (requested + local): at L1"),
     _number(
         "lanes",
         "",
-        "threads active per warp instruction, of 32: active / executed; threads / executed where nobody counted these",
+        "threads active per warp instruction, of 32: active / executed; threads / executed where these were not counted",
     ),
     _number(
         "share_integer",
         "ratio",
         "share of the instructions here (of warps; of threads where only these were counted) that are integer arithmetic",
     ),
-    _text("stall", "the reason for which warps were stalled here most often, '' where nobody sampled"),
+    _text("stall", "the reason for which warps were stalled here most often, '' where not sampled"),
     _number("share_stall", "ratio", "its share of the samples here"),
 )
 
@@ -128,7 +128,7 @@ LOOPS = (
     _integer("first_line", "first line in that file; -1 without"),
     _integer("last_line", "last line in that file; -1 without"),
     _integer("instructions", "instructions of the loop, with those of inner loops and called functions"),
-    _number("entries", "", "how often warps entered it; NaN where counts don't tell"),
+    _number("entries", "", "how often warps entered it; NaN where counts do not show it"),
     _number("trips", "", "iterations per entry and warp"),
     *COUNTS,
     *SHARES,
@@ -196,7 +196,7 @@ FINDINGS = (
     _number("share", "ratio", "share of the kernel that it touches, of what `of` names"),
     _text(
         "of",
-        "what the share is of: samples, traffic of global memory at L1, bytes asked of L1 (of local memory, too), "
+        "what the share is of: samples, global-memory traffic at L1, bytes requested from L1 (of local memory, too), "
         "shared wavefronts, work, instructions",
     ),
     _text("cause", "what it is in a few words, where `finding` does not say that"),

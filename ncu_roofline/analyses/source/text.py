@@ -45,11 +45,11 @@ class Measure(NamedTuple):
 
 
 EXECUTED = "executed"
-_LOCAL = "share of all bytes that the kernel asks of L1 (global and local memory) that is of local memory here: "
-_LOCAL += "spilled registers, arrays indexed at run time"
-_EXCESS = "share of the bytes that the kernel asks of L1 for global memory, those for local memory left out, that contiguous "
-_EXCESS += "addresses would save here"
-_L1 = "share of all bytes that the kernel asks of L1, by accesses to global and to local memory"
+_LOCAL = "share of all bytes that the kernel requests from L1 (global and local memory) that is of local memory here: "
+_LOCAL += "register spills, arrays indexed at run time"
+_EXCESS = "share of the bytes that the kernel requests from L1 for global memory (not local) that contiguous addresses would "
+_EXCESS += "save here"
+_L1 = "share of all bytes that the kernel requests from L1, by accesses to global and to local memory"
 _SAMPLES = "share of the kernel's samples: of the time of its warps"
 _OPERATIONS = "share of the kernel's floating-point and tensor operations"
 _INT32 = "share of the kernel's INT32 operations"
@@ -59,7 +59,7 @@ MEASURES = {
     "samples": Measure("share_samples", "samples", "samples", "Samples", _SAMPLES, "of samples"),
     "work": Measure("share_work", "work", "operations", "Work", _OPERATIONS, "of work"),
     INT32: Measure("share_int32", "INT32", "INT32 operations", "Integer work", _INT32, "of integer work"),
-    "traffic": Measure("share_traffic", "L1 bytes", "bytes asked of L1", "L1 bytes", _L1, "of L1 bytes"),
+    "traffic": Measure("share_traffic", "L1 bytes", "bytes requested from L1", "L1 bytes", _L1, "of L1 bytes"),
     "local": Measure("share_local", "local bytes", "", "Local bytes", _LOCAL, "of L1 bytes, by local memory"),
     "excess": Measure("share_excess", "excess", _SAVED, "Excess", _EXCESS, "of global bytes, in excess", _GLOBAL),
     EXECUTED: Measure("share_executed", *_OF_EXECUTED),
@@ -289,7 +289,7 @@ def sentences(launch: Launch) -> list[str]:
         facts.append(f"no source lines{' (compile with -lineinfo)' if count else ''}")
     samples = [row["samples"] for row in functions if row["role"] != "inlined" and row["samples"] >= 0]
     total = math.fsum(samples)
-    few = f" (under {SAMPLES_MIN}: too few to tell where warps wait)" if 0 < total < SAMPLES_MIN else ""
+    few = f" (under {SAMPLES_MIN}: too few to show where warps wait)" if 0 < total < SAMPLES_MIN else ""
     facts.append(f"{total:,.0f} samples{few}" if samples else "no samples")
     head = ", ".join(filter(None, (launch.kernel, time, launch.place)))
     return [head, *filter(None, (launch.limit, integer, f"{'; '.join(facts)}."))]
@@ -533,7 +533,7 @@ def _totals(launch: Launch) -> Section:
     if not fitting:
         heading = "Sums over instructions do not fit the kernel's counters."
     if not compared:
-        heading = "No counter of the kernel tells whether the sums over instructions are complete."
+        heading = "No counter of the kernel shows whether the sums over instructions are complete."
     notes = []
     for row in compared:
         if row not in fitting:

@@ -12,7 +12,7 @@ from ncu_roofline.analyses.source.code import NOWHERE, OUTSIDE, Instructions
 from ncu_roofline.analyses.source.frames import COUNTS, FLOPS, INT32, INTEGERS, INTENSITIES, WORKS
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.source_counters import SECTOR
-from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME
+from ncu_roofline.chips.verdict import COMPLETE, MOST_OF_TIME, as_percent
 from ncu_roofline.formats.report import Metrics
 from ncu_roofline.model.measurements import Measurements
 from ncu_roofline.model.points import Roofs
@@ -157,7 +157,7 @@ class Totals:
         self._mixed = math.isfinite(ratios["executed"]) and not 1 / _OUT_OF_ALL < ratios["executed"] < _OUT_OF_ALL
         self.notes = []
         if self._cut:
-            self.notes.append("the buffer of samples was full before the kernel's end: they tell of its first part only")
+            self.notes.append("the buffer of samples was full before the kernel's end: they cover its first part only")
         if self._mixed:
             times = f"{ratios['executed']:.3g} times what the kernel's counters say"
             self.notes.append(f"instruction counts are {times}: application replay mixed launches")
@@ -175,16 +175,16 @@ class Totals:
         if work and math.isnan(total) and found.unknown:
             note = f"operations unknown of {', '.join(found.unknown[:3])}{' and others' * (len(found.unknown) > 3)}"
         elif work and counter > 0 and math.isnan(found.whole[quantity]):
-            note = "without what lies outside of the report's code, whose operations nobody knows"
+            note = "without what lies outside of the report's code, whose operations are unknown"
         elif abs(ratio - 1) > COMPLETE:
-            note = "counted in passes of the kernel that need not do the same"
+            note = "counted in passes of the kernel that may differ"
             note += ": this one by instrumentation, the counter by hardware"
             if quantity == "samples":
                 note = _MISCOUNTED
             elif work:
-                note = "by opcodes as our tables read the code: these may be wrong, or passes of the kernel did not do the same"
+                note = "by opcodes as our tables decode them: the tables may be wrong, or passes of the kernel differed"
             elif quantity in ("requested", "local") and total + counter < _LITTLE * found.whole["requested"]:
-                note = "next to nothing beside what global accesses ask of L1"
+                note = "negligible beside what global accesses request from L1"
         kinds = {one.kind for one in self._roofs.demanded} & (
             {quantity.removeprefix("work_")} if quantity != FLOPS else {*WORKS}
         )
@@ -222,7 +222,7 @@ class Totals:
             off = sum(map(abs, apart.values())) / total
             most = sorted(apart, key=lambda name: -abs(apart[name]))[:3]
             named = ", ".join(f"{name or 'outside of the code'} {apart[name]:+.3g}" for name in most if apart[name])
-            told = f"differences by name add up to {100 * off:.3g} % of the counts: {named}" if off > COMPLETE else ""
+            told = f"differences by name add up to {as_percent(off)} of the counts: {named}" if off > COMPLETE else ""
             values = {"sum": same, "outside": math.nan, "unlined": math.nan, "counter": total, "ratio": same / total}
             return [{"quantity": "opcodes", "unit": _UNITS[column], **values, "metrics": metric, "notes": told}]
         return []
@@ -249,10 +249,10 @@ class Totals:
                 (not math.isfinite(share), "no samples of warps"),
                 (share < MOST_OF_TIME, least),
                 (self._mixed, "counts and counters are of different launches"),
-                (self._cut, "samples tell of the first part of the run only: their buffer was full"),
+                (self._cut, "samples cover only the first part of the run: their buffer was full"),
                 (self._miscounted, "samples don't fit the kernel's counter of them"),
                 (not trusted, "sums don't fit the kernel's counters" if roofs.seconds > 0 else "no run time"),
-                (not math.isfinite(intensity), "asks nothing of L1" if loops["requested"][row] == 0 else "traffic unknown"),
+                (not math.isfinite(intensity), "no L1 requests" if loops["requested"][row] == 0 else "traffic unknown"),
                 (not math.isfinite(attainable), "roofs unknown"),
                 (speed > attainable, "samples of warps overlap: this code would stand above what is attainable"),
             )

@@ -53,7 +53,7 @@ _TIME_WHERE = (
     _integer("step", "position in a sweep, from 0; -1 outside of sweeps"),
 )
 _TIME_RESULT = (
-    _number("latency", "second", "launch latency: what one launch costs at least; NaN where nobody measured it"),
+    _number("latency", "second", "launch latency: what one launch costs at least; NaN where not measured"),
     _number("overhead_seconds", "second", "invocations * latency", "overhead", 1, omit=MISSING),
     _text("overhead_bound", "yes if compute and bandwidth time are both below the overhead, no, or '' if unknown"),
     _number("roofline_seconds", "second", "run time at the roofline: max(work / compute roof, traffic / bandwidth roof)"),
@@ -97,7 +97,7 @@ TIME_MACHINES = (
     _number("bandwidth", "byte/s", "bandwidth roof: median over the rows", "{level}"),
     _text("bandwidth_origin", "theoretical, measured or published; '' where unknown", "{level} origin", 2),
     _number("balance", "flop/byte", "machine balance: peak / bandwidth"),
-    _number("latency", "second", "launch latency; NaN where nobody measured it", omit=MISSING),
+    _number("latency", "second", "launch latency; NaN where not measured", omit=MISSING),
     _text("latency_origin", "where the latency comes from: given, or the measured ceiling and its file"),
     _number("overhead_work", "flop", "latency * peak: the work that hides one launch", "hidden by", 4, omit=MISSING),
     _number("overhead_traffic", "byte", "latency * bandwidth: the traffic that hides one launch", "or", 4, omit=MISSING),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ncu_roofline.analyses.hierarchical import captions
 from ncu_roofline.analyses.hierarchical.kernels import answers_of, kernel_labels, largest
-from ncu_roofline.analyses.hierarchical.picture import MAX_KERNELS, legend_names
+from ncu_roofline.analyses.hierarchical.picture import MATTERS, MAX_KERNELS, legend_names
 from ncu_roofline.analyses.hierarchical.style import bounds, level_style, precision_label, precision_order
 from ncu_roofline.analyses.time import text as words
 from ncu_roofline.analyses.time.frames import TimeRoofline
@@ -44,6 +44,13 @@ class _Drawn(NamedTuple):
     @property
     def balanced(self) -> list[Row]:
         return [row for row in self.machines if row["balance"] > 0]
+
+    @property
+    def charted(self) -> list[Row]:
+        """Machines with a 4D chart: of precisions that take some of the time."""
+        spent = [(one["precision"], one["seconds"]) for one in self.symbols]
+        least = MATTERS * sum(seconds for _, seconds in spent)
+        return [row for row in self.balanced if not sum(part for name, part in spent if name == row["precision"]) < least]
 
 
 def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart | None:
@@ -79,9 +86,10 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
     panels: list[list[Panel]] = []
     for one in devices:
         panels.append([_complexity(one, f"Complexity, {one.device}" if len(devices) > 1 else "Complexity"), _time(one)])
-        panels.append([_both(one, machine) for machine in one.balanced[:most]])
+        panels.append([_both(one, machine) for machine in one.charted[:most]])
     answers = answers_of(frames)
-    lacking = dict.fromkeys(precision_label(row["precision"]) for one in devices for row in one.balanced[most:])
+    shown = {machine["precision"] for one in devices for machine in one.charted[:most]}
+    lacking = {row["precision"]: None for one in devices for row in one.balanced if row["precision"] not in shown}
     notes = words.about(frames)
     if len(kernels) < total:
         share = percent(sum(kernel.share for kernel in kernels if math.isfinite(kernel.share)))
@@ -89,7 +97,7 @@ def chart(frames: TimeRoofline, top: int = MAX_KERNELS, less: int = 0) -> Chart 
     notes += words.absent_notes(frames)
     notes += [f"{plural(len(left_out), 'further GPU')} left out: render its reports apart."] if left_out else []
     notes += [captions.roof_note(frames), *captions.kernel_notes(frames), *captions.row_notes(frames)]
-    notes += [f"4D charts left out for lack of room: {', '.join(lacking)}; choose with --precision."] if lacking else []
+    notes += [f"4D charts left out: {', '.join(map(precision_label, lacking))}; choose with --precision."] if lacking else []
     drawn = [row for one in devices for row in one.symbols]
     return Chart(
         f"Time-based roofline{f', {devices[0].device}' if devices and not several else ''}",

@@ -372,7 +372,7 @@ def _point(kernel: Kernel) -> ImportedPoint:
     if lacking := [name for way in _TRAFFIC if way.level in traffic for name in way.added if name not in totals]:
         notes.append(f"L1 traffic without {', '.join(lacking)}, which were not collected")
     if capability == (0, 0) and traffic:
-        notes.append("transactions counted as on Volta: the GPU's name does not tell its generation")
+        notes.append("transactions counted as on Volta: the GPU's name does not give its generation")
     if peak is not None and _TENSOR_LEVEL in totals and not math.isnan(kernel.seconds):
         # The estimate of Wang et al. (2020), section III.
         tensor = load_spec().standard_tensor.id

@@ -321,7 +321,7 @@ def _row(path: str, place: str, columns: Sequence[Header], cells: Mapping[str, A
             try:
                 number = plain_number(cell)
                 if number == 0 and column.quantity not in _ZERO_MAY_BE:
-                    raise ValueError("zero can't be meant")
+                    raise ValueError("zero is not possible here")
             except ValueError as error:
                 reason = f"{place}, column {column.text!r}: {error}"
                 raise damaged(path, reason, "Correct the cell, or leave it empty.") from error

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from ncu_roofline.base.texts import clean
+from ncu_roofline.base.texts import clean, plural
 from ncu_roofline.formats.inputs.ncu_csv import function_of
 from ncu_roofline.formats.inputs.tables import MAJOR, MINOR, MetricTable
 from ncu_roofline.formats.inputs.text import damaged
@@ -70,10 +70,10 @@ def read(path: str | os.PathLike[str]) -> MetricTable:
             for key, value in said.items():
                 columns[key][row] = value
     if not known and launches[0].kind == "kernel":
-        of = "several GPUs" if len(devices) > 1 else "CUDA graphs" if calls is None else f"{len(calls)} launches"
-        warnings.append(f"{path} has {len(ranges)} counted kernels and {of}: nobody knows which operator asked for which.")
+        of = "several GPUs" if len(devices) > 1 else "CUDA graphs" if calls is None else plural(len(calls), "launch")
+        warnings.append(f"{path} has {len(ranges)} counted kernels and {of}: which operator launched which is unknown.")
     if not named and launches[0].kind == "kernel":
-        warnings.append(f"{path} has kernels of which no name was recorded, so that no name is sure: they are numbered.")
+        warnings.append(f"{path} has kernels whose names were not recorded: all are numbered.")
     lacks, lacking = "", [name for name in (_TIME, _BYTES) if name not in columns]
     if lacking:
         add = f"profiler_metrics=[..., {', '.join(map(repr, lacking))}], profiler_measure_per_kernel=True"

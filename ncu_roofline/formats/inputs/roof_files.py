@@ -192,7 +192,7 @@ def _content(table: Table) -> tuple[dict[str, list[Any]], list[ImportedRoof], li
         key = match[1].lower() if match else text[:20]
         name = _KEYS.get(key, key if re.fullmatch(r"ai(?:_\w+)?", key) else "")
         if not name or match is None:
-            warnings.append(f"line {place} begins with {key!r}, which says nothing here, and is left out")
+            warnings.append(f"line {place} begins with {key!r}, which has no meaning here, and is left out")
             continue
         if name in seen:
             warnings.append(f"line {place} gives {key!r} again, and the last one counts")
@@ -323,7 +323,7 @@ def read_ceilings_ert(path: str | PathLike[str]) -> Ceilings:
             note = "ERT's kernels are in double precision where it names none"
         elif l1_is_l2 and name == "l1":
             name = "l2"
-            note = "ERT calls it L1: it numbers the levels that it can tell apart, and on GPUs the innermost of them is L2"
+            note = "ERT calls it L1: it numbers the levels that it can distinguish, and on GPUs the innermost of them is L2"
         by_id[name] = _ceiling(roof, name, note)
     stamp = number(inside(empirical["gflops"], "metadata", "TIMESTAMP_DB"))  # when the toolkit wrote its results
     date = datetime.fromtimestamp(stamp, timezone.utc).date().isoformat() if 0 < stamp < 4e9 else ""

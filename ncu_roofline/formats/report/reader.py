@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, overload
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.texts import clean, printable, shorten
+from ncu_roofline.base.texts import clean, plural, printable, shorten
 from ncu_roofline.base.units import format_value
 from ncu_roofline.formats.report.framing import KINDS, RawFile, cannot_read, message, open_raw, scan, text
 from ncu_roofline.formats.report.metrics import (
@@ -552,7 +552,7 @@ class Report:
         """What a notebook shows: a table of the first launches; nothing of the report reaches it unescaped."""
         devices = ", ".join(device.name for device in self.devices) or "no GPU named"
         release = f"Nsight Compute {self.ncu_version}" if self.ncu_version else "Nsight Compute of unknown release"
-        heading = escape(printable(f"{PurePath(self.path).name}: {len(self)} launches, {devices}, {release}"))
+        heading = escape(printable(f"{PurePath(self.path).name}: {plural(len(self), 'launch')}, {devices}, {release}"))
         rows = "".join(map(_row, self.kernels[:_MOST_LAUNCHES]))
         more = len(self) - _MOST_LAUNCHES
         rest = f"<p>and {more} more in <code>report.kernels</code></p>" if more > 0 else ""

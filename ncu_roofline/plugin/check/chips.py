@@ -350,7 +350,7 @@ def targets_of(names: Sequence[str]) -> tuple[Target, ...]:
             capabilities = (parse_target(name), *(one.compute_capability for one in models))
             meant = [target for target in default_targets() if target.capability in capabilities][:1]
         if not meant:
-            reason = "it is neither a chip nor a compute capability nor a product known"
+            reason = "no chip, compute capability or product has this name"
             raise RooflineError("Cannot use --chip", name, reason, "See `ncu-roofline list architectures`.")
         found += meant
     return tuple(dict.fromkeys(found)) if names else default_targets()

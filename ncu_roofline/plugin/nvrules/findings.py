@@ -397,7 +397,7 @@ def as_text(told: Told, width: int, *, brief: bool = False, whole: bool = False)
         head = (device or "no GPU named", listed(places, _MOST_REPORTS), f"Nsight Compute {listed(releases, _MOST_REPORTS)}")
         found = _by_kernel(one for one in told.found if one.kernel.device == device)
         rest = [one for one in told.kernels if one.device == device and one.reason and one.share >= WORTH and one not in found]
-        sentences = [*told.sentences[device][:1], *([] if found or rest or told.left_out else ["Nothing to say."])]
+        sentences = [*told.sentences[device][:1], *([] if found or rest or told.left_out else ["No findings."])]
         blocks.append([line for text in (" \N{MIDDLE DOT} ".join(head), *sentences) for line in lines(text)])
         for kernel in (*found, *rest):
             own = found.get(kernel, [])
@@ -408,7 +408,7 @@ def as_text(told: Told, width: int, *, brief: bool = False, whole: bool = False)
             headroom = kernel.reason or "its headroom is not known"
             if math.isfinite(kernel.recoverable):
                 less = f"{_seconds(kernel.recoverable)} less"
-                headroom = f"{as_times(kernel.speedup)} at its present traffic and instructions, {less}"
+                headroom = f"headroom {as_times(kernel.speedup)} at its present traffic and instructions, {less}"
             in_full, reason = bool(own) and not brief, f"{kernel.reason}." if kernel.reason else headroom
             about = f"{time}; {headroom}" if in_full else f"{time}: {reason}"
             block = lines(f"{fitted(kernel.name, width - len(which) - 1)}{which}: {about}", _INDENT)
@@ -482,7 +482,7 @@ def _remarks(told: Told, brief: bool, whole: bool) -> Iterator[Sequence[str]]:
         yield (f"--verbose shows {which} in full.",)
     elif told.silences and whole:
         full = [f"{one.rule} ({one.launches} of {told.launches} launches): {one.text}" for one in told.silences]
-        yield "What rules could not tell:", *full
+        yield "What rules could not determine:", *full
     elif rules := dict.fromkeys(one.rule for one in told.silences if one.alone):
         yield (f"Without advice: {', '.join(rules)}. --all-findings shows why.",)
     if told.skipped:

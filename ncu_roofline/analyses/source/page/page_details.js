@@ -75,8 +75,8 @@ function factsOf(entry) {
   const counts = [
     [formatValue(entry.work, view.launch.work_unit, 3), "work", entry.work > 0],
     [formatValue(entry.work_int32, "op", 3), "integer work", entry.work_int32 > 0],
-    [formatValue(entry.requested, "byte", 3), "of global memory asked of L1", entry.requested > 0],
-    [formatValue(entry.local, "byte", 3), "of local memory asked of L1", entry.local > 0],
+    [formatValue(entry.requested, "byte", 3), "of global memory requested from L1", entry.requested > 0],
+    [formatValue(entry.local, "byte", 3), "of local memory requested from L1", entry.local > 0],
     [formatValue(entry.intensity, view.launch.chart.axes[1], 3), "at L1", entry.intensity > 0],
     [formatValue(entry.executed, "count", 3), countedName(), known(entry.executed)],
     [plainNumber(entry.lanes), "lanes of 32", known(entry.lanes)],

@@ -30,7 +30,7 @@ function shownCells(...cells) {
 function sourceHeadings() {
   return shownCells(
     heading("Line", "", "num"), heading("", "", "bar-head"), measureHeading(measureNow(), "num"),
-    knows("lines", "intensity") && heading(intensityHeading(), "operations per byte asked of L1, of global and local memory", "num rarer"),
+    knows("lines", "intensity") && heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num rarer"),
     knows("lines", "stall") && heading("Stall", WAITING, "stall"), heading("Source"),
   );
 }

@@ -67,7 +67,7 @@ function drawLoops() {
   const shown = all.loops ? loops : loops.filter((loop) => kept.has(loop.loop) || isChosenLoop(loop));
   const headings = [
     heading("Loop", "number and place"), heading(""), ...loopMeasures().map((measure) => measureHeading(measure, "num")),
-    heading(intensityHeading(), "operations per byte asked of L1, of global and local memory", "num"), ...(knowsTrips() ? [heading("Trips", "iterations per entry and warp", "num")] : []),
+    heading(intensityHeading(), "operations per byte requested from L1, of global and local memory", "num"), ...(knowsTrips() ? [heading("Trips", "iterations per entry and warp", "num")] : []),
   ];
   const most = Math.max(...loops.filter((loop) => loop.loop >= 0).map(heat), 0);
   byId("loop-table").replaceChildren(tableOf(headings, [...kernelRow(headings.length), ...shown.flatMap((loop) => loopRows(loop, most, headings.length))]));

@@ -29,9 +29,9 @@ TensorActivity = namedtuple("TensorActivity", "whole parts")
 # A reason why warps wait: waits completes "warps wait here ...".
 Stall = namedtuple("Stall", "waits cause advice caches issue unit limits least least_at_place")
 Stall.__new__.__defaults__ = ((), False, False, '', (), 0.1, 0.1)
-# One measured ceiling: value in SI units, the SM clock it was measured at in Hz (NaN where unknown).
-Ceiling = namedtuple("Ceiling", "value clock clock_known follows_sm_clock theory per_cycle")
-Ceiling.__new__.__defaults__ = (float("nan"), float("nan"))
+# A ceiling: its id, like "dram.read" or "tensor.fp16.wgmma", its unit ("B/s", "FLOP/s", "OP/s" or "s"); where it was measured the value in SI units, the SM clock it was measured at in Hz, the kernel (NaN and "" where unknown, as in all that follows).
+Ceiling = namedtuple("Ceiling", "clock_known follows_sm_clock value theory clock per_cycle")
+Ceiling.__new__.__defaults__ = (float("nan"), float("nan"), float("nan"), float("nan"))
 # Bytes per cycle and one SM, L2 slice or bit of the memory bus.
 Bandwidth = namedtuple("Bandwidth", "bytes per")
 # A hardware unit: the largest of its metrics (without suffix), or the sum of parts, says how full it was.
@@ -1694,13 +1694,13 @@ Reached = namedtuple("Reached", "level rate share lower traffic bandwidth")
 # is known; ``no_time`` says why no run time is known, if so, ``short`` the seconds of launches too short, else None.
 Row = namedtuple("Row", "levels busy asked counted_seconds lower counted state amounts tensor_unknown chip_known no_time short")
 
-NO_TIME = "its run time is not known, so no rate is"
+NO_TIME = "its run time was not collected, so no rate is known"
 UNKNOWN_CHIP = "the counters of its GPU are not known to this version"
-ALL_IDLE = "every unit that was looked at was idle"
+ALL_IDLE = "every unit that was collected was idle"
 NO_ROOFS = "no roof of its GPU is known"
-NOTHING_COLLECTED = "neither work nor traffic nor the use of any unit was collected"
+NOTHING_COLLECTED = "neither work nor traffic nor the utilization of any unit was collected"
 
-PEAK_OF_ACTIVE = "peak in the cycles in which its SM was active"
+PEAK_OF_ACTIVE = "peak in active cycles"
 MISFIT = "clock or cache state differed between the passes, or the counters don't match"
 # Limits that are sums over others, and those of the way through L1, by their ids.
 GROUPS = ("sm", "memory", "sm-memory")
@@ -1754,31 +1754,31 @@ def judge(case):
     """The verdict on a kernel from all that can be full.  Without a verdict there is no headroom either."""
     nearest, state = nearest_limit(case.limits), case.state
     if case.short is not None:
-        text = "{}: {:.2g} us a launch".format(TOO_SHORT, 1e6 * case.short)
+        text = "{}: {:.2g} us per launch".format(TOO_SHORT, 1e6 * case.short)
         limit, share = (nearest.id, nearest.fraction) if nearest is not None else ("", math.nan)
-        text += "; highest is {}".format(_named(nearest)) if nearest is not None else ""
+        text += "; highest: {}".format(_named(nearest)) if nearest is not None else ""
         return Verdict(TOO_SHORT, limit, share, math.nan, False, math.nan, math.nan, "", text)
     busy = " in {} of the cycles".format(as_percent(state.tensor_active)) if is_known(state.tensor_active) else ""
     tensor = "the tensor pipe was active{} but its operations were not collected".format(busy)
     causes = ", ".join(keeping_back(state))
     if nearest is None:
         why = "no roof is known for its {} work".format(case.roofless) if case.roofless else str(case.why)
-        known = "; known is: {}".format(causes) if causes and not case.roofless else ""
+        known = "; known: {}".format(causes) if causes and not case.roofless else ""
         return _unknown(nearest, case, tensor if case.tensor_unknown else why + known)
     fullest = max([limit for limit in case.limits if is_known(limit.fraction)], key=lambda limit: limit.fraction)
     if fullest.fraction > BEYOND:
-        return _unknown(fullest, case, "{}, which can't be: {}".format(_named(fullest), MISFIT))
+        return _unknown(fullest, case, "{}, which is impossible: {}".format(_named(fullest), MISFIT))
     full, named = nearest.fraction >= REACHED, _named(nearest)
     if case.tensor_unknown and not (full and is_known(state.tensor_active) and state.tensor_active < nearest.fraction):
-        return _unknown(nearest, case, "{}; the nearest known limit is {}".format(tensor, named))
+        return _unknown(nearest, case, "{}; the highest known limit is {}".format(tensor, named))
     if case.roofless and not full:
-        text = "no roof is known for its {} work; the nearest known limit is {}".format(case.roofless, named)
+        text = "no roof is known for its {} work; the highest known limit is {}".format(case.roofless, named)
         return _unknown(nearest, case, text)
     if (case.unseen or case.partly) and not full:
-        return _unknown(nearest, case, "nearest known is {}; {}".format(named, _not_seen(case)))
+        return _unknown(nearest, case, "highest known: {}; {}".format(named, _not_seen(case)))
     if full:
         return _bound(nearest, fullest, case)
-    why = causes or "what keeps it was not collected (occupancy, warps, stalls)"
+    why = causes or "its cause was not collected (occupancy, warps, stalls)"
     text = "latency-bound, no unit above {} (highest: {}); {}".format(as_percent(REACHED), _named(fullest), why)
     headrooms, at = (_headroom([fullest], case), math.nan), "at its present traffic and instructions"
     return _verdict(LATENCY, fullest, case, headrooms, (text, at, ""))
@@ -1795,7 +1795,7 @@ def _bound(nearest, fullest, case):
     name = "{}-bound" if nearest.roof or nearest.id in MEMORIES else "bound by its {}"
     text = name.format(nearest.label) + _full(nearest)
     text += "; {}".format(_named(fullest)) if fullest.fraction > MIX_TOLD * nearest.fraction else ""
-    text += ", which can't be: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
+    text += ", which is impossible: {}".format(MISFIT) if nearest.fraction > ABOVE else ""
     text += "; {}".format(waste.text) if waste is not None else ""
     mine = "traffic" if nearest.kind == "memory" else "instructions"
     at = "at its present {}".format(mine if case.part >= PART_TOLD else "traffic and instructions")
@@ -1814,13 +1814,13 @@ def _verdict(name, nearest, case, headrooms, words):
     or_less = is_known(headroom) and bool(in_part or nearest.lower)
     if is_known(headroom):
         why = " (or less: {})".format(_not_seen(case) if in_part else "more was not counted") if or_less else ""
-        numbers.append("{} {}{}".format(as_times(headroom), at, why))
+        numbers.append("headroom {} {}{}".format(as_times(headroom), at, why))
     elif in_part:
         numbers.append("{}, so that its headroom is not known".format(_not_seen(case)))
     if is_known(without):
         numbers.append("{} without that".format(as_times(without)))
     if is_known(compute) and not same:
-        there = " ({:.3g} of {:.3g} {})".format(*place) if place else ""
+        there = " (intensity {:.3g}, ridge point {:.3g} {})".format(*place) if place else ""
         numbers.append("{} to the {} roof{}".format(as_times(compute), arithmetic.label, there))
     part = "in {} of its time ".format(as_percent(case.part)) if case.part < PART_TOLD else ""
     reason = part + ("{}: {}".format(text, ", ".join(numbers)) if numbers else text)
@@ -1838,7 +1838,7 @@ def _not_seen(case):
     if case.unseen:
         said.append("{} {} not collected".format(in_words(case.unseen), "were" if len(case.unseen) > 1 else "was"))
     if case.partly:
-        said.append("of {} only a part was counted".format(in_words(case.partly)))
+        said.append("{} counted in part only".format(in_words(case.partly)))
     return ", ".join(said)
 
 
@@ -1876,20 +1876,20 @@ def wasted(limit, amounts):
     found = []
     if limit.kind == "memory" and limit.id != "shared":
         local = share(sum(known("local_loads", "local_stores")), amounts.get("l1"))
-        text = "{} of its L1 traffic is local memory (spilled registers, arrays indexed at run time)"
+        text = "{} of its L1 traffic is local memory (register spills, arrays indexed at run time)"
         found.append(Waste("local memory", local, L1_UNITS, text.format(as_percent(local))))
         excess = share(amounts.get("requested"), amounts.get("l1")) - share(amounts.get("ideal"), amounts.get("l1"))
         excess = excess if is_known(amounts.get("ideal")) else 0.0
-        text = "{} of the sectors that it asks of L1 are more than their bytes need"
+        text = "{} of the sectors it requests from L1 are excess (uncoalesced accesses)"
         found.append(Waste("excess sectors", excess, ("l1",), text.format(as_percent(excess))))
     if limit.id in PIPES and not limit.roof and known("data_pipe"):
         useful = useful_passes(*[amounts.get(name) for name in ("writeback", "bank_reads", "bank_writes", "requests")])
         replays = max(1 - useful / amounts["data_pipe"], 0.0) if is_known(useful) else 0.0
-        text = "{} or more of what its data pipe does are replays (bank conflicts, scattered addresses)"
+        text = "{} or more of its L1 data-pipe cycles are replays (bank conflicts, scattered addresses)"
         found.append(Waste("replays", replays, PIPES, text.format(as_percent(replays))))
     if limit.id in PIPES:
         conflicts = share(amounts.get("conflicts"), amounts.get("shared"))
-        text = "{} of its passes through shared memory are bank conflicts"
+        text = "{} of its shared-memory wavefronts are bank conflicts"
         found.append(Waste("bank conflicts", conflicts, ("shared",), text.format(as_percent(conflicts))))
     for lanes in known("lanes") if limit.kind == "compute" and not limit.roof else []:
         lost = 1 - lanes if 1 - lanes >= WASTE_OF_LANES else 0.0
@@ -1916,8 +1916,8 @@ def keeping_back(state):
     """What keeps a kernel from its limits, as far as it was measured: what explains most of it first, eligible warps last."""
     causes = []
     if is_known(state.launching) and state.launching >= LAUNCH_SHARE:
-        long = "launching it takes longer than it runs"
-        text = long if state.launching > 1 else "launching is {} of its time".format(as_percent(state.launching))
+        long = "its launch overhead exceeds its run time"
+        text = long if state.launching > 1 else "launch overhead is {} of its time".format(as_percent(state.launching))
         causes.append((1 / max(1 - state.launching, 0.01), text))
     if is_known(state.active) and state.active < 1 - IDLE:
         about = []
@@ -1929,7 +1929,7 @@ def keeping_back(state):
         text += " ({})".format("; ".join(about)) if about else ""
         causes.append((1 / max(state.active, 0.01), text))
     if is_known(state.waves) and 0 < state.waves < FEW_WAVES:
-        causes.append((1 / state.waves, "{:.2g} waves of blocks".format(state.waves)))
+        causes.append((1 / state.waves, "{:.2g} waves".format(state.waves)))
     if is_known(state.occupancy):
         low, theoretical, gap = "", "", 1.0
         if is_known(state.theoretical):
@@ -2048,7 +2048,7 @@ ELAPSED = ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg", "gpc__cycles_elap
 MOST_OF_THEORY = 1.05
 # Clocks of a kernel and of a measurement that differ by less are the same.
 SAME_CLOCK = 0.01
-INSTEAD = "theory judges"
+INSTEAD = "theoretical roof used"
 
 SM_FOR_L2 = "L2 clock not recorded, SM clock used"
 UNKNOWN_CLOCK = "SM clock not recorded, maximum clock used"
@@ -2843,7 +2843,7 @@ def excess(launch):
             loads = "loads" if names <= set(LOADS) else "atomics" if names <= set(ATOMICS) else loads
             share, saved = per(launch, site, "requested") / requested, as_percent(site.amount / requested)
             needed = SECTOR * counts["ideal"].get(row, 0.0) / counts["requested"][row]
-            used = "{:.1f} of the {} bytes of a sector are needed".format(needed, SECTOR)
+            used = "{:.1f} of the {} bytes of a sector are used".format(needed, SECTOR)
             these = "These {}{{}} make".format("{} ".format(len(site.rows)) if len(site.rows) > 1 else "")
             if kind == "gaps":
                 lanes = lanes_of(launch)[row] / counts["executed"][row]
@@ -2869,11 +2869,11 @@ def pattern(launch, row):
     if not lanes >= FULL_LANES * WARP * executed >= 1 or launch.code().names[row] in ATOMICS:
         return ""
     sectors, needed = [counts[name].get(row, 0.0) / executed for name in ("requested", "ideal")]
-    where = "per warp where {:.3g} would do".format(needed)
+    where = "per request where {:.3g} would do".format(needed)
     if needed < WARP // 2 and abs(sectors - WARP) <= NEAR * WARP:
-        own = "each lane asks for a sector of its own (strides of {} bytes or more), {} {}; "
+        own = "each lane requests a sector of its own (stride of {} bytes or more), {} {}; "
         return own.format(SECTOR, WARP, where)
-    shifted = ", as where rows don't begin at a multiple of {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
+    shifted = ", as where rows are not aligned to {} bytes".format(SECTOR) if sectors <= needed + 1 + NEAR else ""
     return "{:.3g} sectors {}{}; ".format(sectors, where, shifted)
 
 
@@ -2959,7 +2959,7 @@ def conversions(launch):
             block = [row for row in counts if code.blocks[row] == code.blocks[site.rows[0]]]
             times = [sum([counts[row] for row in block if code.names[row] == name]) for name in DIVIDING]
             divides, share = len(set(times)) == 1 and times[0] > 0, site.amount / executed
-            as_divisions = ", as divisions of integers make them," if divides else ""
+            as_divisions = ", as in integer divisions," if divides else ""
             other = launch.told.kinds["conversion"].other if divides else ""
             yield finding(launch, "conversion", site, share, (mix(launch, site), as_divisions, as_percent(share)), other)
 
@@ -3075,7 +3075,7 @@ def hot_stalls(launch):
         share = site.amount / whole
         texts = (holding(known[reason].cause, *shown), hits(launch) if known[reason].caches else "")
         own = {"title": launch.told.kinds["stall"].title.format(reason), "limits": tuple(known[reason].limits) + (LATENCY,)}
-        own.update(more=" ".join([text for text in texts if text]), cause="waiting warps ({})".format(reason))
+        own.update(more=" ".join([text for text in texts if text]), cause="warp stalls ({})".format(reason))
         yield finding(launch, "stall", site, share, (as_percent(share), waits, reason), advice, **own)
 
 
@@ -3788,7 +3788,7 @@ def advise(kernel, report, ids, text, title, share=None):
     Returns the message, and whether it is advice.
     """
     if (share is not None and share < FINDING_SHARE) or not concerns(kernel, ids):
-        beside = " As far as is known it is not what limits the kernel (verdict: {}).".format(verdict_of(kernel).text)
+        beside = " It is not the limiter as far as is known (verdict: {}).".format(verdict_of(kernel).text)
         return report.fine(text + beside, title), False
     message = report.advise(text, title)
     saved = time_saved(kernel, ids, share)
@@ -3868,7 +3868,7 @@ class PrecisionBound(object):
         peak, measured = peak_of(kernel, precision)
         bound = Bound(levels, work.total, peak)
         if bound.attainable is None:
-            report.note("{} has no roof here: neither the metrics nor this rule tell its peak.".format(label), label + " has no roof")
+            report.note("{} has no roof here: neither the metrics nor this rule give its peak.".format(label), label + " has no roof")
             return
         rate = work.total / kernel.seconds
         fraction = rate / bound.attainable
@@ -3913,7 +3913,7 @@ def by_level(levels, work, peak, rate):
 def place(kernel, report, work, bound, facts):
     """Where this precision stands; the headroom of the whole kernel is the verdict's to say."""
     if facts.fraction > ABOVE:
-        text = " A kernel can't be above its roof: clock or cache state differed between the passes, or the counters don't match."
+        text = " No kernel can exceed its roof: clock or cache state differed between the passes, or the counters don't match."
         message = report.warn(facts.text + text + facts.tail, "{} above its roof".format(facts.label))
     else:
         message = report.fine(facts.text + facts.tail, "{} at {} of its {} roof".format(facts.label, as_percent(facts.fraction), facts.name))
@@ -4112,9 +4112,9 @@ STALLS = {
         waits='for data of earlier loads from global, local or texture memory',
         cause=(
             ('A load takes tens of cycles where L1 has its data, and hundreds where L2 or DRAM must send it.', (), ()),
-            ('DRAM is at {dram} of its peak: more loads at a time would mostly queue there.', ('dram',), ()),
-            ('DRAM is at {dram} of its peak, so that its bandwidth is hardly what they wait for.', ('no_dram',), ()),
-            ('Warps wait where too few loads are on their way meanwhile, or where bandwidth is used up.', (), ('dram', 'no_dram')),
+            ('DRAM is at {dram} of its peak: more loads in flight would mostly queue there.', ('dram',), ()),
+            ('DRAM is at {dram} of its peak, so its bandwidth is hardly the cause.', ('no_dram',), ()),
+            ('Warps wait where too few loads are in flight, or where bandwidth is exhausted.', (), ('dram', 'no_dram')),
         ),
         advice=(
             ('Move fewer bytes: smaller types, and one pass over data that several kernels or loops read.', ('dram',), ()),
@@ -4122,20 +4122,20 @@ STALLS = {
                 'Start loads earlier and more of them (unroll, prefetch into registers), and keep in registers or shared memory what is read again.', (),
                 ('dram',),
             ),
-            ('An SM holds {warps} of the warps that it can, as the grid has too few blocks: launch more.', ('few_blocks',), ('dram',)),
+            ('Achieved occupancy is {warps}, as the grid has too few blocks: launch more.', ('few_blocks',), ('dram',)),
             (
-                'An SM holds {warps} of the warps that it can, as of {waves} waves of blocks the last is no whole one: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
+                'Achieved occupancy is {warps}, as the last of {waves} waves is partial: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
                 ('last_wave',), ('dram',),
             ),
-            ('An SM holds {warps} of the warps that it can: more of them would hide more.', ('few_warps',), ('dram',)),
-            ('By {limits} an SM has room for {warps_possible} of the warps that it can hold: more of them would hide more.', ('capped',), ('dram',)),
+            ('Achieved occupancy is {warps}: more resident warps would hide more latency.', ('few_warps',), ('dram',)),
+            ('Theoretical occupancy is {warps_possible}, limited by {limits}: more resident warps would hide more latency.', ('capped',), ('dram',)),
             ('Tiles of shared memory can be loaded ahead by cp.async.', ('asynchronous', 'shared'), ('dram',)),
         ),
         caches=True, limits=('memory',),
     ),
     'short_scoreboard': Stall(
         waits='for results of shared memory, special functions or special registers',
-        cause=(('In this kernel these are {slow}, which answer after tens of cycles.', ('slow',), ()), ('Bank conflicts make it later.', ('conflicts',), ())),
+        cause=(('In this kernel these are {slow}, with latencies of tens of cycles.', ('slow',), ()), ('Bank conflicts lengthen them.', ('conflicts',), ())),
         advice=(
             ('Load from shared memory some iterations ahead, and keep in registers what is read again.', ('shared',), ('dram',)),
             ('Remove bank conflicts.', ('conflicts',), ('dram',)),
@@ -4146,7 +4146,7 @@ STALLS = {
         limits=('shared', 'l1', 'mio', 'xu'),
     ),
     'mio_throttle': Stall(
-        waits='since the queue for shared memory and special functions is full',
+        waits='as the queue for shared memory and special functions is full',
         cause=(('Usual where many such instructions follow each other; in this kernel they are {slow}.', ('slow',), ()),),
         advice=(
             ('Let a lane access up to 16 bytes of shared memory at once, and keep more of a tile in registers.', ('narrow_shared',), ('dram',)),
@@ -4157,10 +4157,10 @@ STALLS = {
         limits=('shared', 'l1', 'mio', 'xu'),
     ),
     'lg_throttle': Stall(
-        waits='since the queue for global and local memory is full',
+        waits='as the queue for global and local memory is full',
         cause=(
             ('Usual where many accesses to global or local memory follow each other.', (), ()),
-            ('DRAM is at {dram} of its peak, which keeps them from leaving.', ('dram',), ()),
+            ('DRAM is at {dram} of its peak, which backs them up.', ('dram',), ()),
         ),
         advice=(
             ('Move fewer bytes: smaller types, and one pass over data that several kernels or loops read.', ('dram',), ()),
@@ -4171,32 +4171,32 @@ STALLS = {
         limits=('memory',),
     ),
     'tex_throttle': Stall(
-        waits='since the queue for textures is full', cause=(('Usual where many texture or surface instructions follow each other.', (), ()),),
+        waits='as the queue for textures is full', cause=(('Usual where many texture or surface instructions follow each other.', (), ()),),
         advice=(('Issue fewer of them, fetch wider texels, or read by ordinary loads.', (), ()),), limits=('tex',),
     ),
     'math_pipe_throttle': Stall(
-        waits='since the arithmetic unit it needs is busy', cause=(('Where warps mostly wait so, that unit is what limits.', (), ()),),
-        advice=(("If it is the unit of the kernel's own work, only less of that work helps; else take off it what the work does not need.", (), ()),),
-        issue=True, unit='since the {} is busy', limits=('compute',), least=0.2,
+        waits='as the arithmetic unit they need is busy', cause=(('Where most warps wait for it, that unit is the limiter.', (), ()),),
+        advice=(("If that unit does the kernel's own work, only less work helps; otherwise move other instructions off it.", (), ()),), issue=True,
+        unit='as the {} is busy', limits=('compute',), least=0.2,
     ),
     'wait': Stall(
         waits='for a result of an arithmetic instruction just before, a few cycles at a fixed latency',
         cause=(('Usual where each instruction needs the one before it.', (), ()),),
         advice=(
             ('Give a warp independent work: unroll, use several accumulators.', (), ('dram',)),
-            ('An SM holds {warps} of the warps that it can, as the grid has too few blocks: launch more.', ('few_blocks',), ('dram',)),
+            ('Achieved occupancy is {warps}, as the grid has too few blocks: launch more.', ('few_blocks',), ('dram',)),
             (
-                'An SM holds {warps} of the warps that it can, as of {waves} waves of blocks the last is no whole one: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
+                'Achieved occupancy is {warps}, as the last of {waves} waves is partial: choose a grid of whole waves, smaller blocks, or a grid-stride loop.',
                 ('last_wave',), ('dram',),
             ),
-            ('An SM holds {warps} of the warps that it can: more of them would hide more.', ('few_warps',), ('dram',)),
-            ('By {limits} an SM has room for {warps_possible} of the warps that it can hold: more of them would hide more.', ('capped',), ('dram',)),
+            ('Achieved occupancy is {warps}: more resident warps would hide more latency.', ('few_warps',), ('dram',)),
+            ('Theoretical occupancy is {warps_possible}, limited by {limits}: more resident warps would hide more latency.', ('capped',), ('dram',)),
         ),
         issue=True, least=0.2, least_at_place=0.2,
     ),
     'barrier': Stall(
         waits='at a barrier for the other warps of the block',
-        cause=(('Usual where warps of a block arrive at different times, or wait together for what was loaded just before.', (), ()),),
+        cause=(('Usual where warps of a block arrive at different times, or wait together for loads issued just before.', (), ()),),
         advice=(
             ('Balance the work between barriers, or use smaller blocks and several of them per SM.', (), ()),
             ('Load the next tile while this one is used (double buffering).', ('shared',), ()),
@@ -4218,8 +4218,8 @@ STALLS = {
             ('Usual at jumps to code that is not in the instruction cache.', (), ('long_code', 'short')),
         ),
         advice=(
-            ('Unroll less, inline less, and let warps run the same part of the code at one time.', ('long_code',), ()),
-            ('Let one launch do more: warps wait so mostly as a kernel begins.', ('short',), ()),
+            ('Unroll less, inline less, and let warps run the same code at the same time.', ('long_code',), ()),
+            ('Let one launch do more: this stall is mostly at the start of a kernel.', ('short',), ()),
             ('Jump less: let the compiler predicate short branches, and keep rare paths out of loops.', (), ('long_code', 'short')),
         ),
     ),
@@ -4227,18 +4227,18 @@ STALLS = {
         waits='for a constant that is not in the cache of immediate constants',
         cause=(('Usual at the first use of kernel arguments and constants, and with many different constants.', (), ()),),
         advice=(
-            ('Let one launch do more: warps wait so mostly as a kernel begins.', ('short',), ()),
+            ('Let one launch do more: this stall is mostly at the start of a kernel.', ('short',), ()),
             ('Use fewer different constants and kernel arguments.', (), ('short',)),
         ),
     ),
     'dispatch_stall': Stall(
-        waits='since the dispatcher holds back', cause=(('Usual where units or register ports conflict.', (), ()),),
+        waits='as the dispatcher is held back', cause=(('Usual where units or register ports conflict.', (), ()),),
         advice=(('Look at the instructions around: mixed pipes and uses of the same registers.', (), ()),), issue=True, least=0.2, least_at_place=0.2,
     ),
     'drain': Stall(
         waits='at its end until its stores have left',
         cause=(
-            ('Such a warp has executed EXIT, and is sampled at what stands behind it.', (), ()),
+            ('Such a warp has executed EXIT, and is sampled at the instruction behind it.', (), ()),
             ('Stores leave no faster than memory takes them: DRAM is at {dram} of its peak.', ('dram',), ()),
             ('Usual in short kernels, and with many stores at the end of a kernel.', (), ('dram',)),
         ),
@@ -4251,15 +4251,15 @@ STALLS = {
         limits=('memory',),
     ),
     'sleeping': Stall(
-        waits='asleep', cause=(('The kernel calls __nanosleep, as spinning locks do.', (), ()),),
+        waits='as they sleep', cause=(('The kernel calls __nanosleep, as spinning locks do.', (), ()),),
         advice=(('Sleep shorter, or wait by another means (barriers, cooperative groups).', (), ()),),
     ),
     'gmma': Stall(
         waits='for its warpgroup or for tensor instructions of it (wgmma)',
-        cause=(('Usual where products are waited for soon after they were started, or the four warps of a warpgroup arrive at different times.', (), ()),),
-        advice=(('Keep several products on their way, and load the next tile meanwhile.', (), ()),),
+        cause=(('Usual where a product is awaited soon after it was started, or the four warps of a warpgroup arrive at different times.', (), ()),),
+        advice=(('Keep several products in flight, and load the next tile meanwhile.', (), ()),),
     ),
-    'misc': Stall(waits='for a reason that has no name', cause=(('Hardware does not tell.', (), ()),)),
+    'misc': Stall(waits='for a reason without a name', cause=(('The hardware does not report it.', (), ()),)),
     'not_selected': Stall(
         waits='while another warp issues', cause=(('More warps were ready than could issue: enough parallelism.', (), ()),), issue=True, least=0.2,
         least_at_place=0.2,
@@ -4269,42 +4269,41 @@ STALLS = {
 FINDINGS = Findings(
     kinds={
         'excess': Told(
-            kind='excess', title='Lines that ask for too many sectors', of='traffic of global memory at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
-            said="{}{}. {} {} of the kernel's traffic of global memory at L1; of all that traffic {} would be saved.", column='requested',
+            kind='excess', title='Lines with uncoalesced accesses', of='global-memory traffic at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
+            said="{}{}. {} {} of the kernel's global-memory traffic at L1; coalescing would save {} of that traffic.", column='requested',
             advice='Let neighbouring lanes access neighbouring addresses: structure of arrays, loops exchanged so that threadIdx.x runs along memory, or a tile transposed through shared memory. Bytes of DRAM are saved only where L1 and L2 miss.',
             other='Add up within a warp or block first (shuffles, shared memory), then let one lane write.',
         ),
         'tensor-feed': Told(
-            kind='tensor-feed', title='Loads for tensor instructions that ask for too many sectors', of='traffic of global memory at L1',
-            limits=('l1', 'l1-l2', 'l2', 'dram'), said="{}{}. {} {} of the kernel's traffic of global memory at L1; of all that traffic {} would be saved.",
-            column='requested',
+            kind='tensor-feed', title='Uncoalesced loads for tensor instructions', of='global-memory traffic at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
+            said="{}{}. {} {} of the kernel's global-memory traffic at L1; coalescing would save {} of that traffic.", column='requested',
             advice='Load tiles so that a warp covers whole rows of 128 bytes, 16 bytes per lane{}, and change their layout in shared memory: tensor instructions wait for what comes late.',
         ),
         'gaps': Told(
-            kind='gaps', title='Lines that ask for parts of sectors', of='traffic of global memory at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
-            said="{}, as {:.1f} of {} lanes take part: whole warps that access neighbouring addresses have no such gaps. {} {} of the kernel's traffic of global memory at L1; gaps are up to {} of all that traffic.",
+            kind='gaps', title='Lines with partly used sectors', of='global-memory traffic at L1', limits=('l1', 'l1-l2', 'l2', 'dram'),
+            said="{}, with {:.1f} of {} lanes taking part: whole warps that access neighbouring addresses leave no such gaps. {} {} of the kernel's global-memory traffic at L1; gaps are up to {} of that traffic.",
             column='requested',
             advice='Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let no lane leave early.',
         ),
         'bank-conflict': Told(
             kind='bank-conflict', title='Lines with bank conflicts', of='shared wavefronts', limits=('shared', 'l1'),
-            said="{}bank conflicts: these accesses to shared memory take {:.2g} times the wavefronts they need. They make {} of the kernel's wavefronts, and {} of all would be saved.",
+            said="{}bank conflicts: these shared-memory accesses take {:.2g} times the wavefronts they need. They make {} of the kernel's wavefronts; {} of all would be saved.",
             column='shared', advice='Pad rows by one element, swizzle the index, or let a lane access 8 or 16 bytes at once.',
             other='Add up in registers first, and give each warp a copy of its own.',
         ),
         'spill': Told(
-            kind='spill', title='Lines that use local memory', of='bytes asked of L1', limits=('lsu', 'l1', 'l1-l2', 'l2', 'dram'),
-            said='loads and stores of local memory are {} of the bytes that the kernel asks of L1: registers that the compiler spilled, or arrays of a thread that are indexed at run time.',
+            kind='spill', title='Lines that use local memory', of='bytes requested from L1', limits=('lsu', 'l1', 'l1-l2', 'l2', 'dram'),
+            said='loads and stores of local memory are {} of the bytes that the kernel requests from L1: register spills, or arrays of a thread indexed at run time.',
             column='local',
             advice='See what ptxas says (-Xptxas -v): allow more registers (__launch_bounds__, -maxrregcount), unroll less, or unroll fully so that indices of small arrays are known.',
         ),
         'unfused': Told(
-            kind='unfused', title='Lines with multiplications and additions apart', of='work', limits=('compute', 'latency'),
-            said="multiplications and additions in {} and no fused ones. {} of the kernel's operations could be half as many instructions, if one adds what the other multiplied.",
-            column='executed', advice='Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where a rounding less does no harm.',
+            kind='unfused', title='Lines with unfused multiplies and adds', of='work', limits=('compute', 'latency'),
+            said="{} multiplies and adds, none fused. {} of the kernel's operations could take half the instructions, if each add uses the product of a multiply (FMA).",
+            column='executed', advice='Compile without -fmad=false, write fma(), and avoid __fmul_rn and __fadd_rn, where one rounding fewer does no harm.',
         ),
         'fp64-by-accident': Told(
-            kind='fp64-by-accident', title='Lines with FP64 among FP32', of='instructions', limits=('compute', 'latency'),
+            kind='fp64-by-accident', title='Lines with FP64 in FP32 code', of='instructions', limits=('compute', 'latency'),
             said='FP64 arithmetic between conversions in a kernel whose work is FP32 ({}): {} of its warp instructions, at the lower rate of FP64.',
             column='executed',
             advice='If it is not meant so: write constants with an f (0.5f), call float functions (sqrtf, powf), and look for a double in between.',
@@ -4317,7 +4316,7 @@ FINDINGS = Findings(
         ),
         'address': Told(
             kind='address', title='Loops with much integer arithmetic', of='instructions', limits=('compute', 'latency'),
-            said="{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, as indices and addresses need it ({}): {} of the kernel's.",
+            said="{} of the loop's own warp instructions (loops inside left out) are integer arithmetic, typical of indices and addresses ({}): {} of the kernel's.",
             column='executed',
             advice='Move what does not change out of the loop, step pointers instead of computing indices, unroll, divide by constants or powers of two only, and use 32-bit indices.',
         ),
@@ -4332,12 +4331,12 @@ FINDINGS = Findings(
             advice='Sort or compact work so that the lanes of a warp take one path, give neighbouring lanes equally many iterations, and let no lane leave early.',
         ),
         'no-whole-warps': Told(
-            kind='no-whole-warps', title='Blocks that are no whole warps', of='instructions', limits=('compute', 'latency'),
-            said='Warps begin with {:.1f} of {} lanes: the blocks of this launch are no whole warps.', column='executed',
+            kind='no-whole-warps', title='Block size not a multiple of 32', of='instructions', limits=('compute', 'latency'),
+            said='Warps start with {:.1f} of {} lanes: the block size of this launch is not a multiple of the warp size.', column='executed',
             advice='Use blocks of a multiple of 32 threads.',
         ),
         'stall': Told(
-            kind='stall', title='Where warps wait: {}', of='samples', limits=('latency',), said="in {} of the kernel's samples warps wait here {} ({}).",
+            kind='stall', title='Warp stall: {}', of='samples', limits=('latency',), said="{} of the kernel's samples are warps stalled here {} ({}).",
         ),
         'called-library': Told(
             kind='called-library', title='Called functions without lines', of='samples', limits=('compute', 'latency'), said='{}{}{}: {} are there.',
@@ -4350,7 +4349,7 @@ FINDINGS = Findings(
         ),
         LibraryFunction(
             name='_div_(?:[a-z0-9]{1,8}_){0,4}f64', does=', which divides in FP64', cause='FP64 divisions',
-            advice='Multiply by a reciprocal that is computed once, where a rounding more does no harm; divide in FP32 where that is accurate enough.',
+            advice='Multiply by a reciprocal that is computed once, where one more rounding does no harm; divide in FP32 where that is accurate enough.',
         ),
         LibraryFunction(
             name='_div_(?:[a-z0-9]{1,8}_){0,4}f32', does=', which divides in FP32', cause='FP32 divisions',
