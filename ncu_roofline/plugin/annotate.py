@@ -6,9 +6,10 @@ guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle
 labels.
 
 Metrics, sections and rule results go to the end of a result's message, where protobuf merges repeated fields, and the names of
-the metrics behind the last name that the file has, so that no other name's number changes.  What is replaced (sections and rule
-results of ours that were collected) stays under a field number that no reader knows, and `stripped` brings it back.  Of the
-headers the payload size is renewed; nothing else of a file differs: all that was there keeps its bytes and its place.
+the metrics behind the last name that the file has, so that no other name's number changes.  A viewer shows the first result
+with the names that it has met by then, so all names move into the first block that brings any.  What is replaced (tables of
+names, sections and rule results of ours that were collected) stays under a field number that no reader knows, and `stripped`
+brings it back.  Of the headers the payload size is renewed; nothing else of a file differs: all keeps its bytes and its place.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 _FINDINGS = ("error", "optimization", "warning")
 _LINK = re.compile(r"@section:([^:@]*):")
 _ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was collected."
+_WAYS = {"binding": "counted", OPCODES: "from counts per opcode", "embedded": "from a chart of the report"}
 _FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
 _MOST_ORDERS = 7  # so that all come before the next stock section (20)
 _UNITS = {"flop": "FLOP", "op": "OP"}
@@ -317,7 +319,8 @@ class Planner:
                 metrics.append((f"{_name(_ATTAINED, chart.id)}.pct", 100 * float(fraction)))
         finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
         sections = (_chart_section(chart, min(position, _MOST_ORDERS)) for position, chart in enumerate(charts, 1))
-        overview = _overview(tuple(p.id for p in works), tuple(levels))
+        origins = [self._origin(m.work, p.id, i) for p in works] + [self._origin(m.traffic, one.id, i) for one in levels]
+        overview = _overview(tuple(p.id for p in works), tuple(levels), tuple(origins))
         replaced = {OVERVIEW_SECTION}
         for p in (p for p, chart in zip(working, charts, strict=True) if chart.drawn):
             replaced |= {one.section for one in spec.precisions if one.section and one.id in (p.id, p.beside)}
@@ -344,11 +347,12 @@ class Planner:
         self, item: Precision | Level, quantities: Mapping[str, Quantity], key: str, i: int, forms: Mapping[str, str]
     ) -> str:
         """Where a number of launch ``i`` comes from, "" where it is missing."""
+        origin = self._origin(quantities, key, i)
+        return _derivation(item.id, isinstance(item, Level), self._m.capability[i], origin, forms is _PEAKS) if origin else ""
+
+    def _origin(self, quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | None:
         choice = int(quantities[key].choice[i]) if math.isfinite(_value(quantities, key, i)) else -1
-        if choice < 0:
-            return ""
-        origin = quantities[key].origins[choice]
-        return _derivation(item.id, isinstance(item, Level), self._m.capability[i], origin, forms is _PEAKS)
+        return quantities[key].origins[choice] if choice >= 0 else None
 
 
 def _value(quantities: Mapping[str, Quantity], key: str, i: int) -> float:
@@ -401,14 +405,19 @@ def identifier(precision: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
+def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: tuple[Origin | None, ...]) -> bytes:
+    """Numbers, and in words how they were counted: in a table ncu-ui would give names of counters rows several lines high."""
     of = [(_WORK, one.id, f"{one.label} work", f" [{_UNITS[one.unit]}]") for one in load_spec().precisions if one.id in counted]
-    of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels if level.derivation]
-    header = [_metric(_name(kind, name), f"{label}{unit}") for kind, name, label, unit in of]
-    rows = [_metric(_name(_FROM, name), label) for _, name, label, _ in of]
+    of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels]
+    known, ways = [(one, origin) for one, origin in zip(of, origins, strict=True) if origin], dict[str, list[str]]()
+    for (_, _, label, _), origin in known:
+        way = _WAYS.get(origin.source, origin.source).capitalize()
+        ways.setdefault(f"{way} ({origin.note})" if origin.note else way, []).append(label)
+    header = [_metric(_name(kind, name), f"{label}{unit}") for (kind, name, label, unit), _ in known]
+    said = [f"{way}: {', '.join(labels)}." for way, labels in ways.items()]
+    said += [f"The counters are named on the Raw page ({PREFIX}{_FROM}...)."] if said else []
     title = "Roofline overview (ncu-roofline, added later)"
-    table = made("BodyItem", Table=made("Table", Label="What was counted", Columns=1, Metrics=rows))
-    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, title, table)
+    return _encoded(OVERVIEW, title, 0, " ".join([_ORIGIN, "What is not listed could not be derived.", *said]), header, title)
 
 
 @lru_cache(maxsize=1024)
@@ -515,18 +524,29 @@ class Addition(NamedTuple):
 
 
 class _Layout:
-    """The blocks of a report, its names, and the last block that brings names: behind these, more get their numbers without
-    changing those of others."""
+    """The blocks of a report, its names, and the first block that brings names; with ``own`` the one that brings ours, if any:
+    earlier versions gave these to the last one."""
 
-    def __init__(self, raw: RawFile) -> None:
+    def __init__(self, raw: RawFile, *, own: bool = False) -> None:
         self.raw = raw
         self.blocks = tuple(framing.scan(raw))
         self.names = [name for block in self.blocks for name in block.header.strings.strings]
-        self.place = next((block for block in reversed(self.blocks) if block.header.strings.strings), None)
+        named = [block for block in self.blocks if block.header.strings.strings]
+        ours = (block for block in named if own and block.header.strings.strings[-1].startswith(METRIC_PREFIX))
+        self.place = next(ours, named[0] if named else None)
         self.own = {number: name for number, name in enumerate(self.names) if name.startswith(METRIC_PREFIX)}
 
-    def written(self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes]) -> Iterator[bytes]:
-        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names."""
+    def tables(self, number: int) -> Iterator[bytes]:
+        """The tables of names under this field number, of all other blocks."""
+        for block in (one for one in self.blocks if one is not self.place):
+            header = self.raw.data[block.start + 4 : block.payload]
+            yield from (header[one.content : one.end] for one in split(header) if one.number == number)
+
+    def written(
+        self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes], former: int, later: int
+    ) -> Iterator[bytes]:
+        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names in the
+        one block; the tables of others get another field number."""
         if self.blocks:
             yield self.raw.data[: self.blocks[0].start]
         for block in self.blocks:
@@ -540,6 +560,10 @@ class _Layout:
             if block is self.place:
                 start, content, end = _last(header, _STRINGS)
                 header = header[:start] + bytes_field(_STRINGS, change_names(header[content:end])) + header[end:]
+            else:
+                header = _renumbered(
+                    self.raw, block.start, header, lambda one, table: later if (one.number == former and table) else one.number
+                )
             yield framing.frame(header) + payload
 
 
@@ -581,16 +605,17 @@ def is_annotated(raw: RawFile) -> bool:
 
 def stripped(raw: RawFile) -> Iterator[bytes]:
     """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
-    layout = _Layout(raw)
+    layout = _Layout(raw, own=True)
+
+    moved = sum(one.number == _STRING for table in layout.tables(_STRINGS + _REPLACED) for one in split(table))
 
     def without_own_names(table: bytes) -> bytes:
-        """Those at the end only: others have numbers behind them."""
-        end = len(table)
-        for one in reversed(list(split(table))):
-            if one.number != _STRING or not table[one.content : one.end].startswith(METRIC_PREFIX):
-                break
-            end = one.start
-        return table[:end]
+        """Those at the end only, others have numbers behind them; and those of the later blocks, which stand before."""
+        names = list(split(table))
+        while names and names[-1].number == _STRING and table[names[-1].content : names[-1].end].startswith(METRIC_PREFIX):
+            names.pop()
+        kept = names[: max(len(names) - moved, 0)]
+        return table[: kept[-1].end if kept else 0]
 
     def without_own(kind: Kind, offset: int, record: bytes) -> bytes:
         numbers = _numbers(kind)
@@ -606,7 +631,7 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
 
         return _renumbered(raw, offset, record, number_of)
 
-    return layout.written(without_own, without_own_names)
+    return layout.written(without_own, without_own_names, _STRINGS + _REPLACED, _STRINGS)
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
@@ -620,7 +645,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     ids = {name.decode("utf-8", "replace"): number for number, name in layout.own.items()}
     new = [name for name in dict.fromkeys(names) if name not in ids]
     ids.update((name, len(layout.names) + i) for i, name in enumerate(new))
-    more = b"".join(bytes_field(_STRING, name.encode()) for name in new)
+    more = b"".join((*layout.tables(_STRINGS), *(bytes_field(_STRING, name.encode()) for name in new)))
     remaining = iter(additions)
 
     def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
@@ -648,4 +673,4 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
         # Where nothing is replaced, the fields are not looked at: they are many.
         return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
 
-    return layout.written(with_addition, lambda table: table + more)
+    return layout.written(with_addition, lambda table: table + more, _STRINGS, _STRINGS + _REPLACED)
