@@ -431,6 +431,8 @@ def _chart_section(chart: ChartPlan, order: int) -> bytes:
     header += [_metric(_name(_INTENSITY, chart.id, one.id), f"{one.label} intensity [{unit}/byte]") for one in moved]
     roofs = (*chart.roofs, *(level.roof for level in chart.levels))
     parts = [_ORIGIN, "Dots and lines say what they are made of when pointed at.", f"Theoretical roofs stand at {chart.clock}."]
+    hues = ", ".join(f"{one.label} {load_spec().level(one.id).hue}" for one in chart.levels)
+    parts += [f"Colours: {hues}; other compute roofs grey."] if chart.drawn else []
     parts += dict.fromkeys(f"Lighter roofs are {one.file}." for one in roofs if one.measured is not None)
     if missing := [level.label for level in chart.levels if not level.derivation]:
         parts.append(f"No counter of the report gives the traffic of {', '.join(missing)}.")
