@@ -320,7 +320,7 @@ class Planner:
         finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
         sections = (_chart_section(chart, min(position, _MOST_ORDERS)) for position, chart in enumerate(charts, 1))
         origins = [self._origin(m.work, p.id, i) for p in works] + [self._origin(m.traffic, one.id, i) for one in levels]
-        overview = _overview(tuple(p.id for p in works), tuple(levels), tuple(origins))
+        overview = _overview(tuple(p.id for p in works), tuple(levels), tuple(filter(None, origins)))
         replaced = {OVERVIEW_SECTION}
         for p in (p for p, chart in zip(working, charts, strict=True) if chart.drawn):
             replaced |= {one.section for one in spec.precisions if one.section and one.id in (p.id, p.beside)}
@@ -405,15 +405,14 @@ def identifier(precision: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: tuple[Origin | None, ...]) -> bytes:
+def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: tuple[Origin, ...]) -> bytes:
     """Numbers, and in words how they were counted: in a table ncu-ui would give names of counters rows several lines high."""
     of = [(_WORK, one.id, f"{one.label} work", f" [{_UNITS[one.unit]}]") for one in load_spec().precisions if one.id in counted]
-    of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels]
-    known, ways = [(one, origin) for one, origin in zip(of, origins, strict=True) if origin], dict[str, list[str]]()
-    for (_, _, label, _), origin in known:
+    of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels if level.derivation]
+    header, ways = [_metric(_name(kind, name), f"{label}{unit}") for kind, name, label, unit in of], dict[str, list[str]]()
+    for (_, _, label, _), origin in zip(of, origins, strict=True):
         way = _WAYS.get(origin.source, origin.source).capitalize()
         ways.setdefault(f"{way} ({origin.note})" if origin.note else way, []).append(label)
-    header = [_metric(_name(kind, name), f"{label}{unit}") for (kind, name, label, unit), _ in known]
     said = [f"{way}: {', '.join(labels)}." for way, labels in ways.items()]
     said += [f"The counters are named on the Raw page ({PREFIX}{_FROM}...)."] if said else []
     title = "Roofline overview (ncu-roofline, added later)"
@@ -526,29 +525,25 @@ class Addition(NamedTuple):
 
 
 class _Layout:
-    """The blocks of a report, its names, and the first block that brings names; with ``own`` the one that brings ours, if any:
-    earlier versions gave these to the last one."""
+    """The blocks of a report, its names, and the first block that brings names."""
 
-    def __init__(self, raw: RawFile, *, own: bool = False) -> None:
+    def __init__(self, raw: RawFile) -> None:
         self.raw = raw
         self.blocks = tuple(framing.scan(raw))
         self.names = [name for block in self.blocks for name in block.header.strings.strings]
-        named = [block for block in self.blocks if block.header.strings.strings]
-        ours = (block for block in named if own and block.header.strings.strings[-1].startswith(METRIC_PREFIX))
-        self.place = next(ours, named[0] if named else None)
+        self.place = next((block for block in self.blocks if block.header.strings.strings), None)
         self.own = {number: name for number, name in enumerate(self.names) if name.startswith(METRIC_PREFIX)}
 
-    def tables(self, number: int) -> Iterator[bytes]:
-        """The tables of names under this field number, of all other blocks."""
-        for block in (one for one in self.blocks if one is not self.place):
-            header = self.raw.data[block.start + 4 : block.payload]
-            yield from (header[one.content : one.end] for one in split(header) if one.number == number)
+    def tables(self, number: int) -> bytes:
+        """The tables of names under this field number, of all blocks together."""
+        headers = (self.raw.data[block.start + 4 : block.payload] for block in self.blocks)
+        return b"".join(header[one.content : one.end] for header in headers for one in split(header) if one.number == number)
 
     def written(
-        self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes], former: int, later: int
+        self, changed: Callable[[Kind, int, bytes], bytes], number_of: Callable[[Field, bytes], int | None], names: bytes = b""
     ) -> Iterator[bytes]:
-        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names in the
-        one block; the tables of others get another field number."""
+        """The bytes of the report with each result ``changed``, given its kind, place and bytes, other numbers for fields of
+        headers, and a table of ``names`` in the first block with any."""
         if self.blocks:
             yield self.raw.data[: self.blocks[0].start]
         for block in self.blocks:
@@ -559,14 +554,8 @@ class _Layout:
             if len(payload) != block.header.payload_size:
                 start, _, end = _last(header, _PAYLOAD_SIZE)
                 header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
-            if block is self.place:
-                start, content, end = _last(header, _STRINGS)
-                header = header[:start] + bytes_field(_STRINGS, change_names(header[content:end])) + header[end:]
-            else:
-                header = _renumbered(
-                    self.raw, block.start, header, lambda one, table: later if (one.number == former and table) else one.number
-                )
-            yield framing.frame(header) + payload
+            more = bytes_field(_STRINGS, names) if names and block is self.place else b""
+            yield framing.frame(_renumbered(self.raw, block.start, header, number_of) + more) + payload
 
 
 def _last(data: bytes, number: int) -> tuple[int, int, int]:
@@ -607,17 +596,13 @@ def is_annotated(raw: RawFile) -> bool:
 
 def stripped(raw: RawFile) -> Iterator[bytes]:
     """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
-    layout = _Layout(raw, own=True)
+    layout = _Layout(raw)
 
-    moved = sum(one.number == _STRING for table in layout.tables(_STRINGS + _REPLACED) for one in split(table))
+    kept = bool(layout.tables(_STRINGS + _REPLACED))  # earlier versions appended to the last table: their names stay
 
-    def without_own_names(table: bytes) -> bytes:
-        """Those at the end only, others have numbers behind them; and those of the later blocks, which stand before."""
-        names = list(split(table))
-        while names and names[-1].number == _STRING and table[names[-1].content : names[-1].end].startswith(METRIC_PREFIX):
-            names.pop()
-        kept = names[: max(len(names) - moved, 0)]
-        return table[: kept[-1].end if kept else 0]
+    def number_in_header(one: Field, content: bytes) -> int | None:
+        former = _STRINGS if one.number == _STRINGS + _REPLACED else one.number
+        return None if kept and one.number == _STRINGS and content else former
 
     def without_own(kind: Kind, offset: int, record: bytes) -> bytes:
         numbers = _numbers(kind)
@@ -633,7 +618,7 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
 
         return _renumbered(raw, offset, record, number_of)
 
-    return layout.written(without_own, without_own_names, _STRINGS + _REPLACED, _STRINGS)
+    return layout.written(without_own, number_in_header)
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
@@ -647,7 +632,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     ids = {name.decode("utf-8", "replace"): number for number, name in layout.own.items()}
     new = [name for name in dict.fromkeys(names) if name not in ids]
     ids.update((name, len(layout.names) + i) for i, name in enumerate(new))
-    more = b"".join((*layout.tables(_STRINGS), *(bytes_field(_STRING, name.encode()) for name in new)))
+    tables = layout.tables(_STRINGS) + b"".join(bytes_field(_STRING, name.encode()) for name in new)
     remaining = iter(additions)
 
     def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
@@ -675,4 +660,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
         # Where nothing is replaced, the fields are not looked at: they are many.
         return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
 
-    return layout.written(with_addition, lambda table: table + more, _STRINGS, _STRINGS + _REPLACED)
+    def number_in_header(one: Field, content: bytes) -> int:
+        return one.number + _REPLACED if one.number == _STRINGS and content else one.number
+
+    return layout.written(with_addition, number_in_header, tables)

@@ -167,24 +167,18 @@ class Maker(Lowering):
 
     # Charts
 
-    def core(self, precision: Precision, tensor: Precision | None) -> Any:
-        """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
+    def core(self, precision: Precision, other: Precision | None) -> Any:
+        """All roofs and points of a precision of the CUDA cores, and those of another beside it, if wanted."""
         label = precision.label
         # What comes later is drawn over what came before, and each level's line has to show its colour.
         roofs = self.flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", PLAIN.light)
         points = self.points(precision, self.levels)
-        if tensor:
-            roofs += self.flat_roofs(tensor, tensor.id, tensor.label, TENSOR.light)
-            points += self.points(tensor, self.levels, TENSOR.light)
+        if other:
+            roofs += self.flat_roofs(other, other.roof, other.roof_label(other.roof), other.color.light)
+            points += self.points(other, self.levels, other.color.light)
         patched = [level for level in self.levels if level not in self.unpatched]
-        return _chart(label, "FLOP", roofs + self.level_roofs(precision, [*patched, *self.unpatched], f"{label} FMA"), points)
-
-    def both(self, lower: Precision, higher: Precision) -> Any:
-        """Two precisions of the CUDA cores, dots in the colours of theirs; the higher roof has the lines of the levels."""
-        roofs = self.flat_roofs(lower, lower.roof, f"{lower.label} FMA", lower.color.light)
-        roofs += self.level_roofs(higher, self.unpatched, f"{higher.label} FMA")
-        points = [point for one in (lower, higher) for point in self.points(one, self.unpatched, one.color.light)]
-        return _chart(f"{lower.label} and {higher.label}", "FLOP", roofs, points)
+        what = f"{other.label} and {label}" if other and other.kind == "core" else label
+        return _chart(what, "FLOP", roofs + self.level_roofs(precision, [*patched, *self.unpatched], f"{label} FMA"), points)
 
     def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Any:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
@@ -339,12 +333,6 @@ class Maker(Lowering):
         lighter = "; measured roofs are lighter" if self.ceilings else ""
         return f"Colours: {', '.join(f'{one.label} {one.hue}' for one in items)}{lighter}"
 
-    def packed_elsewhere(self, precision: Precision) -> str:
-        """A sentence on chips whose packed instructions this section does not count; "" if it counts all."""
-        short = ", ".join(map(capability_text, self.falls_short(precision)))
-        told = f" {short} alone: packed {precision.label} instructions are missing, so its dots stand too low and too far left;"
-        return f"{told} `ncu-roofline generate --ncu VERSION` counts them." if short else ""
-
     def uncounted(self) -> str:
         """A sentence on types that chips have and this section does not count."""
         left: defaultdict[str, list[str]] = defaultdict(list)
@@ -388,23 +376,26 @@ class Maker(Lowering):
     def shown(self, kind: str, precision: Precision) -> Made:
         """What a section of a kind shows; ``precision`` is that which it is of, if of one."""
         every, nested = self.spec.precisions, self.dialect.nested_expressions
-        if kind == "core":
-            tensor = next((other for other in every if other.beside == precision.id), None)
+        if kind in ("core", "both"):
+            other = next((one for one in every if one.beside == precision.id), None)
+            if kind == "both":
+                other, precision = (one for one in self.counted_together if not one.packed)
+            short = ", ".join(map(capability_text, self.falls_short(precision)))
+            left = f" {short} alone: packed {precision.label} instructions are missing, so dots stand too low and too far left;"
             words = {
-                "hues": self.hues((*self.levels, *([tensor] if tensor else []))),
+                "hues": self.hues((*self.levels, *([other] if other else []))),
                 "label": precision.label,
                 "packed": ", a packed half instruction twice that" if precision.packed else "",
-                "left": self.packed_elsewhere(precision),
-                "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if tensor else "",
+                "left": f"{left} `ncu-roofline generate --ncu VERSION` counts them." if short else "",
+                "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if other else "",
             }
-            body = {"RooflineChart": [self.core(precision, tensor)]}
-            return words, (*self.time_and_clock(), *self.performance(precision), *self.traffic_rows()), body
-        if kind == "both":
-            counted = [one for one in self.counted_together if not one.packed]
-            header = (*self.time_and_clock(), *(row for one in counted for row in self.performance(one)))
-            left = "".join(map(self.packed_elsewhere, counted))
-            words = {"hues": self.hues((*self.unpatched, *counted)), "left": left}
-            return words, (*header, *self.traffic_rows(patched=False)), {"RooflineChart": [self.both(*counted)]}
+            counted = (other, precision) if other and kind == "both" else (precision,)
+            rows = (row for one in counted for row in self.performance(one))
+            return (
+                words,
+                (*self.time_and_clock(), *rows, *self.traffic_rows()),
+                {"RooflineChart": [self.core(precision, other)]},
+            )
         if kind in ("tensor", "light"):
             drawn = [p for p in every if p.kind == "tensor"]
             types = told = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
