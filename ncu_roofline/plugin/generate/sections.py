@@ -380,7 +380,7 @@ class Maker(Lowering):
             other = next((one for one in every if one.beside == precision.id), None)
             if kind == "both":
                 other, precision = (one for one in self.counted_together if not one.packed)
-            short = ", ".join(map(capability_text, self.falls_short(precision)))
+            short = ", ".join(capability_text(chip) for chip, used in self.bindings(precision) if used.lower_bound)
             left = f" {short} alone: packed {precision.label} instructions are missing, so dots stand too low and too far left;"
             words = {
                 "hues": self.hues((*self.levels, *([other] if other else []))),
@@ -389,21 +389,17 @@ class Maker(Lowering):
                 "left": f"{left} `ncu-roofline generate --ncu VERSION` counts them." if short else "",
                 "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if other else "",
             }
-            counted = (other, precision) if other and kind == "both" else (precision,)
-            rows = (row for one in counted for row in self.performance(one))
-            return (
-                words,
-                (*self.time_and_clock(), *rows, *self.traffic_rows()),
-                {"RooflineChart": [self.core(precision, other)]},
-            )
+            told = (other, precision) if other and kind == "both" else (precision,)
+            header = (*self.time_and_clock(), *(row for one in told for row in self.performance(one)), *self.traffic_rows())
+            return words, header, {"RooflineChart": [self.core(precision, other)]}
         if kind in ("tensor", "light"):
             drawn = [p for p in every if p.kind == "tensor"]
-            types = told = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
+            types = counts = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
             if kind == "light":  # sparse work would cost one more pass
                 drawn = [p for p in every if p == precision or (p.part_of == precision.id and not p.disjoint)]
-                told = [precision]
+                counts = [precision]
             chart = self.tensor(drawn, *([precision.label] if kind == "light" else []))
-            rows = (row for one in told for row in self.performance(one))
+            rows = (row for one in counts for row in self.performance(one))
             header = (*self.time_and_clock(), *rows, *self.traffic_rows(patched=False))
             sparse = "" if self.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
             table = self.operations(types, precision if kind == "light" else None)
@@ -454,8 +450,7 @@ def _table(label: str, rows: Sequence[Any]) -> Any:
 
 def _counted(what: str, counter: str) -> str:
     """What a counter of a tensor type counts, in words: "Tensor FP16 to FP32, wgmma, sparse"."""
-    found = re.fullmatch(_OPERATIONS, counter)
-    if not found:
+    if not (found := re.fullmatch(_OPERATIONS, counter)):
         return f"{what} instructions"
     family, to, sparsity = found.groups(default="")
     called = "tcgen05" if family.startswith("utc") else "wgmma" if "gmma" in family else "mma.sync" if family else ""
