@@ -197,8 +197,8 @@ class Precision:
     ``opcodes``: no counter tells its work, only the opcodes executed do; it has no bindings. ``section`` is the identifier of
     its chart in Nsight Compute, "" for none; ``beside`` the precision of the CUDA cores in whose chart it is drawn, too;
     ``replacements`` are tensor types that could take over its matrix products, closest first. ``standard``: the tensor type
-    that stands for all where one has to be chosen.  ``color`` is that of a tensor type among others.  ``aliases``: what else
-    people call it."""
+    that stands for all where one has to be chosen.  ``color`` is that of a type among others, and ``hue`` what it is called.
+    ``aliases``: what else people call it."""
 
     id: str
     label: str
@@ -217,6 +217,7 @@ class Precision:
     replacements: tuple[str, ...] = ()
     standard: bool = False
     color: Color = TENSOR
+    hue: str = "violet"
     aliases: tuple[str, ...] = ()
 
     @property
@@ -267,11 +268,11 @@ class Precision:
 @dataclass(frozen=True)
 class Level:
     """A level of the memory hierarchy; ``order`` counts outwards from 0.  ``short`` is its label where room is scarce,
-    ``color`` that of its roofs and dots.  ``chain``: each level of the chain gets what the one before it could not serve.
-    ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with it, "memory" and "link" others that the
-    profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best first, and ``writes`` the share of its
-    bytes that each of some writes, from the lowest on.  ``aliases``: what else people call it.  ``on_request``: it is drawn
-    where it is asked for by name, or where its traffic matters.  ``clock``: that of its bindings, unless they state
+    ``color`` that of its roofs and dots, called ``hue``.  ``chain``: each level of the chain gets what the one before it could
+    not serve.  ``domain``: the clock it follows, "sm" the cores' own, "l2" one that moves with it, "memory" and "link" others
+    that the profiler leaves alone.  ``ceilings`` are ids of measurements of its bandwidth, best first, and ``writes`` the share
+    of its bytes that each of some writes, from the lowest on.  ``aliases``: what else people call it.  ``on_request``: it is
+    drawn where it is asked for by name, or where its traffic matters.  ``clock``: that of its bindings, unless they state
     another."""
 
     id: str
@@ -281,6 +282,7 @@ class Level:
     on_request: bool = False
     short: str = ""
     color: Color = WALL
+    hue: str = "gold"
     chain: bool = False
     domain: Literal["sm", "l2", "memory", "link"] = "sm"
     ceilings: tuple[str, ...] = ()

@@ -45,13 +45,6 @@ class Rate(NamedTuple):
     capabilities: fields.Ranges = fields.ALL
 
 
-class TensorInstructions(NamedTuple):
-    metric: str
-    label: str
-    capabilities: fields.Ranges
-    releases: fields.Releases = ((0, 0), fields.LAST_RELEASE)
-
-
 class Gauge(NamedTuple):
     """A number besides: the first of its ``metrics`` (full names) that is there, times ``scale``; above ``most`` it is none."""
 
@@ -62,11 +55,10 @@ class Gauge(NamedTuple):
 
 
 class TensorActivity(NamedTuple):
-    """Metrics (without suffix) of the tensor pipe's activity, and the kinds of its ``instructions``."""
+    """Metrics (without suffix) of the tensor pipe's activity."""
 
     whole: fields.AllExpanded
     parts: tuple[str, ...]
-    instructions: tuple[TensorInstructions, ...]
 
 
 class Slices(NamedTuple):

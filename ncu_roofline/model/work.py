@@ -149,7 +149,8 @@ def uncounted_tensor(m: Measurements, spec: Spec) -> Mask:
     chips = {chip: spec.read_as(chip) for _, chip in m.gpus}
     works = []
     for precision in (one for one in spec.precisions if one.kind == "tensor" and one.adds):
-        has = {one: bool(chip and spec.bindings(precision, chip.compute_capability)) for one, chip in chips.items()}
+        wanted = {one: chip for one, chip in chips.items() if chip and precision.id not in chip.left_out}
+        has = {one: bool(one in wanted and spec.bindings(precision, wanted[one].compute_capability)) for one in chips}
         lacking = np.array([not has[one] for one in m.capability], dtype=bool)
         values = m.values(m.work, precision.id)
         works.append(np.where(lacking & np.isnan(values), 0.0, values))

@@ -6,9 +6,10 @@ guesses units from words in names: "bytes" and ".pct" are welcome; second, cycle
 labels.
 
 Metrics, sections and rule results go to the end of a result's message, where protobuf merges repeated fields, and the names of
-the metrics behind the last name that the file has, so that no other name's number changes.  What is replaced (sections and rule
-results of ours that were collected) stays under a field number that no reader knows, and `stripped` brings it back.  Of the
-headers the payload size is renewed; nothing else of a file differs: all that was there keeps its bytes and its place.
+the metrics behind the last name that the file has, so that no other name's number changes.  A viewer shows the first result
+with the names that it has met by then, so all names move into the first block that brings any.  What is replaced (tables of
+names, sections and rule results of ours that were collected) stays under a field number that no reader knows, and `stripped`
+brings it back.  Of the headers the payload size is renewed; nothing else of a file differs: all keeps its bytes and its place.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ OVERVIEW = OWN_IDENTIFIER.decode() + "Overview"
 _FINDINGS = ("error", "optimization", "warning")
 _LINK = re.compile(r"@section:([^:@]*):")
 _ORIGIN = "Written by ncu-roofline into a copy of this report; nothing of it was collected."
+_WAYS = {"binding": "counted", OPCODES: "from counts per opcode", "embedded": "from a chart of the report"}
 _FIRST_ORDER = 12  # behind "GPU Speed Of Light" (10) and its own roofline charts
 _MOST_ORDERS = 7  # so that all come before the next stock section (20)
 _UNITS = {"flop": "FLOP", "op": "OP"}
@@ -317,7 +319,8 @@ class Planner:
                 metrics.append((f"{_name(_ATTAINED, chart.id)}.pct", 100 * float(fraction)))
         finite = ((name, value) for name, value in metrics if not isinstance(value, float) or math.isfinite(value))
         sections = (_chart_section(chart, min(position, _MOST_ORDERS)) for position, chart in enumerate(charts, 1))
-        overview = _overview(tuple(p.id for p in works), tuple(levels))
+        origins = [self._origin(m.work, p.id, i) for p in works] + [self._origin(m.traffic, one.id, i) for one in levels]
+        overview = _overview(tuple(p.id for p in works), tuple(levels), tuple(filter(None, origins)))
         replaced = {OVERVIEW_SECTION}
         for p in (p for p, chart in zip(working, charts, strict=True) if chart.drawn):
             replaced |= {one.section for one in spec.precisions if one.section and one.id in (p.id, p.beside)}
@@ -344,11 +347,12 @@ class Planner:
         self, item: Precision | Level, quantities: Mapping[str, Quantity], key: str, i: int, forms: Mapping[str, str]
     ) -> str:
         """Where a number of launch ``i`` comes from, "" where it is missing."""
+        origin = self._origin(quantities, key, i)
+        return _derivation(item.id, isinstance(item, Level), self._m.capability[i], origin, forms is _PEAKS) if origin else ""
+
+    def _origin(self, quantities: Mapping[str, Quantity], key: str, i: int) -> Origin | None:
         choice = int(quantities[key].choice[i]) if math.isfinite(_value(quantities, key, i)) else -1
-        if choice < 0:
-            return ""
-        origin = quantities[key].origins[choice]
-        return _derivation(item.id, isinstance(item, Level), self._m.capability[i], origin, forms is _PEAKS)
+        return quantities[key].origins[choice] if choice >= 0 else None
 
 
 def _value(quantities: Mapping[str, Quantity], key: str, i: int) -> float:
@@ -401,14 +405,18 @@ def identifier(precision: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...]) -> bytes:
+def _overview(counted: tuple[str, ...], levels: tuple[LevelPlan, ...], origins: tuple[Origin, ...]) -> bytes:
+    """Numbers, and in words how they were counted: in a table ncu-ui would give names of counters rows several lines high."""
     of = [(_WORK, one.id, f"{one.label} work", f" [{_UNITS[one.unit]}]") for one in load_spec().precisions if one.id in counted]
     of += [(_TRAFFIC, level.id, f"{level.label} traffic", "") for level in levels if level.derivation]
-    header = [_metric(_name(kind, name), f"{label}{unit}") for kind, name, label, unit in of]
-    rows = [_metric(_name(_FROM, name), label) for _, name, label, _ in of]
+    header, ways = [_metric(_name(kind, name), f"{label}{unit}") for kind, name, label, unit in of], dict[str, list[str]]()
+    for (_, _, label, _), origin in zip(of, origins, strict=True):
+        way = _WAYS.get(origin.source, origin.source).capitalize()
+        ways.setdefault(f"{way} ({origin.note})" if origin.note else way, []).append(label)
+    said = [f"{way}: {', '.join(labels)}." for way, labels in ways.items()]
+    said += [f"The counters are named on the Raw page ({PREFIX}{_FROM}...)."] if said else []
     title = "Roofline overview (ncu-roofline, added later)"
-    table = made("BodyItem", Table=made("Table", Label="What was counted", Columns=1, Metrics=rows))
-    return _encoded(OVERVIEW, title, 0, f"{_ORIGIN} What is not listed could not be derived.", header, title, table)
+    return _encoded(OVERVIEW, title, 0, " ".join([_ORIGIN, "What is not listed could not be derived.", *said]), header, title)
 
 
 @lru_cache(maxsize=1024)
@@ -422,6 +430,8 @@ def _chart_section(chart: ChartPlan, order: int) -> bytes:
     header += [_metric(_name(_INTENSITY, chart.id, one.id), f"{one.label} intensity [{unit}/byte]") for one in moved]
     roofs = (*chart.roofs, *(level.roof for level in chart.levels))
     parts = [_ORIGIN, "Dots and lines say what they are made of when pointed at.", f"Theoretical roofs stand at {chart.clock}."]
+    hues = ", ".join(f"{one.label} {load_spec().level(one.id).hue}" for one in chart.levels)
+    parts += [f"Colours: {hues}; other compute roofs grey."] if chart.drawn else []
     parts += dict.fromkeys(f"Lighter roofs are {one.file}." for one in roofs if one.measured is not None)
     if missing := [level.label for level in chart.levels if not level.derivation]:
         parts.append(f"No counter of the report gives the traffic of {', '.join(missing)}.")
@@ -514,18 +524,25 @@ class Addition(NamedTuple):
 
 
 class _Layout:
-    """The blocks of a report, its names, and the last block that brings names: behind these, more get their numbers without
-    changing those of others."""
+    """The blocks of a report, its names, and the first block that brings names."""
 
     def __init__(self, raw: RawFile) -> None:
         self.raw = raw
         self.blocks = tuple(framing.scan(raw))
         self.names = [name for block in self.blocks for name in block.header.strings.strings]
-        self.place = next((block for block in reversed(self.blocks) if block.header.strings.strings), None)
+        self.place = next((block for block in self.blocks if block.header.strings.strings), None)
         self.own = {number: name for number, name in enumerate(self.names) if name.startswith(METRIC_PREFIX)}
 
-    def written(self, changed: Callable[[Kind, int, bytes], bytes], change_names: Callable[[bytes], bytes]) -> Iterator[bytes]:
-        """The bytes of the report with each result ``changed``, given its kind, place and bytes, and more or fewer names."""
+    def tables(self, number: int) -> bytes:
+        """The tables of names under this field number, of all blocks together."""
+        headers = (self.raw.data[block.start + 4 : block.payload] for block in self.blocks)
+        return b"".join(header[one.content : one.end] for header in headers for one in split(header) if one.number == number)
+
+    def written(
+        self, changed: Callable[[Kind, int, bytes], bytes], number_of: Callable[[Field, bytes], int | None], names: bytes = b""
+    ) -> Iterator[bytes]:
+        """The bytes of the report with each result ``changed``, given its kind, place and bytes, other numbers for fields of
+        headers, and a table of ``names`` in the first block with any."""
         if self.blocks:
             yield self.raw.data[: self.blocks[0].start]
         for block in self.blocks:
@@ -536,10 +553,8 @@ class _Layout:
             if len(payload) != block.header.payload_size:
                 start, _, end = _last(header, _PAYLOAD_SIZE)
                 header = header[:start] + number_field(_PAYLOAD_SIZE, len(payload)) + header[end:]
-            if block is self.place:
-                start, content, end = _last(header, _STRINGS)
-                header = header[:start] + bytes_field(_STRINGS, change_names(header[content:end])) + header[end:]
-            yield framing.frame(header) + payload
+            more = bytes_field(_STRINGS, names) if names and block is self.place else b""
+            yield framing.frame(_renumbered(self.raw, block.start, header, number_of) + more) + payload
 
 
 def _last(data: bytes, number: int) -> tuple[int, int, int]:
@@ -582,14 +597,11 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
     """The bytes of ``raw`` without what was appended.  Raises RooflineError for damaged bytes."""
     layout = _Layout(raw)
 
-    def without_own_names(table: bytes) -> bytes:
-        """Those at the end only: others have numbers behind them."""
-        end = len(table)
-        for one in reversed(list(split(table))):
-            if one.number != _STRING or not table[one.content : one.end].startswith(METRIC_PREFIX):
-                break
-            end = one.start
-        return table[:end]
+    kept = bool(layout.tables(_STRINGS + _REPLACED))  # earlier versions appended to the last table: their names stay
+
+    def number_in_header(one: Field, content: bytes) -> int | None:
+        former = _STRINGS if one.number == _STRINGS + _REPLACED else one.number
+        return None if kept and one.number == _STRINGS and content else former
 
     def without_own(kind: Kind, offset: int, record: bytes) -> bytes:
         numbers = _numbers(kind)
@@ -605,7 +617,7 @@ def stripped(raw: RawFile) -> Iterator[bytes]:
 
         return _renumbered(raw, offset, record, number_of)
 
-    return layout.written(without_own, without_own_names)
+    return layout.written(without_own, number_in_header)
 
 
 def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) -> Iterator[bytes]:
@@ -619,7 +631,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
     ids = {name.decode("utf-8", "replace"): number for number, name in layout.own.items()}
     new = [name for name in dict.fromkeys(names) if name not in ids]
     ids.update((name, len(layout.names) + i) for i, name in enumerate(new))
-    more = b"".join(bytes_field(_STRING, name.encode()) for name in new)
+    tables = layout.tables(_STRINGS) + b"".join(bytes_field(_STRING, name.encode()) for name in new)
     remaining = iter(additions)
 
     def with_addition(kind: Kind, offset: int, record: bytes) -> bytes:
@@ -647,4 +659,7 @@ def appended(raw: RawFile, names: Sequence[str], additions: Iterable[Addition]) 
         # Where nothing is replaced, the fields are not looked at: they are many.
         return (_renumbered(raw, offset, record, number_of) if replaced else record) + encoded
 
-    return layout.written(with_addition, lambda table: table + more)
+    def number_in_header(one: Field, content: bytes) -> int:
+        return one.number + _REPLACED if one.number == _STRINGS and content else one.number
+
+    return layout.written(with_addition, number_in_header, tables)

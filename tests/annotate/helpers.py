@@ -41,15 +41,16 @@ def added(kernel: Kernel) -> Added:
 def assert_kept(before: Path, after: Path) -> None:
     """Every byte of every record of ``before`` is in its place in ``after``; headers differ in size and names only."""
     (old, old_data), (new, new_data) = ((list(scan(raw)), raw.data) for raw in map(open_raw, (before, after)))
-    named = [number for number, block in enumerate(old) if block.header.strings.strings]
+    names = [name for block in old for name in block.header.strings.strings]
+    first = next(number for number, block in enumerate(old) if block.header.strings.strings)
+    more = list(new[first].header.strings.strings)  # all, so that a viewer has them when it shows the first result
+    assert more[: len(names)] == names
+    assert {name[: len(METRIC_PREFIX)] for name in more[len(names) :]} == {METRIC_PREFIX}
     for number, (was, now) in enumerate(zip(old, new, strict=True)):
-        names, more = list(was.header.strings.strings), list(now.header.strings.strings)
-        assert more[: len(names)] == names
-        assert (more != names) == (number == max(named))
-        assert all(name.startswith(METRIC_PREFIX) for name in more[len(names) :])
+        assert number == first or not now.header.strings.strings
         results = {offset for _, offset, _ in was.results()}
         for (start, length), (at, new_length) in zip(was.records, now.records, strict=True):
             one, other = old_data[start : start + length], new_data[at : at + new_length]
             assert (other.startswith(one) and len(other) > len(one)) if start in results else other == one
-        if not results and more == names:
+        if not results and not was.header.strings.strings:
             assert old_data[was.start + 4 : was.payload] == new_data[now.start + 4 : now.payload]

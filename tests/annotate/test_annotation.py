@@ -20,7 +20,7 @@ from ncu_roofline.formats.report import Kernel, RuleMessage, RuleResult, read_re
 from ncu_roofline.formats.report.framing import KINDS, message, open_raw
 from ncu_roofline.formats.report.reader import MESSAGE_TYPES, encode_rule
 from ncu_roofline.formats.sectionfile.charts import evaluate_charts
-from ncu_roofline.formats.sectionfile.section import RELEASES, messages, parse_section, text_of
+from ncu_roofline.formats.sectionfile.section import RELEASES, messages, parse_section
 from ncu_roofline.formats.sectionfile.text import parse_document, section_text
 from ncu_roofline.formats.wire import build_messages, bytes_field, number_field, split, varint
 from ncu_roofline.model import roofline
@@ -34,7 +34,7 @@ from tests.golden import assert_golden
 from tests.nvrules.running import data_of, read_cases
 from tests.report.factory import block, encoded, file_of, result, saxpy, write
 from tests.report.frames import packed, zstd
-from tests.sectionfile.reading import tables, text
+from tests.sectionfile.reading import text
 from tests.sectionfile.section_factory import section
 
 
@@ -49,8 +49,6 @@ def described(kernel: Kernel) -> list[str]:
     lines = [f"{name} = {value if isinstance(value, str) else f'{value:.6g}'}" for name, value in sorted(found.metrics.items())]
     for one in found.sections.values():
         lines += [f"section {one.identifier}, order {one.message.Order}: {text(one, 'Description')}"]
-        for table in tables(one):
-            lines += [f"  {text_of(row.Label)}: {metrics[text_of(row.Name)]}" for row in table.Metrics]
         for chart in evaluate_charts(one, metrics, capability):
             for roof in chart.roofs:
                 kind = "roof" if roof.metrics else "constant roof"

@@ -22,6 +22,7 @@ CHARTS = {
     "HierarchicalDoubleRooflineChart": ("fp64", "tensor.fp64"),
     "HierarchicalSingleRooflineChart": ("fp32",),
     "HierarchicalHalfRooflineChart": ("fp16",),
+    "HierarchicalDoubleSingleRooflineChart": ("fp64", "fp32"),
     TENSOR: tuple(p.id for p in SPEC.precisions if p.kind == "tensor"),
 }
 # The report of a kernel is the same for many dialects: one of each kind; by default each chip in one of them.
@@ -71,7 +72,8 @@ def check_chart(chart: Chart, precisions: tuple[str, ...], model: Roofline) -> N
         if level in roofs:  # of a chip with unknown figures per SM the model draws no roof
             assert roof.peak_traffic == pytest.approx(roofs[level], rel=1e-9), roof.label
     for name, value in roofs.items():
-        if {name, name.rpartition(".")[0]} & set(precisions):
+        beside = (name, precisions[-1]) == ("fp64.nofma", "fp32")  # of a precision beside another the highest roof is drawn
+        if {name, name.rpartition(".")[0]} & set(precisions) and not beside:
             assert any(value == pytest.approx(roof.peak_work, rel=1e-9) for roof in chart.roofs), name
 
 

@@ -46,7 +46,7 @@ from tests.golden import assert_golden
 from tests.nvrules.running import toml
 from tests.sectionfile import reading
 
-DOUBLE, SINGLE, TENSOR = (f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "Tensor"))
+DOUBLE, SINGLE, BOTH, TENSOR = (f"Hierarchical{name}RooflineChart" for name in ("Double", "Single", "DoubleSingle", "Tensor"))
 LIGHT, PHASES, SPEC = "HierarchicalTensorLightRooflineChart", "RooflinePhases", load_spec()
 _REST = [version for version in VERSIONS if version not in ("base", "2025.4")]
 EACH_VERSION = pytest.mark.parametrize(
@@ -54,7 +54,7 @@ EACH_VERSION = pytest.mark.parametrize(
 )
 # Names of numbers in units of the field; without one: what ncu prints with its own, and counts.
 _LABEL = re.compile(
-    r"Duration|SM Frequency|Maximum SM Frequency \[kHz\]|.* instructions( \(wgmma\)|, FP64 pipe)?"
+    r"Duration|SM Frequency|Maximum SM Frequency \[kHz\]|Tensor [\w/]+( instructions|( to FP\d+)?(, [a-z0-9.]+)?(, sparse)?)"
     r"|.* fused share of add, multiply and FMA instructions|.* \[(G?FLOP/s|G?OP/s|FLOP/byte|%|% of cycles)\]|.* traffic"
 )
 
@@ -76,8 +76,8 @@ def test_sets_and_order() -> None:
         for name in reading.sets(made):
             sets[name].add(identifier)
     assert {name: set(IDENTIFIERS) - members for name, members in sets.items()} == {
-        "ncu_roofline": {LIGHT},
-        "ncu_roofline_light": {TENSOR, "InstructionRooflineChart"},
+        "ncu_roofline": {LIGHT, BOTH},
+        "ncu_roofline_light": {TENSOR, BOTH, "InstructionRooflineChart"},
     }
     assert [section("base", identifier).message.Order for identifier in IDENTIFIERS] == [11, *[12] * (len(IDENTIFIERS) - 1)]
 
@@ -141,8 +141,8 @@ def test_later_fields_and_names_are_used() -> None:
     for version, counted in (("base", False), ("2025.4", True)):
         assert ("ffma2" in texts(version)[SINGLE]) == counted
         said = reading.text(section(version, SINGLE), "Description")
-        assert ("On 10.0, 10.3, 10.7 packed instructions are not counted" in said) != counted
-    assert "not counted" not in reading.text(section("base", DOUBLE), "Description")
+        assert ("10.0, 10.3, 10.7 alone: packed FP32 instructions are missing" in said) != counted
+    assert "are missing" not in reading.text(section("base", DOUBLE), "Description")
 
 
 @EACH_VERSION
@@ -159,12 +159,9 @@ def test_the_overview_says_what_its_dialect_can(version: str) -> None:
 def test_what_dram_writes_is_collected() -> None:
     """It decides on the measured roof; replay passes stay as many, see `test_passes`."""
     plain, by_operation = {"dram__bytes_write.sum"}, {"dram__bytes_op_write.sum"}
-    expected_of = {("base", (7, 0)): plain, ("base", (9, 0)): plain, ("2025.4", (9, 0)): plain}
-    for (version, capability), expected in {
-        **expected_of,
-        ("2025.4", (12, 0)): by_operation,
-        ("2025.4", (12, 1)): set(),
-    }.items():
+    early = [("base", (7, 0)), ("base", (9, 0)), ("2025.4", (9, 0))]
+    later = {("2025.4", (12, 0)): by_operation, ("2025.4", (12, 1)): set[str]()}
+    for (version, capability), expected in {**dict.fromkeys(early, plain), **later}.items():
         for identifier in IDENTIFIERS:
             names = collected(section(version, identifier), capability)
             assert {name for name in names if "dram" in name and "write" in name} == expected
@@ -181,6 +178,8 @@ def test_charts_of_a_kind() -> None:
     colors, stated = defaultdict[str, set[int]](set), reading.colors(section("2024.2", TENSOR))
     for point in drawn(texts("2024.2")[TENSOR]).points:
         colors[point.label.partition(" at ")[0].removesuffix(" sparse")].add(stated[point.label])
+    rows = reading.tables(section("2024.2", TENSOR))[0].Metrics  # the raw counters of GH100, in words
+    assert [row.Label.decode() for row in rows if b"hgmma" in row.Name][5:] == ["Tensor FP16, wgmma, sparse"]
     assert all(len(found) == 1 for found in colors.values())
     assert len(set().union(*colors.values())) == len(colors) > 5
 
@@ -340,12 +339,12 @@ CORE = tuple(f"Hierarchical{name}RooflineChart" for name in ("Double", "Single",
 )
 def test_no_name_is_later_than_the_release(version: str) -> None:
     """But asked for once it is there."""
-    release, gmma = parse_release(version), "sm__inst_executed_pipe_tensor_op_gmma"
+    release, wgmma = parse_release(version), "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off"
     assert release
     for architecture in architectures(version):
         names = asked(version)[architecture.compute_capability]
         assert len(names) > 10
-        assert (gmma in names) == (architecture.compute_capability == (9, 0) and release >= (2022, 4)), version
+        assert (wgmma in names) == (architecture.compute_capability == (9, 0) and release >= OPS_PATH_SINCE), version
         for chip in architecture.chips:
             late = [name for since, chips, name in LATER if release < since and fnmatchcase(chip, chips)]
             assert sorted(name for name in names if any(fnmatchcase(name, one) for one in late)) == [], chip
@@ -390,18 +389,19 @@ def passes(sections: list[Content], chip: str) -> Passes:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_passes(chip: str) -> None:
-    """The core sections cost one and one of patching, those of tensor cores no more than NVIDIA's own."""
+    """The core sections cost one and one of patching, those of tensor cores, and all together, no more than NVIDIA's own."""
     stock, *sets = DATA["passes"][chip]
     for version in ("base", "2022.3", "2024.2", "2025.4"):
         if dialect(version).exact and not dialect(version).number(targets_of([chip])[0].capability):
             continue
-        contents = {name: Content("", parse_document(text)) for name, text in texts(version).items()}
-        for names in (CORE, ("InstructionRooflineChart",), ("RooflineOverview",)):
+        contents = {name: Content("", parse_document(text)) for name, text in texts(version).items() if name != PHASES}
+        for names in (CORE, (BOTH,), ("InstructionRooflineChart",), ("RooflineOverview",)):
             assert passes([contents[name] for name in names], chip) == Passes(1, 1)
         for name, most in ((TENSOR, stock), (LIGHT, 2)):
             found = passes([contents[name]], chip)
             assert found == Passes(found.hardware, 0)
             assert found.hardware <= most
+        assert passes([*contents.values()], chip).hardware <= stock
     for name, expected in zip((SET, LIGHT_SET), sets, strict=True):
         members = [text for one, text in texts("base").items() if name in reading.sets(section("base", one))]
         assert str(passes([Content("", parse_document(text)) for text in members], chip)) == expected

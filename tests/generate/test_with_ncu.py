@@ -83,7 +83,7 @@ def test_a_report_that_carries_them(release: str, ncu_releases: dict[str, Path],
     (launch,) = read_details(print_details(ncu_releases[release], path, tmp_path))
     theirs = {chart.label: chart for chart in launch if chart.roofs}
     ours = [chart for one in made for chart in evaluate_charts(one, metrics, A100)]
-    assert len(theirs) == len(ours) == 6
+    assert len(theirs) == len(ours) == 7
     for chart in ours:
         lines = [*theirs[chart.label].roofs, *theirs[chart.label].points]
         names = {(line.label, frozenset(name for part in line.parts.values() for name, _ in part)) for line in lines}

@@ -391,9 +391,8 @@ def metrics_to_collect(content: Content, target: Target) -> tuple[str, ...]:
 
 
 def section_passes(contents: Iterable[Content], target: Target) -> Passes | None:
-    """Passes of sections collected together; None where no library knows the chip."""
-    names = (name for content in contents for name in metrics_to_collect(content, target))
-    return passes(target.chip, dict.fromkeys(names))
+    """Passes of sections collected together, in whatever order; None where no library knows the chip."""
+    return passes(target.chip, sorted({name for content in contents for name in metrics_to_collect(content, target)}))
 
 
 class Checked(NamedTuple):

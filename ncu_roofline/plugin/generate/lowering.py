@@ -181,16 +181,6 @@ class Lowering:
         """Those of some chips whose filter lets no other chip through: all, if they are all that the dialect can't name."""
         return chips if self.dialect.exact or self._nameless <= chips else chips - self._nameless
 
-    def falls_short(self, item: Precision | Level) -> list[Capability]:
-        """The chips on which an item has more counters than those used, as its dialect can't tell them from chips without."""
-        short = []
-        for chip in sorted(self.chips - {LAST}):
-            used = self.binding(item, chip)
-            best = next((one for one in self.spec.bindings(item, chip) if one.source == "binding"), None)
-            if used and best and set(used.counters.counters()) < set(best.counters.counters()):
-                short.append(chip)
-        return short
-
     # Sparse work, which `BASE` counts where chips can't be told apart, left out
 
     def counts_dense(self, item: Precision | Level) -> bool:

@@ -42,7 +42,7 @@ _READ: dict[type, str] = {
     facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
     facts.Level: "id label short order chain domain bindings",
     facts.BoardRule: "names peaks absent",
-    facts.Architecture: "peaks bandwidth boards slices launching lacks halves",
+    facts.Architecture: "peaks bandwidth boards slices launching lacks left_out halves",
     tables.TensorActivity: "whole parts",
     tables.Stall: "waits cause advice caches issue unit limits least least_at_place",
     Ceiling: "value theory clock clock_known follows_sm_clock per_cycle",

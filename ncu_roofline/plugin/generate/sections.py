@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -10,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.units import format_value
 from ncu_roofline.chips import Level, Precision, Spec, load_instructions, load_spec, load_units
-from ncu_roofline.chips.fields import LAST, WeightedSum, capability_text, table
+from ncu_roofline.chips.fields import LAST, Capability, WeightedSum, capability_text, table
 from ncu_roofline.chips.formulas import covers
 from ncu_roofline.chips.ncu import BY_RELEASE
 from ncu_roofline.chips.spec import (
@@ -41,7 +43,10 @@ _ORDER = (11, 12)
 SET, LIGHT_SET = "ncu_roofline", "ncu_roofline_light"
 _CLOCK, _MAX_KILOHERTZ = "sm__cycles_elapsed.avg.per_second", "device__attribute_max_gpu_frequency_khz"
 _SAMPLER_SINCE = (7, 5)  # what the PM sampler runs on
-_BODY = ("Table", "RooflineChart", "Timeline")
+_BODY = ("RooflineChart", "Table", "Timeline")
+# Up to here all tensor types fit into the passes of the section with few; later ones would need a pass for nearly each.
+_ALL_TYPES = (7, 5)
+_OPERATIONS = r"sm__ops_path_tensor_(?:op_(\w+?)_)?src_\w+?(?:_dst_(\w+?))?(?:_sparsity_(on|off))?"
 
 
 def drawable(ceilings: Ceilings | None, clock_consistent: bool) -> Ceilings | None:
@@ -162,17 +167,18 @@ class Maker(Lowering):
 
     # Charts
 
-    def core(self, precision: Precision, tensor: Precision | None) -> Any:
-        """All roofs and points of a precision of the CUDA cores, and those of its tensor counterpart, if wanted."""
+    def core(self, precision: Precision, other: Precision | None) -> Any:
+        """All roofs and points of a precision of the CUDA cores, and those of another beside it, if wanted."""
         label = precision.label
         # What comes later is drawn over what came before, and each level's line has to show its colour.
         roofs = self.flat_roofs(precision, precision.roof_ids()[1], f"{label} without FMA", PLAIN.light)
         points = self.points(precision, self.levels)
-        if tensor:
-            roofs += self.flat_roofs(tensor, tensor.id, tensor.label, TENSOR.light)
-            points += self.points(tensor, self.levels, TENSOR.light)
+        if other:
+            roofs += self.flat_roofs(other, other.roof, other.roof_label(other.roof), other.color.light)
+            points += self.points(other, self.levels, other.color.light)
         patched = [level for level in self.levels if level not in self.unpatched]
-        return _chart(label, "FLOP", roofs + self.level_roofs(precision, [*patched, *self.unpatched], f"{label} FMA"), points)
+        what = f"{other.label} and {label}" if other and other.kind == "core" else label
+        return _chart(what, "FLOP", roofs + self.level_roofs(precision, [*patched, *self.unpatched], f"{label} FMA"), points)
 
     def tensor(self, precisions: Sequence[Precision], label: str = "Tensor") -> Any:
         """Roofs and points of tensor types: each at every level, variants of a type (instruction family, sparse) beside it.
@@ -303,17 +309,41 @@ class Maker(Lowering):
                 rows.append(self.metric(found, f"{precision.label} intensity at {level.label} [FLOP/byte]"))
         return _table(f"{precision.label} intensity", rows)
 
-    def pipe_table(self) -> Any:
-        """Instructions of the tensor pipe, as far as the chip and the dialect tell kinds apart."""
-        units = load_units()
-        pipe = next(unit for unit in units.units if unit.id == "tensor")
-        rows = [self.row(f"{pipe.metrics[0]}.avg.pct_of_peak_sustained_active", "Tensor pipe busy, all kinds [% of cycles]")]
-        for kind in units.tensor.instructions:
-            chips = frozenset(chip for chip in self.chips if covers(kind.capabilities, chip))
-            since, until = kind.releases
-            if self.ranges(chips) and since <= self.dialect.metrics <= until:
-                rows.append(self.metric({kind.metric: chips}, kind.label))
-        return _table("Tensor instructions", rows)
+    def operations(self, precisions: Sequence[Precision], few: Precision | None = None) -> Any:
+        """What counts the operations of these tensor types, counter by counter, as far as filters can tell chips apart.  With
+        ``few`` only those of this type, where not all fit, and how busy the pipe is with whatever type instead."""
+        rows, later = [], frozenset(chip for chip in self.chips if chip > _ALL_TYPES)
+        if few:
+            pipe = next(unit for unit in load_units().units if unit.id == "tensor")
+            name = f"{pipe.metrics[0]}.avg.pct_of_peak_sustained_active"
+            rows.append(self.metric({name: later}, "Tensor pipe busy, all types [% of cycles]"))
+        for precision in precisions:
+            counted: defaultdict[str, set[Capability]] = defaultdict(set)
+            for sums, chips in self.sums(precision).items():
+                for counter in sums.counters():
+                    counted[counter] |= chips if few in (None, precision) else chips - later
+            what = self.spec.precision(precision.part_of or precision.id).label
+            for counter, where in counted.items():
+                if where and (told := self.told(frozenset(where))):
+                    rows.append(self.metric({f"{counter}.sum": told}, _counted(what, counter)))
+        return _table("Tensor operations, a multiply-add is two", rows)
+
+    def hues(self, items: Iterable[Level | Precision]) -> str:
+        """Colours in words: ncu-ui has no legend."""
+        lighter = "; measured roofs are lighter" if self.ceilings else ""
+        return f"Colours: {', '.join(f'{one.label} {one.hue}' for one in items)}{lighter}"
+
+    def uncounted(self) -> str:
+        """A sentence on types that chips have and this section does not count."""
+        left: defaultdict[str, list[str]] = defaultdict(list)
+        for one in self.spec.precisions if self.dialect.ops_path else ():
+            whole = self.spec.precision(one.part_of or one.id)
+            for chip in (a.compute_capability for a in self.spec.architectures if one.kind == "tensor" and one.adds):
+                used, has = self.binding(one if self.dialect.exact else whole, chip), self.spec.bindings(one, chip)
+                if has and self.ranges([chip]) and not (used and (self.dialect.exact or one is whole or used.includes)):
+                    left[one.label].append(capability_text(chip))
+        found = (f"{label.removeprefix('Tensor ')} on {', '.join(chips)}" for label, chips in left.items())
+        return f" Not counted, as it would cost replay passes: {'; '.join(found)}." if left else ""
 
     def timeline(self) -> Any:
         """All bands that are sampled, those of one pass together, and the starts of blocks with the first of them."""
@@ -346,33 +376,39 @@ class Maker(Lowering):
     def shown(self, kind: str, precision: Precision) -> Made:
         """What a section of a kind shows; ``precision`` is that which it is of, if of one."""
         every, nested = self.spec.precisions, self.dialect.nested_expressions
-        if kind == "core":
-            tensor = next((other for other in every if other.beside == precision.id), None)
-            short = ", ".join(map(capability_text, self.falls_short(precision)))
-            left = f" On {short} packed instructions are not counted; `ncu-roofline generate --ncu VERSION` counts them."
+        if kind in ("core", "both"):
+            other = next((one for one in every if one.beside == precision.id), None)
+            if kind == "both":
+                other, precision = (one for one in self.counted_together if not one.packed)
+            short = ", ".join(capability_text(chip) for chip, used in self.bindings(precision) if used.lower_bound)
+            left = f" {short} alone: packed {precision.label} instructions are missing, so dots stand too low and too far left;"
             words = {
+                "hues": self.hues((*self.levels, *([other] if other else []))),
                 "label": precision.label,
                 "packed": ", a packed half instruction twice that" if precision.packed else "",
-                "left": left if short else "",
-                "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if tensor else "",
+                "left": f"{left} `ncu-roofline generate --ncu VERSION` counts them." if short else "",
+                "matrix": "; matrix operations (DMMA) have dots and a roof of their own" if other else "",
             }
-            body = {"RooflineChart": [self.core(precision, tensor)]}
-            return words, (*self.time_and_clock(), *self.performance(precision), *self.traffic_rows()), body
+            told = (other, precision) if other and kind == "both" else (precision,)
+            header = (*self.time_and_clock(), *(row for one in told for row in self.performance(one)), *self.traffic_rows())
+            return words, header, {"RooflineChart": [self.core(precision, other)]}
         if kind in ("tensor", "light"):
             drawn = [p for p in every if p.kind == "tensor"]
-            told = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
+            types = counts = [p for p in drawn if not p.part_of or (p.disjoint and self.dialect.exact)]
             if kind == "light":  # sparse work would cost one more pass
                 drawn = [p for p in every if p == precision or (p.part_of == precision.id and not p.disjoint)]
-                told = [precision]
+                counts = [precision]
             chart = self.tensor(drawn, *([precision.label] if kind == "light" else []))
-            rows = (row for one in told for row in self.performance(one))
+            rows = (row for one in counts for row in self.performance(one))
             header = (*self.time_and_clock(), *rows, *self.traffic_rows(patched=False))
             sparse = "" if self.dialect.exact else " Sparse work counts as its dense equivalent, in the same dot."
-            tables = {"Table": [self.pipe_table()]} if kind == "light" else {}
-            return {"sparse": sparse, "label": precision.label}, header, {"RooflineChart": [chart], **tables}
+            table = self.operations(types, precision if kind == "light" else None)
+            several = [] if kind == "light" else [p for p in drawn if not p.part_of and self.sums(p)]
+            hues = self.hues((*self.unpatched, *several)).replace("Tensor ", "")
+            words = {"label": precision.label, "hue": precision.hue, "hues": hues, "sparse": sparse, "left": self.uncounted()}
+            return words, header, {"Table": [table], "RooflineChart": [chart]}
         if kind == "instructions":
-            chart = self.instructions()
-            return {}, self.time_and_clock(), {"RooflineChart": [chart]}
+            return {"hues": self.hues(self.unpatched)}, self.time_and_clock(), {"RooflineChart": [self.instructions()]}
         header, counted = (*self.time_and_clock(),), self.counted_together
         if kind == "phases":
             header += (*(row for one in counted for row in self.performance(one)),)
@@ -412,6 +448,15 @@ def _table(label: str, rows: Sequence[Any]) -> Any:
     return made("Table", Label=label, Columns=2, Order=1, Metrics=rows)  # by columns
 
 
+def _counted(what: str, counter: str) -> str:
+    """What a counter of a tensor type counts, in words: "Tensor FP16 to FP32, wgmma, sparse"."""
+    if not (found := re.fullmatch(_OPERATIONS, counter)):
+        return f"{what} instructions"
+    family, to, sparsity = found.groups(default="")
+    called = "tcgen05" if family.startswith("utc") else "wgmma" if "gmma" in family else "mma.sync" if family else ""
+    return ", ".join(filter(None, (f"{what} to {to.upper()}" if to else what, called, "sparse" if sparsity == "on" else "")))
+
+
 def _together(precision: Precision) -> WeightedSum:
     return next(one.counters for one in precision.bindings if precision.together in one.counters.counters())
 
@@ -427,7 +472,7 @@ def _expression(sums: WeightedSum) -> str:
 class Recipe(NamedTuple):
     """How a section is made and what it says of itself, as data/sections.toml explains."""
 
-    kind: Literal["overview", "core", "tensor", "light", "instructions", "phases"]
+    kind: Literal["overview", "core", "both", "tensor", "light", "instructions", "phases"]
     title: str
     description: str
     sets: tuple[str, ...] = ()
@@ -500,7 +545,7 @@ def _section(recipe: Recipe, precision: Precision, order: int, maker_of: Callabl
         "Section",
         Identifier=recipe.identifier,
         DisplayName=recipe.title,
-        Description=recipe.description.format(**load_recipes()._asdict(), clocks=BY_RELEASE, **words),
+        Description=recipe.description.format(**load_recipes()._asdict(), clocks=BY_RELEASE, **words).format(**words),
         Order=order,
         Sets=[made("Set", Identifier=name) for name in recipe.sets],
         Header=made("Header", Metrics=header),

@@ -22,9 +22,9 @@ Level.__new__.__defaults__ = ('', False, 'sm')
 BoardRule = namedtuple("BoardRule", "names peaks absent")
 BoardRule.__new__.__defaults__ = ({}, ())
 # A compute capability: identity, what its chips lack, and vendor peaks.
-Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launching lacks halves")
-Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), False)
-# Metrics (without suffix) of the tensor pipe's activity, and the kinds of its instructions.
+Architecture = namedtuple("Architecture", "peaks bandwidth boards slices launching lacks left_out halves")
+Architecture.__new__.__defaults__ = ({}, {}, (), {}, {}, (), (), False)
+# Metrics (without suffix) of the tensor pipe's activity.
 TensorActivity = namedtuple("TensorActivity", "whole parts")
 # A reason why warps wait: waits completes "warps wait here ...".
 Stall = namedtuple("Stall", "waits cause advice caches issue unit limits least least_at_place")
@@ -188,7 +188,7 @@ CHIPS = {
     (7, 0): Architecture(
         peaks={'fp64.fma': 64, 'fp64.nofma': 32, 'fp32.fma': 128, 'fp32.nofma': 64, 'fp16.fma': 256, 'fp16.nofma': 128, 'int32': 128, 'tensor.fp16': 1024},
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
-        launching={'V100': 4.2e-06}, halves=True,
+        launching={'V100': 4.2e-06}, left_out=('system',), halves=True,
     ),
     (7, 2): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
     (7, 5): Architecture(
@@ -223,7 +223,7 @@ CHIPS = {
             'l2': Bandwidth(bytes=64, per='slice'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        halves=True,
+        left_out=('tensor.int4.sparse',), halves=True,
     ),
     (8, 6): Architecture(
         peaks={
@@ -237,9 +237,10 @@ CHIPS = {
             'l2': Bandwidth(bytes=32, per='slice'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512}),), halves=True,
+        boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512}),), left_out=('tensor.int4.sparse',),
+        halves=True,
     ),
-    (8, 7): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
+    (8, 7): Architecture(peaks={'int32': 128}, lacks=('dram', 'system'), left_out=('dram', 'tensor.int1', 'tensor.int4.sparse')),
     (8, 9): Architecture(
         peaks={
             'fp64.fma': 4, 'fp64.nofma': 2, 'fp32.fma': 256, 'fp32.nofma': 128, 'fp16.fma': 256, 'fp16.nofma': 128, 'bf16.fma': 256, 'bf16.nofma': 128,
@@ -253,7 +254,7 @@ CHIPS = {
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
         boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512, 'tensor.fp8': 1024}),),
-        slices={'RTX 4090': 36, 'RTX 4090 D': 36}, halves=True,
+        slices={'RTX 4090': 36, 'RTX 4090 D': 36}, left_out=('tensor.int1',), halves=True,
     ),
     (9, 0): Architecture(
         peaks={
@@ -272,7 +273,7 @@ CHIPS = {
             'l2': Bandwidth(bytes=64, per='slice'),
             'dram': Bandwidth(bytes=0.25, per='bus'),
         },
-        halves=True,
+        left_out=('tensor.int1', 'tensor.int1.mma', 'tensor.int1.wgmma'), halves=True,
     ),
     (10, 0): Architecture(
         peaks={
@@ -290,8 +291,9 @@ CHIPS = {
             'tensor.fp8': 16384,
         },
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
+        left_out=('tensor.fp8.sparse',),
     ),
-    (10, 7): Architecture(),
+    (10, 7): Architecture(left_out=('tensor.fp8.sparse',)),
     (11, 0): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
     (12, 0): Architecture(
         peaks={
@@ -301,9 +303,9 @@ CHIPS = {
         },
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
         boards=(BoardRule(names=('GeForce',), peaks={'tensor.tf32': 256, 'tensor.bf16': 512, 'tensor.fp16.acc32': 512, 'tensor.fp8': 1024}),),
-        slices={'RTX 5090': 48},
+        slices={'RTX 5090': 48}, left_out=('tensor.fp6fp4.sparse',),
     ),
-    (12, 1): Architecture(peaks={'int32': 128}, lacks=('dram', 'system')),
+    (12, 1): Architecture(peaks={'int32': 128}, lacks=('dram', 'system'), left_out=('dram', 'tensor.fp6fp4.sparse')),
 }
 NO_CHIP = Architecture()
 # An FMA counts as two.
@@ -3742,7 +3744,7 @@ def tensor_unknown(kernel):
     """Whether the tensor pipe was active although nobody counted what it did."""
     share = tensor_share(kernel)
     works = dict([(precision.id, work.total) for precision, work in kernel.works()])
-    tensor = [p.id for p in PRECISIONS if p.kind == "tensor" and p.adds and kernel.ways(p)]
+    tensor = [p.id for p in PRECISIONS if p.kind == "tensor" and p.adds and p.id not in kernel.facts.left_out and kernel.ways(p)]
     gap = kernel.values.get(("tensor_gap", None), False)  # opcodes whose operations nobody can tell
     return uncounted(Numbers, share.value if share is not None else math.nan, gap, [works.get(name, math.nan) for name in tensor])
 
