@@ -24,6 +24,7 @@ def test_every_module_and_public_name_has_its_place(tmp_path: Path) -> None:
     topics = [path.stem for path in (ROOT / "ncu_roofline" / "guide").glob("*.md")]
     assert [name for name in topics if f'id="guide-{name}"' not in guide or f'href="#guide-{name}"' not in guide] == ["README"]
     assert '.md"' not in guide
+    assert guide.count('src="data:image/svg+xml;base64') == 2  # of the tutorial
     modules = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / "ncu_roofline").rglob("*.py")]
     public = [path.parent if path.name == "__init__" else path for path in modules if path.name != "__main__"]
     assert [str(path) for path in public if not (tmp_path / f"{path}.html").is_file()] == []

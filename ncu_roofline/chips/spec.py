@@ -40,6 +40,7 @@ SPARE = (WALL, PLAIN, TENSOR)  # for levels that no file describes, such as anot
 GAIN, LOSS = Color("#3B4CC0", "#A3B4FF"), Color("#B3261E", "#FF8A80")  # what got faster and slower, which words say as well
 
 ROUNDED = 0.02  # how far what vendors print is from SMs x clock: 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1
+_BUS_ROUNDED = 0.05  # 8 TB/s of a B200 are 7.67 by its bus
 ROOF_FACTORS = {"fma": 1.0, "nofma": 0.5}
 """Compute roofs that a precision may have, as a share of its peak: without fused operations a pipe does half."""
 ROOF_NAMES = {"fma": "FMA", "nofma": "no FMA"}
@@ -405,17 +406,19 @@ class Spec:
 
 
 def _architecture(path: Path) -> Architecture:
-    """One, with no board whose SMs and clock don't give what its vendor prints."""
+    """One, with no board whose SMs and clock don't give what its vendor prints, nor its bus about its bandwidth."""
     chip: Architecture = fields.read(path, Architecture)
     for gpu in chip.gpus:
         found = gpu.sm_count * chip.peaks.get("fp32", math.nan) * gpu.core_clock / 1e12
-        if not abs(found / gpu.fp32_tflops - 1) <= ROUNDED:
-            reason = (
-                f"{gpu.id}: its SMs, its clock and peaks.fp32 give {found:.4g} TFLOP/s, fp32_tflops says {gpu.fp32_tflops:g}"
-            )
-            raise fields.SpecError(
-                "Cannot use the specification file", f"architectures/{path.name}", reason, "Correct the row of this board."
-            )
+        moved, dram = gpu.memory_clock * gpu.bus_bits / 4e9, gpu.dram / 1e9  # two words a cycle
+        for what, gives, unit, key, said, within in (
+            ("SMs, its clock and peaks.fp32", found, "TFLOP/s", "fp32_tflops", gpu.fp32_tflops, ROUNDED),
+            ("memory clock and bus", moved, "GB/s", "dram", dram, _BUS_ROUNDED),
+        ):
+            if not abs(gives / said - 1) <= within:
+                reason = f"{gpu.id}: its {what} give {gives:.4g} {unit}, {key} says {said:g}"
+                place = f"architectures/{path.name}"
+                raise fields.SpecError("Cannot use the specification file", place, reason, "Correct the row of this board.")
     return chip
 
 

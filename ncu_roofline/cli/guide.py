@@ -32,7 +32,7 @@ def run_guide(args: Namespace) -> int:
     if topic not in pages:
         next_step = advice(f"There are {', '.join(topics())}", topic, topics())
         raise UsageError("Cannot print", shorten(args.topic), "the guide has no such page", next_step)
-    text = re.sub(r"^<!--.*-->\n", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"^<.*>\n\n?", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
     text = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1", text)
     write_text("\n".join(_page(text, terminal_width())).rstrip())
     return 0

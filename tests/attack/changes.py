@@ -152,9 +152,9 @@ def _expression(parts: Sequence[Any], scale: int) -> bytes:
 _GPU, _BYTES = "device__attribute_display_name", "dram__bytes.sum.per_second"
 BOMBS: dict[str, Callable[[int], bytes]] = {
     "a long name": lambda n: report_of(kernel(complete(), "void " + "k<int, " * (30_000 * n) + "x(T)"), kernel(complete())),
-    "empty records": lambda n: _with() + block([b""] * (10_000 * n), kernels=10_000 * n),
+    "empty records": lambda n: _with() + block([b""] * (3_000 * n), kernels=3_000 * n),
     "empty blocks": lambda n: _with() + block() * (10_000 * n),
-    "launches": lambda n: report_of(*[kernel({**complete(), _GPU: f"GPU {index}"}, f"k{index}()") for index in range(99 * n)]),
+    "launches": lambda n: report_of(*[kernel({**complete(), _GPU: f"GPU {index}"}, f"k{index}()") for index in range(40 * n)]),
     "metrics": lambda n: report_of(kernel(complete() | {f"metric__{index}.sum": index for index in range(5_000 * n)})),
     "addresses": lambda n: _with(instances=by_address(1 << 40, inst_executed=range(20_000 * n))),
     "functions of code": lambda n: _with(code=Code(functions=tuple(CodeFunction(f"f{i}", 16 * i) for i in range(5_000 * n)))),

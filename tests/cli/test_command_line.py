@@ -95,7 +95,7 @@ def test_lists(run: Command) -> None:
 
 
 def words(text: str) -> list[str]:
-    plain = re.sub(r"^```\w*$|<!--.*?-->|^[-| :]+$|\[(\w+)\]\(\w+\.md\)", r" \1", text, flags=re.MULTILINE)
+    plain = re.sub(r"^```\w*$|^<.*>$|^[-| :]+$|\[(\w+)\]\(\w+\.md\)", r" \1", text, flags=re.MULTILINE)
     return re.findall(r"\w+", plain)
 
 

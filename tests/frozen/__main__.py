@@ -53,6 +53,7 @@ def main() -> int:
         kept["signatures"] = signatures()
     if options.write:
         FINGERPRINTS.write_text(json.dumps(kept, indent=0, sort_keys=True) + "\n")
+        print(f"{len(kept.keys() - every.keys()) - 1} reports that are not here: not renewed")
     return 1 if differing else 0
 
 
