@@ -50,7 +50,7 @@ def build_model(bench: Path, out: Path, optimise: str = "-O2") -> Path:
 
 def ask(program: Path, *words: str, **changed: Any) -> tuple[int, list[Row]]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")} | changed.pop("env", {})
-    told = {"capture_output": True, "text": True, "check": False, "timeout": 120, "env": environment, **changed}
+    told = {"capture_output": True, "text": True, "check": False, "timeout": 300, "env": environment, **changed}
     done = subprocess.run([str(program), *words], **told)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -176,7 +176,7 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     bench = mutate(tmp_path, told["file"], told["changes"])
     shutil.copytree(HERE / "cpu", tmp_path / "tests" / "bench" / "cpu")
     words = [str(build_model(bench, tmp_path, optimise="-O1")), told.get("command", "check")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     rejected = {line["symbol"] for line in map(json.loads, done.stdout.splitlines()) if line["reason"]}
     assert set(told["kernels"]) <= rejected
     assert told["kernels"] or (done.returncode != 0 and "out of bounds" in done.stderr)
