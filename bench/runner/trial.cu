@@ -62,8 +62,9 @@ bool in_dram(const Row& row) { return row.shape == Shape::dram || is_grid(row); 
 bool on_host(const Row& row) { return row.shape == Shape::zero_copy || row.shape == Shape::coherent; }
 bool in_global(const Row& row) { return in_dram(row) || on_host(row) || row.shape == Shape::l2 || row.shape == Shape::l1; }
 size_t tile_bytes(const Row& row) { return static_cast<size_t>(row.bytes) / row.streams * row.threads; }
-bool reads(const Row& row) { return row.streams > 1 || std::string_view(row.symbol).find("read") != std::string_view::npos; }
-bool writes(const Row& row) { return row.streams > 1 || !reads(row); }
+bool named(const char* text, const char* part) { return std::string_view(text).find(part) != std::string_view::npos; }
+bool writes(const Row& row) { return row.streams > 1 || named(row.symbol, "write") || named(row.ceiling, ".red"); }
+bool reads(const Row& row) { return row.streams > 1 || !writes(row); }
 
 // How many blocks, tiles and trips; a pass is the least number of trips that meets every tile equally often.
 struct Plan {

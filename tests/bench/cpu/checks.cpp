@@ -98,7 +98,7 @@ std::string check_memory(const Row& row, const Problem& problem) {
       wanted +=
           sum_of(problem.in_words() + block * (problem.args.block_bytes / 4) + tile * problem.tile_words, problem.tile_words);
     }
-  const bool reduces = contains(row.symbol, "red"), writes = row.streams > 1 || !contains(row.symbol, "read");
+  const bool reduces = contains(row.ceiling, ".red"), writes = row.streams > 1 || reduces || contains(row.symbol, "write");
   const uint32_t got = sum_of(problem.out.data(), problem.out.size());
   if (!writes) return got == wanted ? "" : wrong("the sum of all words", got, wanted);
   const uint32_t* dst = static_cast<const uint32_t*>(problem.args.dst);
