@@ -130,6 +130,16 @@ def test_render(tmp_path: Path) -> None:
             assert set(options) <= {*OPTIONS, "tables"}, (analysis.view, name, first)
 
 
+def test_labels_cover_no_dots_on_axes_of_ones_own(tmp_path: Path) -> None:
+    """With few dots per inch letters are wider than where a picture is saved by us."""
+    launches = [kernel(complete(seconds=1e-3 * 5**n), name=f"semi_discrete_step_{n + 1}_gpu") for n in range(3)]
+    axes = Figure(figsize=(9, 6), dpi=100).subplots()
+    roofline(report(tmp_path / "r.ncu-rep", *launches)).plot(axes)
+    dots = [dot for one in axes.lines if one.get_marker() in "os^" for dot in axes.transData.transform(one.get_xydata())]
+    assert len(dots) == 12
+    assert [one.get_text() for one in axes.texts for dot in dots if one.get_window_extent().contains(*dot)] == []
+
+
 def test_pictures_from_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """A figure as `render` draws it, and a chart on axes of one's own, which has its roofs, dots and labels."""
     found = roofline(GPP, by="kernel")

@@ -257,7 +257,7 @@ def figure_of(result: Result, *, onto: Axes | None = None, **options: Any) -> Fi
     if "png" not in analysis.formats:
         raise TypeError(f"there is no picture of a {type(result).__name__}")
     make: Any = analysis.maker("png")
-    with settings():
+    with settings(saves=onto is None):
         if onto is None:
             made: Figure = make.__wrapped__(result, **options)
             return made

@@ -78,7 +78,10 @@ def run_compare(args: Namespace) -> int:
         if not matched:  # told, and an error, for no threshold can trip then
             kernel = result.nouns[0]
             reason = f"it has nothing in common with {baseline}: no {kernel} of one is in the other"
-            next_step = f"Compare {'traces' if result.of_run else 'reports'} of one application, or choose other {kernel}s."
+            machines = "" if result.of_run else " Machines whose kernels have other names: `ncu-roofline portability`."
+            next_step = (
+                f"Compare {'traces' if result.of_run else 'reports'} of one application, or choose other {kernel}s.{machines}"
+            )
             say(f"ncu-roofline: {RooflineError('Cannot compare', report, reason, next_step)}")
     if "text" not in outputs.values():  # which has them in words
         warn(threshold_lines(result))

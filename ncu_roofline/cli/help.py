@@ -42,7 +42,7 @@ HELP: dict[str, tuple[str, str, str]] = {
     "portability": (
         "precision level by kernel ceilings platforms application json output force title",
         "portability gpp-platforms.csv",
-        "portability A100=a100.ncu-rep H100=h100.ncu-rep -o portability.svg",
+        "portability A100=a100.ncu-rep H100=h100.ncu-rep -o portability.md",
     ),
     "ranks": (
         f"rank by precision level {_LAUNCHES} {_LOOKS}",

@@ -108,14 +108,15 @@ def drawable(text: str) -> str:
     return shown.replace("$", r"\$")
 
 
-def _measurer() -> Callable[[str, float], tuple[float, float]]:
-    """Width and height (points) of a text, on a canvas of its own: that of a picture may be too large to be made."""
+def measurer(dpi: float = DEFAULT.dpi) -> Callable[[str, float], tuple[float, float]]:
+    """Width and height (points) of a text, on a canvas of its own: that of a picture may be too large.  With few dots letters are
+    wider, as they begin at whole dots."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties
 
-    canvas: Any = FigureCanvasAgg(Figure((1, 1), dpi=DEFAULT.dpi))
-    renderer, scale = canvas.get_renderer(), 72 / DEFAULT.dpi
+    canvas: Any = FigureCanvasAgg(Figure((1, 1), dpi=dpi))
+    renderer, scale = canvas.get_renderer(), 72 / dpi
 
     @lru_cache(maxsize=4096)
     def extent(text: str, size: float) -> tuple[float, float]:
@@ -135,7 +136,7 @@ class Pen:
     def __init__(self, theme: str = "light", paper: Paper = DEFAULT) -> None:
         from ncu_roofline.rendering.chart import THEMES  # not where only sizes are asked for: commands start with these
 
-        self.colours, self.paper, self.measure = THEMES[theme], paper, _measurer()
+        self.colours, self.paper, self.measure = THEMES[theme], paper, measurer()
         self.shapes: dict[str, str] = {}
         self.scale = paper.font / _BASE
         sizes = (max(SMALLEST, points * self.scale) for points in (10.0, 7.6, 7.2, 6.6, 6.4, 6.0))

@@ -19,7 +19,7 @@ from ncu_roofline.base.texts import clean
 from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.rendering import chart as marks
 from ncu_roofline.rendering.chart import ROLES, Axis, Block, Chart, Key, Listing, Panel, Place, Table, Timeline
-from ncu_roofline.rendering.paper import DEFAULT, SMALLEST, PaperError, Pen, drawable, paper_of
+from ncu_roofline.rendering.paper import DEFAULT, SMALLEST, PaperError, Pen, drawable, measurer, paper_of
 from ncu_roofline.rendering.plan import ARROW, Box, Label, Plan, View, spread
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
 
 
 @contextmanager
-def settings() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says.  Raises RooflineError where it has no
-    place for its settings, neither in the home folder nor among temporary files."""
+def settings(*, saves: bool = True) -> Iterator[None]:
+    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says; letters are set as it says unless this module
+    ``saves`` the picture.  Raises RooflineError where there is no place for its settings."""
     try:
         import matplotlib
     except OSError as error:
@@ -86,9 +86,10 @@ def settings() -> Iterator[None]:
         next_step = "Set MPLCONFIGDIR or TMPDIR to a folder with space that you may write to."
         raise RooflineError("Cannot draw with", "matplotlib", reason, next_step) from error
 
+    hinting = {} if saves else {"text.hinting": matplotlib.rcParams["text.hinting"]}
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+        matplotlib.rcParams.update(_SETTINGS | hinting)
         yield
 
 
@@ -257,6 +258,7 @@ def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
     inches = axes.get_window_extent().transformed(axes.figure.dpi_scale_trans.inverted())
     wide, high = 72 * inches.width, 72 * inches.height
     pen = Pen(theme, paper_of(max(inches.width, 1.5), font=SMALLEST if wide < 14 * DEFAULT.font else None))
+    pen.measure = measurer(axes.figure.dpi)
     pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
     assert slot.plan is not None
