@@ -109,8 +109,8 @@ def drawable(text: str) -> str:
 
 
 def measurer(dpi: float = DEFAULT.dpi) -> Callable[[str, float], tuple[float, float]]:
-    """Width and height (points) of a text, on a canvas of its own: that of a picture may be too large.  With few dots letters are
-    wider, as they begin at whole dots."""
+    """Width and height (points) of a text, on a canvas of its own: that of a picture may be too large.  With few dots letters
+    are wider, as they begin at whole dots."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.font_manager import FontProperties

@@ -77,8 +77,8 @@ def saved(make: Callable[[], Figure], suffix: str) -> bytes:
 
 @contextmanager
 def settings(*, saves: bool = True) -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says; letters are set as it says unless this module
-    ``saves`` the picture.  Raises RooflineError where there is no place for its settings."""
+    """Matplotlib's own defaults with ours on top, whatever a user's matplotlibrc says; letters are set as that says but
+    where the picture is saved here (``saves``).  Raises RooflineError where there is no place for its settings."""
     try:
         import matplotlib
     except OSError as error:

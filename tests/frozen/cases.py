@@ -93,7 +93,6 @@ def of_ours() -> Iterator[Case]:
     yield Case("table-portability.csv", ("portability", table), ".csv")
     yield Case("table-portability.md", ("portability", table), ".md")
     yield Case("merged.json", ("bench", "merge", "ceilings.json", "ceilings.json"), ".json")
-    yield Case("verify.txt", ("bench", "verify", "ceilings.json"))
     yield Case("theory.json", ("bench", "theory", "--json"))
     for what in ("architectures", "precisions", "levels", "formats", "inputs", "ceilings"):
         yield Case(f"list-{what}.json", ("list", what, "--json"))
