@@ -39,7 +39,7 @@ function drawLevels() {
   fill(group, [element("span", { class: "label" }, "Level"), ...chips]);
 }
 
-/** Choices that only some reports offer: GPU, report, source of the counters. */
+/** Choices that only some reports offer: GPU, report; beside the provenance, what dots were counted from. */
 function drawChoices() {
   const group = byId("choices");
   const reports = distinct(ORDER.filter((kernel) => kernel.device === state.device).map((kernel) => kernel.report));
@@ -51,12 +51,12 @@ function drawChoices() {
     const pick = (report) => Object.assign(state, { report, view: null, isolated: null });
     parts.push(picker("Report", [["", `all ${reports.length}`], ...reports.map((name) => [name, name])], state.report, pick));
   }
-  if (SOURCES.length > 1) {
-    parts.push(element("span", { class: "label" }, "Source"));
-    parts.push(...SOURCES.map((source) => chip(source, state.sources.has(source), () => change(() => flip(state.sources, source)), { "data-source": source })));
-  }
   group.hidden = !parts.length;
   fill(group, parts);
+  const counted = byId("counted");
+  counted.hidden = SOURCES.length < 2;
+  fill(counted, [element("span", { class: "label" }, "Dots"), ...SOURCES.map((source) => chip(SOURCE_TEXTS[source] || source,
+    state.sources.has(source), () => change(() => flip(state.sources, source)), { "data-source": source }))]);
 }
 
 function roofLine(roof, colours) {
