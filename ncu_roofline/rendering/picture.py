@@ -129,8 +129,11 @@ def figure_of(charts: Callable[..., Callable[[int], Chart | None]]) -> Callable[
         return chart_figure(charts(frames, **mine), **options)
 
     def caption(frames: Any, whole: bool) -> list[str]:
-        chart = charts(frames)(0)
-        return [*(f"{chart.title}.", *chart.sentences) * whole, chart.facts, *chart.notes] if chart else []
+        if not (chart := charts(frames)(0)):
+            return []
+        symbols = [f"{name} ({symbol})" for name, symbol in zip(chart.names, marks.MARKERS.values(), strict=False)]
+        drawn = [f"Kernels: {', '.join(symbols)}."] if whole and 1 < len(chart.names) == len(symbols) else []
+        return [*(f"{chart.title}.", *chart.sentences) * whole, chart.facts, *drawn, *chart.notes]
 
     figure.__signature__ = inspect.Signature([frames, *own, *paper])  # type: ignore[attr-defined]
 
@@ -200,7 +203,7 @@ def chart_figure(
     untitled = 1.65 * pen.title if title == "" else 0.0  # what a title would take
     page = _page(charts, pen, 0.0 if bare else _header_height(0, pen) - untitled, bare or preset == "column")
     wide, high, chart = pen.paper.width, page.height, page.chart
-    pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
+    pen.shapes = {name: list(marks.MARKERS)[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
 
@@ -259,7 +262,7 @@ def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
     wide, high = 72 * inches.width, 72 * inches.height
     pen = Pen(theme, paper_of(max(inches.width, 1.5), font=SMALLEST if wide < 14 * DEFAULT.font else None))
     pen.measure = measurer(axes.figure.dpi)
-    pen.shapes = {name: marks.MARKERS[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
+    pen.shapes = {name: list(marks.MARKERS)[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
     (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
     assert slot.plan is not None
     _draw(axes, slot.plan, pen)
