@@ -43,7 +43,7 @@ PYTHON = [block for _, language, block in BLOCKS if language == "python"]
 OUTPUTS = [
     (name, command, text)
     for name, page in PAGES.items()
-    for command, text in re.findall(r"^<!-- output: (.*?) -->\n```text\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    for command, text in re.findall(r"^```text\n\$ (.*?)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
 ]
 PICTURES = {
     "roofline": "render ncu-roofline-demo/gpp-v100.ncu-rep --ceilings ncu-roofline-demo/gpp-v100-ceilings.json --width 800px",
@@ -127,7 +127,7 @@ def test_what_is_shown_is_what_is_printed(
     assert main(shlex.split(command)[1:]) == 0
     printed = capsys.readouterr().out
     if os.environ.get("UPDATE_GOLDEN"):
-        mark = f"<!-- output: {command} -->\n```text\n"
+        mark = f"```text\n$ {command}\n"
         path = PATH if page == "README" else GUIDE.parent / f"{page}.md"
         path.write_text(path.read_text(encoding="utf-8").replace(f"{mark}{text}```", f"{mark}{printed}```"), encoding="utf-8")
         return

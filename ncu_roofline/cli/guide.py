@@ -21,21 +21,31 @@ _KINDS = {"#": "as it is", "": "as it is", "|": "table"}  # of a line, by its fi
 
 def add_guide(parser: ArgumentParser) -> None:
     """Which page."""
-    about = "the page; without it, a list of all pages"
+    about = "a page, or a term of the glossary; without it, a list of all pages"
     parser.add_argument("topic", metavar="TOPIC", nargs="?", default=_CONTENTS, help=about)
 
 
 def run_guide(args: Namespace) -> int:
-    """Print a page, or the list of pages.  Raises UsageError for a page that there is not."""
+    """Print a page, or the list of pages, or what the glossary says of a term.  Raises UsageError for what there is not."""
     pages = _pages()
     topic = args.topic.lower()
-    if topic not in pages:
+    if topic not in pages and (known := _terms(pages["glossary"], topic)):
+        text = "\n".join(known)
+    elif topic in pages:
+        text = re.sub(r"^<.*>\n\n?", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    else:
         next_step = advice(f"There are {', '.join(topics())}", topic, topics())
         raise UsageError("Cannot print", shorten(args.topic), "the guide has no such page", next_step)
-    text = re.sub(r"^<.*>\n\n?", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
     text = re.sub(r"\[(\w+)\]\(\w+\.md\)", r"\1", text)
     write_text("\n".join(_page(text, terminal_width())).rstrip())
     return 0
+
+
+def _terms(glossary: Any, words: str) -> list[str]:
+    """The glossary's table, with the rows alone whose term has all of some words."""
+    rows = [line for line in glossary.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    found = [row for row in rows[2:] if all(word in row.split("|")[1].lower() for word in re.findall(r"[\w-]+", words))]
+    return [*rows[:2], *found] if found and words.strip() else []
 
 
 def topics() -> list[str]:

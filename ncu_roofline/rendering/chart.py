@@ -11,10 +11,10 @@ from typing import Any
 SEEN, FOLLOWED, ASIDE = 2, 1, 0
 """Whether axes reach to a point: always, where it is near, or not at all."""
 # Shapes that stay apart at 5 points; things beyond these get a number too.
-MARKERS = {  # matplotlib's name of a symbol, and what a caption calls it
-    "o": "circle", "s": "square", "^": "triangle", "D": "diamond", "v": "triangle down", "P": "plus", "X": "cross",
-    "p": "pentagon", "<": "triangle left", ">": "triangle right", "*": "star", "h": "hexagon",
-}
+_SYMBOLS = (
+    "o circle, s square, ^ triangle, D diamond, v triangle down, P plus, X cross, p pentagon, < triangle left, > triangle right"
+)
+MARKERS = dict(one.split(" ", 1) for one in f"{_SYMBOLS}, * star, h hexagon".split(", "))  # matplotlib's name, and a caption's
 Place = tuple[float, float]
 Hue = Any  # a colour: its ``light`` and ``dark`` are #RRGGBB on light ground and on dark ground
 

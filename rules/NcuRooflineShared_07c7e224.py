@@ -4365,7 +4365,9 @@ FINDINGS = Findings(
             name='trig_reduction', does=', which reduces large arguments of sine, cosine or tangent', cause='large arguments of sine and cosine',
             advice='Keep arguments small, use sinpi and cospi for multiples of pi, or in FP32 __sinf and __cosf, where accuracy permits.',
         ),
-        LibraryFunction(name='', does='', cause='', advice='Call it less often, or compute in FP32 or by -use_fast_math, where accuracy permits.'),
+        LibraryFunction(
+            name='', does='', cause='', advice="Call it less often, or compute in FP32, there also with nvcc's -use_fast_math, where accuracy permits.",
+        ),
     ),
 )
 OPCODE_UNITS = (
