@@ -23,7 +23,7 @@ from tests.golden import assert_golden
 
 TABLE = Path(__file__).with_name("thresholds.txt")
 NAMED = Path(__file__).with_name("compare-thresholds.frames")
-NUMBERS = {"time": 2.0, "fraction": 0.5, "share": 0.25, "bytes.dram": 3e9, "flops.fp64": math.nan}
+NUMBERS = {"time": 2.0, "fraction": 0.5, "share": 0.25, "noise": 2.0, "bytes.dram": 3e9, "flops.fp64": math.nan}
 NUMBERS |= {"baseline.time": 1.0, "baseline.fraction": 0.6, "baseline.bytes.dram": 0.0}
 
 
@@ -64,18 +64,18 @@ def larger(sums: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.tuples(sums, st.sampled_from("+-*/"), sums).map(" ".join) | sums.map("({})".format) | sums.map("-{}".format)
 
 
-LEAF = st.integers(1, 9).map(str) | st.sampled_from(["time", "share", "fraction"])
+LEAF = st.integers(1, 9).map(str) | st.sampled_from(["noise", "share", "fraction"])
 
 
 @given(st.recursive(LEAF, larger, max_leaves=8))
 def test_arithmetic_is_that_of_python(text: str) -> None:
     """Priorities, brackets and signs agree with Python's own reading of the same sums."""
-    values = {name: NUMBERS[name] for name in ("time", "share", "fraction")}
+    values = {name: NUMBERS[name] for name in ("noise", "share", "fraction")}
     try:
         expected = float(eval(text, {}, values))
     except ZeroDivisionError:
         expected = math.nan
-    truth = parse(f"time - time + {text} > 0").truth(lambda name: values[name.text])
+    truth = parse(f"share - share + {text} > 0").truth(lambda name: values[name.text])
     assert truth == (MISSING if math.isnan(expected) else 0.0 + expected > 0)
 
 

@@ -39,17 +39,17 @@ _SHOWN = 20  # limits that are kept, which nobody has to read
 _TIMES = ("seconds", "seconds_normalised", "total_seconds", "total_seconds_normalised", "cycles", "performance")
 BUDGET = (
     Column.text("kernel", "short readable name; of a trace the operator", "{row}", most=(40, 60)),
-    Column.text("configuration", "grid and block", "configuration", 3),
-    Column.text("limit", "the condition that must not be true", "over if"),
-    Column.text("value", "the numbers in it, or which are missing", "is"),
     Column.text("verdict", "ok, over, missing (the kernel), or unknown (a number)", "verdict"),
+    Column.text("configuration", "grid and block", "configuration", 3),
+    Column.text("limit", "the condition that must not be true", "over if", most=(30, 56)),
+    Column.text("value", "the numbers in it, or which are missing", "is", code=True),
 )
 TABLES = {"limits": BUDGET}
 
 
 def _conditions(texts: tuple[str, ...]) -> tuple[Condition, ...]:
     try:
-        found = tuple(map(parse, texts))
+        found = tuple(parse(text, "NUMBER") for text in texts)
     except UsageError as error:
         raise ValueError(f"{error.path}: {error.reason}") from None
     for condition in found:
@@ -202,16 +202,7 @@ def _judged(found: Comparison, where: Mapping[int, Limits]) -> list[dict[str, An
         tested = records(evaluate(found, (), conditions).threshold_columns)
     except UsageError as error:
         raise RooflineError("Cannot use budget", error.path, error.reason, error.next_step) from error
-    return [
-        {
-            "kernel": row["kernel"],
-            "configuration": row["configuration"],
-            "limit": row["threshold"],
-            "value": row["reason"],
-            "verdict": _VERDICTS[row["result"]],
-        }
-        for row in tested
-    ]
+    return [{**row, "limit": row["threshold"], "value": row["reason"], "verdict": _VERDICTS[row["result"]]} for row in tested]
 
 
 def _notes(rows: list[dict[str, Any]], word: str) -> Iterator[str]:

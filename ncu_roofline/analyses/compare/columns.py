@@ -97,7 +97,7 @@ COMPARISON_THRESHOLDS = (
     Column.text("configuration", "grid and block size"),
     Column.number("seconds", "second", "run time of a launch of the new report, as measured"),
     Column.text("threshold", "the expression"),
-    Column.text("result", "passed, tripped, not evaluated (a number is missing), or not judged (true of a small kernel)"),
+    Column.text("result", "passed, tripped, not evaluated (a number is missing), or not judged (of a small kernel)"),
     Column.text("reason", "the numbers of the expression, which are missing, or why it is small"),
 )
 _COMMON = "run time of the kernels that both reports have, with times, for as many launches as the baseline has"

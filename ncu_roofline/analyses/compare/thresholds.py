@@ -17,22 +17,25 @@ import numpy as np
 from ncu_roofline.analyses.compare.columns import COMPARISON_THRESHOLDS, QUANTITIES
 from ncu_roofline.analyses.compare.frames import ADDED, NOT_JUDGED, REMOVED, Comparison
 from ncu_roofline.base.errors import UsageError
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import UNITS, format_value
 from ncu_roofline.chips import load_spec
 from ncu_roofline.model.measurements import FloatArray
 from ncu_roofline.model.roofline import of_rows
 
-PASSED, TRIPPED, NOT_EVALUATED = "passed", "tripped", "not evaluated"  # NOT_JUDGED: it would trip, but the kernel is small
+PASSED, TRIPPED, NOT_EVALUATED = "passed", "tripped", "not evaluated"  # NOT_JUDGED: the kernel is small, whatever is true
 BASELINE = "baseline"
+OF_CHANGE = ("share", "noise")  # which a baseline does not have
 MAX_LENGTH = 500  # and so no deeper than what Python's own recursion takes
 MISSING = 0.5  # truth of what lacks a number, between false and true: `and` is the least of two truths, `or` the greatest
 _PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "\N{MICRO SIGN}": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_SYMBOLS = {
-    "FLOP/s": "flop/s", "FLOP/B": "flop/byte", "FLOP": "flop", "B/s": "byte/s", "B": "byte", "Hz": "hertz", "s": "second",
+Kind = dict[str, int] | None  # powers of what is counted, {} of a ratio; None, of a bare number, goes with any
+_KINDS: dict[str, Kind] = {
+    "FLOP/s": {"flop": 1, "s": -1}, "FLOP/B": {"flop": 1, "byte": -1}, "FLOP": {"flop": 1}, "B/s": {"byte": 1, "s": -1},
+    "B": {"byte": 1}, "Hz": {"cycles": 1, "s": -1}, "s": {"s": 1},
 }  # fmt: skip
 _TOKEN = (
     r"(?<![\w.])(?:(?P<name>[A-Za-z_]\w*(?:\.\w+)*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    rf"(?:\s*(?:(?P<percent>%)|(?P<prefix>[{''.join(_PREFIXES)}]?)(?P<symbol>{'|'.join(_SYMBOLS)})(?![\w/])))?(?P<more>[\w.]?))"
+    rf"(?:\s*(?:(?P<percent>%)|(?P<prefix>[{''.join(_PREFIXES)}]?)(?P<symbol>{'|'.join(_KINDS)})(?![\w/])))?(?P<more>[\w.]?))"
 )
 _COMPARE: dict[type, Callable[..., Any]] = {
     ast.Lt: np.less, ast.LtE: np.less_equal, ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Eq: np.equal,
@@ -63,6 +66,14 @@ class Name(NamedTuple):
 Values = Callable[[Name], Any]
 
 
+def _product(left: Kind, right: Kind, power: int) -> Kind:
+    """Of ``left`` times ``right`` to that power; a number of launches beside another kind only counts that."""
+    one, other = left or {}, right or {}
+    powers = {base: total for base in one | other if (total := one.get(base, 0) + power * other.get(base, 0))}
+    known = {base: total for base, total in powers.items() if base != "launches" or len(powers) == 1}
+    return None if left is right is None else known
+
+
 def wrong(text: str, position: int, reason: str, next_step: str = "") -> UsageError:
     """The error of an expression: ``position`` counts from 0."""
     rest = text[position : position + 20].split()
@@ -74,8 +85,8 @@ def wrong(text: str, position: int, reason: str, next_step: str = "") -> UsageEr
 class Condition:
     """``text`` as the user wrote it, and its names, each once.  Raises UsageError that says at which character it is wrong."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text.strip()
+    def __init__(self, text: str, of: str = BASELINE) -> None:
+        self.text, self._of = text.strip(), of
         self.names: list[Name] = []
         self._words: dict[int, str] = {}  # names by where they stand, and numbers with their units
         self._numbers: dict[int, tuple[np.float64, str]] = {}
@@ -109,7 +120,7 @@ class Condition:
             raise wrong(self.text, place, f"no number may be larger than {sys.float_info.max:.2g}")
         if token["more"]:
             raise wrong(self.text, token.end("more") - 1, "the expression is malformed here")
-        self._numbers[place] = np.float64(value), token["percent"] or _SYMBOLS.get(token["symbol"], "")
+        self._numbers[place] = np.float64(value), token["percent"] or token["symbol"] or ""
         return "1".ljust(width)
 
     def _wrong(self, place: int | None, reason: str) -> UsageError:
@@ -130,30 +141,48 @@ class Condition:
         bare = [place for place, name in names.items() if not name.quantity]
         if not named:
             raise self._wrong(bare[0] if bare else here.start, "the comparison names nothing of the new report")
+        named = [name for name in named if name[0] not in OF_CHANGE] or named
         if bare and len(named) > 1:
             raise self._wrong(bare[0], f"say which baseline: {BASELINE}.{'.'.join(filter(None, named[0]))}")
-        units = {"", "%", *(QUANTITIES[quantity].unit for quantity, _ in named)}
-        met = {unit: place for place, (_, unit) in self._numbers.items() if place in here and unit}
-        if len(names) == 1 and list(met) == ["%"] and "ratio" not in units:
-            raise self._wrong(met["%"], "a percentage of what? Write 105 % * baseline, or a unit")
-        if odd := [place for place, (_, unit) in self._numbers.items() if place in here and unit not in units]:
-            raise self._wrong(odd[0], "the unit fits none of the names compared")
         names |= {place: Name(*named[0], True, place) for place in bare}
-        left, right = (self._number(part, names, value) for part in (node.left, node.comparators[0]))
+        sides = [(part, *self._number(part, names, value)) for part in (node.left, node.comparators[0])]
+        self._alike(sides, names)
+        left, right = (number for _, number, _ in sides)
         return np.where(np.isnan(left) | np.isnan(right), MISSING, _COMPARE[type(node.ops[0])](left, right))
 
-    def _number(self, node: ast.expr, names: dict[int, Name], value: Values) -> Any:
+    def _number(self, node: ast.expr, names: dict[int, Name], value: Values) -> tuple[Any, Kind]:
         place = node.col_offset
         if isinstance(node, ast.Constant) and place in self._numbers:
-            return self._numbers[place][0]
+            number, symbol = self._numbers[place]
+            return number, _KINDS.get(symbol, {}) if symbol else None
         if isinstance(node, ast.Name) and place in names:
-            return value(names[place])
+            name, unit = names[place], QUANTITIES[names[place].quantity].unit
+            return value(name), _KINDS.get(UNITS[unit].symbol, {}) if unit else {name.quantity: 1}
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self._number(node.operand, names, value)
+            number, kind = self._number(node.operand, names, value)
+            return -number, kind
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            left, right = (self._number(part, names, value) for part in (node.left, node.right))
-            return _ARITHMETIC[type(node.op)](left, right)
+            sides = [(part, *self._number(part, names, value)) for part in (node.left, node.right)]
+            (_, left, one), (_, right, other) = sides
+            alike = isinstance(node.op, ast.Add | ast.Sub)
+            kind = self._alike(sides, names) if alike else _product(one, other, 1 if isinstance(node.op, ast.Mult) else -1)
+            return _ARITHMETIC[type(node.op)](left, right), kind
         raise self._wrong(place, "a number or a name is expected here")
+
+    def _alike(self, sides: list[tuple[ast.expr, Any, Kind]], names: dict[int, Name]) -> Kind:
+        """The kind of what is compared, added or subtracted.  Raises UsageError where there are two."""
+        (first, _, one), (second, _, other) = sides
+        if one is None or other is None or one == other:
+            return other if one is None else one
+        ratio = second if one else first
+        here = range(ratio.col_offset, 0 if one and other else ratio.end_col_offset or 0)
+        of = [name._replace(baseline=False).text for name in names.values() if QUANTITIES[name.quantity].unit != "ratio"]
+        for place, (part, symbol) in self._numbers.items():
+            if symbol == "%" and place in here and of:
+                less = f" for more, `{of[0]} < {1 - part:.6g} * {self._of}` for less" if part < 1 else ""
+                raise self._wrong(place, f"{100 * part:.6g} % of what? Write `{of[0]} > {1 + part:.6g} * {self._of}`{less}")
+        more = "; a ratio multiplies, as in (1 + noise) * baseline" if here else ""
+        raise self._wrong(second.col_offset, f"this has another unit than what stands before it{more}")
 
     def _name(self, place: int) -> Name:
         """The name that begins there: the longest quantity that fits, and what stands behind that; "" for bare ``baseline``."""
@@ -170,11 +199,11 @@ class Condition:
         return Name(found, rest, baseline, place)
 
 
-def parse(text: str) -> Condition:
-    """Read a condition.  Raises UsageError that says at which character what is wrong."""
+def parse(text: str, of: str = BASELINE) -> Condition:
+    """Read a condition.  Raises UsageError that says at which character what is wrong; a percentage is ``of`` that."""
     if len(text) > MAX_LENGTH:
         raise wrong(text[:40] + "...", 40, f"it is longer than {MAX_LENGTH} characters")
-    return Condition(text)
+    return Condition(text, of)
 
 
 def evaluate(
@@ -213,8 +242,8 @@ def evaluate(
                 why = f"{kernel['outcome']}:" if kernel["outcome"] in (ADDED, REMOVED) else why
                 lacking = [text for text, number, _ in numbers if math.isnan(number)]
                 reason = f"{why} no {', no '.join(lacking)}" if lacking else "no finite result"
-            elif result == TRIPPED and kernel["small"]:
-                result, reason = NOT_JUDGED, f"{kernel['small']} (--small judges them)"
+            elif kernel["small"]:
+                result, reason = NOT_JUDGED, f"{'true, but ' * (result == TRIPPED)}{kernel['small']} (--small judges them)"
             rows.append({**about, "threshold": condition.text, "result": result, "reason": reason})
     return replace(comparison, threshold_columns=of_rows(rows, COMPARISON_THRESHOLDS))
 
@@ -234,7 +263,7 @@ def _values(comparison: Comparison, text: str, name: Name) -> FloatArray:
     if kind and kind not in parts:
         allowed = " or ".join(f"{name.quantity}.{part}" for part in parts if part)
         raise wrong(text, name.position, f"{name.quantity} takes {allowed}")
-    if name.baseline and name.quantity in ("share", "noise"):
+    if name.baseline and name.quantity in OF_CHANGE:
         raise wrong(text, name.position, f"{name.quantity} belongs to the change, the baseline has none")
     suffix = "_before" if name.baseline else ""
     numbers: Any
