@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.base.files import ReportNames, natural_order
+from ncu_roofline.base.files import TEMPORARY, ReportNames, natural_order
 from ncu_roofline.base.texts import clean, expression, plural
 from ncu_roofline.base.units import time_text
 from ncu_roofline.chips import load_spec
@@ -285,7 +285,8 @@ def rank_names(sources: Sequence[RankSource], pattern: str = "") -> tuple[tuple[
     counts = Counter(report for report, _, _ in {source[:3] for source in sources})
     if max(counts.values(), default=0) > 1:
         return processes, "processes in the reports"
-    words = {report: numbers[-1] for report in reports if (numbers := re.findall(_WORD, report))}
+    own = {report: re.sub(rf"^.*/{TEMPORARY}\w{{8}}/", "/", report) for report in reports}  # no path of ours: standard input
+    words = {report: numbers[-1] for report in reports if (numbers := re.findall(_WORD, own[report]))}
     if len(words) == len(reports) and (len(reports) == 1 or len(set(map(int, words.values()))) > 1):
         return by_report(words, "ranks in the paths")
     # The one number that tells all paths apart; of several the one that counts from 0 or 1.

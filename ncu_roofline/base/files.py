@@ -23,6 +23,8 @@ JOINED = " + "
 """What stands between the paths of files that are one report together."""
 PART = ".ncu-roofline.part"
 """How the name ends under which a file is written first; it begins with a dot, and Nsight Compute loads none such."""
+TEMPORARY = "ncu-roofline-"
+"""How the names of our folders for temporary files begin; eight characters of chance follow."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -171,7 +173,7 @@ def temporary_folder(files: Mapping[str, bytes] | None = None) -> Iterator[Path]
 
 
 @contextmanager
-def folder_in(place: Path, prefix: str = "ncu-roofline-") -> Iterator[Path]:
+def folder_in(place: Path, prefix: str = TEMPORARY) -> Iterator[Path]:
     """A new folder of our own in ``place``, gone afterwards.  Raises OSError."""
     import tempfile
 
