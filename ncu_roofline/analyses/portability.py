@@ -640,7 +640,7 @@ def runs_of_table(
         others = ", ".join(name for name in rates if name != chosen)
         notes = [f"work in {others} is left out"] if others else []
         unused = [one for one in ceilings.by_id.values() if one.impossible] if ceilings else []
-        notes += [f"{one.id}: {why_not(one.value / one.theory, clock_known=True)}" for one in unused]
+        notes += [f"{one.id}: {why_not(one.value / one.theory, True, ceilings.status)}" for one in unused if ceilings]
         runs[-1] = replace(
             run,
             precision=chosen,

@@ -198,7 +198,8 @@ def _plain(ceiling: str, device: Device, architecture: Architecture) -> Theory |
     family, _, mix = ceiling.partition(".")
     factor = ROOF_FACTORS.get(mix, 1.0 if mix == "mad" else None)
     published = architecture.peak(f"{family}.fma", device.name)
-    rate = (published, False) if published is not None else architecture.rates.get(ceiling) or architecture.rates.get(family)
+    stated = (published, family in architecture.uncertain) if published is not None else None
+    rate = stated or architecture.rates.get(ceiling) or architecture.rates.get(family)
     if factor is None or rate is None:
         return None
     if mix == "nofma" and family not in load_spec().plain:
@@ -217,16 +218,15 @@ def _tensor(ceiling: str, device: Device, architecture: Architecture) -> Theory 
     own = f"tensor.{bare}.{family}"
     accumulators = {"fp16": ["tensor.fp16.acc32"], "fp16_acc16": ["tensor.fp16.acc16"]}.get(name, [])
     shared = ["tensor.fp8fp6fp4"] if name in ("fp8", "fp6fp4", "mxfp8") else []  # of 10.0, with block scales, too (CUTLASS)
-    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *shared]
+    whole = family == architecture.tensor or name == "fp64"  # a peak without family is that of the full-rate instructions
+    ids = [own, *accumulators, f"tensor.{bare if accumulators else name}", *shared] if whole else [own]
     peaks = ((roof, architecture.peak(roof + ceiling[len(dense) :], device.name)) for roof in ids)
     found = next(((roof, peak) for roof, peak in peaks if peak is not None), None)
     if found is None:
         return None
-    slow = ""
-    if family != architecture.tensor and name != "fp64" and found[0] != own:
-        slow = f"{family} is not the full-rate instruction of this architecture, {architecture.tensor} is"
     # The vendors' FP64 tensor figures stand at the clock of the CUDA cores (H100 SXM: 66.9 = 132 x 256 x 1980 MHz).
-    return _per_sm(found[1], device, device.core_clock if name == "fp64" else device.tensor_clock, False, slow)
+    clock = device.core_clock if name == "fp64" else device.tensor_clock
+    return _per_sm(found[1], device, clock, found[0] in architecture.uncertain)
 
 
 def _per_sm(peak: float, device: Device, clock: float, uncertain: bool, slow: str = "") -> Theory:
@@ -268,7 +268,7 @@ def data_sheet() -> tuple[Ceiling, ...]:
     return tuple(found)
 
 
-def table(gpu: Gpu) -> dict[str, float]:
-    """Peaks of a GPU of the table in SI units, by ceiling id; ceilings without a theory are left out."""
+def table(gpu: Gpu) -> dict[str, Theory]:
+    """Peaks of a GPU of the table, by ceiling id; ceilings without a theory are left out."""
     device = device_of(gpu)
-    return {kind.id: found.value for kind in data_sheet() if (found := theory(kind, device)) is not None}
+    return {kind.id: found for kind in data_sheet() if (found := theory(kind, device)) is not None}

@@ -11,7 +11,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import cleaned, inside, known, number
 from ncu_roofline.base.texts import clean, printable, shorten
 from ncu_roofline.base.units import format_value
-from ncu_roofline.bench.catalogue import clock_of, data_sheet
+from ncu_roofline.bench.catalogue import Theory, clock_of, data_sheet
 from ncu_roofline.bench.measuring import LIMITS, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
@@ -355,8 +355,8 @@ def compared(found: Mapping[str, Any], threshold: float | None = None) -> str:
     return "\n".join(lines)
 
 
-def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
-    """Data-sheet peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
+def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, Theory]]]) -> str:
+    """Peaks of GPUs: Tera-operations per second, L1 in TB/s, memory in GB/s; sources below."""
     # A tensor type's column has the figure of its fastest instructions.
     kinds = [(kind.id, *kind.id.split(".")) for kind in data_sheet()]
     shown = {name: head.upper() for name, head, *rest in kinds if rest == ["fma"]}
@@ -367,12 +367,13 @@ def theory_table(gpus: Sequence[tuple[Gpu, Mapping[str, float]]]) -> str:
         clocks = dict.fromkeys(f"{clock / 1e6:.0f}" for clock in (gpu.core_clock, gpu.tensor_clock))
         row = {"GPU": gpu.id, "cc": capability_text(gpu.compute_capability), "SMs": str(gpu.sm_count), "MHz": "/".join(clocks)}
         for name, label in {**shown, "l1.read": "L1"}.items():
-            found = [value for key, value in peaks.items() if key == name or key.startswith(name + ".")]
-            row[label] = _as(".4g", max(found) / 1e12 if found else None)
-        bus = f"{peaks['dram.read'] / 1e9:.0f}" if "dram.read" in peaks else "-"
+            own = (peak for key, peak in peaks.items() if key == name or key.startswith(name + "."))
+            value, uncertain = max(((peak.value, peak.uncertain) for peak in own), default=(None, False))
+            row[label] = "~" * uncertain + _as(".4g", value and value / 1e12)
+        bus = f"{peaks['dram.read'].value / 1e9:.0f}" if "dram.read" in peaks else "-"
         rows.append({**row, "memory": f"{gpu.dram / 1e9:.0f}", "bus x clock": bus})
     notes = (
-        "TFLOP/s and TOP/s, dense; L1 (shared memory is the same) in TB/s.",
+        "TFLOP/s and TOP/s, dense (~: on no data sheet; a measurement above disproves it); L1, as shared memory, in TB/s.",
         "Memory in GB/s: as the vendor prints it, and what bus width and clock give.",
         "T-: tensor cores, FP32 accumulators (T-FP16/16: FP16 accumulators). Peaks: units per SM x SMs x the vendor's clock.",
     )

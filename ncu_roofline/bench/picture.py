@@ -19,7 +19,7 @@ from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.bench.files import device_name, value_text
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import PLAIN, TENSOR
-from ncu_roofline.formats.ceilings import PUBLISHED, SPARSE, Ceiling, ceiling_of
+from ncu_roofline.formats.ceilings import PUBLISHED, Ceiling, ceiling_of
 from ncu_roofline.rendering.chart import THEMES, Hue
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def machine_roofs(content: Mapping[str, Any]) -> MachineRoofs:
     for roof in found:
         level = _level(roof)
         is_link = level in levels and levels[level].domain == "link"
-        computes = roof.unit in ("FLOP/s", "OP/s") and not roof.id.endswith((".div", SPARSE))
+        computes = roof.unit in ("FLOP/s", "OP/s") and not {"div", "sparse"} & {*roof.id.split(".")[1:]}
         name = level if level else ".".join(roof.id.split(".")[:2]) if computes else ""
         if name and not is_link and roof.value > 0:
             groups.setdefault(name, []).append(roof)

@@ -474,12 +474,12 @@ def judges(share: Any, clock_known: bool, at_maximum: Any) -> Any:
     return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
 
 
-def why_not(share: float, clock_known: bool) -> str:
-    """Why a measured roof that is ``share`` of theory does not judge."""
+def why_not(share: float, clock_known: bool, status: str) -> str:
+    """Why a roof, measured or published as its file says (``status``), that is ``share`` of theory does not judge."""
     amount = "{:.3g}x" if share < 100 else "{:.0f}x"
     launch = "the clock of the launch, and its own clock is not known"
-    text = "{}: the measured roof is {} as high at {}"
-    return text.format(INSTEAD, amount.format(share), "the same clock" if clock_known else launch)
+    text = "{}: the {} roof is {} as high at {}"
+    return text.format(INSTEAD, status, amount.format(share), "the same clock" if clock_known else launch)
 
 
 def by_writes(roofs: Any, writes: Any) -> Any:

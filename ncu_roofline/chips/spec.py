@@ -100,16 +100,16 @@ class OperationRate(NamedTuple):
 @dataclass(frozen=True)
 class Architecture:
     """A compute capability: identity, what its chips lack, and vendor peaks.  ``peaks``: roof id -> operations per SM and
-    cycle, dense, an FMA counted as two; unknown ones are absent; ``rates`` those of arithmetic (``bf16``, ``int32.mad``) that
-    no counter tells apart.  ``bandwidth`` by level id.  ``slices``: L2 slices by name of the GPU (without maker), where
-    attributes of the device tell too many.  ``launching``: seconds that a launch costs, by a part of the GPUs' names.
-    ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of their own, ``left_out``
-    ids of what our sections don't count as it would, ``tensor_passes`` those that the operations of every tensor type add (0:
-    not stated).  ``caveat``: a clause that goes with every number of such a chip, "" where recorded reports have proven its
-    counters.  ``releases``: those of Nsight Compute whose sections know it by a number, by the compute capability that this is
-    ten times.  ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc, best first, and
-    ``cuda_until`` the last CUDA that has them, 0 for all.  ``coherent``: parts of names of GPUs whose host link is NVLink-C2C,
-    so that no PCI Express link carries copies."""
+    cycle, dense, an FMA counted as two; unknown ones are absent, ``uncertain`` those that no vendor prints; ``rates`` those of
+    arithmetic (``bf16``, ``int32.mad``) that no counter tells apart.  ``bandwidth`` by level id.  ``slices``: L2 slices by name
+    of the GPU (without maker), where attributes of the device tell too many.  ``launching``: seconds that a launch costs, by a
+    part of the GPUs' names.  ``lacks``: level ids without counters of their own.  ``costly``: clocks that cost a replay pass of
+    their own, ``left_out`` ids of what our sections don't count as it would, ``tensor_passes`` those that the operations of
+    every tensor type add (0: not stated).  ``caveat``: a clause that goes with every number of such a chip, "" where recorded
+    reports have proven its counters.  ``releases``: those of Nsight Compute whose sections know it by a number, by the compute
+    capability that this is ten times.  ``tensor``: the instruction family of the full tensor rate.  ``targets``: those of nvcc,
+    best first, and ``cuda_until`` the last CUDA that has them, 0 for all.  ``coherent``: parts of names of GPUs whose host link
+    is NVLink-C2C, so that no PCI Express link carries copies."""
 
     compute_capability: fields.StatedCapability
     name: str
@@ -118,6 +118,7 @@ class Architecture:
     lacks: frozenset[str] = frozenset()
     costly: frozenset[str] = frozenset()
     peaks: Mapping[str, float] = field(default_factory=dict, hash=False)
+    uncertain: frozenset[str] = frozenset()
     bandwidth: Mapping[str, Bandwidth] = field(default_factory=dict, hash=False)
     boards: tuple[BoardRule, ...] = field(default=(), hash=False)
     notes: tuple[str, ...] = ()

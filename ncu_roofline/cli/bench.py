@@ -99,7 +99,7 @@ def add_bench(parser: ArgumentParser) -> None:
     listing.add_argument("--arch", metavar="LIST", default="", help="those of compute capabilities, as 9.0")
     listing.add_argument("--json", action="store_true", help="as JSON")
     add_program(listing)
-    theory = action("theory", "print data-sheet peaks and their sources; needs no GPU", _theory)
+    theory = action("theory", "print peaks of GPUs, mostly of data sheets, and their sources; needs no GPU", _theory)
     theory.add_argument("--gpu", metavar="NAME", default="", help="only GPUs whose name contains NAME (default: all)")
     theory.add_argument("--json", action="store_true", help="as JSON, in SI units, by ceiling")
     merge = action("merge", "combine files of several nodes or MPI ranks; names slow GPUs", _merge)
@@ -226,9 +226,10 @@ def _theory(args: Namespace) -> int:
         known = ", ".join(gpu.id for gpu in spec.gpus())
         raise UsageError("Cannot use --gpu", args.gpu, "it is in no table", f"There are: {known}.")
     peaks = [(gpu, catalogue.table(gpu)) for gpu in chosen]
-    rows = [
-        {**asdict(gpu), "compute_capability": capability_text(gpu.compute_capability), "peaks": found} for gpu, found in peaks
-    ]
+    rows = [{**asdict(gpu), "compute_capability": capability_text(gpu.compute_capability)} for gpu in chosen]
+    for row, (_, found) in zip(rows, peaks, strict=True):
+        row["peaks"] = {name: peak.value for name, peak in found.items()}
+        row["uncertain"] = {name: True for name, peak in found.items() if peak.uncertain}
     write_text(json.dumps(rows, indent=1) if args.json else files.theory_table(peaks))
     return 0
 

@@ -18,6 +18,7 @@ from ncu_roofline.analyses import ANALYSES, Analysis, analysis_of, render, text_
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.files import REPORT_SUFFIXES, ReportNames, pack_folder
 from ncu_roofline.base.texts import listed, plural, printable
+from ncu_roofline.chips import load_spec
 from ncu_roofline.cli import reading
 from ncu_roofline.cli.options import add_filters, add_looks, add_model, add_reports, add_views, add_width, value
 from ncu_roofline.cli.outputs import (
@@ -40,6 +41,7 @@ from ncu_roofline.rendering.paper import PRESETS, PRESETS_HELP, SIZES, PaperErro
 from ncu_roofline.rendering.table import wrapped
 
 if TYPE_CHECKING:
+    from ncu_roofline.formats.ceilings import Ceilings
     from ncu_roofline.model import Measurements, Selection
     from ncu_roofline.model.explanations import Explanation
     from ncu_roofline.plugin.nvrules.runner import KernelAdvice
@@ -307,6 +309,7 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     if not len(selected):
         raise reading.no_launch(args)
     ceilings = measured.of(reading.gpus(measurements))
+    warn(_idle(selected, ceilings))
     if args.of_run:
         from ncu_roofline.analyses.run.counted import counted as with_run
 
@@ -330,6 +333,14 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
         told = tuple(row for row in advice_rows(findings(advised, selected, ceilings).found) if row["type"] != "ok")
     explanations = tuple(report.explanation for report in read if report.explanation)
     return Result(frames, explanations, told, 1 if failed else 0, tuple(one.path for one in read if one.counted))
+
+
+def _idle(m: Measurements, files: Sequence[Ceilings]) -> Iterator[str]:
+    """Notes on files that have no roof of what launches counted."""
+    roofs = [roof for one in m.precisions(load_spec()) if (m.values(m.work, one.id) > 0).any() for roof in one.roof_ids()]
+    for file in files:
+        if not (file.launch_latency() or any(map(file.compute, roofs)) or any(map(file.bandwidth, m.traffic))):
+            yield f"{file.path}: none of its ceilings is a roof of what was counted"
 
 
 def _check_run(args: Namespace) -> None:

@@ -206,7 +206,7 @@ class Ceilings:
             return None
         if dense != roof:
             return self.by_id.get(f"{dense}.{architecture.tensor}{SPARSE}") if architecture else None
-        found = [one for name, one in self.by_id.items() if name.startswith(roof + ".") and not name.endswith(SPARSE)]
+        found = [one for name, one in self.by_id.items() if name.startswith(roof + ".") and "sparse" not in name.split(".")]
         return max(found, key=lambda ceiling: ceiling.value, default=None)
 
 

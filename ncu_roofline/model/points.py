@@ -114,6 +114,7 @@ class Roofs:
         """Rows of the roofs frame, per GPU model: of the ``precisions`` and ``levels`` wanted of a GPU of that name."""
         m, rows, roofs = self._m, list[Table](), list[Table]()
         elsewhere = {roof for one in m.precisions(spec) for roof in one.roof_ids()}
+        elsewhere |= {name for name in self.compute() if "sparse" in name.split(".")}  # no roof of dense work
         for one in m.precisions(spec):  # highest first: the specification's, then what a file calls by other names
             others = [name for name in self.compute() if name.startswith(f"{one.id}.") and name not in elsewhere]
             # Of instructions there is the issue limit only: files count the operations of a multiply-add, two.
@@ -166,10 +167,10 @@ class Roofs:
             mine = index[roof.measured[index] == judges]
             if not len(mine):
                 continue
-            values, variant = roof.drawn[mine], f" ({ceiling.variant})" if ceiling.variant else ""
+            values, share, variant = roof.drawn[mine], roof.share[mine], f" ({ceiling.variant})" if ceiling.variant else ""
             scaled = ceiling.follows_sm_clock & (np.abs(values / ceiling.value - 1) > SAME_CLOCK)
             some = f"in {len(mine)} of {len(index)} launches " if len(mine) < len(index) else ""
-            reason = "" if judges else some + why_not(Columns.middle(roof.share[mine]), ceiling.clock_known)
+            reason = "" if judges else some + why_not(Columns.middle(share), ceiling.clock_known, file.status)
             notes = "; ".join(filter(None, (reason or ceiling.regimes, ceiling.source, _SCALED if scaled.any() else "")))
             metrics = self.between(file, ceiling, name, mine) or f"{ceiling.id}{variant}"
             at = Columns.middle(np.where(scaled, self._m.clock[mine], ceiling.clock))

@@ -293,7 +293,7 @@ def test_architectures_and_ranges() -> None:
         counted = {roof for roof, owner in owners.items() if owner.opcodes or SPEC.bindings(owner, one.compute_capability)}
         assert roofs <= counted
         assert {*one.lacks, *one.bandwidth} <= LEVELS
-        assert one.left_out <= LEVELS | PRECISIONS
+        assert {*one.left_out, *one.uncertain} <= LEVELS | PRECISIONS
         assert one.costly <= {binding.clock for level in SPEC.levels for binding in level.bindings}
     chips = {one.compute_capability for one in SPEC.architectures}
     majors = {(major, ANY_MINOR) for major, _ in chips}

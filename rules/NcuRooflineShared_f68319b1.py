@@ -278,8 +278,9 @@ CHIPS = {
     (10, 0): Architecture(
         peaks={
             'fp64.fma': 128, 'fp64.nofma': 64, 'fp32.fma': 256, 'fp32.nofma': 128, 'fp16.fma': 256, 'fp16.nofma': 128, 'int32': 128, 'tensor.fp64': 128,
-            'tensor.tf32': 4096, 'tensor.tf32.tcgen05': 4096, 'tensor.bf16': 8192, 'tensor.bf16.tcgen05': 8192, 'tensor.fp16': 8192, 'tensor.fp16.mma': 2048,
-            'tensor.fp16.tcgen05': 8192, 'tensor.int8': 16384, 'tensor.int8.tcgen05': 16384, 'tensor.fp8fp6fp4': 16384, 'tensor.fp4': 32768,
+            'tensor.tf32': 4096, 'tensor.tf32.mma': 1024, 'tensor.tf32.tcgen05': 4096, 'tensor.bf16': 8192, 'tensor.bf16.mma': 2048,
+            'tensor.bf16.tcgen05': 8192, 'tensor.fp16': 8192, 'tensor.fp16.mma': 2048, 'tensor.fp16.tcgen05': 8192, 'tensor.int8': 16384,
+            'tensor.int8.mma': 4096, 'tensor.int8.tcgen05': 16384, 'tensor.fp8fp6fp4': 16384, 'tensor.fp4': 32768,
         },
         bandwidth={'l1': Bandwidth(bytes=128, per='sm'), 'shared': Bandwidth(bytes=128, per='sm'), 'dram': Bandwidth(bytes=0.25, per='bus')},
         slices={'B200': 184},
@@ -2488,12 +2489,12 @@ def judges(share, clock_known, at_maximum):
     return (share != share) | ((share <= (MOST_OF_THEORY if clock_known else 1.0)) & (clock_known | at_maximum))
 
 
-def why_not(share, clock_known):
-    """Why a measured roof that is ``share`` of theory does not judge."""
+def why_not(share, clock_known, status):
+    """Why a roof, measured or published as its file says (``status``), that is ``share`` of theory does not judge."""
     amount = "{:.3g}x" if share < 100 else "{:.0f}x"
     launch = "the clock of the launch, and its own clock is not known"
-    text = "{}: the measured roof is {} as high at {}"
-    return text.format(INSTEAD, amount.format(share), "the same clock" if clock_known else launch)
+    text = "{}: the {} roof is {} as high at {}"
+    return text.format(INSTEAD, status, amount.format(share), "the same clock" if clock_known else launch)
 
 
 def by_writes(roofs, writes):
