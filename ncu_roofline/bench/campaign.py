@@ -18,6 +18,7 @@ from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.files import check_target, write_atomically
 from ncu_roofline.base.records import number
 from ncu_roofline.base.texts import shorten
+from ncu_roofline.base.units import percent
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.build import Built
 from ncu_roofline.bench.catalogue import is_quick, kinds_of, select
@@ -190,8 +191,11 @@ class Campaign:
         driver_tells = self.telemetry.available
         rejections, notes = measuring.judge(kind, values, clocks, observed, self._warm_clock, driver_tells, self.device)
         taken = number(launch.get("disturbed")) if self.device == CPU else 0.0
-        if taken > LIMITS.disturbed:
-            notes.append(f"other programs took {taken:.0%} of the CPU")
+        others = f"other programs took {percent(taken)} of the CPU"
+        if taken > LIMITS.taken:
+            rejections = [f"disturbed: {others}: measure again where nothing else runs", *rejections]
+        elif taken > LIMITS.disturbed:
+            notes.append(others)
         checks = [trial.checksum_ok for trial in used if trial.checksum_ok is not None]
         if not all(checks):
             rejections = ["wrong result: the checksum differs from the CPU's", *rejections]

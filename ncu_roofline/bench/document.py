@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
+from ncu_roofline.base.texts import plural
+from ncu_roofline.base.units import percent
 from ncu_roofline.bench import measuring
 from ncu_roofline.bench.catalogue import Theory, as_json, theory
 from ncu_roofline.bench.device import Device
@@ -133,7 +135,7 @@ def _run(record: Record) -> dict[str, Any]:
 def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak: Theory | None) -> tuple[str, bool, list[str]]:
     """The verdict on a value by its runs and its ``share`` of the theory at the measured clock, whether it stands, and why.
 
-    ok, low, high, impossible, unstable, throttled or wrong.
+    ok, low, high, impossible, unstable, disturbed, throttled or wrong.
     """
     rejections = list(dict.fromkeys(reason for record in used for reason in record.rejections))
     reasons = [*rejections, *outcome.notes, *dict.fromkeys(note for record in used for note in record.notes)]
@@ -154,7 +156,7 @@ def _judged(outcome: Outcome, used: Sequence[Record], share: float | None, peak:
     else:
         against, why_so = "impossible", "the work is miscounted or the peak is wrong"
         word, accepted = "ok", False
-    reasons.append(f"{share:.1%} of theory at the measured clock: {why_so}")
+    reasons.append(f"{percent(share)} of theory at the measured clock: {why_so}")
     return against if word == "ok" else word, accepted, reasons
 
 
@@ -211,5 +213,5 @@ def summary_line(content: Mapping[str, Any]) -> str:
     """How many ceilings stand and which do not although they were tried, for people."""
     entries = content["ceilings"]
     bad = [e["id"] for e in entries if not e["accepted"] and (e["value"] is not None or e["verdict"] == "failed")]
-    stand = f"{sum(entry['accepted'] for entry in entries)} ceilings"
+    stand = plural(sum(entry["accepted"] for entry in entries), "ceiling")
     return f"{stand}; not accepted: {', '.join(bad)}" if bad else stand

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from ncu_roofline.base.errors import RooflineError
 from ncu_roofline.base.records import cleaned, inside, known, number
 from ncu_roofline.base.texts import clean, printable, shorten
-from ncu_roofline.base.units import format_value
+from ncu_roofline.base.units import format_value, percent
 from ncu_roofline.bench.catalogue import Theory, clock_of, data_sheet
-from ncu_roofline.bench.measuring import LIMITS, kept, median, variation
+from ncu_roofline.bench.measuring import LIMITS, NOT_HERE, kept, median, variation
 from ncu_roofline.chips import Gpu
 from ncu_roofline.chips.fields import capability_text
 from ncu_roofline.formats import ceilings as form
@@ -34,8 +34,7 @@ CONDITIONS = {
 SAME, FASTER, SLOWER = "same within spread", "faster", "slower"
 NOT_COMPARABLE, UNKNOWN = "conditions not comparable", "spread unknown"
 _UNITS = {"B/s": "byte/s", "FLOP/s": "flop/s", "OP/s": "op/s", "s": "second"}
-_NOT_HERE = ("unsupported", "emulated", "not measured")
-_LIVE = (24, 14, 9, 7, 6, 5, 29)  # columns of a line, with spaces between them 100
+_LIVE = (24, 14, 9, 9, 6, 5, 27)  # columns of a line, with spaces between them 100
 _PER_CYCLE = "operations or bytes per SM (or core) and its cycle; of device memory bytes per memory cycle"
 
 
@@ -256,7 +255,7 @@ def device_name(content: Mapping[str, Any]) -> str:
 
 
 def _as(template: str, value: float | None) -> str:
-    return "-" if value is None else f"{value:{template}}"
+    return "-" if value is None else percent(value) if template == "%" else f"{value:{template}}"
 
 
 def measured(content: Mapping[str, Any]) -> str:
@@ -267,7 +266,7 @@ def measured(content: Mapping[str, Any]) -> str:
         head, rows = f"{device['name']}: {len(gpus)} GPUs on {len({gpu['host'] for gpu in gpus})} hosts", []
         for entry in entries:
             ends = {label: value_text(entry.get(label), entry["unit"]) for label in ("min", "median", "max")}
-            spread, slow = _as(".1%", entry.get("spread")), str(len(entry.get("slow", [])) or "-")
+            spread, slow = _as("%", entry.get("spread")), str(len(entry.get("slow", [])) or "-")
             rows.append({"ceiling": entry["id"], **ends, "spread": spread, "GPUs": str(entry.get("gpus", "-")), "slow": slow})
     else:
         units = device.get("cc") or f"{device.get('threads')} threads on {device.get('cores')} cores"
@@ -275,12 +274,15 @@ def measured(content: Mapping[str, Any]) -> str:
         parts = (f"{device['name']} ({units})", device.get("uuid"), host.get("name"), host.get("time_utc"), driver)
         head, rows = ", ".join(str(part) for part in parts if part), [_measured_row(entry) for entry in entries]
     behind = [
-        f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {gpu['behind']:.1%} behind the median"
+        f"{gpu['host']} GPU {gpu['index']} ({gpu['uuid']}): {entry['id']} {percent(gpu['behind'])} behind the median"
         for entry in entries
         for gpu in entry.get("slow", [])
     ]
-    said = [entry for entry in entries if entry["reasons"] and entry.get("verdict") not in _NOT_HERE]
-    notes = [f"{entry['id']}: {'; '.join(entry['reasons'])}" for entry in said]
+    tried = [entry for entry in entries if entry["reasons"] and entry.get("verdict") not in NOT_HERE]
+    said = [(entry["id"], "; ".join(entry["reasons"])) for entry in tried]
+    late = dict.fromkeys(text for _, text in said if text.startswith("not measured"))
+    notes = [f"{name}: {text}" for name, text in said if text not in late]
+    notes += [f"{text}: {', '.join(name for name, own in said if own == text)}" for text in late]
     lines = [head, "", *listing(rows)]
     regimes = {entry["id"]: form.ceiling_of(entry, device).regimes for entry in entries}
     beside = [f"{name}: {text}" for name, text in regimes.items() if text]
@@ -292,12 +294,12 @@ def measured(content: Mapping[str, Any]) -> str:
 
 
 def _measured_row(entry: Entry) -> dict[str, str]:
-    value, (low, high) = entry["value"], entry.get("ci95") or (None, None)
-    spread = (high - low) / 2 / value if value and low is not None and high is not None else None
-    row = {"ceiling": entry["id"], "value": value_text(value, entry["unit"]), "+-": _as(".2%", spread)}
-    row["sessions"] = _as(".2%", entry.get("between_session_cv") if value is not None else None)
-    row["of theory"] = _as(".1%", inside(entry, "theory", "fraction"))
-    row["vendor clock"] = _as(".1%", inside(entry, "theory", "fraction_vendor_clock"))
+    value = entry["value"]
+    cvs = [entry.get(name) if value is not None else None for name in ("cv", "between_session_cv")]
+    row = {"ceiling": entry["id"], "value": value_text(value, entry["unit"])}
+    row |= {"variation": _as("%", cvs[0]), "of sessions": _as("%", cvs[1])}
+    row["of theory"] = _as("%", inside(entry, "theory", "fraction"))
+    row["vendor clock"] = _as("%", inside(entry, "theory", "fraction_vendor_clock"))
     row |= {"MHz": _as(".0f", inside(entry, "clock", "sm_mhz_mean")), "W": _as(".0f", entry.get("power_w"))}
     row |= {"C": _as(".0f", inside(entry, "temp_c", "gpu")), "variant": str((entry.get("variant") or {}).get("kernel", "-"))}
     return {**row, "verdict": str(entry.get("verdict") or "")}
@@ -306,13 +308,11 @@ def _measured_row(entry: Entry) -> dict[str, str]:
 def live_line(entry: Entry | None) -> str:
     """A finished ceiling (an entry of a ceilings file) on one line of 100 columns, without anything a terminal would obey.
 
-    ``of theory`` is at the measured clock, ``spread`` the relative standard deviation of the trials; reasons stand below the
+    ``of theory`` is at the measured clock, ``variation`` the relative standard deviation of the trials; reasons stand below the
     table at the end.  None: what stands over such lines.
     """
-    names = ("ceiling", "value", "of theory", "spread", "MHz", "W", "verdict")
-    row = dict(zip(names, names, strict=True))
-    if entry is not None:
-        row = {**_measured_row(entry), "spread": _as(".2%", entry.get("cv") if entry["value"] is not None else None)}
+    names = ("ceiling", "value", "of theory", "variation", "MHz", "W", "verdict")
+    row = dict(zip(names, names, strict=True)) if entry is None else _measured_row(entry)
     first, *numbers, last = (shorten(clean(row[name]), width) for name, width in zip(names, _LIVE, strict=True))
     padded = (f"{text:>{width}}" for text, width in zip(numbers, _LIVE[1:-1], strict=True))
     return " ".join([f"{first:<{_LIVE[0]}}", *padded, last]).rstrip()
@@ -330,26 +330,17 @@ def compared(found: Mapping[str, Any], threshold: float | None = None) -> str:
     rows = []
     for row in found["ceilings"]:
         energies, unit = pair(row, "energy_per_unit", 1e12, ".3g"), row["unit"]
-        rows.append(
-            {
-                "ceiling": row["ceiling"],
-                "A": value_text(row["a"] and row["a"]["value"], unit),
-                "B": value_text(row["b"] and row["b"]["value"], unit),
-                "B/A": _as(".3f", row["ratio"]),
-                "spread": _as(".2%", row["spread"]),
-                "outcome": row["outcome"],
-                "MHz": pair(row, "clock", 1e-6, ".0f"),
-                "per cycle": pair(row, "per_cycle", 1.0, ".4g"),
-                "W": pair(row, "power", 1.0, ".0f"),
-                "energy": f"{energies} pJ/{unit.removesuffix('/s')}" if energies != "-" else "-",
-            }
-        )
+        values = {side.upper(): value_text(row[side] and row[side]["value"], unit) for side in ("a", "b")}
+        cells = {"ceiling": row["ceiling"], **values, "B/A": _as(".3f", row["ratio"]), "spread": _as("%", row["spread"])}
+        cells |= {"outcome": row["outcome"], "MHz": pair(row, "clock", 1e-6, ".0f")}
+        cells |= {"per cycle": pair(row, "per_cycle", 1.0, ".4g"), "W": pair(row, "power", 1.0, ".0f")}
+        rows.append({**cells, "energy": f"{energies} pJ/{unit.removesuffix('/s')}" if energies != "-" else "-"})
     lines = [f"A: {found['a']}", f"B: {found['b']}", "", *listing(rows)] if rows else ["no ceiling has a value"]
     lines += ["", f"spread: that of A and B together; cycle: {_PER_CYCLE}."]
     if found["differences"]:
         lines += ["", "Conditions:", *(f"  {text}" for text in found["differences"])]
     if threshold is not None:
-        slower = [f"  {row['ceiling']}: {row['slowdown']:.1%}" for row in over(found, threshold)]
+        slower = [f"  {row['ceiling']}: {percent(row['slowdown'])}" for row in over(found, threshold)]
         limit = f"by more than {threshold * 100:g} %"
         lines += ["", f"Slower {limit}:", *slower] if slower else ["", f"Nothing is slower {limit}."]
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ncu_roofline.base.records import known
+from ncu_roofline.base.units import percent
 from ncu_roofline.bench.runner import HANGS, Trial
 from ncu_roofline.bench.telemetry import HARMFUL, POWER_CAP, names
 from ncu_roofline.formats.ceilings import CPU, GPU, Ceiling
@@ -66,7 +67,7 @@ class LIMITS:
     Share of ``outliers``; a core clock below ``clock`` of the highest seen in the warm-up is told; ``impossible`` and ``low``
     are shares of the theory at the measured clock; a value and the work per cycle may differ by ``swing`` of the clock; the
     host's clock may give a trial ``timers`` more time than the GPU's, and ``overhead`` seconds for the launch.  From ``trials``
-    on their spread is known; a share of the CPU above ``disturbed`` that other programs took is told.
+    on their spread is known; the share of the CPU that others took is told above ``disturbed``, rejects above ``taken``.
     """
 
     outliers = 0.10
@@ -79,6 +80,7 @@ class LIMITS:
     overhead = 0.0005
     trials = 3
     disturbed = 0.01
+    taken = 0.10
 
 
 class Spread(NamedTuple):
@@ -200,7 +202,7 @@ def judge(
         notes.append(f"{POWER_CAP_NOTE}: the clock is what the power limit allows")
     fallen = median(clocks) / warm if clocks and warm and on_sm else 1.0
     if fallen < LIMITS.clock:
-        text = f"the {'SM' if device == GPU else 'core'} clock fell to {fallen:.1%} of the warm-up's"
+        text = f"the {'SM' if device == GPU else 'core'} clock fell to {percent(fallen)} of the warm-up's"
         if not capped and variation(clocks) > spread_of(kind.domain, device).within:
             rejections.append(f"throttled: {text}")
         else:
@@ -211,12 +213,12 @@ def judge(
 
 def _unstable(kind: Ceiling, values: Floats, clocks: Floats, device: str) -> str:
     """Why trials don't agree, "" where they do; a clock under the power limit swings, the work per cycle does not."""
-    values = _over_clocks(values, clocks) or values if kind.domain == "sm" else values
-    cv, out = variation(kept(values)), sum(outliers(values))
+    rates = _over_clocks(values, clocks) if kind.domain == "sm" else []
+    cv, out = variation(kept(rates or values)), sum(outliers(rates or values))
     if len(values) < LIMITS.trials:
         return f"unstable: no spread of fewer than {LIMITS.trials} trials ({len(values)})"
     if cv > spread_of(kind.domain, device).within:
-        return f"unstable: {cv:.1%} variation"
+        return f"unstable: {percent(cv)} variation{' per cycle' if rates else ''}"
     if out > LIMITS.outliers * len(values) and kind.domain in ("sm", "memory"):
         return f"unstable: {out} outliers in {len(values)} trials"
     return ""

@@ -15,6 +15,7 @@ from typing import Any
 from ncu_roofline.base.errors import RooflineError, UsageError
 from ncu_roofline.base.records import inside
 from ncu_roofline.base.records import number as finite
+from ncu_roofline.base.units import percent
 from ncu_roofline.bench import build, campaign, catalogue, device, document, files, measuring, picture, runner
 from ncu_roofline.chips import spec
 from ncu_roofline.chips.fields import capability_text
@@ -32,7 +33,7 @@ from ncu_roofline.cli.outputs import (
     write_output,
     write_text,
 )
-from ncu_roofline.formats.ceilings import CPU, GPU, proven, read_document
+from ncu_roofline.formats.ceilings import CPU, GPU, MEASURE_AGAIN, proven, read_document
 from ncu_roofline.plugin.machine.install import keep
 from ncu_roofline.plugin.machine.machine import this_machine
 from ncu_roofline.rendering.table import listing
@@ -171,11 +172,14 @@ def _run(args: Namespace) -> int:
         told, capability = [f"{target}: {document.summary_line(content)}"], content["device"].get("cc")
         if capability and capability not in proven() and alone:
             told.append(f"{catalogue.UNPROVEN}: the authors never ran this benchmark on compute capability {capability}")
+        shaken = [entry for entry in content["ceilings"] if entry["verdict"] in ("disturbed", "unstable")]
+        shares = [finite(inside(entry, "variant", "disturbed")) for entry in shaken]
+        taken = max((share for share in shares if share > measuring.LIMITS.disturbed), default=0.0)
+        others = f"other programs took up to {percent(taken)} of the CPU. " if taken else ""
+        told += [f"{target}: {others}{MEASURE_AGAIN}"] if shaken else []
         if not any(entry["accepted"] for entry in content["ceilings"]):
-            code, shares = 1, [finite(inside(entry, "variant", "disturbed")) for entry in content["ceilings"]]
-            taken = max((share for share in shares if share > measuring.LIMITS.disturbed), default=0.0)
-            others = f"; other programs took up to {taken:.0%} of the CPU" if taken else ""
-            warn([*told, f"{target}: no ceiling was accepted, nothing in it stands, and it says why{others}"])
+            code = 1
+            warn([*told, f"{target}: no ceiling was accepted, nothing in it stands, and it says why"])
             continue
         warn(told)
         if target in drawn:

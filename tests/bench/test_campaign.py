@@ -182,7 +182,7 @@ def test_whole_machines_within_their_budget(program: Program) -> None:
     for name, case in read_toml("simulations.toml").items():
         rows = H100_LIST | {f"fp64.more{one}": ("one", "other")[: 1 + one % 2] for one in range(case.get("more", 0))}
         variants = [Variant(one, variant, kind(one).unit, ("9.0",), "") for one, names in rows.items() for variant in names]
-        settings = QUICK if case.get("quick") else replace(FULL, budget=case.get("budget", FULL.budget))
+        settings = QUICK if case.get("quick") else replace(FULL, **{key: case[key] for key in {*case} & {"budget", "sessions"}})
         program.play(machine(case, rows), case.get("start", 3.0), 0.53)
 
         def bits_now(held: tuple[float, float, int] = tuple(case.get("reasons", (0, 0, 0)))) -> int:
@@ -196,7 +196,7 @@ def test_whole_machines_within_their_budget(program: Program) -> None:
         measured, took = [entry for entry in entries if entry["value"]], program.now - 1
         assert took <= settings.budget + 8.0  # the last job and its pause
         trials, discarded = (sum(one[count] for one in measured) for count in ("trials", "discarded"))
-        if {*case} <= {"start", "quick", "more"}:  # all sessions fit, and few good trials are thrown away
+        if {*case} <= {"start", "quick", "more", "sessions"}:  # all sessions fit, and few good trials are thrown away
             assert ({one["sessions"] for one in measured}, discarded < 0.2 * trials) == ({settings.sessions}, True), name
         told = [f"{one['verdict']}, {'' if one['accepted'] else 'not '}accepted" for one in measured]
         beside = [(key, one) for key in ("burst", "power_limit") for one in measured if one[key]]

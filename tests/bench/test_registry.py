@@ -25,7 +25,7 @@ from ncu_roofline.bench.catalogue import data_sheet, theory
 from ncu_roofline.bench.device import device_of
 from ncu_roofline.bench.document import as_text
 from ncu_roofline.bench.files import File, live_line, measured, merge
-from ncu_roofline.bench.picture import FORMATS, draw, energy, figure, looks, machine_roofs, render
+from ncu_roofline.bench.picture import FORMATS, _marks, draw, energy, figure, looks, machine_roofs, render
 from ncu_roofline.chips import load_spec
 from ncu_roofline.chips.spec import find_gpu
 from ncu_roofline.formats.ceilings import NOT_COMPARABLE, ceilings_of, model_name, read_ceilings, registry
@@ -213,7 +213,8 @@ def test_roofs_of_machines_and_what_pictures_say() -> None:
             label, hue = looks(roof)
             of = f"{label} ({roof.id[:40]!a}) {' '.join(cells)} {roof.unit}"
             text += f"{of}, {roof.flaw[:28]!a} {roof.regimes!a}, {hue is not None}\n"
-        text += f"others: {', '.join(found.others[:21])}\n"
+        near = "; ".join(" ".join(f"{one:.4g}" for one in mark.beside) for mark in _marks(found) if getattr(mark, "beside", ()))
+        text += f"others: {', '.join(found.others[:21])}\nnear: {near[:300]}\n"
         if name in ("H100", "a CPU", "two GPUs", "ridges at 10 and 40", "one peak", "a power limit"):
             made = figure(told)
             lines = {f"{one.get_gid()} {one.get_linestyle()} {one.get_alpha() or 1}" for one in made.axes[1].lines}
@@ -273,7 +274,6 @@ def test_nothing_to_draw_and_nothing_to_draw_with(tmp_path: Path, monkeypatch: p
 
 
 def test_rows_keep_their_order_and_distance() -> None:
-    close = [spread([50.0, 50.0, 50.0], 10, 0, 100), spread([99.0, 98.0, 1.0], 10, 0, 100), spread([3.0, 2.0], 200, 0, 100)]
-    assert close == [[60.0, 50.0, 40.0], [100.0, 90.0, 1.0], [100.0, 0.0]]
-    even = [spread([60.0, 59.0, 51.0, 50.0], 10, 0, 100), spread([90.0, 50.0], 10, 0, 100), spread([], 10, 0, 100)]
-    assert even == [pytest.approx([70.0, 60.0, 50.0, 40.0]), [90.0, 50.0], []]
+    close = [spread(one, 10, 0, 100) for one in ([50.0, 50.0, 50.0], [99.0, 98.0, 1.0], [90.0, 50.0], [])]
+    assert [*close, spread([3.0, 2.0], 200, 0, 100)] == [[60.0, 50.0, 40.0], [100.0, 90.0, 1.0], [90.0, 50.0], [], [100.0, 0.0]]
+    assert spread([60.0, 59.0, 51.0, 50.0], 10, 0, 100) == pytest.approx([70.0, 60.0, 50.0, 40.0])
