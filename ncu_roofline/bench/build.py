@@ -111,7 +111,7 @@ def native_capabilities() -> tuple[str, ...]:
     if not found:
         reason = "nvidia-smi is missing or fails, so there is no driver" if text is None else "nvidia-smi lists no GPU"
         next_step = (
-            "Run where there is one; else `bench run --device cpu` measures the CPU, and `bench theory` gives data-sheet peaks."
+            "Run where there is one; else `bench run --device cpu` measures the CPU, and `bench theory` gives peaks of GPUs."
         )
         raise RooflineError("Cannot find", "an NVIDIA GPU", reason, next_step)
     return found

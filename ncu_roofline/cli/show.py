@@ -309,13 +309,13 @@ def read_roofline(args: Namespace, *, for_people: bool = True, advice: bool = Fa
     if not len(selected):
         raise reading.no_launch(args)
     ceilings = measured.of(reading.gpus(measurements))
-    warn(_idle(selected, ceilings))
     if args.of_run:
         from ncu_roofline.analyses.run.counted import counted as with_run
 
         frames: Any = with_run(run_beside(args, full_paths), selected, ceilings, by=by, select=asked.select)
     else:
         frames = made.frames(measurements, ceilings, asked)
+    warn(_idle(selected, measured.files))
     if for_people and made is VIEWER:
         named = {names(one.measurements.report[0]): one for one in read if one.path}
         if counted := {name: one.path for name, one in named.items() if one.counted}:
