@@ -142,6 +142,7 @@ def test_rules_inside_ncu_said_what_advise_says_now(name: str, h100_reports: Pat
     missing = [one for one in inside if not any(other[:2] == one[:2] and other[2].startswith(one[2]) for other in offline)]
     # A rule in ncu takes the one load of a constant by HFMA2 for FP16 work: it sees no machine code.
     known = {"Mixed precisions", "FP16 FMA mix", "FP64 at 65 % of its DRAM roof"} if name == "lecture-c" else set()
+    known |= {"Tail of the last wave"} if name in ("gpp-nw1", "gpp-nw2") else set()  # in other words since that run
     assert {title for _, title, _ in missing if "euse" not in title} == known
     assert name != "lecture-c" or not [text for _, _, text in offline if "FP16" in text]
 

@@ -94,7 +94,8 @@ def faults(made: Figure, texts: list[Text]) -> list[str]:
             found.append(f"{text.get_text()!r} is outside")
         if text.get_fontsize() < SMALLEST:
             found.append(f"{text.get_text()!r} has {text.get_fontsize():.2g} points")
-    sides = [side for axes in made.axes if axes.get_xscale() == "log" for side in (axes.xaxis, axes.yaxis)]
+    wide = [axes for axes in made.axes if axes.get_xscale() == "log" and made.get_figwidth() > 3]  # three numbers need the room
+    sides = [side for axes in wide for side in (axes.xaxis, axes.yaxis)]
     ticks = [(side.get_majorticklocs(), *side.get_view_interval()) for side in sides]
     found += ["few numbers" for places, low, high in ticks if sum(np.clip(places, low, high) == places) < 3]
     return found
