@@ -97,6 +97,7 @@ def test_tools_answer_in_words_and_in_few_rows_of_the_documents(
 
 
 def test_of_a_row_only_what_holds_nothing_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\n## How not to misread\n" in (DEMO.parents[1] / "guide" / "scripts.md").read_text("utf-8")  # what the server tells
     kept = {"kernel": "k", "report": "r", "change": -1.0, "work": 0.0, "small": False}
     row = {**kept, "share": None, "step": -1, "notes": ""}
     monkeypatch.setattr(mcp, "_said", lambda _: (json.dumps({"kernels": [row]}), []))
