@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -135,6 +136,7 @@ def test_labels_cover_no_dots_on_axes_of_ones_own(tmp_path: Path) -> None:
     launches = [kernel(complete(seconds=1e-3 * 5**n), name=f"semi_discrete_step_{n + 1}_gpu") for n in range(3)]
     axes = Figure(figsize=(9, 6), dpi=100).subplots()
     roofline(report(tmp_path / "r.ncu-rep", *launches)).plot(axes)
+    FigureCanvasAgg(axes.get_figure()).draw()
     dots = [dot for one in axes.lines if one.get_marker() in "os^" for dot in axes.transData.transform(one.get_xydata())]
     assert len(dots) == 12
     assert [one.get_text() for one in axes.texts for dot in dots if one.get_window_extent().contains(*dot)] == []
