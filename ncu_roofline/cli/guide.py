@@ -29,10 +29,10 @@ def run_guide(args: Namespace) -> int:
     """Print a page, or the list of pages, or what the glossary says of a term.  Raises UsageError for what there is not."""
     pages = _pages()
     topic = args.topic.lower()
-    if topic not in pages and (known := _terms(pages["glossary"], topic)):
-        text = "\n".join(known)
-    elif topic in pages:
+    if topic in pages:
         text = re.sub(r"^<.*>\n\n?", "", pages[topic].read_text(encoding="utf-8"), flags=re.MULTILINE)
+    elif known := _terms(pages["glossary"], topic):
+        text = "\n".join(known)
     else:
         next_step = advice(f"There are {', '.join(topics())}", topic, topics())
         raise UsageError("Cannot print", shorten(args.topic), "the guide has no such page", next_step)
@@ -44,8 +44,9 @@ def run_guide(args: Namespace) -> int:
 def _terms(glossary: Any, words: str) -> list[str]:
     """The glossary's table, with the rows alone whose term has all of some words."""
     rows = [line for line in glossary.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    found = [row for row in rows[2:] if all(word in row.split("|")[1].lower() for word in re.findall(r"[\w-]+", words))]
-    return [*rows[:2], *found] if found and words.strip() else []
+    wanted = re.findall(r"[\w-]+", words)
+    found = [row for row in rows[2:] if wanted and all(word in row.split("|")[1].lower() for word in wanted)]
+    return [*rows[:2], *found] if found else []
 
 
 def topics() -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
-from itertools import count, pairwise
+from itertools import count, cycle, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ncu_roofline.base.errors import RooflineError
@@ -203,7 +203,7 @@ def chart_figure(
     untitled = 1.65 * pen.title if title == "" else 0.0  # what a title would take
     page = _page(charts, pen, 0.0 if bare else _header_height(0, pen) - untitled, bare or preset == "column")
     wide, high, chart = pen.paper.width, page.height, page.chart
-    pen.shapes = {name: list(marks.MARKERS)[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
+    pen.shapes = dict(zip(chart.names, cycle(marks.MARKERS), strict=False))
     made = Figure(figsize=(wide / 72, high / 72), dpi=pen.paper.dpi, facecolor=pen.colours.ground)
     FigureCanvasAgg(made)  # so that it can be drawn outside pyplot
 
@@ -262,7 +262,7 @@ def draw_onto(axes: Axes, chart: Chart, theme: str = "light") -> None:
     wide, high = 72 * inches.width, 72 * inches.height
     pen = Pen(theme, paper_of(max(inches.width, 1.5), font=SMALLEST if wide < 14 * DEFAULT.font else None))
     pen.measure = measurer(axes.figure.dpi)
-    pen.shapes = {name: list(marks.MARKERS)[place % len(marks.MARKERS)] for place, name in enumerate(chart.names)}
+    pen.shapes = dict(zip(chart.names, cycle(marks.MARKERS), strict=False))
     (slot,), inside, _ = _planned(replace(chart, rows=[[panel]]), [_Slot(panel, 0, 0, wide, high, high)], pen)
     assert slot.plan is not None
     _draw(axes, slot.plan, pen)
