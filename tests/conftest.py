@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.match(f"tests/{name}") for name in QUICK) and not item.get_closest_marker("exhaustive"):
             item.add_marker("quick")
+
+
+# A digest and a test in each line: passed with these files and compilers, so builds of the same are left out.
+PROVED = ROOT / "tests" / "proved.txt"
+_PROVING: dict[str, str] = {}
+
+
+@cache
+def _digest(patterns: tuple[str, ...]) -> str:
+    """Of the files, and of the compilers here."""
+    found = hashlib.sha256()
+    for path in sorted({path for one in patterns for path in ROOT.glob(one) if path.is_file()}):
+        found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    for variable, usual in (("NVCC", "nvcc"), ("CXX", "g++")):
+        if compiler := shutil.which(os.environ.get(variable, usual)):
+            found.update(subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout)
+    return found.hexdigest()[:16]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before any fixture is built."""
+    if marker := item.get_closest_marker("proved"):
+        line = f"{_digest(marker.args)} {item.nodeid}"
+        if os.environ.get("NCU_ROOFLINE_PROVE"):
+            _PROVING[item.nodeid] = line
+        elif not os.environ.get("UPDATE_GOLDEN") and line in PROVED.read_text(encoding="utf-8").splitlines():
+            pytest.skip("proved with the same files and compilers (tests/proved.txt; NCU_ROOFLINE_PROVE=1 proves it again)")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Writes down what was proved; workers take turns."""
+    if report.when == "call" and report.passed and (line := _PROVING.pop(report.nodeid, "")):
+        fcntl = pytest.importorskip("fcntl")
+        with PROVED.open("r+", encoding="utf-8") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            others = [one for one in stream.read().splitlines() if one.partition(" ")[2] != report.nodeid]
+            stream.seek(0)
+            stream.truncate()
+            stream.write("".join(f"{one}\n" for one in sorted([*others, line], key=lambda one: one.partition(" ")[2])))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,7 +69,8 @@ def test_pages_keep_what_they_had(release: str, page: Page, real_reports: dict[s
     for source in real_reports.values():
         if source.stat().st_size > most:
             continue
-        for words in ((), ("--page", "raw", "--csv", "--print-units", "base")):
+        pages = [("--page", "raw", "--csv", "--print-units", "base"), *[()] * (source.stat().st_size < most * 0.4)]
+        for words in pages:
             (code, before), (new_code, after) = page(source, *words), page(copy(source.name), *words)
             assert new_code == code, (source.name, after[-500:])
             if code:

@@ -77,7 +77,8 @@ def test_records_that_say_nothing_among_others_are_kernels_without_metrics(tmp_p
 @each
 def test_metrics_that_are_no_counts(tmp_path: Path, lines: tuple[Line, ...]) -> None:
     odd: dict[str, bytes] = {}
-    for value in (math.nan, math.inf, -math.inf, -1.0, 1e308, 5e-324, 2.0**64, "many"):
+    values = (math.nan, -1.0, 1e308, "many", math.inf, -math.inf, 5e-324, 2.0**64)
+    for value in values[:4] if lines is ALL else values:
         for chosen in ("",) if lines is ALL else ("", "^(?!device)", "bytes|sectors"):
             document = Document(report_of(kernel(complete()), kernel(complete())))
             for name in document.numbers(document.results[0]):
@@ -92,7 +93,7 @@ def test_metrics_that_are_no_counts(tmp_path: Path, lines: tuple[Line, ...]) -> 
 @each
 def test_hostile_texts(tmp_path: Path, lines: tuple[Line, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     rng, base, fields = random.Random(1), made()["two chips"], "(?!StringTable|Process|KernelResult.(sections|rules)).*"
-    chosen = ("control characters", "lines", "tags", "formula", "mathtext", "templates") if lines is ALL else TEXTS
+    chosen = ("control characters", "lines", "tags", "templates") if lines is ALL else TEXTS
     hostile = [(called, texts(base, rng, fields, called)[0]) for called in chosen]
     assert found(tmp_path, hostile, lines) == []
     every = [(name, texts(made()[name], rng, ".*", "lines")[0]) for name in ("kinds", "several")]

@@ -32,6 +32,8 @@ Row = dict[str, Any]
 Tools = tuple[Path, Path]
 BENCH = HERE.parents[1] / "bench"
 TOLD = read_toml("kernels.toml")
+OWN = ("tests/bench/cpu/*", "tests/bench/proof.py", "tests/bench/test_kernels.py", "tests/bench/kernels.toml")
+proved = pytest.mark.proved("bench/*/*", "bench/README.md", "ncu_roofline/bench/build.py", "ncu_roofline/data/arch*/*", *OWN)
 
 
 def build_model(bench: Path, out: Path, optimise: str = "-O2") -> Path:
@@ -90,6 +92,7 @@ def compile_unit(nvcc: str, bench: Path, unit: str, target: str, out: Path) -> P
     return cubin
 
 
+@proved
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["70", "75", "80", "86", "87", "89", "90a", "100a", "103a", "110a", "120a", "121a"])
 def test_every_promise_is_kept(target: str, table: list[Row], nvcc: str, disassembler: Tools, tmp_path: Path) -> None:
@@ -125,6 +128,7 @@ def test_the_table_is_the_one_that_simulations_measure(table: list[Row]) -> None
     assert all(row["operations"] or row["bytes"] for row in table)
 
 
+@proved
 @pytest.mark.exhaustive
 def test_a_new_kernel_is_one_row(tmp_path: Path) -> None:
     """That of `bench/README.md`, beside the one that it shows, with half as many threads and a name of its own."""
@@ -136,6 +140,7 @@ def test_a_new_kernel_is_one_row(tmp_path: Path) -> None:
     assert (added["ceiling"], added["variant"], checked["reason"]) == ("dram.read", "ldg128_cs_b256_i8", "")
 
 
+@proved
 @pytest.mark.exhaustive
 def test_kernels_do_what_they_promise_on_the_model(model: Path, table: list[Row]) -> None:
     (code, found), keys = ask(model, "check"), ("symbol", "operations", "bytes")
@@ -159,6 +164,7 @@ def mutate(folder: Path, file: str, changes: list[list[str]]) -> Path:
     return folder / "bench"
 
 
+@proved
 @pytest.mark.parametrize("name", some(TOLD["proof"], ("half of the products are missing",)))
 def test_the_proof_rejects(name: str, tmp_path: Path, nvcc: str, disassembler: Tools, table: list[Row]) -> None:
     told = TOLD["proof"][name]
@@ -169,6 +175,7 @@ def test_the_proof_rejects(name: str, tmp_path: Path, nvcc: str, disassembler: T
     assert len([reason for reason in reasons.values() if told["says"] in reason]) >= told["kernels"], reasons
 
 
+@proved
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TOLD["model"])
 def test_the_model_rejects(name: str, tmp_path: Path) -> None:
@@ -182,6 +189,7 @@ def test_the_model_rejects(name: str, tmp_path: Path) -> None:
     assert told["kernels"] or (done.returncode != 0 and "out of bounds" in done.stderr)
 
 
+@proved
 @pytest.mark.exhaustive
 def test_the_runner_and_the_applications(nvcc: str, table: list[Row], tmp_path: Path) -> None:
     for app in build_apps("8.0", nvcc, How(cache=tmp_path, strict=True)):
@@ -330,6 +338,7 @@ def test_others_are_told_and_memory_agrees_with_a_copy_by_numpy(cpu_program: Pat
     assert any(1 / 3 < ratio < 3 for ratio in ratios)
 
 
+@proved
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("cpu_program")
 def test_mistakes_are_noticed(tmp_path: Path) -> None:

@@ -200,6 +200,7 @@ def test_kinds_and_units() -> None:
             assert all(spec.bindings(spec.precision(row.precision), chip) for chip in chips), row
 
 
+@pytest.mark.proved("tests/facts/*opcodes*", "tests/facts/ptx.toml", "tests/facts/sassing.py", ".ci/encodings")
 @pytest.mark.exhaustive
 def test_the_record_is_what_the_assembler_gives(tmp_path: Path) -> None:
     """Of wgmma, whose registers take the assembler long, some N."""

@@ -31,6 +31,7 @@ _LOADS = re.compile(r"(LD[GSL]?|ST[GSL]?|LDGSTS)\b")
 _CONDITION = re.compile(r"(^|, )!?U?P(T\b|\d)")
 MADE_UP = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1")
 ROOT = Path(__file__).resolve().parents[2]
+proved = pytest.mark.proved("tests/sass/**/*", ".ci/encodings", "ncu_roofline/formats/sass/*.py", "ncu_roofline/data/*.toml")
 OWN = [(chip, name) for chip in CHIPS for name in NAMES]
 
 
@@ -133,6 +134,7 @@ def test_own_cubins() -> None:
         assert check_blocks(data, oracle.recorded("blocks", chip, name)) or name in ("inlined", "bare")
 
 
+@proved
 @pytest.mark.exhaustive
 def test_the_answers_are_those_of_the_programs(tmp_path: Path) -> None:
     found = {
@@ -148,6 +150,7 @@ def test_the_answers_are_those_of_the_programs(tmp_path: Path) -> None:
     assert found == unpacked(oracle.ANSWERS)
 
 
+@proved
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("chip", CHIPS)
 def test_recorded_cubins_are_current(chip: str, tmp_path: Path) -> None:
