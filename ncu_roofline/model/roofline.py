@@ -173,7 +173,7 @@ def frame_of(columns: str, about: str) -> cached_property[pd.DataFrame]:
 class Roofline(Displayed):
     """Points, roofs and kernels as tables of equally long columns; `points`, `roofs`, `kernels` are the same as DataFrames.
 
-    Columns, their units and their meaning: `ncu_roofline.model.columns`.
+    Columns, their units and their meaning: `data/columns.toml`.
     """
 
     view: ClassVar[str] = "roofline"
