@@ -77,7 +77,7 @@ def kernels_table(
     notes = (
         remarks_of(m, grouping),
         _contradictions(m, grouping, spec),
-        above_bandwidths(shares, rates, seconds / launches, (clock, clock_max)),
+        above_bandwidths(shares, rates, seconds / launches, clock / clock_max),
         [LOW_CLOCK if one < verdict.CLOCK_WARNING else "" for one in clock / clock_max],
         available.pop("zero_so_far"),
         tensor,
