@@ -380,10 +380,12 @@ class Spec:
         """The level of an id; KeyError if there is none."""
         return {one.id: one for one in self.levels}[level_id]
 
-    @staticmethod
-    def bindings(item: Precision | Level, compute_capability: fields.Capability) -> tuple[Binding, ...]:
-        """The bindings that apply to a compute capability, best first."""
-        return tuple(binding for binding in item.bindings if covers(binding.capabilities, compute_capability))
+    def bindings(self, item: Precision | Level, compute_capability: fields.Capability) -> tuple[Binding, ...]:
+        """The bindings that apply to a compute capability, best first; an unknown one lacks what the chip before it does."""
+        before = [one for one in self.architectures if one.compute_capability <= compute_capability]
+        lacking = bool(before) and item.id in before[-1].lacks
+        ways = (way for way in item.bindings if way.lacking == lacking)
+        return tuple(way for way in ways if covers(way.capabilities, compute_capability))
 
     def summands(self, used: Mapping[str, Binding]) -> tuple[str, ...]:
         """Of the precisions counted (id -> binding used), those whose work may be added without counting any twice."""
@@ -438,38 +440,11 @@ def read_spec(folder: Path) -> Spec:
         return [fields.read(path, form) for path in sorted((folder / kind).glob("*.toml"))]
 
     chips = sorted(map(_architecture, (folder / "architectures").glob("*.toml")), key=lambda one: one.compute_capability)
-    lacks = {one.compute_capability: one.lacks for one in chips}
-
-    def there(stated: fields.Ranges, level: str = "", *, lacking: bool = False) -> fields.Ranges:
-        """Between chips that there are, without those that lack ``level``, or ``lacking`` these alone; an open end stays."""
-        found: list[tuple[fields.Capability, fields.Capability]] = []
-        for since, until in stated:
-            before = False
-            for chip, without in lacks.items():
-                inside = since <= chip <= until and (level in without) == lacking
-                if inside:
-                    found[-1:] = [(found[-1][0], chip)] if before else [*found[-1:], (chip, chip)]
-                before = inside
-            if until == fields.LAST and before:
-                found[-1] = found[-1][0], fields.LAST
-        return tuple(found)
-
-    precisions: list[Precision] = []
     files = every("precisions", dict[str, tuple[Precision, ...]])
-    for one in (one for file in files for group in file.values() for one in group):
-        bindings = tuple(replace(way, capabilities=there(way.capabilities)) for way in one.bindings)
-        pipes = {name: there(stated) for name, stated in one.pipes.items()}
-        precisions.append(replace(one, bindings=bindings, pipes=pipes))
+    precisions: list[Precision] = [one for file in files for group in file.values() for one in group]
     levels: list[Level] = []
     for one in every("levels", Level):
-        bindings = tuple(
-            replace(
-                way,
-                capabilities=there(way.capabilities, one.id, lacking=way.lacking),
-                clock=one.clock if way.clock == "sm" else way.clock,
-            )
-            for way in one.bindings
-        )
+        bindings = tuple(replace(way, clock=one.clock) if way.clock == "sm" else way for way in one.bindings)
         shares = dict(one.writes)  # ceilings that are in no table of those that write only read
         writes = sorted(((name, shares.get(name, 0.0)) for name in one.ceilings if shares), key=lambda pair: pair[1])
         levels.append(replace(one, short=one.short or one.label, bindings=bindings, writes=tuple(writes)))

@@ -268,17 +268,18 @@ def test_nothing_stands_twice() -> None:
 
 
 def test_bindings_and_families() -> None:
+    chips = [architecture.compute_capability for architecture in SPEC.architectures]
     for item in (*SPEC.precisions, *SPEC.levels):
         assert bool(item.bindings) != getattr(item, "opcodes", False)
         for index, one in enumerate(item.bindings):
-            assert one.capabilities, "of no chip that there is"
+            assert any(one in SPEC.bindings(item, chip) for chip in chips), "of no chip that there is"
             assert one.note or (one.source == "binding" and not one.lower_bound), "must say what it leaves out"
             assert one.clock or not one.peak
             assert not one.lacking or (isinstance(item, Level) and one.source != "binding")
             assert set(one.includes) <= PRECISIONS
             for earlier in item.bindings[:index]:
                 fewer = set(earlier.counters.counters()) <= set(one.counters.counters())
-                together = any(a <= d and c <= b for a, b in earlier.capabilities for c, d in one.capabilities)
+                together = any({earlier, one} <= {*SPEC.bindings(item, chip)} for chip in chips)
                 assert not (fewer and together), f"{one.counters.text()} can never be chosen"
     for one in SPEC.precisions:
         assert {one.part_of, one.beside, *one.replacements} - {""} <= PRECISIONS - {one.id}

@@ -38,7 +38,7 @@ _WHOLE = (
     *(tables.Told, tables.LibraryFunction, tables.Findings),
 )
 _READ: dict[type, str] = {
-    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes",
+    facts.Binding: "counters capabilities peak clock source note includes lower_bound writes lacking",
     facts.Precision: "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions",
     facts.Level: "id label short order chain domain bindings",
     facts.BoardRule: "names peaks absent",

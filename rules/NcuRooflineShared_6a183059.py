@@ -10,8 +10,8 @@ from collections import namedtuple
 import NvRules
 
 # One way to count the work of a precision or the traffic of a level, for ranges of compute capabilities.
-Binding = namedtuple("Binding", "counters capabilities peak clock source note includes lower_bound writes")
-Binding.__new__.__defaults__ = ((((7, 0), (99, 9)),), None, 'sm', 'binding', '', (), False, None)
+Binding = namedtuple("Binding", "counters capabilities peak clock source note includes lower_bound writes lacking")
+Binding.__new__.__defaults__ = ((((7, 0), (99, 9)),), None, 'sm', 'binding', '', (), False, None, False)
 # A kind of arithmetic.
 Precision = namedtuple("Precision", "id label roof roof_name kind unit adds bindings part_of pipes on_request counts_instructions")
 Precision.__new__.__defaults__ = ((), '', {}, False, False)
@@ -333,11 +333,11 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on + 2*smsp__sass_thread_inst_executed_op_fadd2_pred_on + 2*smsp__sass_thread_inst_executed_op_fmul2_pred_on + 4*smsp__sass_thread_inst_executed_op_ffma2_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
             ),
             Binding(
                 counters=terms('sm__sass_thread_inst_executed_op_fadd_pred_on + sm__sass_thread_inst_executed_op_fmul_pred_on + 2*sm__sass_thread_inst_executed_op_ffma_pred_on + 2*sm__sass_thread_inst_executed_op_fadd2_pred_on + 2*sm__sass_thread_inst_executed_op_fmul2_pred_on + 4*sm__sass_thread_inst_executed_op_ffma2_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on'),
@@ -353,17 +353,17 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_op_fadd_pred_on + smsp__sass_thread_inst_executed_op_fmul_pred_on + 2*smsp__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
             Binding(
                 counters=terms('sm__sass_thread_inst_executed_op_fadd_pred_on + sm__sass_thread_inst_executed_op_fmul_pred_on + 2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
             Binding(
                 counters=terms('smsp__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on + smsp__sass_thread_inst_executed_op_ffma_pred_on'),
-                capabilities=(((10, 0), (10, 7)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
+                capabilities=(((10, 0), (10, 99)),), peak=terms('2*sm__sass_thread_inst_executed_op_ffma_pred_on'),
                 note='lower bound: the report has no counters of packed FP32 (FADD2, FMUL2, FFMA2)', lower_bound=True,
             ),
         ),
@@ -857,7 +857,7 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_off + sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_off + sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off'),
@@ -868,7 +868,7 @@ PRECISIONS = (
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp8.sparse',),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16 + sm__ops_path_tensor_src_fp8_dst_fp32'), capabilities=(((10, 3), (10, 7)),),
+                counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16 + sm__ops_path_tensor_src_fp8_dst_fp32'), capabilities=(((10, 3), (10, 99)),),
                 peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off'),
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp8.sparse',),
             ),
@@ -888,7 +888,7 @@ PRECISIONS = (
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_on + sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_on'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_on + sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_on'),
@@ -902,14 +902,14 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_off + sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_off + sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off'),
                 capabilities=(((12, 0), (99, 9)),), peak=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_off'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16 + sm__ops_path_tensor_src_fp4_fp6_dst_fp32'), capabilities=(((10, 3), (10, 7)),),
+                counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16 + sm__ops_path_tensor_src_fp4_fp6_dst_fp32'), capabilities=(((10, 3), (10, 99)),),
                 peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_off'),
                 note='sparse products are included, counted as their dense equivalents', includes=('tensor.fp6fp4.sparse',),
             ),
@@ -926,7 +926,7 @@ PRECISIONS = (
         bindings=(
             Binding(
                 counters=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp16_sparsity_on + sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
-                capabilities=(((10, 3), (10, 7)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
+                capabilities=(((10, 3), (10, 99)),), peak=terms('sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_dst_fp32_sparsity_on'),
             ),
             Binding(
                 counters=terms('sm__ops_path_tensor_src_fp4_fp6_dst_fp16_sparsity_on + sm__ops_path_tensor_src_fp4_fp6_dst_fp32_sparsity_on'),
@@ -1014,7 +1014,7 @@ PRECISIONS = (
                 capabilities=(((10, 0), (10, 0)), ((11, 0), (11, 0))), peak=terms('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'),
             ),
             Binding(
@@ -1032,7 +1032,7 @@ PRECISIONS = (
                 includes=('tensor.int8.sparse',),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_src_int8'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_src_int8'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_off'), note='sparse products are included, counted as their dense equivalents',
                 includes=('tensor.int8.sparse',),
             ),
@@ -1054,7 +1054,7 @@ PRECISIONS = (
                 capabilities=(((10, 0), (10, 0)), ((11, 0), (11, 0))), peak=terms('sm__ops_path_tensor_op_utcimma_src_int8_sparsity_on'),
             ),
             Binding(
-                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'), capabilities=(((10, 3), (10, 7)), ((12, 0), (99, 9))),
+                counters=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'), capabilities=(((10, 3), (10, 99)), ((12, 0), (99, 9))),
                 peak=terms('sm__ops_path_tensor_op_imma_src_int8_sparsity_on'),
             ),
         ),
@@ -1331,11 +1331,11 @@ LEVELS = (
                 source='derived', note='sum of sectors x 32 B of all units; on chips with two L2 halves traffic between them is included',
             ),
             Binding(
-                counters=terms('lts__t_bytes'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 7))), clock='lts', source='derived',
+                counters=terms('lts__t_bytes'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 99))), clock='lts', source='derived',
                 note='traffic between the two L2 halves is included',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 7))), clock='lts', source='derived',
+                counters=terms('32*lts__t_sectors'), capabilities=(((8, 0), (8, 0)), ((9, 0), (10, 99))), clock='lts', source='derived',
                 note='sectors x 32 B, traffic between the two L2 halves is included',
             ),
             Binding(
@@ -1353,63 +1353,61 @@ LEVELS = (
     Level(
         id='dram', label='DRAM', order=3,
         bindings=(
+            Binding(counters=terms('dram__bytes'), capabilities=(((7, 0), (12, 99)),), peak=terms('dram__bytes'), clock='dram'),
             Binding(
-                counters=terms('dram__bytes'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram',
+                counters=terms('dram__bytes_read + dram__bytes_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram',
+                writes=terms('dram__bytes_write'),
             ),
             Binding(
-                counters=terms('dram__bytes_read + dram__bytes_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
-                peak=terms('dram__bytes'), clock='dram', writes=terms('dram__bytes_write'),
+                counters=terms('dram__bytes_op_read + dram__bytes_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram',
+                writes=terms('dram__bytes_op_write'),
             ),
             Binding(
-                counters=terms('dram__bytes_op_read + dram__bytes_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'),
-                clock='dram', writes=terms('dram__bytes_op_write'),
+                counters=terms('32*dram__sectors_read + 32*dram__sectors_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram',
+                source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_write'),
             ),
             Binding(
-                counters=terms('32*dram__sectors_read + 32*dram__sectors_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_write'),
+                counters=terms('32*dram__sectors_op_read + 32*dram__sectors_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'),
+                clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_op_write'),
             ),
             Binding(
-                counters=terms('32*dram__sectors_op_read + 32*dram__sectors_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B', writes=terms('32*dram__sectors_op_write'),
+                counters=terms('32*dram__sectors'), capabilities=(((7, 0), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='sectors x 32 B',
             ),
             Binding(
-                counters=terms('32*dram__sectors'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 7)), ((12, 0), (12, 0))),
-                peak=terms('dram__bytes'), clock='dram', source='derived', note='sectors x 32 B',
+                counters=terms('dram__bytes_read'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: reads only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_read'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), peak=terms('dram__bytes'),
-                clock='dram', source='derived', note='lower bound: reads only', lower_bound=True,
+                counters=terms('dram__bytes_op_read'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: reads only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_op_read'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: reads only', lower_bound=True,
+                counters=terms('dram__bytes_write'), capabilities=(((7, 0), (10, 3)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: writes only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_write'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (10, 3))), peak=terms('dram__bytes'),
-                clock='dram', source='derived', note='lower bound: writes only', lower_bound=True,
+                counters=terms('dram__bytes_op_write'), capabilities=(((10, 7), (12, 99)),), peak=terms('dram__bytes'), clock='dram', source='derived',
+                note='lower bound: writes only', lower_bound=True,
             ),
             Binding(
-                counters=terms('dram__bytes_op_write'), capabilities=(((10, 7), (10, 7)), ((12, 0), (12, 0))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: writes only', lower_bound=True,
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss'), capabilities=(((7, 0), (7, 5)), ((8, 6), (8, 9))),
+                peak=terms('dram__bytes'), clock='dram', source='derived', note='lower bound: reads of the SMs that miss L2 x 32 B', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_device_op_read_lookup_miss'),
-                capabilities=(((7, 0), (7, 0)), ((7, 5), (7, 5)), ((8, 6), (8, 6)), ((8, 9), (8, 9))), peak=terms('dram__bytes'), clock='dram',
-                source='derived', note='lower bound: reads of the SMs that miss L2 x 32 B', lower_bound=True,
-            ),
-            Binding(
-                counters=terms('32*lts__d_sectors_fill_device + 32*lts__d_sectors_fill_sysmem'),
-                capabilities=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((12, 1), (12, 1))), clock='', source='derived',
+                counters=terms('32*lts__d_sectors_fill_device + 32*lts__d_sectors_fill_sysmem'), capabilities=(((7, 0), (10, 99)), ((12, 0), (12, 99))),
+                clock='', source='derived',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', lower_bound=True,
+                lacking=True,
             ),
             Binding(
-                counters=terms('32*lts__d_sectors_fill_sysmem'), capabilities=(((11, 0), (11, 0)),), clock='', source='derived',
+                counters=terms('32*lts__d_sectors_fill_sysmem'), capabilities=(((11, 0), (11, 99)),), clock='', source='derived',
                 note='lower bound: sectors that L2 fetches from memory x 32 B, no chip counter of DRAM; write-backs are not counted', lower_bound=True,
+                lacking=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_lookup_miss'), capabilities=(((7, 2), (7, 2)), ((8, 7), (8, 7)), ((11, 0), (11, 0)), ((12, 1), (12, 1))),
-                clock='', source='derived', note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', lower_bound=True,
+                counters=terms('32*lts__t_sectors_lookup_miss'), capabilities=(((7, 0), (12, 99)),), clock='', source='derived',
+                note='lower bound: L2 misses x 32 B, no chip counter of DRAM; stores count as hits', lower_bound=True, lacking=True,
             ),
         ),
         short='DRAM', chain=True, domain='memory',
@@ -1418,19 +1416,19 @@ LEVELS = (
         id='system', label='System memory', order=4,
         bindings=(
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='',
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((7, 0), (9, 0)),), clock='',
                 note='SM accesses to system memory in sectors x 32 B, L2 hits included',
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
+                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem'), capabilities=(((10, 0), (12, 99)),), clock='',
                 note='SM accesses to system memory in sectors x 32 B, hits in the L2 for system memory included',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_aperture_sysmem'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0)), ((12, 0), (12, 0))),
-                clock='', note='accesses of all units to system memory in sectors x 32 B, L2 hits included',
+                counters=terms('32*lts__t_sectors_aperture_sysmem'), capabilities=(((7, 0), (9, 0)), ((12, 0), (12, 99))), clock='',
+                note='accesses of all units to system memory in sectors x 32 B, L2 hits included',
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_aperture_sysmem'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
+                counters=terms('32*syslts__t_sectors_aperture_sysmem'), capabilities=(((10, 0), (12, 99)),), clock='',
                 note='accesses of all units to system memory in sectors x 32 B, hits in the L2 for system memory included',
             ),
             Binding(
@@ -1438,21 +1436,20 @@ LEVELS = (
                 clock='', source='derived', note='all traffic of the PCIe and C2C links in units of 512 and 2048 B, not of the kernel alone',
             ),
             Binding(
-                counters=terms('pcie__read_bytes + pcie__write_bytes'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (8, 9)), ((12, 0), (12, 0))),
-                clock='', source='derived', note='all traffic of the PCIe link in units of 512 B, not of the kernel alone',
+                counters=terms('pcie__read_bytes + pcie__write_bytes'), capabilities=(((7, 0), (8, 9)), ((12, 0), (12, 99))), clock='', source='derived',
+                note='all traffic of the PCIe link in units of 512 B, not of the kernel alone',
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'),
-                capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='', source='derived',
+                counters=terms('32*lts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (9, 0)),), clock='', source='derived',
                 note='lower bound: L2 misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((10, 0), (10, 7)), ((12, 0), (12, 0))), clock='',
-                source='derived', note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
+                counters=terms('32*syslts__t_sectors_srcunit_tex_aperture_sysmem_lookup_miss'), capabilities=(((10, 0), (12, 99)),), clock='', source='derived',
+                note='lower bound: misses of SM accesses to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
             Binding(
-                counters=terms('32*lts__t_sectors_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (7, 0)), ((7, 5), (8, 6)), ((8, 9), (9, 0))), clock='',
-                source='derived', note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', lower_bound=True,
+                counters=terms('32*lts__t_sectors_aperture_sysmem_lookup_miss'), capabilities=(((7, 0), (9, 0)),), clock='', source='derived',
+                note='lower bound: L2 misses of all units to system memory x 32 B, most stores are not counted', lower_bound=True,
             ),
         ),
         short='System', domain='link',
@@ -3366,7 +3363,8 @@ class Kernel(object):
         """The ways of counting a precision or a level on this chip."""
         key = (self.capability, item.id)
         if key not in WAYS:
-            WAYS[key] = [way for way in item.bindings if self.is_among(way.capabilities)]
+            lacking = item.id in self.facts.lacks
+            WAYS[key] = [way for way in item.bindings if way.lacking == lacking and self.is_among(way.capabilities)]
         return WAYS[key]
 
     @once
