@@ -39,15 +39,8 @@ class OpcodeWork(NamedTuple):
 
 def _patterns(texts: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Names and modifiers, one for each choice of alternatives."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for text in texts:
-        if not re.fullmatch(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*", text):
-            raise ValueError(f"{text!r} is no opcode with modifiers")
-        name, *modifiers = text.split(".")
-        found += ((name, chosen) for chosen in product(*(word.split("|") for word in modifiers)))
-    if not found:
-        raise ValueError("must name at least one opcode")
-    return tuple(found)
+    words = (text.split(".") for text in texts)
+    return tuple((name, chosen) for name, *rest in words for chosen in product(*(word.split("|") for word in rest)))
 
 
 class OpcodeRow(NamedTuple):

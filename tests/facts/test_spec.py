@@ -296,19 +296,32 @@ def test_architectures_and_ranges() -> None:
         assert {*one.lacks, *one.bandwidth} <= LEVELS
         assert {*one.left_out, *one.uncertain} <= LEVELS | PRECISIONS
         assert one.costly <= {binding.clock for level in SPEC.levels for binding in level.bindings}
+        assert all(re.fullmatch("#[0-9A-F]{6}", hue) for item in (*SPEC.levels, *SPEC.precisions) for hue in item.color)
+        for gpu in one.gpus:  # 51 TFLOP/s of an H100 PCIe are 51.2, 14 of a V100 PCIe 14.1, 8 TB/s of a B200 7.67 by its bus
+            rate = gpu.sm_count * one.peaks["fp32.fma"] * gpu.core_clock / 1e12
+            assert (gpu.id, rate) == (gpu.id, pytest.approx(gpu.fp32_tflops, rel=0.02))
+            moved = gpu.memory_clock * gpu.bus_bits / 4  # two words a cycle
+            assert (gpu.id, moved) == (gpu.id, pytest.approx(gpu.dram, rel=0.05))
     chips = {one.compute_capability for one in SPEC.architectures}
     majors = {(major, ANY_MINOR) for major, _ in chips}
 
-    def stated(value: object) -> Iterable[str]:
+    def stated(key: str, value: object) -> Iterable[object]:
         if isinstance(value, dict):
-            for key, one in value.items():
-                yield from [one] if key == "capabilities" else stated(one)
+            for name, one in value.items():
+                yield from [one] if name == key else stated(key, one)
         elif isinstance(value, list):
-            yield from chain.from_iterable(map(stated, value))
+            yield from chain.from_iterable(stated(key, one) for one in value)
 
     for path in [*DATA.glob("precisions/*.toml"), *DATA.glob("levels/*.toml")]:
-        ends = {end for text in stated(toml(path)) for pair in ranges(text) for end in pair}
-        assert ends <= chips | majors | {LAST}, path
+        for text in stated("capabilities", toml(path)):
+            ends = [*chain.from_iterable(ranges(text))]
+            assert ends == sorted(ends), path
+            assert set(ends) <= chips | majors | {LAST}, path
+        for table in stated("counters", toml(path)):
+            names = [name for pattern in table for name in expand(pattern)]
+            assert names, path
+            assert len(set(names)) == len(names), path
+            assert all(re.fullmatch(r"[a-z][a-z0-9]*__[a-z][a-z0-9_]*", name) for name in names), path
 
 
 def test_rows_of_opcodes() -> None:
@@ -317,6 +330,7 @@ def test_rows_of_opcodes() -> None:
     for index, (row, stated) in enumerate(zip(rows, table["rows"], strict=True)):
         needed, possible = ({*words.split()} for words in FACTS["keys"][row.does])
         assert needed <= stated.keys() <= needed | possible | {"opcodes", "does", "capabilities"}, stated
+        assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*(\.[A-Z0-9_]+\*?(\|[A-Z0-9_]+\*?)*)*", text) for text in stated["opcodes"])
         assert not row.precision or row.precision in PRECISIONS
         assert (row.does == "products") == row.precision.startswith("tensor.")
         assert len(row.k) in ((1, 2) if row.family == "wgmma" else (0,))
