@@ -368,11 +368,6 @@ class Spec:
         ways = (way for way in item.bindings if way.lacking == lacking)
         return tuple(way for way in ways if covers(way.capabilities, compute_capability))
 
-    def summands(self, used: Mapping[str, Binding]) -> tuple[str, ...]:
-        """Of the precisions counted (id -> binding used), those whose work may be added without counting any twice."""
-        included = {contained for binding in used.values() for contained in binding.includes}
-        return tuple(p.id for p in self.precisions if p.adds and p.id in used and p.id not in included)
-
     def collect(
         self, compute_capability: fields.Capability, precisions: Iterable[str], levels: Iterable[str], *, lacking: bool = False
     ) -> tuple[str, ...]:

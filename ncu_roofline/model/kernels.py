@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -245,9 +245,7 @@ class Verdicts:
 
     def bounds(self) -> TextArray:
         """For each launch the id of what limits its row by the verdict, "" if nothing does."""
-        of_rows = bounds_of((one.text, one.limit) for one in self._verdicts)
-        found: TextArray = np.array(of_rows, dtype=object)[self._grouping.index]
-        return found
+        return objects(bounds_of((one.text, one.limit) for one in self._verdicts))[self._grouping.index]
 
     @cached_property
     def _verdicts(self) -> list[verdict.Verdict]:
@@ -312,39 +310,33 @@ class Verdicts:
         foreign = disbelieved(m)[grouping.first]
         known = m.by_gpu(lambda _, capability: self._spec.read_as(capability) is not None)
         gauges = (self._tensor, *(self._gauges[name] for name in _STATE), self._launching)
-        states = zip(*(one.tolist() for one in (*gauges, *(self._gauges[name] for name in _ACTIVE))), strict=True)
-
-        def amounts(row: int) -> dict[str, float]:
-            """What was counted of a row that can prove waste, by name."""
-            return {name: float(values[row]) for name, values in self._proofs.items()}
-
+        states = (*gauges, *(self._gauges[name] for name in _ACTIVE))
         # How busy which unit was in each row; of some launch it may be but a lower bound, or of active cycles.
         shares: list[dict[str, verdict.Share]] = [{} for _ in range(grouping.count)]
         for unit, share in self._busy.items():
             quantity = m.units[unit]
             doubts = (quantity.is_lower_bound(), quantity.has_origin(lambda origin: origin.note == OF_ACTIVE))
-            facts = zip(share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True)
-            for row, fact in zip(shares, facts, strict=True):
+            for row, *fact in zip(shares, share.tolist(), *(grouping.any(doubt).tolist() for doubt in doubts), strict=True):
                 if math.isfinite(fact[0]):
                     row[unit] = verdict.Share(*fact)
-        rows = zip(
+        rows = map(
+            verdict.Row,
             self._reached(),
             shares,
             *self._asked(),
             grouping.any(m.known(m.work)).tolist(),
-            (verdict.State(*state) for state in states),
-            # What was counted of a row that can prove waste, by name: worked out where it is asked for.
-            (
-                (lambda row=row: {name: float(values[row]) for name, values in self._proofs.items()})
-                for row in range(grouping.count)
-            ),
+            map(verdict.State, *(one.tolist() for one in states)),
+            (partial(self._amounts, row) for row in range(grouping.count)),  # worked out where it is asked for
             self.uncounted.tolist(),
             known[grouping.first],
             np.where(self._seconds > 0, "", np.where(foreign != "", foreign, verdict.NO_TIME)).tolist(),
             self._short,
-            strict=True,
         )
-        return [verdict.Row(*row) for row in rows]
+        return list(rows)
+
+    def _amounts(self, row: int) -> dict[str, float]:
+        """What was counted of a row that can prove waste, by name."""
+        return {name: float(values[row]) for name, values in self._proofs.items()}
 
     def _reached(self) -> list[tuple[verdict.Reached, ...]]:
         m, grouping = self._m, self._grouping

@@ -209,15 +209,13 @@ def work_of(
             found[precision.id], used[precision.id] = quantity, chosen
             if by_fused is not None:
                 fused[precision.id] = by_fused
-    masks = {p.id: np.full(len(counters.seconds), np.nan) for p in spec.precisions if p.unit == "flop" and p.id in used}
-    combinations: dict[tuple[int, ...], list[int]] = {}
-    for row, bindings in enumerate(zip(*used.values(), strict=True)):
-        combinations.setdefault(tuple(map(id, bindings)), []).append(row)
-    for rows in combinations.values():
-        here = {name: chosen[rows[0]] for name, chosen in used.items() if chosen[rows[0]] is not None}
-        for name in masks.keys() & set(spec.summands(here)):
-            masks[name][rows] = 1.0
-    summands = {name: found[name].scaled(mask) for name, mask in masks.items()}
+    including = [chosen for chosen in used.values() if any(one is not None and one.includes for one in chosen)]
+    summands = {}
+    for precision in (one for one in spec.precisions if one.unit == "flop" and one.id in used):
+        counted = np.array([one is not None for one in used[precision.id]], dtype=bool) & precision.adds
+        for chosen in including:
+            counted &= [one is None or precision.id not in one.includes for one in chosen]
+        summands[precision.id] = found[precision.id].where(counted)
     if HALF in summands:  # constants stay visible with their caveat, and add to nothing
         summands[HALF] = summands[HALF].where(~opcodes.constants)
     return found, summands, fused

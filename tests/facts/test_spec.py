@@ -18,14 +18,13 @@ import pytest
 
 import ncu_roofline
 from ncu_roofline.base.errors import RooflineError
-from ncu_roofline.chips import Binding, load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
+from ncu_roofline.chips import load_instructions, load_opcodes, load_spec, load_stalls, load_units, read_spec
 from ncu_roofline.chips.fields import (
     ANY_MINOR,
     DATA,
     LAST,
     LAST_RELEASE,
     SpecError,
-    WeightedSum,
     expand,
     parse_capability,
     parse_release,
@@ -107,14 +106,6 @@ def test_weights_and_peaks_of_bindings() -> None:
         for binding in SPEC.bindings(SPEC.level("l2"), capability):
             if set(binding.counters.counters()) & {"lts__t_bytes", "lts__t_sectors"}:
                 assert (binding.source, "two L2 halves" in binding.note) == ("derived", True)
-
-
-def test_summands_count_nothing_twice() -> None:
-    plain = Binding(WeightedSum.of({"sm__a": 1}))
-    total = Binding(WeightedSum.of({"sm__a": 1}), includes=("tensor.fp16.sparse",))
-    names = ("fp32", "tensor.fp16", "tensor.fp16.mma", "tensor.fp16.sparse", "tensor.fp16.wgmma.sparse")
-    assert SPEC.summands(dict.fromkeys(names, plain)) == ("fp32", "tensor.fp16", "tensor.fp16.sparse")
-    assert SPEC.summands(dict.fromkeys(names, plain) | {"tensor.fp16": total}) == ("fp32", "tensor.fp16")
 
 
 def test_the_nearest_older_chip_stands_in() -> None:
