@@ -11,7 +11,7 @@ from typing import Any
 from ncu_roofline.analyses import analysis_of, render
 from ncu_roofline.base.texts import clean, shorten
 from ncu_roofline.model import Roofline
-from ncu_roofline.model.roofline import Said, as_percent
+from ncu_roofline.model.roofline import as_percent
 from ncu_roofline.rendering.document import Document, Section, Table
 
 ROWS = 20
@@ -24,12 +24,13 @@ def notebook_html(result: Any) -> str:
 
     The chart is an image: that can't run what an inline svg could, and its ids can't meet those of other cells.
     """
-    shown, told, chart = result.by_kernel if isinstance(result, Roofline) else result, said(result), ""
+    shown, chart = result.by_kernel if isinstance(result, Roofline) else result, ""
+    told, table = said(result)
     if "svg" in analysis_of(shown).formats:
         picture = base64.b64encode(render(shown, "svg")).decode()
         chart = f'<img alt="chart" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
-    columns, more = result.glanced(told.table, ROWS) if isinstance(shown, Roofline) else shown.glanced(None, ROWS)
-    sentences = "".join(f"<p>{escape(text)}</p>" for text in told.sentences)
+    columns, more = result.glanced(table, ROWS) if isinstance(shown, Roofline) else shown.glanced(None, ROWS)
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in told)
     head = "".join(f"<th>{escape(one.header)}</th>" for one in columns)
     rows = zip(*(one.cells for one in columns), strict=True)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -37,16 +38,16 @@ def notebook_html(result: Any) -> str:
     return f"{sentences}{chart}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
-def said(result: Any) -> Said:
+def said(result: Any) -> tuple[list[str], Table | None]:
     """The sentences of a result; of a Roofline also its kernels, those that could save most time first."""
     if not isinstance(result, Roofline):
-        return Said(list(_sentences(result)), None)
+        return list(_sentences(result)), None
     from ncu_roofline.analyses.hierarchical.kernels import kernels_of, per_kernel, ranked
     from ncu_roofline.analyses.hierarchical.text import about_table
 
     shown = result.by_kernel
     table = about_table(ranked(per_kernel(kernels_of(shown).values())), used=False)
-    return Said(list(_sentences(shown)), replace(table, columns=[replace(column, group=()) for column in table.columns]))
+    return list(_sentences(shown)), replace(table, columns=[replace(column, group=()) for column in table.columns])
 
 
 def _sentences(shown: Any) -> Iterator[str]:

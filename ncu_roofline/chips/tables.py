@@ -329,6 +329,10 @@ class Bound(NamedTuple):
     signed: bool = False
     other_than: tuple[str, ...] = ()
 
+    @property
+    def least(self) -> float:
+        return -self.most if self.signed else 0.0
+
 
 class Limits(NamedTuple):
     """All bounds.  ``drawn_most`` (operations or bytes per second, operations per byte, bytes per operation): the most that a
@@ -346,11 +350,6 @@ class Limits(NamedTuple):
     def slices(self) -> float:
         """Of L2, the most that any GPU can have."""
         return next(one.most for one in self.quantity if one.id == "slices")
-
-    @property
-    def seconds(self) -> float:
-        """The longest that any launch can have taken."""
-        return next(one.most for one in self.quantity if one.id == "time") * 1e-9
 
     def bound(self, name: str) -> Bound | None:
         """The bound of a metric by its full name, None for one of which nothing is known."""

@@ -16,8 +16,8 @@ def _columns(rows: list[Any]) -> tuple[Column, ...]:
         if isinstance(row, str):  # those of another list
             found += _columns(_DECLARED[row])
         else:
-            more = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-            found.append(Column(**{"unit": "", **more}))
+            stated: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+            found.append(Column(**({"unit": ""} | stated)))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ Demangled names of template libraries run to kilobytes; charts and terminals hav
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -61,16 +62,14 @@ def short_names(names: Sequence[str]) -> list[str]:
     chosen: dict[str, str] = {}
     for members in groups.values():
         chosen.update(zip(members, _candidates([read[full] for full in members]), strict=True))
-    taken: dict[str, int] = {}  # how often each text was asked for
+    taken, again = set[str](), Counter[str]()
     for full in read:
         text = result = chosen[full]
-        number = taken.get(text, 0)
         while result in taken:
-            number += 1
-            suffix = f" #{number}"
+            again[text] += 1
+            suffix = f" #{again[text] + 1}"
             result = shorten(text, MAX_LENGTH - len(suffix)) + suffix
-        taken[text] = max(number, 1)
-        taken.setdefault(result, 1)
+        taken.add(result)
         chosen[full] = result
     return [chosen[full] for full in names]
 

@@ -190,7 +190,6 @@ def points_table(
     compute: Mapping[str, RoofValues],
     bandwidth: Mapping[str, RoofValues],
     select: Selection,
-    levels: tuple[str, ...],
     bounds: Callable[[], TextArray] | None = None,
 ) -> list[Table]:
     """Column tables, one per precision and level, to be concatenated; rows without work, traffic or time are absent.
@@ -220,7 +219,7 @@ def points_table(
             binds = np.where(better, np.where(one["memory_binds"], level, work.roof_id[one["who"]]), binds)
         binding = np.where(uncounted, np.nan, lowest), np.where(uncounted, "", binds)
         for level in rows:
-            if level in levels:
+            if select.wants("", level):
                 outer = spec.chain[spec.chain.index(level) + 1 :] if level in spec.chain else ()
                 tables.append(_table(m, grouping, work, level, rows, outer, binding, uncounted))
     return [table for table in tables if len(table["launch"])]
@@ -365,9 +364,9 @@ _ROOFS = {
 
 def with_reasons(table: Mapping[str, Any]) -> TextArray:
     """The notes of rows of the points frame, each row above one of its roofs with the first such and what can make it."""
-    performance, *roofs = (np.asarray(table[name], dtype=np.float64) for name in ("performance", *_ROOFS))
+    roofs = [table[name] for name in _ROOFS]
     with np.errstate(invalid="ignore"):
-        above = np.any([(performance > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
+        above = np.any([(table["performance"] > (1 + _ROUNDING) * roof) & (roof > 0) for roof in roofs], axis=0)
     notes: TextArray = np.array(table["notes"], dtype=object)
     for row in np.flatnonzero(above):
         point = {name: values[row] for name, values in table.items()}

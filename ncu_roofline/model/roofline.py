@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ncu_roofline.formats.report import Report
 from ncu_roofline.model import columns
 from ncu_roofline.model.kernels import Everything, Verdicts, everything_of, kernels_table
 from ncu_roofline.model.measurements import Measurements, TextArray
-from ncu_roofline.model.points import Roofs, points_table
+from ncu_roofline.model.points import Roofs, points_table, with_reasons
 from ncu_roofline.model.selection import Grouping, Selection, as_trajectory, group
 from ncu_roofline.model.work import MIXED
 from ncu_roofline.rendering import document
@@ -58,13 +58,6 @@ def seen(declared: Sequence[Column], *names: str, **labels: str) -> tuple[Column
     return (*map(columns.__getitem__, names), *(replace(columns[name], label=label) for name, label in labels.items()))
 
 
-class Said(NamedTuple):
-    """What a result begins with: sentences, and its table where that has other rows than its frame."""
-
-    sentences: Sequence[str] = ()
-    table: document.Table | None = None
-
-
 _INNER = {  # attributes that are not for users
     *("asked", "called", "choices", "counted", "drawn", "everything", "glance", "glanced", "html", "joined", "nouns", "of_run"),
     *("report_names", "said", "sources", "spots", "strips", "table", "texts", "traffic", "without_folders", "work"),
@@ -82,15 +75,16 @@ class Displayed:
     """A result whose representation is a glance at it, and which a notebook shows as a chart and a table.
 
     ``counted`` names the fields that hold tables and what one row of each is; ``glance`` the columns of the first of them that
-    are shown.  ``html``, ``drawn`` and ``said``, the sentences that a result begins with, are filled in by the package when a
-    result is made through it (`from ncu_roofline import roofline`); without them there is the plain representation.
+    are shown.  ``html``, ``drawn`` and ``said``, the sentences that a result begins with and its table where that has other
+    rows than its frame, are filled in by the package when a result is made through it (`from ncu_roofline import roofline`);
+    without them there is the plain representation.
     """
 
     counted: ClassVar[Mapping[str, str]] = {}
     glance: ClassVar[tuple[Column, ...]] = ()
     html: ClassVar[Callable[[Any], str] | None] = None
     drawn: ClassVar[Callable[..., Any]] = staticmethod(_undrawn)
-    said: ClassVar[Callable[[Any], Said] | None] = None
+    said: ClassVar[Callable[[Any], tuple[Sequence[str], document.Table | None]] | None] = None
 
     def figure(self, **options: Any) -> Figure:
         """The result as a matplotlib figure of its own; options are those of pictures in `render`: preset, width, title, bare.
@@ -123,17 +117,17 @@ class Displayed:
     def __repr__(self) -> str:
         devices = getattr(self, next(iter(self.counted))).get("device", ())
         named = listed((shorten(clean(str(name))) for name in devices if name), _DEVICES)
-        said = Said() if Displayed.said is None else Displayed.said(self)
-        whole, *others = said.sentences or ("",)
+        sentences, table = ((), None) if Displayed.said is None else Displayed.said(self)
+        whole, *others = sentences or ("",)
         lines = [
             f"<{type(self).__name__}: {', '.join(self._counts())}{named and f'; {named}'}>",
             *layout.wrapped(whole, _WIDTH),
         ]
         lines += [line for one in others for line in layout.wrapped(one, _WIDTH, "    ", first="  ")]
-        columns, more = self.glanced(said.table, max(_LINES - len(lines) - 2, _ROWS_MIN))  # beside names and what is left
+        columns, more = self.glanced(table, max(_LINES - len(lines) - 2, _ROWS_MIN))  # beside names and what is left
         if columns:
-            table = layout.Table(tuple(columns)).fitted(_WIDTH)
-            lines += [*table.head(), *table.body()]
+            shown = layout.Table(tuple(columns)).fitted(_WIDTH)
+            lines += [*shown.head(), *shown.body()]
         return "\n".join([*lines, *([f"... and {more} more"] if more > 0 else [])])
 
     def _counts(self) -> list[str]:
@@ -346,9 +340,7 @@ def check_ceilings(files: Sequence[Ceilings], devices: Iterable[tuple[str, tuple
 
 
 def _points(m: Measurements, grouping: Grouping, roofs: Roofs, select: Selection, bounds: Callable[[], TextArray]) -> Table:
-    spec = load_spec()
-    levels = tuple(level.id for level in m.levels(spec) if select.wants("", level.id))
-    tables = points_table(m, grouping, spec, roofs.compute(), roofs.bandwidth(), select, levels, bounds)
+    tables = points_table(m, grouping, load_spec(), roofs.compute(), roofs.bandwidth(), select, bounds)
     return ordered(tables, columns.POINTS)
 
 
@@ -404,16 +396,17 @@ def _embedded(m: Measurements, select: Selection, everything: tuple[Everything, 
     from ncu_roofline.model.embedded import charts_left_out, embedded_points, embedded_roofs
 
     spec, grouping = load_spec(), group(m, "launch")
-    points = embedded_points(m, grouping, select)
+    points = of_rows(embedded_points(m, grouping, select), columns.POINTS)
+    points["notes"] = with_reasons(points)
     verdicts = Verdicts(m, grouping, spec, Roofs(m, (), "profiled"))
     kernels = kernels_table(m, grouping, spec, tuple(level.id for level in spec.levels), verdicts, everything)
-    shown = {(row["report"], row["launch"]) for row in points}
+    shown = set(zip(points["report"], points["launch"], strict=True))
     for i, key in enumerate(zip(kernels["report"], kernels["launch"], strict=True)):
         kernels["notes"][i] = "; ".join(filter(None, (kernels["notes"][i], charts_left_out(m, i))))
         if key in shown or kernels["status"][i] == "ok":
             kernels["status"][i] = "ok" if key in shown else "no-chart"
     return Roofline(
-        of_rows(points, columns.POINTS),
+        points,
         of_rows(embedded_roofs(m, select), columns.ROOFS),
         of_columns(kernels, columns.KERNELS),
         sources=gpu_reports(m),

@@ -30,10 +30,11 @@ from ncu_roofline.chips.fields import (
     parse_release,
     ranges,
 )
-from ncu_roofline.chips.findings import ACCESSES, KINDS, of_library
+from ncu_roofline.chips.findings import of_library
 from ncu_roofline.chips.formulas import board_rule, summed
 from ncu_roofline.chips.opcodes import _File, _left, load_opcode_kinds, load_opcode_units
 from ncu_roofline.chips.sass import load_sass
+from ncu_roofline.chips.source_counters import ACCESSES, KINDS
 from ncu_roofline.chips.spec import Level
 from ncu_roofline.chips.tables import load_limits, load_sets
 from ncu_roofline.formats.report import read_report
@@ -386,7 +387,7 @@ def test_sets_bounds_and_headers_as_stated() -> None:
     limits, bounds = load_limits(), FACTS["bounds"]
     assert {name: found.id if (found := limits.bound(name)) else "" for name in bounds} == bounds
     assert limits.bound("lts__t_bytes" + "x" * 1000 + ".sum") is None
-    assert (limits.slices, round(limits.seconds)) == (960, 32_000_000)
+    assert limits.slices == 960
     bindings = [one for owner in (*SPEC.precisions, *SPEC.levels) for one in owner.bindings]
     read = spellings([one.counters for one in bindings], [one.peak for one in bindings if one.peak])
     unbound = [name for name in {*read, *load_units().metrics()} if limits.bound(name) is None]

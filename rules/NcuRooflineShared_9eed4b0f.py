@@ -5,7 +5,7 @@
 # Runs in every Nsight Compute from 2020.3 on, whose embedded Python is 3.5 or later with few of its modules.
 import math
 import re
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import NvRules
 
@@ -1584,6 +1584,56 @@ NO_CEILINGS = Ceilings()
 GUESSED_SLICES = " L2 slices by device attributes, which on some GPUs count more than there are."
 
 
+# What counts by instruction are called, and opcodes by what is said of them.
+SECTOR = 32
+WARP = 32
+PARTS = (
+    ('active', 32, 'executed'), ('threads', 32, 'executed'), ('threads', 1, 'active'), ('ideal', 1, 'requested'), ('shared_ideal', 1, 'shared'),
+    ('not_issued', 1, 'samples'),
+)
+STALLED = 'smsp__pcsamp_warps_issue_stalled_'
+OPCODE_THREADS = 'sass__thread_inst_executed_true_per_opcode_with_modifier_all'
+OPCODE_WARPS = 'sass__inst_executed_per_opcode_with_modifier_all'
+HIT_RATES = (('L1', 'l1tex__t_sector_hit_rate.pct'), ('L2', 'lts__t_sector_hit_rate.pct'))
+ALL_HIT = 101.0
+BUSY = (
+    ('dram', ('gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed', 'dram__throughput.avg.pct_of_peak_sustained_elapsed')),
+    ('warps', ('sm__warps_active.avg.pct_of_peak_sustained_active',)), ('warps_possible', ('sm__maximum_warps_per_active_cycle_pct',)),
+)
+LAUNCHED = (
+    ('waves', 'launch__waves_per_multiprocessor'), ('limit_registers', 'launch__occupancy_limit_registers'),
+    ('limit_shared', 'launch__occupancy_limit_shared_mem'), ('limit_blocks', 'launch__occupancy_limit_blocks'),
+    ('limit_warps', 'launch__occupancy_limit_warps'),
+)
+WORKING = 'work (their predicate is true; which are active was not counted by instruction)'
+KINDS = (
+    ('shared', ('ATOMS', 'LDS', 'LDSM', 'STS', 'STSM')), ('shuffles', ('SHFL',)), ('special', ('MUFU',)), ('conversions', ('F2F', 'F2I', 'FRND', 'I2F', 'I2I')),
+    ('indices', ('S2R', 'S2UR')), ('copies', ('LDGSTS',)),
+)
+ACCESSES = (('narrow', ('LD', 'LDG', 'LDL', 'ST', 'STG', 'STL')), ('narrow_stores', ('ST', 'STG', 'STL')), ('narrow_shared', ('LDS', 'STS')))
+SLOW = (
+    ('shared', 'accesses to shared memory'), ('shuffles', 'shuffles'), ('special', 'MUFU instructions (reciprocals, roots, exp, sin)'),
+    ('conversions', 'conversions'), ('indices', 'reads of threadIdx and blockIdx'),
+)
+LIMITS = (
+    ('limit_registers', 'registers'), ('limit_shared', 'shared memory'), ('limit_blocks', 'the size of blocks'), ('limit_warps', 'the size of blocks'),
+)
+ARITHMETIC = (
+    ('FP64', ('DADD',), ('DMUL',), ('DFMA',), 1), ('FP32', ('FADD', 'FADD32I'), ('FMUL', 'FMUL32I'), ('FFMA', 'FFMA32I'), 1),
+    ('packed FP32', ('FADD2',), ('FMUL2',), ('FFMA2',), 2), ('FP16', ('HADD2', 'HADD2_32I'), ('HMUL2', 'HMUL2_32I'), ('HFMA2', 'HFMA2_32I'), 2),
+)
+INDEXING = (
+    'IADD', 'IADD3', 'IADD32I', 'IMAD', 'IMUL', 'ISCADD', 'ISETP', 'LEA', 'SHF', 'SHL', 'VIADD', 'UIADD3', 'UIMAD', 'UISETP', 'ULEA', 'USHF',
+)
+COUNTED = {
+    'executed': (('inst_executed',), 1), 'active': (('thread_inst_executed',), 1), 'threads': (('thread_inst_executed_true',), 1),
+    'requested': (('memory_l2_theoretical_sectors_global', 'memory_l2_sectors_global'), 32),
+    'ideal': (('memory_l2_theoretical_sectors_global_ideal', 'memory_l2_sectors_global_ideal'), 32),
+    'local': (('memory_l2_theoretical_sectors_local', 'memory_l2_sectors_local'), 32), 'shared': (('memory_l1_wavefronts_shared',), 1),
+    'shared_ideal': (('memory_l1_wavefronts_shared_ideal',), 1), 'samples': (('smsp__pcsamp_sample_count',), 1),
+}
+
+
 # From files of ncu-roofline, as it stands there.
 # From where on a measured number means something: each limit once.  Those of findings stand with them.
 
@@ -2526,59 +2576,6 @@ def model_name(device):
     return " ".join(words).lower()
 
 
-SECTOR, WARP = 32, 32  # bytes, lanes
-# Column of the frames -> metrics whose instances are keyed by address, the first that a report has, and what a count is worth.
-# Until 2020.3 sectors were called by where they go, since then by what the addresses would need.
-COUNTED = {
-    "executed": (("inst_executed",), 1),
-    "active": (("thread_inst_executed",), 1),
-    "threads": (("thread_inst_executed_true",), 1),
-    "requested": (("memory_l2_theoretical_sectors_global", "memory_l2_sectors_global"), SECTOR),
-    "ideal": (("memory_l2_theoretical_sectors_global_ideal", "memory_l2_sectors_global_ideal"), SECTOR),
-    "local": (("memory_l2_theoretical_sectors_local", "memory_l2_sectors_local"), SECTOR),
-    "shared": (("memory_l1_wavefronts_shared",), 1),
-    "shared_ideal": (("memory_l1_wavefronts_shared_ideal",), 1),
-    "samples": (("smsp__pcsamp_sample_count",), 1),
-}
-# Of each address the first is part of the second times so many, in every report: a part that is more than the whole is none.
-PARTS = (
-    ("active", WARP, "executed"),
-    ("threads", WARP, "executed"),
-    ("threads", 1, "active"),
-    ("ideal", 1, "requested"),
-    ("shared_ideal", 1, "shared"),
-    ("not_issued", 1, "samples"),
-)
-STALLED = "smsp__pcsamp_warps_issue_stalled_"
-# Executions by opcode: the opcodes with their modifiers are what the instances belong to.
-OPCODE_THREADS = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
-OPCODE_WARPS = "sass__inst_executed_per_opcode_with_modifier_all"
-# Of a whole launch: what caches served, in percent, up to which sums of several passes may be; how full DRAM and an SM with
-# warps were, in percent, the first that is there; waves of blocks, and the blocks that an SM has room for.
-HIT_RATES = (("L1", "l1tex__t_sector_hit_rate.pct"), ("L2", "lts__t_sector_hit_rate.pct"))
-ALL_HIT = 101.0
-BUSY = (
-    ("dram", ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed")),
-    ("warps", ("sm__warps_active.avg.pct_of_peak_sustained_active",)),
-    ("warps_possible", ("sm__maximum_warps_per_active_cycle_pct",)),
-)
-LAUNCHED = (
-    ("waves", "launch__waves_per_multiprocessor"),
-    ("limit_registers", "launch__occupancy_limit_registers"),
-    ("limit_shared", "launch__occupancy_limit_shared_mem"),
-    ("limit_blocks", "launch__occupancy_limit_blocks"),
-    ("limit_warps", "launch__occupancy_limit_warps"),
-)
-# What is said of lanes where only those whose predicate is true were counted, as by 2021.2 and before.
-WORKING = "work (their predicate is true; which are active was not counted by instruction)"
-
-
-def adds_up(instances, total):
-    """Whether the sum over a metric's instances is the metric's own value (NaN: unknown), as in every recorded report.  Counts
-    that are floats may be rounded."""
-    return not abs(instances - total) > 1e-6 * max(instances, total)
-
-
 # Below this share of what a finding is about it is not told: a few percent are within what counts and samples scatter.
 FINDING_SHARE = 0.03
 # A finding on memory accesses is told if what they could save costs their unit this share of the cycles in which all
@@ -2617,54 +2614,11 @@ PRESENT = 0.01
 MANY_WARPS = 0.75
 # Instructions of 16 bytes that fit into the cache nearest to the scheduler: 12 KiB (Jia et al. 2018, of Volta).
 NEAR_CODE = 768
-# Instructions by the word that tells that there are any.
-KINDS = (
-    ("shared", ("ATOMS", "LDS", "LDSM", "STS", "STSM")),
-    ("shuffles", ("SHFL",)),
-    ("special", ("MUFU",)),
-    ("conversions", ("F2F", "F2I", "FRND", "I2F", "I2I")),
-    ("indices", ("S2R", "S2UR")),
-    ("copies", ("LDGSTS",)),
-)
-# Those by which a lane may move up to 16 bytes at once, and does where this modifier says so.
-ACCESSES = (
-    ("narrow", ("LD", "LDG", "LDL", "ST", "STG", "STL")),
-    ("narrow_stores", ("ST", "STG", "STL")),
-    ("narrow_shared", ("LDS", "STS")),
-)
 WIDEST = "128"
-# What answers after tens of cycles, as a sentence calls it.
-SLOW = (
-    ("shared", "accesses to shared memory"),
-    ("shuffles", "shuffles"),
-    ("special", "MUFU instructions (reciprocals, roots, exp, sin)"),
-    ("conversions", "conversions"),
-    ("indices", "reads of threadIdx and blockIdx"),
-)
 FILLED = ("dram", "warps", "warps_possible")
-# Blocks that an SM has room for by what they need, as a sentence calls that.
-LIMITS = (
-    ("limit_registers", "registers"),
-    ("limit_shared", "shared memory"),
-    ("limit_blocks", "the size of blocks"),
-    ("limit_warps", "the size of blocks"),
-)
-
-# Label, additions, multiplications and fused ones of one type, and operations of one that is not fused.
-ARITHMETIC = (
-    ("FP64", ("DADD",), ("DMUL",), ("DFMA",), 1),
-    ("FP32", ("FADD", "FADD32I"), ("FMUL", "FMUL32I"), ("FFMA", "FFMA32I"), 1),
-    ("packed FP32", ("FADD2",), ("FMUL2",), ("FFMA2",), 2),
-    ("FP16", ("HADD2", "HADD2_32I"), ("HMUL2", "HMUL2_32I"), ("HFMA2", "HFMA2_32I"), 2),
-)
 # Conversions of a quarter of the rate or less (I2FP, F2FP, I2IP and HADD2.F32 are faster), and those of floating-point types.
 SLOW_CONVERSIONS, BETWEEN = ("F2F", "F2I", "I2F", "I2I", "FRND"), ("F2F",)
 DIVIDING = ("I2F", "F2I", "MUFU")
-# What indices and addresses are made of, but for the moves among them; logic is left out, which works on data as well.
-INDEXING = (
-    *("IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "ISCADD", "ISETP", "LEA", "SHF", "SHL", "VIADD"),
-    *("UIADD3", "UIMAD", "UISETP", "ULEA", "USHF"),
-)
 
 # The instructions of a kernel, by row: ``names`` of opcodes without modifiers, ``kinds`` ("" not known), ``lines`` that they
 # are of: (file, line), or for code without line anything else; ``pairs``: where an addition may use what is multiplied;
@@ -2755,16 +2709,15 @@ def sites(launch, amounts, least, kinds = ()):
     in which it has most.  Code without lines is taken loop by loop."""
     if not amounts or not sum(amounts.values()) >= least:
         return []
-    code, sums, order = launch.code(), {}, []  # type: Any, dict[Any, float], list[Any]
+    code, sums = launch.code(), OrderedDict()  # type: Any, dict[Any, float]
     # Of these kinds, or of a kind that nobody knows.
     chosen = [row for row in amounts if not kinds or code.kinds[row] in kinds or not code.kinds[row]]
     rows = sorted([row for row in chosen if code.loops[row] is not None])
     for row in rows:
         key = (code.lines[row], code.loops[row])
-        order += [key] if key not in sums else []
         sums[key] = sums.get(key, 0.0) + amounts[row]
     home = {}
-    for line, loop in order:
+    for line, loop in sums:
         if line not in home or sums[line, loop] >= sums[line, home[line]]:
             home[line] = loop
     members = {}
@@ -2776,12 +2729,11 @@ def sites(launch, amounts, least, kinds = ()):
 
 def site_of(code, rows, amounts):
     """These instructions as one place: the line with most of the amount first, and of it the instruction with most."""
-    by_line, order, kept, amount = {}, [], [], 0.0  # type: dict[Any, float], list[Any], list[Any], float
+    by_line, kept, amount = OrderedDict(), [], 0.0  # type: dict[Any, float], list[Any], float
     for row in rows:
-        order += [code.lines[row]] if code.lines[row] not in by_line else []
         by_line[code.lines[row]] = by_line.get(code.lines[row], 0.0) + amounts[row]
     whole = sum(by_line.values())
-    for line in sorted(order, key=lambda line: -by_line[line]):
+    for line in sorted(by_line, key=lambda line: -by_line[line]):
         if kept and amount >= (1 - LEFT_OUT) * whole:
             break
         kept.append(line)
